@@ -1,0 +1,126 @@
+//! `--token-auth-file`: a CSV of `token,user,uid[,"group1,group2"]`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_lc_rs::{digest, hmac, rand};
+
+use super::{Authenticator, Credentials, Error};
+use crate::User;
+
+/// Tokens are kept and looked up as keyed digests under a key of this process. The time a lookup takes then tells
+/// nothing about how near a guess was, and no token stays in memory.
+pub struct TokenFile {
+    key: hmac::Key,
+    users: HashMap<[u8; digest::SHA256_OUTPUT_LEN], Arc<User>>,
+}
+
+/// Why the file cannot be used; names the line, never a token.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
+    #[error("not CSV: {0}")]
+    Csv(#[from] csv::Error),
+    #[error("line {line} has {columns} columns: it needs at least token, user name and user uid")]
+    Columns { line: u64, columns: usize },
+    #[error("line {line} has an empty token")]
+    EmptyToken { line: u64 },
+    #[error("the system has no randomness to give")]
+    Randomness,
+}
+
+impl TokenFile {
+    pub fn load(path: &Path) -> Result<TokenFile, LoadError> {
+        TokenFile::parse(&std::fs::read(path)?)
+    }
+
+    fn parse(text: &[u8]) -> Result<TokenFile, LoadError> {
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &rand::SystemRandom::new())
+            .map_err(|_| LoadError::Randomness)?;
+        let mut tokens = TokenFile { key, users: HashMap::new() };
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
+        for record in reader.records() {
+            let record = record?;
+            let line = record.position().map_or(0, csv::Position::line);
+            if record.len() < 3 {
+                return Err(LoadError::Columns { line, columns: record.len() });
+            }
+            if record[0].is_empty() {
+                return Err(LoadError::EmptyToken { line });
+            }
+            let groups = match record.get(3) {
+                Some(groups) if !groups.is_empty() => {
+                    groups.split(',').map(|group| group.trim().to_owned()).collect()
+                }
+                _ => Vec::new(),
+            };
+            let user = User { name: record[1].into(), uid: record[2].into(), groups, ..User::default() };
+            let digest = tokens.digest(&record[0]);
+            if tokens.users.insert(digest, Arc::new(user.authenticated())).is_some() {
+                tracing::warn!(line, "token file has the same token twice, the last one counts");
+            }
+        }
+        Ok(tokens)
+    }
+
+    fn digest(&self, token: &str) -> [u8; digest::SHA256_OUTPUT_LEN] {
+        let tag = hmac::sign(&self.key, token.as_bytes());
+        let mut digest = [0; digest::SHA256_OUTPUT_LEN];
+        digest.copy_from_slice(tag.as_ref());
+        digest
+    }
+}
+
+#[async_trait]
+impl Authenticator for TokenFile {
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
+        let Some(token) = credentials.bearer_token() else { return Ok(None) };
+        self.users.get(&self.digest(token)).cloned().map(Some).ok_or(Error::InvalidToken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use http::HeaderMap;
+
+    use super::*;
+
+    const FILE: &[u8] = b"t1,admin,u1,\"system:masters, ops\"\nt2,bob,u2\n";
+
+    async fn ask(tokens: &TokenFile, token: &str) -> Result<Option<Arc<User>>, Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+        let credentials = Credentials { headers: &headers, certificates: &[], now: SystemTime::now() };
+        tokens.authenticate(credentials).await
+    }
+
+    #[tokio::test]
+    async fn a_token_names_its_user_and_groups() {
+        let tokens = TokenFile::parse(FILE).unwrap();
+        let admin = ask(&tokens, "t1").await.unwrap().unwrap();
+        assert_eq!((admin.name.as_str(), admin.uid.as_str()), ("admin", "u1"));
+        assert_eq!(admin.groups, ["system:masters", "ops", "system:authenticated"]);
+        assert_eq!(ask(&tokens, "t2").await.unwrap().unwrap().groups, ["system:authenticated"]);
+    }
+
+    #[tokio::test]
+    async fn an_unknown_token_is_refused() {
+        let tokens = TokenFile::parse(FILE).unwrap();
+        assert_eq!(ask(&tokens, "t").await, Err(Error::InvalidToken));
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_line() {
+        let error =
+            |text: &[u8]| TokenFile::parse(text).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error(b"t1,a,b\nsecret,c\n").starts_with("line 2 has 2 columns"));
+        assert!(!error(b"secret,c\n").contains("secret"), "no token in the message");
+        assert_eq!(error(b",a,b\n"), "line 1 has an empty token");
+    }
+}

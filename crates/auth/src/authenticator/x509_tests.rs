@@ -1,0 +1,90 @@
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    date_time_ymd,
+};
+
+use super::*;
+
+struct Authority {
+    certificate: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+fn authority(name: &str) -> Authority {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap().der().clone();
+    Authority { certificate, issuer: Issuer::new(params, key) }
+}
+
+fn client(authority: &Authority, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "ann");
+    params.distinguished_name.push(DnType::OrganizationName, "devs");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    change(&mut params);
+    params.signed_by(&KeyPair::generate().unwrap(), &authority.issuer).unwrap().der().clone()
+}
+
+fn reason(result: Result<Option<Verified>, Error>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn the_subject_names_user_and_groups() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let verified = verifier.verify(&[client(&ca, |_| {})], SystemTime::now()).unwrap().unwrap();
+    assert_eq!(verified.user.name, "ann");
+    assert_eq!(verified.user.groups, ["devs", "system:authenticated"]);
+    assert!(verified.user.extra["authentication.kubernetes.io/credential-id"][0].starts_with("X509SHA256="));
+}
+
+#[test]
+fn no_certificate_is_no_opinion() {
+    let verifier = ClientCertificates::new(&[authority("ca").certificate]).unwrap();
+    assert!(verifier.verify(&[], SystemTime::now()).unwrap().is_none());
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_refused() {
+    let verifier = ClientCertificates::new(&[authority("ca").certificate]).unwrap();
+    let error = reason(verifier.verify(&[client(&authority("other"), |_| {})], SystemTime::now()));
+    assert!(error.contains("UnknownIssuer"), "{error}");
+}
+
+#[test]
+fn an_expired_certificate_is_refused() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let certificate = client(&ca, |params| {
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2021, 1, 1);
+    });
+    let error = reason(verifier.verify(&[certificate], SystemTime::now()));
+    assert!(error.contains("Expired"), "{error}");
+}
+
+#[test]
+fn a_server_certificate_is_refused() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let certificate =
+        client(&ca, |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]);
+    assert_ne!(reason(verifier.verify(&[certificate], SystemTime::now())), "");
+}
+
+#[test]
+fn a_verification_ends_with_the_certificate_and_with_the_roots() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let certificate = client(&ca, |params| params.not_after = date_time_ymd(2050, 1, 1));
+    let verified = verifier.verify(&[certificate], SystemTime::now()).unwrap().unwrap();
+    assert!(verifier.still_holds(&verified, SystemTime::now()));
+    let later = SystemTime::UNIX_EPOCH + Duration::from_secs(2_600_000_000);
+    assert!(!verifier.still_holds(&verified, later), "the certificate has expired");
+    verifier.replace(&[authority("new").certificate]).unwrap();
+    assert!(!verifier.still_holds(&verified, SystemTime::now()), "its roots are gone");
+}

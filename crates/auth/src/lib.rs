@@ -1,0 +1,13 @@
+//! Who is asking, and may they: authenticators and authorizers, one file each.
+//!
+//! An authenticator looks at a request's [`Credentials`] and says who it is, that it does not know (`None`), or that
+//! something is wrong with them. An authorizer looks at [`Attributes`] and allows, denies or has no opinion; no opinion
+//! from anyone is a denial.
+
+pub mod authenticator;
+pub mod authorizer;
+mod user;
+
+pub use authenticator::{Authenticator, Credentials};
+pub use authorizer::{Attributes, Authorizer, Decision};
+pub use user::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, PRIVILEGED_GROUP, User};

@@ -1,0 +1,44 @@
+//! An identity, whoever established it.
+
+use std::collections::BTreeMap;
+
+/// The group whose members may do everything, whatever the policy says.
+pub const PRIVILEGED_GROUP: &str = "system:masters";
+/// Every request with credentials that were accepted is in this group.
+pub const ALL_AUTHENTICATED: &str = "system:authenticated";
+/// Every request without credentials is in this one.
+pub const ALL_UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The name of who came without credentials.
+pub const ANONYMOUS: &str = "system:anonymous";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    pub fn anonymous() -> User {
+        User { name: ANONYMOUS.into(), groups: vec![ALL_UNAUTHENTICATED.into()], ..User::default() }
+    }
+
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|member| member == group)
+    }
+
+    pub fn is_anonymous(&self) -> bool {
+        self.name == ANONYMOUS || self.is_in(ALL_UNAUTHENTICATED)
+    }
+
+    /// The same user as a member of all authenticated ones, unless it already is in one of the two groups that every
+    /// request falls into.
+    #[must_use]
+    pub fn authenticated(mut self) -> User {
+        if !self.is_in(ALL_AUTHENTICATED) && !self.is_in(ALL_UNAUTHENTICATED) && self.name != ANONYMOUS {
+            self.groups.push(ALL_AUTHENTICATED.into());
+        }
+        self
+    }
+}
