@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
 
-use crate::{KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult, WatchItem, WatchRequest};
+use crate::{
+    KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult, WatchItem, WatchRequest,
+};
 
 /// What a watch delivers. After an error it ends. Dropping it ends the watch.
 ///

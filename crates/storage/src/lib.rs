@@ -26,5 +26,6 @@ pub use backend::{Backend, WatchStream, prefix_end};
 pub use error::{Error, Result};
 pub use lease::LeaseId;
 pub use types::{
-    Compare, Event, KeyValue, Op, Range, RangeRequest, Revision, Stats, Txn, TxnResult, WatchItem, WatchRequest,
+    Compare, Event, KeyValue, Op, Range, RangeRequest, Revision, Stats, Txn, TxnResult, WatchItem,
+    WatchRequest,
 };
