@@ -1,0 +1,81 @@
+//! `%q` of strings, characters and string slices.
+
+use std::fmt::Write;
+
+/// A string as Go's `strconv.Quote` prints it.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        push_escaped(&mut out, c, '"');
+    }
+    out.push('"');
+    out
+}
+
+/// A character as Go's `%q` prints a rune.
+pub(crate) fn quote_char(c: char) -> String {
+    let mut out = String::from('\'');
+    push_escaped(&mut out, c, '\'');
+    out.push('\'');
+    out
+}
+
+/// A slice of strings as Go's `%q` prints it: `["a" "b"]`.
+pub(crate) fn quote_all<S: AsRef<str>>(texts: &[S]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| quote(text.as_ref())).collect();
+    format!("[{}]", quoted.join(" "))
+}
+
+fn push_escaped(out: &mut String, c: char, delimiter: char) {
+    let code = u32::from(c);
+    // Writing to a String cannot fail.
+    let _ = match c {
+        '\\' => out.write_str("\\\\"),
+        c if c == delimiter => write!(out, "\\{c}"),
+        '\x07' => out.write_str("\\a"),
+        '\x08' => out.write_str("\\b"),
+        '\x0c' => out.write_str("\\f"),
+        '\n' => out.write_str("\\n"),
+        '\r' => out.write_str("\\r"),
+        '\t' => out.write_str("\\t"),
+        '\x0b' => out.write_str("\\v"),
+        c if printable(c) => out.write_char(c),
+        _ if code < 0x80 => write!(out, "\\x{code:02x}"),
+        _ if code < 0x1_0000 => write!(out, "\\u{code:04x}"),
+        _ => write!(out, "\\U{code:08x}"),
+    };
+}
+
+/// Whether a character shows on a screen. The standard library knows, and tells through its own escaping; the
+/// leading letter keeps it from escaping combining marks, which Go prints.
+fn printable(c: char) -> bool {
+    match c {
+        ' '..='~' => true,
+        c if c.is_ascii() => false,
+        c => ['a', c].iter().collect::<String>().escape_debug().count() == 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_quoted_as_go_does() {
+        let cases = [
+            ("plain", r#""plain""#),
+            ("say \"hi\" \\ it's", r#""say \"hi\" \\ it's""#),
+            ("a\tb\nc\u{1b}[31m\u{7f}", r#""a\tb\nc\x1b[31m\x7f""#),
+            ("é 世界 \u{200b}\u{202e}", r#""é 世界 \u200b\u202e""#),
+            ("e\u{301}", "\"e\u{301}\""),
+            ("\u{e0001}", r#""\U000e0001""#),
+        ];
+        for (input, want) in cases {
+            assert_eq!(quote(input), want);
+        }
+        assert_eq!(quote_char('z'), "'z'");
+        assert_eq!(quote_char('\''), r"'\''");
+        assert_eq!(quote_all(&["a", "b c"]), r#"["a" "b c"]"#);
+    }
+}

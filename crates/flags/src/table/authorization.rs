@@ -1,0 +1,39 @@
+//! What callers may do.
+
+use super::{Flag, flag};
+use crate::kind::Kind::{Duration, String, Strings};
+
+pub(super) const FLAGS: &[Flag] = &[
+    flag(
+        "authorization-config",
+        String,
+        "",
+        "File that lists the authorizers; excludes --authorization-mode.",
+    ),
+    flag(
+        "authorization-mode",
+        Strings,
+        "",
+        "Authorizers to ask, in order: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC, Node.",
+    ),
+    flag("authorization-policy-file", String, "", "Policy of the ABAC authorizer, one JSON object per line."),
+    flag(
+        "authorization-webhook-cache-authorized-ttl",
+        Duration,
+        "5m0s",
+        "How long the webhook's permissions are kept.",
+    ),
+    flag(
+        "authorization-webhook-cache-unauthorized-ttl",
+        Duration,
+        "30s",
+        "How long the webhook's refusals are kept.",
+    ),
+    flag("authorization-webhook-config-file", String, "", "kubeconfig of the Webhook authorizer."),
+    flag(
+        "authorization-webhook-version",
+        String,
+        "v1beta1",
+        "Version of SubjectAccessReview to talk to the webhook.",
+    ),
+];

@@ -1,0 +1,5 @@
+//! Checks.
+use crate::{Error, Parsed};
+pub(crate) fn validate(_p: &mut Parsed) -> Result<(), Error> {
+    Ok(())
+}
