@@ -1,0 +1,318 @@
+//! The store as its callers see it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use pintle_storage::{
+    Backend, Error, KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult,
+    WatchRequest, WatchStream, lease,
+};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::dir::{self, Lock};
+use crate::disk::{Disk, MemoryDisk};
+use crate::engine::{Engine, State, Unusable};
+use crate::error::OpenError;
+use crate::feed::{Committed, Feed};
+use crate::options::{Location, Options};
+use crate::snapshot::Snapshot;
+use crate::tables::FORMAT;
+use crate::view::View;
+use crate::watch;
+use crate::writer::{Job, Writer};
+
+/// The queue holds so many KiB of transactions; each counts at least one. When it is full, callers wait.
+const QUEUE_KIB: usize = 16 << 10;
+
+/// What the writer shows to readers and watches.
+pub(crate) struct Shared {
+    pub(crate) feed: Feed,
+    view: RwLock<Result<Arc<View>>>,
+}
+
+impl Shared {
+    pub(crate) fn view(&self) -> Result<Arc<View>> {
+        self.view.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    pub(crate) fn publish(&self, view: View, committed: Vec<Committed>) {
+        let revision = view.state.revision;
+        self.set_view(Ok(Arc::new(view)));
+        self.feed.publish(revision, committed);
+    }
+
+    /// From now on reads fail with this.
+    pub(crate) fn unreadable(&self, error: Error) {
+        self.set_view(Err(error));
+    }
+
+    pub(crate) fn close(&self) {
+        self.set_view(Err(Error::Closed));
+        self.feed.close();
+    }
+
+    fn set_view(&self, view: Result<Arc<View>>) {
+        let mut slot = self.view.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let old = std::mem::replace(&mut *slot, view);
+        drop(slot);
+        // Outside the lock: the last holder of a view frees what it kept alive.
+        drop(old);
+    }
+}
+
+/// The embedded store. Closing or dropping it ends its writer and releases the directory.
+pub struct Store {
+    shared: Arc<Shared>,
+    disk: Arc<dyn Disk>,
+    jobs: Sender<Job>,
+    queue: Arc<Semaphore>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    /// Held while a lease is granted, so that callers of the same moment share it.
+    leases: tokio::sync::Mutex<lease::Shared>,
+    max_request_bytes: usize,
+    max_txn_ops: usize,
+    progress_interval: Duration,
+}
+
+impl Store {
+    /// Opens the store, or makes it when there is none. Blocks; a store that was not closed takes longer.
+    pub fn open(options: Options) -> Result<Store, OpenError> {
+        match &options.location {
+            Location::Memory => Store::on_disk(Arc::new(MemoryDisk::default()), &options),
+            Location::Directory(path) => {
+                let lock = dir::lock(path)?;
+                let (engine, state) = dir::open(path, options.no_fsync, options.cache_bytes)?;
+                Store::start(engine, state, Some(lock), &options, path)
+            }
+        }
+    }
+
+    /// Opens a store on any disk, an empty one included; for tests that inject faults.
+    pub fn on_disk(disk: Arc<dyn Disk>, options: &Options) -> Result<Store, OpenError> {
+        let path = Path::new("(memory)");
+        let engine = |error| OpenError::engine(path, error);
+        let opened = Engine::open(disk, options.cache_bytes).map_err(engine)?;
+        let state = match opened.load() {
+            Ok(state) => state,
+            Err(Unusable::Engine(error)) => return Err(engine(error)),
+            Err(Unusable::Newer(found)) => {
+                return Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT });
+            }
+            Err(Unusable::Foreign(_)) => {
+                opened.initialize(State::EMPTY).map_err(engine)?;
+                State::EMPTY
+            }
+        };
+        Store::start(opened, state, None, options, path)
+    }
+
+    fn start(
+        engine: Engine,
+        state: State,
+        lock: Option<Lock>,
+        options: &Options,
+        path: &Path,
+    ) -> Result<Store, OpenError> {
+        let failed = |error| OpenError::engine(path, error);
+        let disk = engine.shared_disk();
+        let shared = Arc::new(Shared {
+            feed: Feed::new(state.revision, options.feed_bytes),
+            view: RwLock::new(Ok(Arc::new(View::open(engine.db()).map_err(failed)?))),
+        });
+        let (jobs, queue) = mpsc::channel();
+        let writer = Writer::new(
+            queue,
+            shared.clone(),
+            options.clock.clone(),
+            disk.clone(),
+            options.cache_bytes,
+            engine,
+            state,
+            lock,
+        )
+        .map_err(failed)?;
+        let thread = std::thread::Builder::new()
+            .name("pintle-store".into())
+            .spawn(move || writer.run())
+            .map_err(|error| OpenError::io(path, error))?;
+        Ok(Store {
+            shared,
+            disk,
+            jobs,
+            queue: Arc::new(Semaphore::new(QUEUE_KIB)),
+            writer: Mutex::new(Some(thread)),
+            leases: tokio::sync::Mutex::new(lease::Shared::new(options.lease_window)),
+            max_request_bytes: options.max_request_bytes,
+            max_txn_ops: options.max_txn_ops,
+            progress_interval: options.progress_interval,
+        })
+    }
+
+    /// The store as it is now, to be saved while it goes on changing.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot::new(self.shared.view()?))
+    }
+
+    /// Whether a transaction is one that the store takes, and how large it is.
+    fn check(&self, txn: &Txn) -> Result<usize> {
+        let limit = self.max_txn_ops;
+        if txn.compare.len() > limit || txn.then.len() > limit || txn.otherwise.len() > limit {
+            return Err(Error::InvalidArgument(format!(
+                "too many operations in a transaction (at most {limit})"
+            )));
+        }
+        let mut size = 0;
+        for key in txn.compare.iter().map(|compare| &compare.key).chain(&txn.otherwise) {
+            size += check_key(key)?;
+        }
+        for op in &txn.then {
+            size += check_key(op.key())?;
+            if let pintle_storage::Op::Put { value, .. } = op {
+                size += value.len();
+            }
+        }
+        if size > self.max_request_bytes {
+            return Err(Error::TooLarge { size, limit: self.max_request_bytes });
+        }
+        if txn.then.len() > 1 {
+            let mut keys = HashSet::with_capacity(txn.then.len());
+            if !txn.then.iter().all(|op| keys.insert(op.key())) {
+                return Err(Error::InvalidArgument("a key appears twice in a transaction".into()));
+            }
+        }
+        Ok(size)
+    }
+
+    /// Hands a job to the writer and waits for its answer.
+    async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.jobs.send(job(reply)).map_err(|_| self.gone())?;
+        // Dropped without an answer: the store was closed with the job still in the queue.
+        answer.await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    fn gone(&self) -> Error {
+        match self.shared.view() {
+            Err(error) => error,
+            Ok(_) => Error::Unknown("the store's writer ended unexpectedly".into()),
+        }
+    }
+
+    /// Reads that may take long leave the caller's thread.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&View) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let view = self.shared.view()?;
+        tokio::task::spawn_blocking(move || read(&view))
+            .await
+            .map_err(|error| Error::Unavailable(format!("reading failed: {error}")))?
+    }
+
+    fn stop(&self) -> Option<JoinHandle<()>> {
+        self.queue.close();
+        let _ = self.jobs.send(Job::Stop);
+        self.writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+}
+
+fn check_key(key: &[u8]) -> Result<usize> {
+    if key.is_empty() { Err(Error::InvalidArgument("a key is empty".into())) } else { Ok(key.len()) }
+}
+
+#[async_trait]
+impl Backend for Store {
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
+        let view = self.shared.view()?;
+        Ok((view.get(key, at)?, Revision(view.state.revision)))
+    }
+
+    async fn range(&self, request: RangeRequest) -> Result<Range> {
+        self.read(move |view| view.range(&request)).await
+    }
+
+    async fn count(&self, prefix: &[u8]) -> Result<u64> {
+        let prefix = prefix.to_vec();
+        self.read(move |view| view.count(&prefix)).await
+    }
+
+    async fn txn(&self, txn: Txn) -> Result<TxnResult> {
+        let size = self.check(&txn)?;
+        let permits = (size / 1024 + 1).min(QUEUE_KIB) as u32;
+        let permit = self.queue.clone().acquire_many_owned(permits).await.map_err(|_| Error::Closed)?;
+        let result = self.ask(|reply| Job::Txn { txn, size, permit, reply }).await;
+        if let Err(Error::LeaseNotFound(id)) = result {
+            self.leases.lock().await.forget(LeaseId(id));
+        }
+        result
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<WatchStream> {
+        let compacted = Revision(self.shared.view()?.state.compacted);
+        if request.from < compacted {
+            return Err(Error::Compacted { requested: request.from, compacted });
+        }
+        Ok(watch::start(self.shared.clone(), request, self.progress_interval))
+    }
+
+    async fn request_progress(&self) -> Result<()> {
+        self.shared.view()?;
+        self.shared.feed.request_progress();
+        Ok(())
+    }
+
+    async fn current_revision(&self) -> Result<Revision> {
+        Ok(Revision(self.shared.view()?.state.revision))
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<()> {
+        self.ask(|reply| Job::Compact { revision, reply }).await
+    }
+
+    async fn compacted_revision(&self) -> Result<Revision> {
+        Ok(Revision(self.shared.view()?.state.compacted))
+    }
+
+    async fn lease(&self, ttl: Duration) -> Result<LeaseId> {
+        let mut leases = self.leases.lock().await;
+        if let Some(id) = leases.reuse(ttl, Instant::now()) {
+            return Ok(id);
+        }
+        let grant_for = leases.grant_for(ttl);
+        let id = self.ask(|reply| Job::Grant { ttl: grant_for, reply }).await?;
+        leases.granted(ttl, id, Instant::now());
+        Ok(id)
+    }
+
+    async fn health(&self) -> Result<()> {
+        self.shared.view()?;
+        self.ask(|reply| Job::Ping { reply }).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        let view = self.shared.view()?;
+        let size = self.disk.size();
+        Ok(Stats { size, size_in_use: view.state.bytes.min(size) })
+    }
+
+    async fn close(&self) -> Result<()> {
+        if let Some(thread) = self.stop() {
+            // The writer finishes what has queued, which takes a commit or two.
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(thread) = self.stop() {
+            let _ = thread.join();
+        }
+    }
+}

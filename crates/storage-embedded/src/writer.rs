@@ -1,0 +1,464 @@
+//! The one thread that writes.
+//!
+//! It takes what has queued, applies it in one transaction of the engine, commits with one fsync, and only then makes
+//! it visible and answers. What arrives meanwhile is the next group, so the slower the disk, the larger the groups.
+//! Compaction's sweep and the end of leases ride along, or go alone when nobody writes.
+//!
+//! **When a write fails**, the engine refuses all further work, and there are three cases:
+//! - before the commit: nothing happened. The engine is opened anew, callers hear `NoSpace` or `Unavailable`.
+//! - during the commit, but not in fsync: the engine is opened anew, and the revision it has tells what happened.
+//! - in fsync: nobody can tell what the disk has; what a later read shows may only be in the kernel's memory. Callers
+//!   hear `Unknown`, and the store stops for good rather than build on it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use pintle_storage::{Error, LeaseId, Op, Result, Revision, Txn, TxnResult};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::apply::Group;
+use crate::clock::Clock;
+use crate::dir::Lock;
+use crate::disk::Disk;
+use crate::engine::{Engine, State, Unusable};
+use crate::error::storage_error;
+use crate::feed::Committed;
+use crate::store::Shared;
+use crate::view::View;
+
+/// A group holds at most so many requests and about so many bytes.
+const GROUP_JOBS: usize = 512;
+const GROUP_BYTES: usize = 4 << 20;
+/// Entries that the sweep handles in a commit of its own, and at least when it rides along.
+const SWEEP_ALONE: usize = 500;
+const SWEEP_ALONG: usize = 64;
+/// Puts are refused when less than this is free, so that deletions and compaction still can make room...
+const PUT_RESERVE: u64 = 8 << 20;
+/// ...and everything is when less than this is, before the engine runs into it.
+const RESERVE: u64 = 2 << 20;
+/// A group changes more pages than it has bytes.
+const PAGES_PER_BYTE: u64 = 4;
+/// The wall clock may be set; so look at it this often while leases wait for it.
+const CLOCK_CHECK: Duration = Duration::from_millis(500);
+/// When nobody has written for so long, one more commit makes an open after a crash fast.
+const SETTLE_AFTER: Duration = Duration::from_secs(2);
+
+pub(crate) enum Job {
+    Txn { txn: Txn, size: usize, permit: OwnedSemaphorePermit, reply: oneshot::Sender<Result<TxnResult>> },
+    Compact { revision: Revision, reply: oneshot::Sender<Result<()>> },
+    Grant { ttl: Duration, reply: oneshot::Sender<Result<LeaseId>> },
+    Ping { reply: oneshot::Sender<Result<()>> },
+    Stop,
+}
+
+/// A request that was applied and waits for the commit.
+enum Done {
+    Txn(oneshot::Sender<Result<TxnResult>>, Result<TxnResult>),
+    Compact(oneshot::Sender<Result<()>>, Result<()>),
+    Grant(oneshot::Sender<Result<LeaseId>>, Result<LeaseId>, u64),
+    Ping(oneshot::Sender<Result<()>>),
+}
+
+impl Done {
+    /// Answers, with `failure` if the commit failed. Nobody may be waiting any more, which is their right.
+    fn answer(self, failure: Option<&Error>) {
+        fn send<T>(reply: oneshot::Sender<Result<T>>, result: Result<T>, failure: Option<&Error>) {
+            let _ = reply.send(match failure {
+                Some(error) => Err(error.clone()),
+                None => result,
+            });
+        }
+        match self {
+            Done::Txn(reply, result) => send(reply, result, failure),
+            Done::Compact(reply, result) => send(reply, result, failure),
+            Done::Grant(reply, result, _) => send(reply, result, failure),
+            Done::Ping(reply) => send(reply, Ok(()), failure),
+        }
+    }
+}
+
+/// Why a group did not make it, and what the store would have been had it.
+struct Failed {
+    error: Error,
+    committing: Option<(State, Vec<Committed>)>,
+}
+
+impl<E: Into<redb::Error>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Failed { error: storage_error(error), committing: None }
+    }
+}
+
+pub(crate) struct Writer {
+    jobs: Receiver<Job>,
+    shared: Arc<Shared>,
+    clock: Arc<dyn Clock>,
+    disk: Arc<dyn Disk>,
+    cache_bytes: usize,
+    /// `None` after it failed and could not be opened again, until it can.
+    engine: Option<Engine>,
+    state: State,
+    leases: BTreeSet<(u64, i64)>,
+    /// Whether it is worth preparing for a crash, and whether that was done since the last write.
+    settles: bool,
+    settled: bool,
+    last_commit: Instant,
+    /// Why this store has stopped writing for good.
+    broken: Option<String>,
+    /// Released when the engine is closed.
+    _lock: Option<Lock>,
+}
+
+impl Writer {
+    #[allow(clippy::too_many_arguments, reason = "called once")]
+    pub(crate) fn new(
+        jobs: Receiver<Job>,
+        shared: Arc<Shared>,
+        clock: Arc<dyn Clock>,
+        disk: Arc<dyn Disk>,
+        cache_bytes: usize,
+        engine: Engine,
+        state: State,
+        lock: Option<Lock>,
+    ) -> Result<Writer, redb::Error> {
+        Ok(Writer {
+            leases: engine.leases()?,
+            settles: lock.is_some(),
+            settled: false,
+            last_commit: Instant::now(),
+            broken: None,
+            _lock: lock,
+            engine: Some(engine),
+            jobs,
+            shared,
+            clock,
+            disk,
+            cache_bytes,
+            state,
+        })
+    }
+
+    pub(crate) fn run(mut self) {
+        let mut stop = false;
+        while !stop {
+            let (jobs, stopping) = self.take();
+            stop = stopping;
+            self.group(jobs);
+            if !stop {
+                self.settle();
+            }
+        }
+        self.shared.close();
+        // What came after the end was asked for is refused: dropping the queue drops its replies.
+    }
+
+    /// Waits for work and takes as much as fits in a group. The second value says that it is the last.
+    fn take(&self) -> (Vec<Job>, bool) {
+        let first = match self.jobs.recv_timeout(self.patience()) {
+            Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => return (Vec::new(), true),
+            Ok(job) => job,
+            Err(RecvTimeoutError::Timeout) => return (Vec::new(), false),
+        };
+        let mut jobs = Vec::new();
+        let mut bytes = 0;
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match &job {
+                Job::Stop => return (jobs, true),
+                Job::Txn { size, .. } => bytes += size,
+                _ => {}
+            }
+            jobs.push(job);
+            next =
+                (jobs.len() < GROUP_JOBS && bytes < GROUP_BYTES).then(|| self.jobs.try_recv().ok()).flatten();
+        }
+        (jobs, false)
+    }
+
+    /// How long the writer may sleep.
+    fn patience(&self) -> Duration {
+        if self.broken.is_none() && self.engine.is_some() && self.state.sweeping() && self.has_room(0, false)
+        {
+            return Duration::ZERO;
+        }
+        let mut patience = Duration::from_secs(3600);
+        if let Some((expires, _)) = self.leases.first() {
+            let left = Duration::from_millis(expires.saturating_sub(self.clock.now_millis()));
+            patience = left.clamp(Duration::from_millis(1), CLOCK_CHECK);
+        }
+        if self.settles && !self.settled {
+            patience = patience.min(SETTLE_AFTER);
+        }
+        patience
+    }
+
+    fn group(&mut self, jobs: Vec<Job>) {
+        let now = self.clock.now_millis();
+        let expired: Vec<_> = self.leases.range(..=(now, i64::MAX)).copied().collect();
+        if jobs.is_empty() && expired.is_empty() && !self.state.sweeping() {
+            return;
+        }
+        let mut done = Vec::with_capacity(jobs.len());
+        let result = self.attempt(jobs, &expired, now, &mut done);
+        let failure = match result {
+            Ok(None) => None,
+            Ok(Some((state, committed))) => {
+                self.state = state;
+                self.publish(committed);
+                None
+            }
+            Err(failed) => self.recover(failed),
+        };
+        if failure.is_none() {
+            self.note_leases(&expired, &done);
+        }
+        for done in done {
+            done.answer(failure.as_ref());
+        }
+    }
+
+    /// Applies and commits. Requests that were looked at are in `done`, whatever comes of it.
+    fn attempt(
+        &mut self,
+        jobs: Vec<Job>,
+        expired: &[(u64, i64)],
+        now: u64,
+        done: &mut Vec<Done>,
+    ) -> Result<Option<(State, Vec<Committed>)>, Failed> {
+        let bytes = jobs.iter().map(|job| if let Job::Txn { size, .. } = job { *size } else { 0 }).sum();
+        let room_for_puts = self.has_room(bytes, true);
+        let room = self.has_room(bytes, false);
+        let engine = match self.usable_engine() {
+            Ok(engine) => engine,
+            Err(error) => {
+                done.extend(jobs.into_iter().filter_map(refuse));
+                return Err(Failed { error, committing: None });
+            }
+        };
+        let txn = match engine.begin() {
+            Ok(txn) => txn,
+            Err(error) => {
+                done.extend(jobs.into_iter().filter_map(refuse));
+                return Err(error.into());
+            }
+        };
+        let mut group = Group::open(&txn, self.state)?;
+        let mut spoiled = None;
+        let mut transactions = 0;
+        for job in jobs {
+            // Once the group is spoiled, the rest only needs an answer.
+            if spoiled.is_some() {
+                done.extend(refuse(job));
+                continue;
+            }
+            let result = match job {
+                Job::Txn { txn, permit, reply, .. } => {
+                    // The queue's bound is about what waits; this is now in the group, which has its own.
+                    drop(permit);
+                    transactions += 1;
+                    let puts = txn.then.iter().any(|op| matches!(op, Op::Put { .. }));
+                    if !(if puts { room_for_puts } else { room }) {
+                        done.push(Done::Txn(reply, Err(no_space())));
+                        continue;
+                    }
+                    group.txn(txn).map(|result| Done::Txn(reply, result))
+                }
+                Job::Compact { reply, .. } if !room => Ok(Done::Compact(reply, Err(no_space()))),
+                Job::Compact { revision, reply } => {
+                    group.compact(revision).map(|result| Done::Compact(reply, result))
+                }
+                Job::Grant { reply, .. } if !room_for_puts => Ok(Done::Grant(reply, Err(no_space()), 0)),
+                Job::Grant { ttl, reply } => {
+                    let expires = now.saturating_add(ttl.as_millis() as u64);
+                    group.grant(expires).map(|id| Done::Grant(reply, Ok(LeaseId(id)), expires))
+                }
+                Job::Ping { reply } => Ok(Done::Ping(reply)),
+                Job::Stop => continue,
+            };
+            match result {
+                Ok(one) => done.push(one),
+                Err(error) => spoiled = Some(error),
+            }
+        }
+        if let Some(error) = spoiled {
+            return Err(Failed { error, committing: None });
+        }
+        let failed = |error| Failed { error, committing: None };
+        if room {
+            for (_, lease) in expired {
+                group.end_lease(*lease).map_err(failed)?;
+            }
+            if group.state.sweeping() {
+                let budget = if transactions == 0 { SWEEP_ALONE } else { SWEEP_ALONG.max(2 * transactions) };
+                group.sweep(budget).map_err(failed)?;
+            }
+        }
+        if !group.changed() {
+            drop(group);
+            txn.abort()?;
+            return Ok(None);
+        }
+        let (state, committed) = group.finish()?;
+        match txn.commit() {
+            Ok(()) => Ok(Some((state, committed))),
+            Err(error) => Err(Failed { error: storage_error(error), committing: Some((state, committed)) }),
+        }
+    }
+
+    /// Makes a durable state visible: first to readers, then to watches, so that who hears of a revision can read it.
+    fn publish(&mut self, committed: Vec<Committed>) {
+        self.settled = false;
+        self.last_commit = Instant::now();
+        let Some(engine) = &self.engine else { return };
+        match View::open(engine.db()) {
+            Ok(view) => self.shared.publish(view, committed),
+            Err(error) => {
+                // The commit stands, but reads would not show it.
+                tracing::error!(%error, "the store cannot be read after a commit");
+                self.shared.unreadable(storage_error(error));
+                self.shared.feed.publish(self.state.revision, committed);
+                self.reopen();
+            }
+        }
+    }
+
+    /// Gets the engine going again if that is safe, and says what the group's callers must hear.
+    fn recover(&mut self, failed: Failed) -> Option<Error> {
+        let Failed { error, committing } = failed;
+        if let Some(reason) = &self.broken {
+            return Some(Error::Unavailable(reason.clone()));
+        }
+        if matches!(error, Error::Corrupt(_)) && committing.is_none() {
+            // The engine is well, but what it read is not: only this group cannot be served.
+            tracing::error!(%error, "the store holds damaged data");
+            return Some(error);
+        }
+        let (sync_failed, full) = match &self.engine {
+            Some(engine) => (engine.health().sync_failed(), engine.health().full()),
+            None => (false, false),
+        };
+        if sync_failed {
+            let reason =
+                format!("the disk failed to sync, what it holds is unknown; restart the server ({error})");
+            tracing::error!("{reason}");
+            self.shared.unreadable(Error::Unavailable(reason.clone()));
+            self.broken = Some(reason);
+            return Some(match committing {
+                Some(_) => Error::Unknown(error.to_string()),
+                None => error,
+            });
+        }
+        let error = if full { no_space() } else { error };
+        tracing::warn!(%error, "a write to the store failed, opening it again");
+        if !self.reopen() {
+            return Some(match committing {
+                Some(_) => Error::Unknown(error.to_string()),
+                None => error,
+            });
+        }
+        match committing {
+            // It did reach the disk, or at least the kernel; one more commit makes sure that it is durable.
+            Some((state, committed)) if state == self.state => {
+                match self.engine.as_ref().map(|engine| engine.settle(&self.state)) {
+                    Some(Ok(())) => {
+                        self.publish(committed);
+                        None
+                    }
+                    _ => Some(Error::Unknown(error.to_string())),
+                }
+            }
+            _ => Some(error),
+        }
+    }
+
+    fn reopen(&mut self) -> bool {
+        let reopened = match self.engine.take() {
+            Some(engine) => engine.reopen().map_err(|(_, error)| error),
+            None => Engine::open(self.disk.clone(), self.cache_bytes),
+        };
+        let result = reopened.map_err(Unusable::Engine).and_then(|engine| {
+            let state = engine.load()?;
+            let leases = engine.leases()?;
+            let view = View::open(engine.db())?;
+            Ok((engine, state, leases, view))
+        });
+        match result {
+            Ok((engine, state, leases, view)) => {
+                self.engine = Some(engine);
+                self.state = state;
+                self.leases = leases;
+                self.shared.publish(view, Vec::new());
+                true
+            }
+            Err(error) => {
+                tracing::error!(?error, "the store cannot be opened again");
+                self.shared
+                    .unreadable(Error::Unavailable("the store failed and cannot be opened again".into()));
+                false
+            }
+        }
+    }
+
+    fn usable_engine(&mut self) -> Result<&Engine> {
+        if let Some(reason) = &self.broken {
+            return Err(Error::Unavailable(reason.clone()));
+        }
+        if self.engine.is_none() {
+            self.reopen();
+        }
+        self.engine
+            .as_ref()
+            .ok_or_else(|| Error::Unavailable("the store failed and cannot be opened again".into()))
+    }
+
+    fn has_room(&self, bytes: usize, puts: bool) -> bool {
+        let reserve = if puts { PUT_RESERVE } else { RESERVE };
+        self.disk.free().is_none_or(|free| free >= reserve + PAGES_PER_BYTE * bytes as u64)
+    }
+
+    fn note_leases(&mut self, expired: &[(u64, i64)], done: &[Done]) {
+        for lease in expired {
+            self.leases.remove(lease);
+        }
+        for done in done {
+            if let Done::Grant(_, Ok(LeaseId(id)), expires) = done {
+                self.leases.insert((*expires, *id));
+            }
+        }
+    }
+
+    /// After a quiet while, prepares for a crash.
+    fn settle(&mut self) {
+        if !self.settles
+            || self.settled
+            || self.last_commit.elapsed() < SETTLE_AFTER
+            || !self.has_room(0, false)
+        {
+            return;
+        }
+        self.settled = true;
+        let state = self.state;
+        let Ok(engine) = self.usable_engine() else { return };
+        if let Err(error) = engine.settle(&state) {
+            self.recover(error.into());
+        }
+    }
+}
+
+fn no_space() -> Error {
+    Error::NoSpace("the disk is full".into())
+}
+
+/// For a request that will not be looked at: only its reply is left.
+fn refuse(job: Job) -> Option<Done> {
+    let unseen = || Error::Unavailable("not applied".into());
+    match job {
+        Job::Txn { reply, .. } => Some(Done::Txn(reply, Err(unseen()))),
+        Job::Compact { reply, .. } => Some(Done::Compact(reply, Err(unseen()))),
+        Job::Grant { reply, .. } => Some(Done::Grant(reply, Err(unseen()), 0)),
+        Job::Ping { reply } => Some(Done::Ping(reply)),
+        Job::Stop => None,
+    }
+}
