@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::gates::FeatureGates;
 use crate::table::{self, Effect, Flag};
+use crate::validate::is_default_version;
 use crate::value::{NamedCertKey, PortRange, VModule, Value};
 use crate::version::VersionRequest;
 use crate::{Error, KUBERNETES_VERSION};
@@ -253,13 +254,24 @@ impl Parsed {
     pub fn warnings(&self) -> Vec<String> {
         let default = Parsed::defaults();
         let ignored = table::all().enumerate().filter(|(at, flag)| {
-            flag.effect == Effect::NotYet && self.changed[*at] && self.values[*at] != default.values[*at]
+            flag.effect == Effect::NotYet
+                && self.changed[*at]
+                && self.values[*at] != default.values[*at]
+                && !self.says_nothing_new(flag.name)
         });
         let mut warnings: Vec<String> = ignored
             .map(|(_, flag)| format!("--{} has no effect in this version of Pintle", flag.name))
             .collect();
         warnings.extend(self.feature_gates.warnings());
         warnings
+    }
+
+    /// Whether a value that differs from the default in spelling means the same.
+    fn says_nothing_new(&self, name: &str) -> bool {
+        match name {
+            "emulated-version" | "min-compatibility-version" => is_default_version(self, name),
+            _ => false,
+        }
     }
 
     fn value(&self, name: &str) -> &Value {

@@ -36,7 +36,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "endpoint-reconciler-type",
         String,
         "lease",
-        "How the endpoints of the kubernetes service are kept: lease or none.",
+        "How the endpoints of the kubernetes service are kept: lease, none or the outdated master-count.",
     ),
     flag("event-ttl", Duration, "1h0m0s", "How long events are kept."),
     flag("kubelet-certificate-authority", String, "", "Certificate authorities of the kubelets."),
