@@ -8,6 +8,6 @@ pub mod authenticator;
 pub mod authorizer;
 mod user;
 
-pub use authenticator::{Authenticator, Credentials};
+pub use authenticator::{Authenticator, Credentials, PeerCertificates};
 pub use authorizer::{Attributes, Authorizer, Decision};
 pub use user::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, PRIVILEGED_GROUP, User};

@@ -1,8 +1,10 @@
-//! Kubernetes' own vocabulary, free of any I/O: for now the `Status` object that every error becomes, and how its
-//! messages quote.
+//! Kubernetes' own vocabulary, free of any I/O: for now the `Status` object that every error becomes, and how Go reads
+//! and prints durations and quoted text, which users see in messages and flags.
 
+mod duration;
 mod quote;
 mod status;
 
-pub use quote::quote;
+pub use duration::{format_duration, parse_duration};
+pub use quote::{quote, quote_all, quote_char};
 pub use status::{Cause, CauseType, Details, Reason, Status};

@@ -1,52 +1,81 @@
-//! Quoting as the reference's messages do it (Go's `%q`), which differs from Rust's `{:?}` in its escapes.
+//! `%q` of strings, characters and string slices.
 
 use std::fmt::Write;
 
-/// The text in double quotes, with whatever could confuse a terminal or a log escaped.
+/// A string as Go's `strconv.Quote` prints it.
 pub fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\x07' => quoted.push_str("\\a"),
-            '\x08' => quoted.push_str("\\b"),
-            '\x0c' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\x0b' => quoted.push_str("\\v"),
-            ' '..='~' => quoted.push(character),
-            '\0'..='\x7f' => _ = write!(quoted, "\\x{:02x}", character as u32),
-            _ if is_printable(character) => quoted.push(character),
-            _ if (character as u32) < 0x10000 => _ = write!(quoted, "\\u{:04x}", character as u32),
-            _ => _ = write!(quoted, "\\U{:08x}", character as u32),
-        }
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        push_escaped(&mut out, c, '"');
     }
-    quoted.push('"');
-    quoted
+    out.push('"');
+    out
 }
 
-/// Rust's own notion of what can be shown, which knows Unicode's tables; combining marks count as printable in Go.
-fn is_printable(character: char) -> bool {
-    !character.is_whitespace() && !character.is_control() && {
-        // A single character that a base precedes is not escaped for being a combining mark.
-        let mut text = String::from("a");
-        text.push(character);
-        text.escape_debug().count() == 2
+/// A character as Go's `%q` prints a rune.
+pub fn quote_char(c: char) -> String {
+    let mut out = String::from('\'');
+    push_escaped(&mut out, c, '\'');
+    out.push('\'');
+    out
+}
+
+/// A slice of strings as Go's `%q` prints it: `["a" "b"]`.
+pub fn quote_all<S: AsRef<str>>(texts: &[S]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| quote(text.as_ref())).collect();
+    format!("[{}]", quoted.join(" "))
+}
+
+fn push_escaped(out: &mut String, c: char, delimiter: char) {
+    let code = u32::from(c);
+    // Writing to a String cannot fail.
+    let _ = match c {
+        '\\' => out.write_str("\\\\"),
+        c if c == delimiter => write!(out, "\\{c}"),
+        '\x07' => out.write_str("\\a"),
+        '\x08' => out.write_str("\\b"),
+        '\x0c' => out.write_str("\\f"),
+        '\n' => out.write_str("\\n"),
+        '\r' => out.write_str("\\r"),
+        '\t' => out.write_str("\\t"),
+        '\x0b' => out.write_str("\\v"),
+        c if printable(c) => out.write_char(c),
+        _ if code < 0x80 => write!(out, "\\x{code:02x}"),
+        _ if code < 0x1_0000 => write!(out, "\\u{code:04x}"),
+        _ => write!(out, "\\U{code:08x}"),
+    };
+}
+
+/// Whether a character shows on a screen. The standard library knows, and tells through its own escaping; the
+/// leading letter keeps it from escaping combining marks, which Go prints.
+fn printable(c: char) -> bool {
+    match c {
+        ' '..='~' => true,
+        c if c.is_ascii() => false,
+        c => ['a', c].iter().collect::<String>().escape_debug().count() == 2,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quote;
+    use super::*;
 
     #[test]
-    fn quotes_as_the_reference_prints() {
-        assert_eq!(quote("a \"b\" \\ c"), r#""a \"b\" \\ c""#);
-        assert_eq!(quote("\n\t\x07\x1b\x7f"), r#""\n\t\a\x1b\x7f""#);
-        assert_eq!(quote("grüße 日本"), "\"grüße 日本\"");
-        assert_eq!(quote("\u{200b}\u{e0001}\u{a0}"), r#""\u200b\U000e0001\u00a0""#);
+    fn strings_are_quoted_as_go_does() {
+        let cases = [
+            ("plain", r#""plain""#),
+            ("say \"hi\" \\ it's", r#""say \"hi\" \\ it's""#),
+            ("a\tb\nc\u{1b}[31m\u{7f}", r#""a\tb\nc\x1b[31m\x7f""#),
+            ("é 世界 \u{200b}\u{202e}", r#""é 世界 \u200b\u202e""#),
+            ("e\u{301}", "\"e\u{301}\""),
+            ("\u{e0001}", r#""\U000e0001""#),
+        ];
+        for (input, want) in cases {
+            assert_eq!(quote(input), want);
+        }
+        assert_eq!(quote_char('z'), "'z'");
+        assert_eq!(quote_char('\''), r"'\''");
+        assert_eq!(quote_all(&["a", "b c"]), r#"["a" "b c"]"#);
     }
 }

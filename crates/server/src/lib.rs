@@ -1,0 +1,30 @@
+//! The generic server: TLS, filters, routing, health, metrics and the order of starting and stopping. It knows nothing
+//! of concrete resources.
+
+pub mod body;
+pub mod chain;
+mod connection;
+pub mod filter;
+pub mod filters;
+pub mod handlers;
+pub mod lifecycle;
+mod listener;
+mod metrics;
+mod process;
+mod reload;
+mod request;
+mod request_info;
+pub mod respond;
+mod router;
+mod server;
+mod systemd;
+pub mod tls;
+
+pub use body::Body;
+pub use connection::Limits;
+pub use listener::{ListenOptions, listen};
+pub use metrics::Metrics;
+pub use reload::watch_files;
+pub use request::{Connection, Request, RequestBody, Response};
+pub use request_info::RequestInfo;
+pub use server::{Error, Server, ServerConfig, raise_open_file_limit};

@@ -5,23 +5,20 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use http::HeaderMap;
-use rustls_pki_types::CertificateDer;
 
 use crate::User;
 
-mod token_file;
+pub mod token_file;
 mod x509;
 
 pub use token_file::TokenFile;
-pub use x509::{ClientCertificates, Verified};
+pub use x509::{ClientCertificates, PeerCertificates, RootError};
 
 /// What a request brings to show who it is.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     pub headers: &'a HeaderMap,
-    /// The client's certificate and what it sent along, leaf first. Their signature in the handshake was checked, and
-    /// nothing else.
-    pub certificates: &'a [CertificateDer<'static>],
+    pub certificates: &'a PeerCertificates,
     pub now: SystemTime,
 }
 
@@ -109,7 +106,11 @@ mod tests {
     async fn ask(members: Vec<Fixed>) -> Result<String, Error> {
         let members = members.into_iter().map(|member| Arc::new(member) as Arc<dyn Authenticator>).collect();
         let headers = HeaderMap::new();
-        let credentials = Credentials { headers: &headers, certificates: &[], now: SystemTime::now() };
+        let credentials = Credentials {
+            headers: &headers,
+            certificates: &PeerCertificates::default(),
+            now: SystemTime::now(),
+        };
         let user = OrAnonymous::new(Union(members)).authenticate(credentials).await?;
         Ok(user.map(|user| user.name.clone()).unwrap_or_default())
     }
@@ -139,7 +140,11 @@ mod tests {
         let check = |header: &str, expect: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert(http::header::AUTHORIZATION, header.parse().unwrap());
-            let credentials = Credentials { headers: &headers, certificates: &[], now: SystemTime::now() };
+            let credentials = Credentials {
+                headers: &headers,
+                certificates: &PeerCertificates::default(),
+                now: SystemTime::now(),
+            };
             assert_eq!(credentials.bearer_token(), expect, "{header:?}");
         };
         check("Bearer abc", Some("abc"));

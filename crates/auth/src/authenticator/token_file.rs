@@ -89,6 +89,7 @@ mod tests {
 
     use http::HeaderMap;
 
+    use super::super::PeerCertificates;
     use super::*;
 
     const FILE: &[u8] = b"t1,admin,u1,\"system:masters, ops\"\nt2,bob,u2\n";
@@ -96,7 +97,11 @@ mod tests {
     async fn ask(tokens: &TokenFile, token: &str) -> Result<Option<Arc<User>>, Error> {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
-        let credentials = Credentials { headers: &headers, certificates: &[], now: SystemTime::now() };
+        let credentials = Credentials {
+            headers: &headers,
+            certificates: &PeerCertificates::default(),
+            now: SystemTime::now(),
+        };
         tokens.authenticate(credentials).await
     }
 

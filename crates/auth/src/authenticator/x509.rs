@@ -2,9 +2,9 @@
 //!
 //! The TLS handshake lets any certificate pass, so trust, usage and validity are all judged here, and a bad one is
 //! answered with 401 instead of a broken connection. Verifying a chain costs more than the rest of a small request, so
-//! the caller may keep a [`Verified`] with its connection: it says until when it holds and under which roots.
+//! the outcome is kept with the connection, for as long as the certificates are valid and the roots are the same.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -28,10 +28,23 @@ struct Roots {
     anchors: Vec<TrustAnchor<'static>>,
 }
 
+/// What a client sent in its TLS handshake, leaf first: proven to be the client's own, and nothing else.
+#[derive(Debug, Default)]
+pub struct PeerCertificates {
+    chain: Vec<CertificateDer<'static>>,
+    verified: Mutex<Option<Verified>>,
+}
+
+impl PeerCertificates {
+    pub fn new(chain: Vec<CertificateDer<'static>>) -> PeerCertificates {
+        PeerCertificates { chain, verified: Mutex::new(None) }
+    }
+}
+
 /// A user whose certificate was verified, and how long that may be relied on.
 #[derive(Clone, Debug)]
-pub struct Verified {
-    pub user: Arc<User>,
+struct Verified {
+    user: Arc<User>,
     generation: u64,
     not_before: SystemTime,
     not_after: SystemTime,
@@ -54,17 +67,17 @@ impl ClientCertificates {
     /// Trusts these roots from the next request on, and only these.
     pub fn replace(&self, roots: &[CertificateDer<'static>]) -> Result<(), RootError> {
         let anchors = anchors(roots)?;
-        let mut current = self.roots.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut current = self.roots.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(Roots { generation: current.generation + 1, anchors });
         Ok(())
     }
 
     fn current(&self) -> Arc<Roots> {
-        self.roots.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Judges a chain, leaf first. `None` if there is no certificate.
-    pub fn verify(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<Option<Verified>, Error> {
+    fn verify(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<Option<Verified>, Error> {
         let Some((leaf, intermediates)) = chain.split_first() else { return Ok(None) };
         let roots = self.current();
         let fail = |reason: String| Error::Certificate { certificate: describe(leaf), reason };
@@ -87,14 +100,16 @@ impl ClientCertificates {
             .map_err(|error| fail(error.to_string()))?;
 
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| fail(error.to_string()))?;
-        let user = user_of(&parsed).ok_or_else(|| fail("the subject has no common name".into()))?;
+        let user = user_of(&parsed).ok_or_else(|| {
+            fail("the subject names no user (no common name, or a uid that is empty or there twice)".into())
+        })?;
         let (not_before, not_after) = validity(chain);
         let user = Arc::new(user.authenticated());
         Ok(Some(Verified { user, generation: roots.generation, not_before, not_after }))
     }
 
     /// Whether an earlier verification still holds: the same roots, and within the validity of every certificate sent.
-    pub fn still_holds(&self, verified: &Verified, now: SystemTime) -> bool {
+    fn still_holds(&self, verified: &Verified, now: SystemTime) -> bool {
         verified.not_before <= now
             && now <= verified.not_after
             && verified.generation == self.current().generation
@@ -104,7 +119,18 @@ impl ClientCertificates {
 #[async_trait]
 impl Authenticator for ClientCertificates {
     async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
-        Ok(self.verify(credentials.certificates, credentials.now)?.map(|verified| verified.user))
+        let PeerCertificates { chain, verified } = credentials.certificates;
+        if chain.is_empty() {
+            return Ok(None);
+        }
+        let known = verified.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known.filter(|known| self.still_holds(known, credentials.now)) {
+            return Ok(Some(known.user));
+        }
+        let fresh = self.verify(chain, credentials.now)?;
+        let user = fresh.as_ref().map(|fresh| fresh.user.clone());
+        *verified.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(user)
     }
 }
 
@@ -125,18 +151,21 @@ fn user_of(certificate: &X509Certificate<'_>) -> Option<User> {
     }
     let groups =
         subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
-    let uid = subject
-        .iter_attributes()
-        .find(|attribute| attribute.attr_type().to_id_string() == UID_OID)
-        .and_then(|attribute| attribute.as_str().ok())
-        .unwrap_or_default()
-        .to_owned();
-    let mut user = User { name, uid, groups, ..User::default() };
+    let mut user = User { name, uid: uid_of(certificate)?, groups, ..User::default() };
     // Lets an audit trail tell two certificates of one user apart, and a revocation name one of them.
     let fingerprint = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate.as_raw());
     let hex: String = fingerprint.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     user.extra.insert("authentication.kubernetes.io/credential-id".into(), vec![format!("X509SHA256={hex}")]);
     Some(user)
+}
+
+/// The uid in the subject, empty if there is none. A subject with several, or an empty one, is nobody's.
+fn uid_of(certificate: &X509Certificate<'_>) -> Option<String> {
+    let mut uids =
+        certificate.subject().iter_attributes().filter(|part| part.attr_type().to_id_string() == UID_OID);
+    let Some(uid) = uids.next() else { return Some(String::new()) };
+    let uid = uid.as_str().ok().filter(|uid| !uid.is_empty())?;
+    uids.next().is_none().then(|| uid.to_owned())
 }
 
 /// When all certificates of the chain are valid. Ones that cannot be read narrow it to nothing.

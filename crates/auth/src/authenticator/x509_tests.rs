@@ -88,3 +88,17 @@ fn a_verification_ends_with_the_certificate_and_with_the_roots() {
     verifier.replace(&[authority("new").certificate]).unwrap();
     assert!(!verifier.still_holds(&verified, SystemTime::now()), "its roots are gone");
 }
+
+#[tokio::test]
+async fn a_connection_s_verification_is_used_again_until_the_roots_change() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let certificates = PeerCertificates::new(vec![client(&ca, |_| {})]);
+    let headers = http::HeaderMap::new();
+    let credentials = Credentials { headers: &headers, certificates: &certificates, now: SystemTime::now() };
+    let first = verifier.authenticate(credentials).await.unwrap().unwrap();
+    let second = verifier.authenticate(credentials).await.unwrap().unwrap();
+    assert!(Arc::ptr_eq(&first, &second));
+    verifier.replace(&[authority("new").certificate]).unwrap();
+    assert!(verifier.authenticate(credentials).await.is_err());
+}

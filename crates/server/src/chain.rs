@@ -1,0 +1,67 @@
+//! The way every request takes: all filters, in order, in one place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use pintle_auth::{Authenticator, Authorizer};
+use regex_lite::Regex;
+
+use crate::filter::{Chain, Filter, Handler};
+use crate::filters::{
+    AuditId, Authentication, Authorization, CacheControl, Cors, Deadline, Goaway, Hsts, InFlight, Logging,
+    PanicRecovery, ParseRequestInfo, RetryAfter,
+};
+use crate::lifecycle::{Draining, Lifecycle};
+use crate::metrics::Metrics;
+
+/// What the filters need to know.
+pub struct ChainConfig {
+    pub authenticator: Arc<dyn Authenticator>,
+    pub authorizer: Arc<dyn Authorizer>,
+    pub request_timeout: Duration,
+    pub cors_allowed_origins: Vec<Regex>,
+    pub strict_transport_security: Option<HeaderValue>,
+    pub goaway_chance: f64,
+    pub send_retry_after: bool,
+}
+
+/// Puts the filters before `handler`. The first in the list sees a request first and its response last.
+pub(crate) fn build(
+    config: ChainConfig,
+    handler: Arc<dyn Handler>,
+    lifecycle: &Lifecycle,
+    draining: &Draining,
+    metrics: &Metrics,
+) -> Chain {
+    let mut filters: Vec<Box<dyn Filter>> = vec![
+        // Outermost, so that every answer carries the name of its request, also the one for a panic.
+        Box::new(AuditId),
+        // Around everything that could go wrong.
+        Box::new(PanicRecovery),
+        // Before all that asks whether a request is long-running or what it is about.
+        Box::new(ParseRequestInfo),
+        Box::new(Logging),
+    ];
+    if config.send_retry_after {
+        filters.push(Box::new(RetryAfter { not_accepting: lifecycle.not_accepting.clone() }));
+    }
+    if let Some(directives) = config.strict_transport_security {
+        filters.push(Box::new(Hsts(directives)));
+    }
+    filters.push(Box::new(CacheControl));
+    if config.goaway_chance > 0.0 {
+        filters.push(Box::new(Goaway { chance: config.goaway_chance }));
+    }
+    // Before the deadline: a request that times out is still counted until it is answered.
+    filters.push(Box::new(InFlight::new(draining.clone(), metrics)));
+    filters.push(Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }));
+    // Before authentication: a browser's preflight request carries no credentials.
+    if !config.cors_allowed_origins.is_empty() {
+        filters.push(Box::new(Cors { allowed_origins: config.cors_allowed_origins }));
+    }
+    filters.push(Box::new(Authentication { authenticator: config.authenticator, metrics: metrics.clone() }));
+    // Last: nothing behind it asks again.
+    filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
+    Chain::new(filters, handler)
+}

@@ -1,0 +1,345 @@
+//! One connection: TLS, then HTTP/1.1 or HTTP/2, with a bound on everything a client could let us wait for or keep.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request as HttpRequest, Version};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::filter::Handler;
+use crate::lifecycle::Signal;
+use crate::metrics::Metrics;
+use crate::request::Connection;
+use crate::tls::Tls;
+use crate::{Request, Response};
+
+/// What a client may make us wait for and hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub handshake: Duration,
+    /// From the first byte of an HTTP/1.1 request to the end of its headers.
+    pub read_header: Duration,
+    /// Without any request.
+    pub idle: Duration,
+    /// Bytes of a request's line and headers.
+    pub header_bytes: u32,
+    pub http2_streams: u32,
+    /// Bytes of a stream's body, or of one frame, that a client may send ahead.
+    pub http2_stream_window: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            handshake: Duration::from_secs(10),
+            read_header: Duration::from_secs(32),
+            idle: Duration::from_secs(90),
+            header_bytes: 1 << 20,
+            http2_streams: 100,
+            http2_stream_window: 256 << 10,
+        }
+    }
+}
+
+/// All that connections of one server have in common.
+pub(crate) struct Connections {
+    pub(crate) tls: Arc<Tls>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    /// Set: every connection is closed once its requests are answered.
+    pub(crate) stop: Signal,
+}
+
+impl Connections {
+    /// Serves a connection to its end. Whatever happens to it happens to it alone.
+    pub(crate) async fn serve(&self, mut stream: TcpStream, remote: SocketAddr) {
+        let local = stream.local_addr().unwrap_or(remote);
+        let acceptor = TlsAcceptor::from(self.tls.current());
+        let handshake = async {
+            if is_plain_http(&stream).await {
+                refuse_plain_http(&mut stream).await;
+                return Err("client sent an HTTP request to an HTTPS server".to_owned());
+            }
+            acceptor.accept(stream).await.map_err(|error| error.to_string())
+        };
+        let failure = match tokio::time::timeout(self.limits.handshake, handshake).await {
+            Ok(Ok(stream)) => return self.speak(stream, remote, local).await,
+            Ok(Err(error)) => error,
+            Err(_) => "timed out".to_owned(),
+        };
+        self.metrics.tls_handshake_failed();
+        tracing::debug!(%remote, error = failure, "http: TLS handshake error");
+    }
+
+    async fn speak(&self, stream: TlsStream<TcpStream>, remote: SocketAddr, local: SocketAddr) {
+        let (_, session) = stream.get_ref();
+        let http2 = session.alpn_protocol() == Some(b"h2");
+        let certificates = session.peer_certificates().map(<[_]>::to_vec).unwrap_or_default();
+        let connection = Arc::new(Connection::new(remote, local, certificates));
+        let activity = Arc::new(Activity::new());
+        let service = service_fn({
+            let (connection, activity) = (connection.clone(), activity.clone());
+            let handler = self.handler.clone();
+            move |request| answer(handler.clone(), connection.clone(), activity.begin(), request)
+        });
+        let io = TokioIo::new(Watched { stream, activity: activity.clone() });
+        let limits = &self.limits;
+        let result = if http2 {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(limits.http2_streams)
+                .max_header_list_size(limits.header_bytes)
+                .initial_stream_window_size(limits.http2_stream_window)
+                .initial_connection_window_size(
+                    limits.http2_stream_window.saturating_mul(limits.http2_streams.min(100)),
+                )
+                .max_frame_size(limits.http2_stream_window)
+                .keep_alive_interval(Duration::from_secs(30))
+                .keep_alive_timeout(Duration::from_secs(15));
+            let serving = pin!(builder.serve_connection(io, service));
+            self.drive(serving, |serving| serving.graceful_shutdown(), &connection, &activity, false).await
+        } else {
+            let mut builder = http1::Builder::new();
+            builder
+                .timer(TokioTimer::new())
+                .header_read_timeout(None)
+                .max_buf_size(limits.header_bytes as usize);
+            let serving = pin!(builder.serve_connection(io, service).with_upgrades());
+            self.drive(serving, |serving| serving.graceful_shutdown(), &connection, &activity, true).await
+        };
+        if let Err(error) = result {
+            tracing::trace!(%remote, %error, "connection ended");
+        }
+    }
+
+    /// Runs a connection until it ends, and asks it to end when the server stops, a filter says so, or it idles.
+    async fn drive<F: Future<Output = hyper::Result<()>>>(
+        &self,
+        mut serving: Pin<&mut F>,
+        shut_down: impl Fn(Pin<&mut F>),
+        connection: &Connection,
+        activity: &Activity,
+        http1: bool,
+    ) -> hyper::Result<()> {
+        let mut stopping = false;
+        loop {
+            let overdue = activity.deadline(&self.limits, http1);
+            tokio::select! {
+                result = serving.as_mut() => return result,
+                () = connection.close.notified(), if !stopping => {}
+                () = self.stop.wait(), if !stopping => {}
+                () = tokio::time::sleep_until(overdue.at) => match activity.overdue(&self.limits, http1) {
+                    Some(Overdue::Headers) => return Ok(()),
+                    // Already asked to go and still there, with no request under way: it is not listening.
+                    Some(Overdue::Idle) if stopping => return Ok(()),
+                    Some(Overdue::Idle) => {}
+                    None => continue,
+                },
+            }
+            stopping = true;
+            activity.touch();
+            shut_down(serving.as_mut());
+        }
+    }
+}
+
+async fn answer(
+    handler: Arc<dyn Handler>,
+    connection: Arc<Connection>,
+    under_way: UnderWay,
+    request: HttpRequest<Incoming>,
+) -> Result<Response, Infallible> {
+    let (parts, body) = request.into_parts();
+    let version = parts.version;
+    let body = body.map_err(Into::into).boxed();
+    let mut response = handler.handle(Request::new(parts, body, connection.clone())).await;
+    // HTTP/2 has no such header; what it means there is GOAWAY.
+    let closing = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
+    match version {
+        Version::HTTP_2 if closing => {
+            response.headers_mut().remove(CONNECTION);
+            connection.close_when_idle();
+        }
+        Version::HTTP_2 => {}
+        _ if connection.is_closing() => {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+    Ok(response.map(|body| body.holding(under_way)))
+}
+
+/// TLS begins with the byte 22; an HTTP method begins with a letter.
+async fn is_plain_http(stream: &TcpStream) -> bool {
+    let mut first = [0; 1];
+    matches!(stream.peek(&mut first).await, Ok(1)) && first[0].is_ascii_alphabetic()
+}
+
+async fn refuse_plain_http(stream: &mut TcpStream) {
+    let answer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    // Reading first keeps the kernel from resetting the connection before the client has read our answer.
+    let mut ignored = [0; 4096];
+    let _ = stream.read(&mut ignored).await;
+    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
+
+/// What a connection is doing, for its deadlines. Times are milliseconds since the connection began.
+struct Activity {
+    begun: Instant,
+    under_way: AtomicUsize,
+    /// When it last became idle.
+    idle_since: AtomicU64,
+    /// When the first byte after that came; 0 if none has.
+    bytes_since: AtomicU64,
+}
+
+struct Deadline {
+    at: Instant,
+}
+
+#[derive(Debug, PartialEq)]
+enum Overdue {
+    Headers,
+    Idle,
+}
+
+/// A request, from its headers to the last byte of its answer.
+struct UnderWay(Arc<Activity>);
+
+impl Activity {
+    fn new() -> Activity {
+        Activity {
+            begun: Instant::now(),
+            under_way: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(0),
+            bytes_since: AtomicU64::new(0),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn begin(self: &Arc<Self>) -> UnderWay {
+        self.under_way.fetch_add(1, Ordering::AcqRel);
+        UnderWay(self.clone())
+    }
+
+    fn touch(&self) {
+        self.bytes_since.store(0, Ordering::Release);
+        self.idle_since.store(self.now(), Ordering::Release);
+    }
+
+    fn received(&self) {
+        if self.under_way.load(Ordering::Acquire) == 0 {
+            let now = self.now().max(1);
+            let _ = self.bytes_since.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    /// When to look again.
+    fn deadline(&self, limits: &Limits, http1: bool) -> Deadline {
+        let after = |millis: u64, limit: Duration| self.begun + Duration::from_millis(millis) + limit;
+        let at = if self.under_way.load(Ordering::Acquire) > 0 {
+            Instant::now() + limits.idle
+        } else {
+            match self.bytes_since.load(Ordering::Acquire) {
+                since if http1 && since > 0 => after(since, limits.read_header),
+                // Bytes may begin to come just before the connection would have idled out.
+                _ => after(self.idle_since.load(Ordering::Acquire), limits.idle.min(limits.read_header)),
+            }
+        };
+        Deadline { at: at.max(Instant::now() + Duration::from_millis(10)) }
+    }
+
+    fn overdue(&self, limits: &Limits, http1: bool) -> Option<Overdue> {
+        if self.under_way.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let lasts =
+            |since: u64, limit: Duration| Duration::from_millis(self.now().saturating_sub(since)) >= limit;
+        let bytes_since = self.bytes_since.load(Ordering::Acquire);
+        if http1 && bytes_since > 0 {
+            return lasts(bytes_since, limits.read_header).then_some(Overdue::Headers);
+        }
+        lasts(self.idle_since.load(Ordering::Acquire), limits.idle).then_some(Overdue::Idle)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if self.0.under_way.load(Ordering::Acquire) == 1 {
+            self.0.touch();
+        }
+        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A stream that tells when bytes arrive.
+struct Watched {
+    stream: TlsStream<TcpStream>,
+    activity: Arc<Activity>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buf.filled().len();
+        let result = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.activity.received();
+        }
+        result
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

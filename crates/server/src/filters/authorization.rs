@@ -1,0 +1,73 @@
+//! Asks whether the user may do this. Nobody's yes is a no.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use http::header::X_CONTENT_TYPE_OPTIONS;
+use pintle_auth::{Attributes, Authorizer, Decision};
+use pintle_meta::{Status, quote};
+
+use crate::filter::{Filter, Next};
+use crate::metrics::Metrics;
+use crate::{Request, Response, respond};
+
+pub struct Authorization {
+    pub authorizer: Arc<dyn Authorizer>,
+    pub metrics: Metrics,
+}
+
+#[async_trait]
+impl Filter for Authorization {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+        let Some(user) = request.user.clone() else {
+            return respond::internal_error(&request.parts.uri, &"no user found in the request");
+        };
+        let info = &request.info;
+        let attributes = Attributes {
+            user: &user,
+            verb: &info.verb,
+            is_resource: info.is_resource,
+            path: &info.path,
+            group: &info.group,
+            version: &info.version,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+            name: &info.name,
+        };
+        let start = Instant::now();
+        let decision = self.authorizer.authorize(&attributes).await;
+        self.metrics.authorized(&decision, start.elapsed());
+        let reason = match decision {
+            Decision::Allow => return next.run(request).await,
+            Decision::Deny(reason) | Decision::NoOpinion(reason) => reason,
+        };
+        tracing::debug!(path = info.path, reason, "Forbidden");
+        let mut why = respond::sanitize(&forbidden(&attributes));
+        if !reason.is_empty() {
+            why = format!("{why}: {reason}");
+        }
+        let mut response = respond::status(&Status::forbidden(&info.group, &info.resource, &info.name, &why));
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
+        response
+    }
+}
+
+fn forbidden(attributes: &Attributes<'_>) -> String {
+    let user = quote(&attributes.user.name);
+    let verb = attributes.verb;
+    if !attributes.is_resource {
+        return format!("User {user} cannot {verb} path {}", quote(attributes.path));
+    }
+    let resource = match attributes.subresource {
+        "" => quote(attributes.resource),
+        subresource => quote(&format!("{}/{subresource}", attributes.resource)),
+    };
+    let group = quote(attributes.group);
+    let scope = match attributes.namespace {
+        "" => "at the cluster scope".to_owned(),
+        namespace => format!("in the namespace {}", quote(namespace)),
+    };
+    format!("User {user} cannot {verb} resource {resource} in API group {group} {scope}")
+}

@@ -1,0 +1,48 @@
+//! Short requests end by `--request-timeout`, or earlier if the client asks so with `?timeout=`.
+//!
+//! The rest of the chain is dropped where it stands; whatever it had handed to the store may still happen.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pintle_meta::{Status, parse_duration};
+
+use crate::filter::{Filter, Next};
+use crate::metrics::Metrics;
+use crate::{Request, Response, respond};
+
+pub struct Deadline {
+    pub timeout: Duration,
+    pub metrics: Metrics,
+}
+
+#[async_trait]
+impl Filter for Deadline {
+    async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
+        if request.info.is_long_running() {
+            return next.run(request).await;
+        }
+        let asked = match request.query("timeout").next().filter(|value| !value.is_empty()) {
+            None => None,
+            Some(text) => match parse_duration(&text) {
+                // Zero, or less, asks for no limit, which is not the client's to give.
+                Ok(nanos) => u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos),
+                Err(error) => {
+                    let message = format!("invalid timeout specified in the request URL - {error}");
+                    return respond::status(&Status::bad_request(message));
+                }
+            },
+        };
+        let timeout = asked.map_or(self.timeout, |asked| asked.min(self.timeout));
+        let deadline = request.received + timeout;
+        request.deadline = Some(deadline);
+        let info = request.info.clone();
+        match tokio::time::timeout_at(deadline, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => {
+                self.metrics.terminated(&info, 504);
+                respond::status(&Status::timeout("request did not complete within the allotted timeout"))
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! `--goaway-chance`: now and then an HTTP/2 client is asked to reconnect, which spreads clients over replicas.
+
+use async_trait::async_trait;
+use http::Version;
+
+use crate::filter::{Filter, Next};
+use crate::{Request, Response};
+
+pub struct Goaway {
+    pub chance: f64,
+}
+
+#[async_trait]
+impl Filter for Goaway {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+        if request.parts.version == Version::HTTP_2 && rand::random::<f64>() < self.chance {
+            request.connection.close_when_idle();
+        }
+        next.run(request).await
+    }
+}

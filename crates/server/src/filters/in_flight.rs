@@ -1,0 +1,66 @@
+//! Counts requests, so that a shutdown knows when the last one is answered.
+
+use async_trait::async_trait;
+use http::header::RETRY_AFTER;
+use pintle_meta::Status;
+use prometheus::IntGauge;
+
+use super::is_exempt_from_shutdown;
+use crate::filter::{Filter, Next};
+use crate::lifecycle::Draining;
+use crate::metrics::Metrics;
+use crate::{Request, Response, respond};
+
+pub struct InFlight {
+    draining: Draining,
+    mutating: IntGauge,
+    read_only: IntGauge,
+}
+
+impl InFlight {
+    pub fn new(draining: Draining, metrics: &Metrics) -> InFlight {
+        InFlight {
+            draining,
+            mutating: metrics.in_flight("mutating"),
+            read_only: metrics.in_flight("readOnly"),
+        }
+    }
+}
+
+/// Counts up, and down again when the request ends, however it does.
+struct Counted<'a>(&'a IntGauge);
+
+impl<'a> Counted<'a> {
+    fn new(gauge: &'a IntGauge) -> Counted<'a> {
+        gauge.inc();
+        Counted(gauge)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+#[async_trait]
+impl Filter for InFlight {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+        if request.info.is_long_running() {
+            return next.run(request).await;
+        }
+        let _counted =
+            Counted::new(if request.info.is_mutating() { &self.mutating } else { &self.read_only });
+        match self.draining.enter() {
+            Some(_guard) => next.run(request).await,
+            None if is_exempt_from_shutdown(&request) => next.run(request).await,
+            None => {
+                let mut response =
+                    respond::status(&Status::service_unavailable("apiserver is shutting down"));
+                response.headers_mut().insert(RETRY_AFTER, 1.into());
+                response.headers_mut().insert(http::header::X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
+                response
+            }
+        }
+    }
+}

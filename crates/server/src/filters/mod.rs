@@ -1,0 +1,37 @@
+//! One filter per file; [`crate::chain`] puts them in order.
+
+mod audit_id;
+mod authentication;
+mod authorization;
+mod cache_control;
+mod cors;
+mod deadline;
+mod goaway;
+mod hsts;
+mod in_flight;
+mod logging;
+mod panic_recovery;
+mod request_info;
+mod retry_after;
+
+pub use audit_id::AuditId;
+pub use authentication::Authentication;
+pub use authorization::Authorization;
+pub use cache_control::CacheControl;
+pub use cors::Cors;
+pub use deadline::Deadline;
+pub use goaway::Goaway;
+pub use hsts::Hsts;
+pub use in_flight::InFlight;
+pub use logging::Logging;
+pub use panic_recovery::PanicRecovery;
+pub use request_info::ParseRequestInfo;
+pub use retry_after::RetryAfter;
+
+use crate::Request;
+
+/// Requests that are answered to the last: probes and scrapes must see the shutdown, not be turned away by it.
+fn is_exempt_from_shutdown(request: &Request) -> bool {
+    ["/readyz", "/livez", "/healthz", "/metrics"].iter().any(|prefix| request.info.path.starts_with(prefix))
+        || request.user_agent().starts_with("kube-apiserver/")
+}

@@ -1,0 +1,11 @@
+//! Endpoints that are not resources, one file each.
+
+mod health;
+mod index;
+mod metrics;
+mod version;
+
+pub use health::{Check, HealthCheck, HealthRegistry};
+pub use index::Index;
+pub use metrics::MetricsEndpoint;
+pub use version::{Version, VersionEndpoint};

@@ -1,0 +1,203 @@
+//! The life of a server: named moments that others wait for, hooks around it, and the count of requests that a
+//! shutdown waits for.
+//!
+//! ```text
+//! start:     listen -> post-start hooks run -> READY=1 to systemd
+//! SIGTERM:   ShutdownInitiated            readyz fails; pre-shutdown hooks run
+//!            AfterShutdownDelayDuration   load balancers have had time to notice
+//!            NotAcceptingNewRequest       the listener closes, clients get GOAWAY, watches end
+//!            InFlightRequestsDrained      at the latest after the request timeout
+//!            the store closes, the process ends
+//! ```
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+/// A moment that comes at most once. Clones are the same moment.
+#[derive(Clone)]
+pub struct Signal {
+    name: &'static str,
+    state: watch::Sender<bool>,
+}
+
+impl Signal {
+    pub fn new(name: &'static str) -> Signal {
+        Signal { name, state: watch::Sender::new(false) }
+    }
+
+    pub fn set(&self) {
+        if !self.state.send_replace(true) {
+            tracing::debug!(name = self.name, "[graceful-termination] shutdown event");
+        }
+    }
+
+    pub fn is_set(&self) -> bool {
+        *self.state.borrow()
+    }
+
+    /// Returns when the moment has come, at once if it already has.
+    pub async fn wait(&self) {
+        // An error means that all senders are gone, and we hold one.
+        let _ = self.state.subscribe().wait_for(|set| *set).await;
+    }
+}
+
+/// All moments of a server's life.
+#[derive(Clone)]
+pub struct Lifecycle {
+    pub shutdown_initiated: Signal,
+    pub after_shutdown_delay: Signal,
+    pub pre_shutdown_hooks_stopped: Signal,
+    /// From here on new requests are turned away and long-running ones end.
+    pub not_accepting: Signal,
+    pub drained: Signal,
+    pub stopped_listening: Signal,
+    pub has_been_ready: Signal,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Lifecycle {
+            shutdown_initiated: Signal::new("ShutdownInitiated"),
+            after_shutdown_delay: Signal::new("AfterShutdownDelayDuration"),
+            pre_shutdown_hooks_stopped: Signal::new("PreShutdownHooksStopped"),
+            not_accepting: Signal::new("NotAcceptingNewRequest"),
+            drained: Signal::new("InFlightRequestsDrained"),
+            stopped_listening: Signal::new("HTTPServerStoppedListening"),
+            has_been_ready: Signal::new("HasBeenReady"),
+        }
+    }
+}
+
+/// Counts what is under way, until it is told that nothing more may begin.
+#[derive(Clone, Default)]
+pub struct Draining(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    /// The lowest bit: nothing more may begin. The rest: how many are under way, times two.
+    bits: AtomicU64,
+    empty: Notify,
+}
+
+const CLOSED: u64 = 1;
+const ONE: u64 = 2;
+
+/// Something under way; dropping it ends it.
+pub struct Guard(Arc<State>);
+
+impl Draining {
+    /// Begins something, unless draining has begun.
+    pub fn enter(&self) -> Option<Guard> {
+        let add = |bits: u64| (bits & CLOSED == 0).then_some(bits + ONE);
+        self.0.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).ok()?;
+        Some(Guard(self.0.clone()))
+    }
+
+    pub fn active(&self) -> u64 {
+        self.0.bits.load(Ordering::Acquire) / ONE
+    }
+
+    /// Lets nothing more begin and returns when the last has ended.
+    pub async fn drain(&self) {
+        self.0.bits.fetch_or(CLOSED, Ordering::AcqRel);
+        loop {
+            let empty = self.0.empty.notified();
+            if self.active() == 0 {
+                return;
+            }
+            empty.await;
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.0.bits.fetch_sub(ONE, Ordering::AcqRel) == CLOSED + ONE {
+            self.0.empty.notify_waiters();
+        }
+    }
+}
+
+type HookFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type Hook = Box<dyn FnOnce() -> HookFuture + Send>;
+
+/// Work around the life of a server, by name. Each post-start hook is a health check too.
+#[derive(Default)]
+pub struct Hooks {
+    pub(crate) post_start: Vec<(String, Hook, HookDone)>,
+    pub(crate) pre_shutdown: Vec<(String, Hook)>,
+}
+
+/// Whether a post-start hook has finished.
+#[derive(Clone, Default)]
+pub struct HookDone(Arc<Mutex<bool>>);
+
+impl HookDone {
+    pub fn is_done(&self) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+}
+
+impl Hooks {
+    /// Runs once the server listens. The server is not ready before it has finished; an error ends the process.
+    pub fn post_start<F>(&mut self, name: &str, hook: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.post_start.push((name.into(), Box::new(|| Box::pin(hook())), HookDone::default()));
+    }
+
+    /// Runs when a shutdown has been asked for, while requests are still served.
+    pub fn pre_shutdown<F>(&mut self, name: &str, hook: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.pre_shutdown.push((name.into(), Box::new(|| Box::pin(hook()))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn draining_waits_for_the_last_and_lets_none_begin() {
+        let draining = Draining::default();
+        let (first, second) = (draining.enter().unwrap(), draining.enter().unwrap());
+        let waiter = tokio::spawn({
+            let draining = draining.clone();
+            async move { draining.drain().await }
+        });
+        while draining.enter().is_some() {
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(!waiter.is_finished(), "one is still under way");
+        drop(second);
+        waiter.await.unwrap();
+        assert!(draining.enter().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_signal_reaches_those_who_come_late() {
+        let signal = Signal::new("test");
+        let early = tokio::spawn({
+            let signal = signal.clone();
+            async move { signal.wait().await }
+        });
+        signal.set();
+        early.await.unwrap();
+        signal.wait().await;
+        assert!(signal.is_set());
+    }
+}

@@ -1,0 +1,286 @@
+//! The server's figures, under the reference's names. They belong to one control plane; nothing is global.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle_auth::{Decision, User};
+use prometheus::{
+    Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
+};
+
+use crate::process::ProcessCollector;
+use crate::request_info::RequestInfo;
+
+const REQUEST_LABELS: [&str; 8] =
+    ["component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
+const REQUEST_BUCKETS: [f64; 25] = [
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
+    20.0, 30.0, 45.0, 60.0, 90.0, 120.0,
+];
+const SIZE_BUCKETS: [f64; 7] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+
+/// Handles to all of them; clones are the same figures.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    requests: IntCounterVec,
+    request_duration: HistogramVec,
+    response_sizes: HistogramVec,
+    in_flight: IntGaugeVec,
+    terminations: IntCounterVec,
+    tls_handshake_errors: IntCounter,
+    authentication_attempts: IntCounterVec,
+    authentication_duration: HistogramVec,
+    authenticated_users: IntCounterVec,
+    authorization_attempts: IntCounterVec,
+    authorization_duration: HistogramVec,
+    health: IntGaugeVec,
+    healths: IntCounterVec,
+    storage_size: IntGaugeVec,
+}
+
+/// What a served route counts under. Made once per route, so that counting costs no lookup by text per request.
+pub struct RouteMetrics {
+    metrics: Metrics,
+    labels: [String; 8],
+    duration: prometheus::Histogram,
+    size: prometheus::Histogram,
+}
+
+impl Metrics {
+    pub fn new() -> Result<Metrics, prometheus::Error> {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            let counter = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok::<_, prometheus::Error>(counter)
+        };
+        let gauge = |name: &str, help: &str, labels: &[&str]| {
+            let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(gauge.clone()))?;
+            Ok::<_, prometheus::Error>(gauge)
+        };
+        let histogram = |name: &str, help: &str, labels: &[&str], buckets: &[f64]| {
+            let histogram =
+                HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
+            registry.register(Box::new(histogram.clone()))?;
+            Ok::<_, prometheus::Error>(histogram)
+        };
+        let mut with_code = REQUEST_LABELS.to_vec();
+        with_code.insert(0, "code");
+        let latency: Vec<f64> = (0..15).map(|power| 0.001 * f64::from(1 << power)).collect();
+        let inner = Inner {
+            requests: counter(
+                "apiserver_request_total",
+                "Requests answered, by route and HTTP code.",
+                &with_code,
+            )?,
+            request_duration: histogram(
+                "apiserver_request_duration_seconds",
+                "Time from receiving a request to the start of its answer.",
+                &REQUEST_LABELS,
+                &REQUEST_BUCKETS,
+            )?,
+            response_sizes: histogram(
+                "apiserver_response_sizes",
+                "Bytes of answers whose size is known when they start.",
+                &["component", "group", "resource", "scope", "subresource", "verb", "version"],
+                &SIZE_BUCKETS,
+            )?,
+            in_flight: gauge(
+                "apiserver_current_inflight_requests",
+                "Requests being worked on, long-running ones aside.",
+                &["request_kind"],
+            )?,
+            terminations: counter(
+                "apiserver_request_terminations_total",
+                "Requests ended by the server to protect itself.",
+                &["code", "component", "group", "resource", "scope", "subresource", "verb", "version"],
+            )?,
+            tls_handshake_errors: {
+                let help = "Connections dropped because their TLS handshake failed.";
+                let counter = IntCounter::new("apiserver_tls_handshake_errors_total", help)?;
+                registry.register(Box::new(counter.clone()))?;
+                counter
+            },
+            authentication_attempts: counter(
+                "authentication_attempts",
+                "Authentications, by result.",
+                &["result"],
+            )?,
+            authentication_duration: histogram(
+                "authentication_duration_seconds",
+                "Time to authenticate, by result.",
+                &["result"],
+                &latency,
+            )?,
+            authenticated_users: counter(
+                "authenticated_user_requests",
+                "Requests by kind of user.",
+                &["username"],
+            )?,
+            authorization_attempts: counter(
+                "authorization_attempts_total",
+                "Authorizations, by result.",
+                &["result"],
+            )?,
+            authorization_duration: histogram(
+                "authorization_duration_seconds",
+                "Time to authorize, by result.",
+                &["result"],
+                &latency,
+            )?,
+            health: gauge(
+                "kubernetes_healthcheck",
+                "Result of a health check: 1 is healthy.",
+                &["name", "type"],
+            )?,
+            healths: counter(
+                "kubernetes_healthchecks_total",
+                "Health checks, by result.",
+                &["name", "status", "type"],
+            )?,
+            storage_size: gauge(
+                "apiserver_storage_size_bytes",
+                "Bytes that the store takes on its disk.",
+                &["storage_cluster_id"],
+            )?,
+            registry,
+        };
+        inner.registry.register(Box::new(ProcessCollector::new()?))?;
+        Ok(Metrics(Arc::new(inner)))
+    }
+
+    /// `kubernetes_build_info`, with the version that this server speaks.
+    pub fn build_info(&self, version: &crate::handlers::Version) -> Result<(), prometheus::Error> {
+        let labels = [
+            ("build_date", version.build_date.as_str()),
+            ("compiler", &version.compiler),
+            ("git_commit", &version.git_commit),
+            ("git_tree_state", &version.git_tree_state),
+            ("git_version", &version.git_version),
+            ("go_version", &version.go_version),
+            ("major", &version.major),
+            ("minor", &version.minor),
+            ("platform", &version.platform),
+        ];
+        let opts = labels.into_iter().fold(
+            Opts::new("kubernetes_build_info", "Always 1; the labels say what was built, when and how."),
+            |opts, (name, value)| opts.const_label(name, value),
+        );
+        let gauge = IntGauge::with_opts(opts)?;
+        gauge.set(1);
+        self.0.registry.register(Box::new(gauge))
+    }
+
+    /// `kubernetes_feature_enabled`, one line per gate.
+    pub fn features<'a>(
+        &self,
+        features: impl Iterator<Item = (&'a str, &'a str, bool)>,
+    ) -> Result<(), prometheus::Error> {
+        let opts = Opts::new("kubernetes_feature_enabled", "Feature gates and whether they are on.");
+        let gauge = IntGaugeVec::new(opts, &["name", "stage"])?;
+        for (name, stage, enabled) in features {
+            gauge.with_label_values(&[name, stage]).set(enabled.into());
+        }
+        self.0.registry.register(Box::new(gauge))
+    }
+
+    /// The handles of a route that is not about a resource.
+    pub fn route(&self, verb: &str, path: &str) -> RouteMetrics {
+        let labels = ["", "", "", "", "", path, verb, ""].map(str::to_owned);
+        let values: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let without_dry_run: Vec<&str> = values[..1].iter().chain(&values[2..]).copied().collect();
+        RouteMetrics {
+            duration: self.0.request_duration.with_label_values(&values),
+            size: self.0.response_sizes.with_label_values(&without_dry_run),
+            metrics: self.clone(),
+            labels,
+        }
+    }
+
+    /// Counts a request that the server ended. What the client named is not known to exist, so it is no label.
+    pub(crate) fn terminated(&self, info: &RequestInfo, code: u16) {
+        let verb = match info.verb.as_str() {
+            verb @ ("get" | "list" | "watch" | "create" | "update" | "patch" | "delete"
+            | "deletecollection") => verb,
+            _ => "other",
+        };
+        let labels = [&code.to_string(), "apiserver", "", "", "", "", &verb.to_ascii_uppercase(), ""];
+        self.0.terminations.with_label_values(&labels).inc();
+    }
+
+    pub(crate) fn tls_handshake_failed(&self) {
+        self.0.tls_handshake_errors.inc();
+    }
+
+    pub(crate) fn authenticated<E>(&self, result: &Result<Option<Arc<User>>, E>, took: Duration) {
+        let name = match result {
+            Ok(Some(user)) => {
+                self.0.authenticated_users.with_label_values(&[compress(&user.name)]).inc();
+                "success"
+            }
+            Ok(None) => "failure",
+            Err(_) => "error",
+        };
+        self.0.authentication_attempts.with_label_values(&[name]).inc();
+        self.0.authentication_duration.with_label_values(&[name]).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn authorized(&self, decision: &Decision, took: Duration) {
+        let name = match decision {
+            Decision::Allow => "allowed",
+            Decision::Deny(_) => "denied",
+            Decision::NoOpinion(_) => "no-opinion",
+        };
+        self.0.authorization_attempts.with_label_values(&[name]).inc();
+        self.0.authorization_duration.with_label_values(&[name]).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn checked(&self, check: &str, endpoint: &str, healthy: bool) {
+        self.0.health.with_label_values(&[check, endpoint]).set(healthy.into());
+        let status = if healthy { "success" } else { "error" };
+        self.0.healths.with_label_values(&[check, status, endpoint]).inc();
+    }
+
+    /// A gauge that counts one kind of request: `mutating` or `readOnly`.
+    pub(crate) fn in_flight(&self, kind: &str) -> IntGauge {
+        self.0.in_flight.with_label_values(&[kind])
+    }
+
+    pub fn storage_size(&self, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.0.storage_size.with_label_values(&["etcd-0"]).set(bytes);
+    }
+
+    /// All figures in Prometheus' text format.
+    pub(crate) fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.0.registry.gather(), &mut text)?;
+        Ok(text)
+    }
+}
+
+impl RouteMetrics {
+    pub(crate) fn answered(&self, code: u16, size: Option<u64>, took: Duration) {
+        self.duration.observe(took.as_secs_f64());
+        if let Some(size) = size {
+            self.size.observe(size as f64);
+        }
+        let code = code.to_string();
+        let mut labels = vec![code.as_str()];
+        labels.extend(self.labels.iter().map(String::as_str));
+        self.metrics.0.requests.with_label_values(&labels).inc();
+    }
+}
+
+/// User names are without number; the metric tells only the kinds apart that the reference does.
+fn compress(name: &str) -> &str {
+    match name {
+        "admin" | "client" | "kube_proxy" | "kubelet" | "system:serviceaccount:kube-system:default" => name,
+        _ => "other",
+    }
+}

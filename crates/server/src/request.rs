@@ -1,0 +1,98 @@
+//! A request on its way through the filters, and the connection it came on.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::request::Parts;
+use pintle_auth::{PeerCertificates, User};
+use rustls_pki_types::CertificateDer;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::request_info::RequestInfo;
+
+pub type Response = http::Response<crate::Body>;
+
+/// Filters fill in the fields below `connection` in the order of the chain.
+pub struct Request {
+    pub parts: Parts,
+    pub body: RequestBody,
+    pub connection: Arc<Connection>,
+    pub received: Instant,
+    /// Names the request in logs, audit and the `Audit-Id` header.
+    pub audit_id: String,
+    pub info: RequestInfo,
+    /// When the answer must have begun; `None` for long-running requests.
+    pub deadline: Option<Instant>,
+    pub user: Option<Arc<User>>,
+}
+
+/// What the client sends. Tests and in-process callers make one from bytes.
+pub type RequestBody = http_body_util::combinators::BoxBody<bytes::Bytes, crate::body::Error>;
+
+impl Request {
+    pub fn new(parts: Parts, body: RequestBody, connection: Arc<Connection>) -> Request {
+        Request {
+            parts,
+            body,
+            connection,
+            received: Instant::now(),
+            audit_id: String::new(),
+            info: RequestInfo::default(),
+            deadline: None,
+            user: None,
+        }
+    }
+
+    /// The values of a query parameter, decoded, in order.
+    pub fn query<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
+        let query = self.parts.uri.query().unwrap_or_default().as_bytes();
+        form_urlencoded::parse(query).filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    pub fn header(&self, name: &http::header::HeaderName) -> Option<&str> {
+        self.parts.headers.get(name)?.to_str().ok()
+    }
+
+    /// The `User-Agent`, empty if there is none that can be read.
+    pub fn user_agent(&self) -> &str {
+        self.header(&http::header::USER_AGENT).unwrap_or_default()
+    }
+}
+
+/// One client connection. Shared by its requests and the task that serves it.
+pub struct Connection {
+    pub remote: SocketAddr,
+    pub local: SocketAddr,
+    pub certificates: PeerCertificates,
+    closing: AtomicBool,
+    pub(crate) close: Notify,
+}
+
+impl Connection {
+    pub fn new(
+        remote: SocketAddr,
+        local: SocketAddr,
+        certificates: Vec<CertificateDer<'static>>,
+    ) -> Connection {
+        Connection {
+            remote,
+            local,
+            certificates: PeerCertificates::new(certificates),
+            closing: AtomicBool::new(false),
+            close: Notify::new(),
+        }
+    }
+
+    /// Ends the connection once its requests are answered (GOAWAY on HTTP/2, no keep-alive on HTTP/1.1).
+    pub fn close_when_idle(&self) {
+        if !self.closing.swap(true, Ordering::AcqRel) {
+            self.close.notify_one();
+        }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+}

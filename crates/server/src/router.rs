@@ -1,0 +1,87 @@
+//! Paths that are not resources, and who answers them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use http_body::Body as _;
+use pintle_meta::Status;
+
+use crate::filter::Handler;
+use crate::metrics::{Metrics, RouteMetrics};
+use crate::{Request, Response, respond};
+
+/// Exact paths only: the server's own endpoints have no wildcards.
+pub(crate) struct Router {
+    metrics: Metrics,
+    routes: HashMap<String, Route>,
+    /// Owns `/api` and `/apis` and everything below.
+    resources: Arc<dyn Handler>,
+}
+
+struct Route {
+    handler: Arc<dyn Handler>,
+    metrics: Option<RouteMetrics>,
+}
+
+impl Router {
+    pub(crate) fn new(metrics: Metrics, resources: Arc<dyn Handler>) -> Router {
+        Router { metrics, routes: HashMap::new(), resources }
+    }
+
+    /// A path whose requests are counted.
+    pub(crate) fn route(&mut self, path: &str, handler: impl Handler) {
+        let metrics = Some(self.metrics.route("GET", path));
+        self.routes.insert(path.into(), Route { handler: Arc::new(handler), metrics });
+    }
+
+    /// A path whose requests are not.
+    pub(crate) fn uncounted(&mut self, path: &str, handler: impl Handler) {
+        self.routes.insert(path.into(), Route { handler: Arc::new(handler), metrics: None });
+    }
+
+    /// All paths, sorted.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self.routes.keys().cloned().collect();
+        paths.sort_unstable();
+        paths
+    }
+}
+
+#[async_trait]
+impl Handler for Router {
+    async fn handle(&self, request: Request) -> Response {
+        let path = request.info.path.as_str();
+        if let Some(route) = self.routes.get(path) {
+            let start = Instant::now();
+            let response = route.handler.handle(request).await;
+            if let Some(metrics) = &route.metrics {
+                metrics.answered(
+                    response.status().as_u16(),
+                    response.body().size_hint().exact(),
+                    start.elapsed(),
+                );
+            }
+            return response;
+        }
+        if ["/api", "/apis"].iter().any(|root| is_below(path, root)) {
+            return self.resources.handle(request).await;
+        }
+        respond::not_found()
+    }
+}
+
+fn is_below(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Stands where the API groups will be: none is served, and a client is told so in the form it understands.
+pub(crate) struct NoResources;
+
+#[async_trait]
+impl Handler for NoResources {
+    async fn handle(&self, _: Request) -> Response {
+        respond::status(&Status::no_such_resource())
+    }
+}

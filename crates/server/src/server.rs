@@ -1,0 +1,223 @@
+//! A whole server: built from its parts, run until told to stop.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::chain::{self, ChainConfig};
+use crate::connection::{Connections, Limits};
+use crate::filter::Handler;
+use crate::handlers::{HealthRegistry, Index, MetricsEndpoint, Version, VersionEndpoint};
+use crate::lifecycle::{Draining, Hooks, Lifecycle};
+use crate::listener;
+use crate::metrics::Metrics;
+use crate::router::{NoResources, Router};
+use crate::systemd;
+use crate::tls::Tls;
+
+/// Connections that are only waiting for a client to notice GOAWAY are given this long.
+const LINGER: Duration = Duration::from_secs(2);
+
+pub struct ServerConfig {
+    pub tls: Arc<Tls>,
+    pub limits: Limits,
+    pub chain: ChainConfig,
+    pub version: Version,
+    pub metrics: Metrics,
+    pub health: HealthRegistry,
+    pub hooks: Hooks,
+    /// Further endpoints by path.
+    pub endpoints: Vec<(String, Box<dyn Handler>)>,
+    pub shutdown_delay: Duration,
+}
+
+/// Ready to run.
+pub struct Server {
+    connections: Connections,
+    lifecycle: Lifecycle,
+    requests: Draining,
+    hooks: Hooks,
+    shutdown_delay: Duration,
+    request_timeout: Duration,
+    send_retry_after: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("the hook {name:?} failed: {reason}")]
+    Hook { name: String, reason: String },
+}
+
+/// Lets a boxed handler stand where a handler is expected.
+struct Boxed(Box<dyn Handler>);
+
+#[async_trait::async_trait]
+impl Handler for Boxed {
+    async fn handle(&self, request: crate::Request) -> crate::Response {
+        self.0.handle(request).await
+    }
+}
+
+impl Server {
+    pub fn new(config: ServerConfig) -> Server {
+        let ServerConfig {
+            tls,
+            limits,
+            chain,
+            version,
+            metrics,
+            mut health,
+            hooks,
+            endpoints,
+            shutdown_delay,
+        } = config;
+        let (lifecycle, requests) = (Lifecycle::default(), Draining::default());
+        let (request_timeout, send_retry_after) = (chain.request_timeout, chain.send_retry_after);
+
+        for (name, _, done) in &hooks.post_start {
+            health.add_post_start_hook(name, done.clone());
+        }
+        health.add_shutdown(lifecycle.shutdown_initiated.clone());
+
+        let mut router = Router::new(metrics.clone(), Arc::new(NoResources));
+        health.install(&mut router, &metrics, lifecycle.has_been_ready.clone());
+        router.route("/metrics", MetricsEndpoint(metrics.clone()));
+        router.route("/version", VersionEndpoint::new(&version));
+        for (path, handler) in endpoints {
+            router.route(&path, Boxed(handler));
+        }
+        let index = router.paths();
+        router.uncounted("/version/", VersionEndpoint::new(&version));
+        router.uncounted("/", Index::new(&index));
+        router.uncounted("/index.html", Index::new(&index));
+
+        let handler = chain::build(chain, Arc::new(router), &lifecycle, &requests, &metrics);
+        let stop = crate::lifecycle::Signal::new("StopConnections");
+        let connections = Connections { tls, handler: Arc::new(handler), metrics, limits, stop };
+        Server { connections, lifecycle, requests, hooks, shutdown_delay, request_timeout, send_retry_after }
+    }
+
+    /// The moments of this server's life, for those who wait for one.
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.lifecycle.clone()
+    }
+
+    /// Serves until `stop` is ready, then shuts down in order. `ready` is called once the server listens and all
+    /// post-start hooks have been started.
+    pub async fn run(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+        ready: impl FnOnce(SocketAddr),
+    ) -> Result<(), Error> {
+        let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+        let Server {
+            connections,
+            lifecycle,
+            requests,
+            hooks,
+            shutdown_delay,
+            request_timeout,
+            send_retry_after,
+        } = self;
+        let stop_connections = connections.stop.clone();
+        let open = Draining::default();
+        let accepting = tokio::spawn(accept_all(listener, Arc::new(connections), open.clone()));
+        tracing::info!("Serving securely on {address}");
+
+        let mut starting = tokio::task::JoinSet::new();
+        for (name, hook, done) in hooks.post_start {
+            starting.spawn(async move {
+                let result = hook().await;
+                if result.is_ok() {
+                    done.set();
+                }
+                result.map_err(|reason| Error::Hook { name, reason })
+            });
+        }
+        if let Err(error) = systemd::notify("READY=1\n") {
+            tracing::error!(%error, "Unable to send systemd daemon successful start message");
+        }
+        ready(address);
+
+        let mut stop = std::pin::pin!(stop);
+        let failed = loop {
+            tokio::select! {
+                () = &mut stop => break None,
+                Some(finished) = starting.join_next() => match finished {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => break Some(error),
+                    Err(error) => break Some(Error::Hook { name: "unknown".into(), reason: error.to_string() }),
+                },
+            }
+        };
+        // A start that failed has nobody to be polite to.
+        let shutdown_delay = if failed.is_some() { Duration::ZERO } else { shutdown_delay };
+
+        lifecycle.shutdown_initiated.set();
+        let _ = systemd::notify("STOPPING=1\n");
+        let delay = async {
+            tokio::time::sleep(shutdown_delay).await;
+            lifecycle.after_shutdown_delay.set();
+        };
+        let pre_shutdown = async {
+            let mut result = Ok(());
+            for (name, hook) in hooks.pre_shutdown {
+                if let Err(reason) = hook().await {
+                    tracing::error!(name, reason, "PreShutdownHook failed");
+                    result = Err(Error::Hook { name, reason });
+                }
+            }
+            lifecycle.pre_shutdown_hooks_stopped.set();
+            result
+        };
+        let ((), pre_shutdown) = tokio::join!(delay, pre_shutdown);
+
+        lifecycle.not_accepting.set();
+        let stop_listening = || {
+            accepting.abort();
+            stop_connections.set();
+            lifecycle.stopped_listening.set();
+        };
+        if !send_retry_after {
+            stop_listening();
+        }
+        if tokio::time::timeout(request_timeout, requests.drain()).await.is_err() {
+            tracing::warn!(requests = requests.active(), "gave up waiting for requests to end");
+        }
+        lifecycle.drained.set();
+        if send_retry_after {
+            stop_listening();
+        }
+        let _ = tokio::time::timeout(LINGER, open.drain()).await;
+        tracing::debug!("[graceful-termination] apiserver is exiting");
+        match failed {
+            Some(error) => Err(error),
+            None => pre_shutdown,
+        }
+    }
+}
+
+async fn accept_all(listener: TcpListener, connections: Arc<Connections>, open: Draining) {
+    loop {
+        let (stream, remote) = listener::accept(&listener).await;
+        let Some(guard) = open.enter() else { return };
+        let connections = connections.clone();
+        tokio::spawn(async move {
+            connections.serve(stream, remote).await;
+            drop(guard);
+        });
+    }
+}
+
+/// Lets the process open as many files as it may: every connection is one.
+pub fn raise_open_file_limit() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    Ok(())
+}
