@@ -40,7 +40,7 @@ fn report(input: &str) -> Result<VersionRequest, String> {
     let core = input[1..].split(['-', '+']).next().unwrap_or_default();
     let numbers: Vec<&str> = core.split('.').collect();
     let numeric = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-    if numbers.len() != 3 || !numbers.iter().all(|n| numeric(&n)) {
+    if numbers.len() != 3 || !numbers.iter().all(numeric) {
         return Err(format!("could not parse {} as version", quote(input)));
     }
     if core != &KUBERNETES_VERSION[1..] {

@@ -129,3 +129,6 @@ impl Flag {
         matches!(self.kind, Kind::Bool | Kind::Version).then_some("true")
     }
 }
+
+#[cfg(test)]
+mod tests;

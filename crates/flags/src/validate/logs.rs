@@ -10,9 +10,11 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
     match format {
         "text" => {}
         "json" if gates.enabled("LoggingBetaOptions") => {}
-        "json" => problems.push("--logging-format=json is disabled, see LoggingBetaOptions feature".into()),
+        "json" => {
+            problems.push("--logging-format=json is disabled, see LoggingBetaOptions feature".into());
+        }
         other => {
-            problems.push(format!("--logging-format {} is not supported, use text or json", quote(other)))
+            problems.push(format!("--logging-format {} is not supported, use text or json", quote(other)));
         }
     }
     let flush = flags.duration_nanos("log-flush-frequency");
