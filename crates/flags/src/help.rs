@@ -2,16 +2,16 @@
 
 use crate::golang::quote;
 use crate::kind::Kind;
-use crate::table::{Flag, SECTIONS};
+use crate::table::{Effect, Flag, SECTIONS};
+
+const INTRODUCTION: &str = "A Kubernetes API server in one process. Without any flag it keeps its data in an embedded \
+    store, makes its own certificates and says how to connect; with --etcd-servers it takes the place of \
+    kube-apiserver.";
 
 /// The whole help text, wrapped to a width; 0 does not wrap.
 pub(crate) fn text(program: &str, columns: usize) -> String {
-    let mut out = format!(
-        "A Kubernetes API server in one process: without any flag it keeps its data in an embedded store, makes its own\n\
-         certificates and prints how to connect; with --etcd-servers it takes the place of kube-apiserver.\n\
-         \n\
-         Usage:\n  {program} [flags]\n"
-    );
+    let mut out = wrap(0, columns, INTRODUCTION);
+    out.push_str(&format!("\n\nUsage:\n  {program} [flags]\n"));
     for section in SECTIONS {
         let shown: Vec<&Flag> = section.flags.iter().filter(|flag| !flag.hidden).collect();
         if !shown.is_empty() {
@@ -26,8 +26,9 @@ fn push_flags(out: &mut String, flags: &[&Flag], columns: usize) {
     let heads: Vec<String> = flags.iter().map(|flag| head(flag)).collect();
     let widest = heads.iter().map(String::len).max().unwrap_or(0);
     for (flag, head) in flags.iter().zip(&heads) {
-        let padding = " ".repeat(widest - head.len() + 3);
-        out.push_str(&format!("{head}{padding}{}\n", wrap(widest + 3, columns, &usage(flag))));
+        let usage = wrap(widest + 3, columns, &usage(flag));
+        let padding = if usage.starts_with('\n') { 0 } else { widest - head.len() + 3 };
+        out.push_str(&format!("{head}{}{usage}\n", " ".repeat(padding)));
     }
 }
 
@@ -49,6 +50,9 @@ fn usage(flag: &Flag) -> String {
     let mut text = flag.help.to_owned();
     if let Some(default) = shown_default(flag) {
         text.push_str(&format!(" (default {default})"));
+    }
+    if flag.effect == Effect::NotYet {
+        text.push_str(" (no effect yet)");
     }
     if let Some(reason) = flag.deprecated {
         text.push_str(&format!(" (DEPRECATED: {reason})"));
@@ -113,8 +117,8 @@ mod tests {
             "      --version version[=true]   Print the version",
             "  -h, --help                     Print this text.\n",
             " Where all keys in the store begin. (default \"/registry\")\n",
-            " (default [Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP])\n",
-            " (DEPRECATED: Log handler functionality is deprecated)\n",
+            " (default [Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP]) (no effect yet)\n",
+            " Serve the log directory under /logs. (no effect yet) (DEPRECATED: Log handler functionality is deprecated)\n",
         ] {
             assert!(help.contains(line), "{line}\n{help}");
         }
