@@ -50,17 +50,18 @@ impl Group<'_> {
     pub(crate) fn sweep(&mut self, budget: usize) -> Result<()> {
         let end = self.state.compacted;
         let mut dead = Vec::new();
-        let mut seen = 0;
         let mut swept = end;
-        for entry in self.log.range((self.state.swept, 0)..(end, 0)).map_err(storage_error)? {
+        let mut last = 0;
+        let entries = self.log.range((self.state.swept, 0)..(end, 0)).map_err(storage_error)?;
+        for (seen, entry) in entries.enumerate() {
             let (at, data) = entry.map_err(storage_error)?;
             let (revision, op) = at.value();
             // Only between revisions, because `swept` knows nothing smaller.
-            if seen >= budget && op == 0 {
+            if seen >= budget && revision != last {
                 swept = revision;
                 break;
             }
-            seen += 1;
+            last = revision;
             let record = Record::decode(data.value())?;
             if record.prev_revision != 0 {
                 dead.push(Dead {

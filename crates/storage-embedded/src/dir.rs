@@ -18,7 +18,7 @@ use crate::error::OpenError;
 use crate::tables::FORMAT;
 
 pub(crate) const STORE: &str = "pintle.db";
-const STORE_NEW: &str = "pintle.db.new";
+pub(crate) const STORE_NEW: &str = "pintle.db.new";
 pub(crate) const LOCK: &str = "lock";
 
 /// Holds the directory until dropped.
@@ -65,14 +65,6 @@ pub(crate) fn open(dir: &Path, no_fsync: bool, cache_bytes: usize) -> Result<(En
     }
 }
 
-/// Opens the store of a locked directory that must be there.
-pub(crate) fn open_present(dir: &Path, cache_bytes: usize) -> Result<(Engine, State), OpenError> {
-    if !dir.join(STORE).exists() {
-        return Err(OpenError::Missing { dir: dir.to_owned() });
-    }
-    open(dir, false, cache_bytes)
-}
-
 /// An engine on a new file that nobody sees yet.
 pub(crate) fn create(dir: &Path, no_fsync: bool, cache_bytes: usize) -> Result<Engine, OpenError> {
     let path = dir.join(STORE_NEW);
@@ -90,6 +82,15 @@ pub(crate) fn publish(dir: &Path) -> Result<(), OpenError> {
     let path = dir.join(STORE);
     std::fs::rename(dir.join(STORE_NEW), &path).map_err(|error| OpenError::io(&path, error))?;
     sync_dir(dir)
+}
+
+/// Takes back what an attempt has left that made no store.
+pub(crate) fn discard(dir: &Path, and_dir: bool) {
+    let _ = std::fs::remove_file(dir.join(STORE_NEW));
+    if and_dir && !dir.join(STORE).exists() {
+        let _ = std::fs::remove_file(dir.join(LOCK));
+        let _ = std::fs::remove_dir(dir);
+    }
 }
 
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), OpenError> {

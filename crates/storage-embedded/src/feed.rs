@@ -156,10 +156,6 @@ impl Feed {
         self.tip.subscribe()
     }
 
-    pub(crate) fn revision(&self) -> u64 {
-        self.tip.borrow().revision
-    }
-
     pub(crate) fn request_progress(&self) {
         self.tip.send_modify(|tip| {
             tip.progress += 1;
@@ -194,7 +190,7 @@ mod tests {
     fn the_feed_keeps_recent_changes_within_its_bytes() {
         let feed = Feed::new(1, 10_000);
         feed.publish(21, (2..=21).map(|revision| committed(revision, 1000)).collect());
-        assert_eq!(feed.revision(), 21);
+        assert_eq!(feed.subscribe().borrow().revision, 21);
         assert!(feed.read(2, usize::MAX).is_none(), "too old");
         let first = (2..).find(|revision| feed.read(*revision, usize::MAX).is_some()).unwrap();
         assert_eq!(first, 18, "four times 2.2 KB");

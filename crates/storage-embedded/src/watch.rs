@@ -12,6 +12,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::feed::{Committed, Tip};
 use crate::store::Shared;
+use crate::tables::FIRST_REVISION;
 
 /// How much a watch takes from the feed or the log at a time: what a reader that stops reading holds on to.
 const STEP_BYTES: usize = 256 << 10;
@@ -21,7 +22,8 @@ pub(crate) fn start(shared: Arc<Shared>, request: WatchRequest, progress_interva
     // Requests for progress made before this watch began are not its business.
     let progress_seen = tip.borrow().progress;
     let watcher = Watcher {
-        next: request.from.0,
+        // Nothing ever happened at an empty store's revision, so no compaction can take it away.
+        next: request.from.0.max(FIRST_REVISION + 1),
         progress_seen,
         idle: request.progress.then(|| Idle::new(progress_interval)),
         tip,
