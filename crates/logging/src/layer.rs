@@ -34,6 +34,8 @@ pub(crate) struct Head<'a> {
 /// The fields of one event or span, rendered as they are recorded.
 pub(crate) struct Fields {
     format: Format,
+    /// Of a span, whose error goes among its other fields.
+    span: bool,
     pub(crate) message: String,
     pub(crate) error: Option<String>,
     /// The others, ready to append to a line.
@@ -68,7 +70,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for KlogLayer {
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
-            let mut fields = Fields::new(self.format);
+            let mut fields = Fields { span: true, ..Fields::new(self.format) };
             attributes.record(&mut fields);
             span.extensions_mut().insert(fields);
         }
@@ -109,13 +111,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for KlogLayer {
 
 impl Fields {
     fn new(format: Format) -> Fields {
-        Fields { format, message: String::new(), error: None, rest: String::new() }
+        Fields { format, span: false, message: String::new(), error: None, rest: String::new() }
     }
 
     fn push_text(&mut self, field: &Field, value: &str) {
-        match (field.name(), self.format) {
+        match (name(field), self.format) {
             ("message", _) => value.clone_into(&mut self.message),
-            ("err" | "error", _) if self.error.is_none() => self.error = Some(value.to_owned()),
+            ("err" | "error", _) if !self.span && self.error.is_none() => self.error = Some(value.to_owned()),
             (name, Format::Text) => text::push_string(&mut self.rest, name, value),
             (name, Format::Json) => json::push_string(&mut self.rest, name, value),
         }
@@ -124,10 +126,15 @@ impl Fields {
     /// A number or boolean, which both formats print bare.
     fn push_bare(&mut self, field: &Field, value: &str) {
         match self.format {
-            Format::Text => text::push_bare(&mut self.rest, field.name(), value),
-            Format::Json => json::push_bare(&mut self.rest, field.name(), value),
+            Format::Text => text::push_bare(&mut self.rest, name(field), value),
+            Format::Json => json::push_bare(&mut self.rest, name(field), value),
         }
     }
+}
+
+/// A field's name as its author meant it: `r#type` is a keyword's way of spelling `type`.
+fn name(field: &Field) -> &'static str {
+    field.name().trim_start_matches("r#")
 }
 
 impl Visit for Fields {

@@ -142,10 +142,11 @@ fn fields_of_spans_come_before_those_of_the_event() {
     let text = logged(Format::Text, verbosity(0), || {
         let request = tracing::info_span!("request", verb = "get", user = tracing::field::Empty).entered();
         request.record("user", "alice");
-        let _inner = tracing::info_span!("inner", attempt = 2).entered();
-        tracing::info!(code = 200, "Done");
+        let _inner = tracing::info_span!("inner", attempt = 2, error = "late").entered();
+        tracing::info!(code = 200, r#type = "Pod", "Done");
     });
-    assert!(text.ends_with("] \"Done\" verb=\"get\" user=\"alice\" attempt=2 code=200\n"), "{text}");
+    let fields = "verb=\"get\" user=\"alice\" attempt=2 error=\"late\" code=200 type=\"Pod\"";
+    assert!(text.ends_with(&format!("] \"Done\" {fields}\n")), "{text}");
 }
 
 #[test]
@@ -217,4 +218,10 @@ fn verbosity_can_change_while_running() {
     assert_eq!(guard.verbosity(), 0);
     assert!(memory.text().contains("\"between\""));
     assert_eq!(memory.text().lines().count(), 1);
+}
+
+#[test]
+fn the_guard_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<crate::Guard>();
 }
