@@ -1,0 +1,196 @@
+//! Real etcds for tests: found by `scripts/etcd.sh`, started on free ports with their data in a temporary folder, and
+//! gone with the value that stands for them, also when a test panics.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use pintle_storage_etcd::{Config, Progress, Store};
+use tempfile::TempDir;
+
+/// Which etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// 3.5.13 or newer.
+    New,
+    /// One whose progress cannot be trusted.
+    Old,
+}
+
+struct Binaries {
+    new: Option<PathBuf>,
+    old: Option<PathBuf>,
+}
+
+/// From the environment, else from the script.
+fn binaries() -> &'static Binaries {
+    static BINARIES: OnceLock<Binaries> = OnceLock::new();
+    BINARIES.get_or_init(|| {
+        let variable = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let mut found = Binaries { new: variable("PINTLE_ETCD"), old: variable("PINTLE_ETCD_OLD") };
+        if found.new.is_some() && found.old.is_some() {
+            return found;
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/etcd.sh");
+        let output = Command::new(&script).output().expect("scripts/etcd.sh should run");
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            match line.split_once('=') {
+                Some(("PINTLE_ETCD", path)) => found.new = Some(path.into()),
+                Some(("PINTLE_ETCD_OLD", path)) => found.old = Some(path.into()),
+                _ => {}
+            }
+        }
+        found
+    })
+}
+
+fn binary(version: Version) -> &'static Path {
+    let found = binaries();
+    let found = match version {
+        // Where only an old one is to be had, it stands in, with its progress trusted by configuration.
+        Version::New => found.new.as_ref().or(found.old.as_ref()),
+        Version::Old => found.old.as_ref(),
+    };
+    found.unwrap_or_else(|| {
+        panic!("no etcd for {version:?}: run scripts/etcd.sh, or set PINTLE_ETCD and PINTLE_ETCD_OLD")
+    })
+}
+
+/// Ports are handed out by the kernel and then free again, until etcd takes them. Kept apart within the process.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("its address").port()
+}
+
+/// One etcd process.
+pub(crate) struct Etcd {
+    version: Version,
+    child: Option<Child>,
+    /// The folder goes when the last of a cluster goes.
+    folder: TempDir,
+    arguments: Vec<String>,
+    pub(crate) port: u16,
+    pub(crate) scheme: &'static str,
+}
+
+impl Etcd {
+    pub(crate) fn start(version: Version) -> Etcd {
+        Etcd::start_with(version, "http", &[])
+    }
+
+    pub(crate) fn start_with(version: Version, scheme: &'static str, more: &[String]) -> Etcd {
+        // A port may be taken by somebody else between being found and being used.
+        for _ in 0..5 {
+            let (port, peer) = (free_port(), free_port());
+            let mut arguments = vec![
+                format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
+                format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer}"),
+                format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
+            ];
+            arguments.extend_from_slice(more);
+            let mut etcd = Etcd::prepare(version, scheme, port, arguments);
+            if etcd.run() {
+                return etcd;
+            }
+        }
+        panic!("etcd does not start: {}", binary(version).display());
+    }
+
+    /// A member that is not running yet.
+    pub(crate) fn prepare(
+        version: Version,
+        scheme: &'static str,
+        port: u16,
+        mut arguments: Vec<String>,
+    ) -> Etcd {
+        let url = format!("{scheme}://127.0.0.1:{port}");
+        arguments.push(format!("--listen-client-urls={url}"));
+        arguments.push(format!("--advertise-client-urls={url}"));
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Etcd { version, child: None, folder, arguments, port, scheme }
+    }
+
+    /// Starts the process (again) and waits until it listens.
+    pub(crate) fn run(&mut self) -> bool {
+        self.spawn();
+        self.listens()
+    }
+
+    pub(crate) fn spawn(&mut self) {
+        let log = std::fs::File::create(self.folder.path().join("log")).expect("a log file");
+        let child = Command::new(binary(self.version))
+            .args(&self.arguments)
+            .arg("--data-dir")
+            .arg(self.folder.path().join("data"))
+            .args(["--logger=zap", "--log-level=error"])
+            .env("ETCD_UNSUPPORTED_ARCH", std::env::consts::ARCH)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("etcd should start");
+        self.child = Some(child);
+    }
+
+    pub(crate) fn listens(&mut self) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return true;
+            }
+            if self.child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None))) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    pub(crate) fn endpoint(&self) -> String {
+        format!("{}://127.0.0.1:{}", self.scheme, self.port)
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        let stand_in = self.version == Version::New && binaries().new.is_none();
+        if stand_in {
+            println!("no etcd with trusted progress was found: an older one is trusted by configuration");
+        }
+        let progress = if stand_in { Progress::Always } else { Progress::ByVersion };
+        Config { endpoints: vec![self.endpoint()], progress, ..Config::default() }
+    }
+
+    pub(crate) async fn store(&self) -> Store {
+        Store::connect(self.config()).await.expect("connect")
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// SIGTERM, and waits.
+    pub(crate) fn stop(&mut self) {
+        self.signal("TERM");
+        if let Some(mut child) = self.child.take() {
+            let _ = child.wait();
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        if let Some(child) = &self.child {
+            let done = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+            assert!(done.expect("kill should run").success());
+        }
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
