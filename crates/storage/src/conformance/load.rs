@@ -51,6 +51,9 @@ async fn writer(store: Store, id: usize, newest: Arc<AtomicU64>) -> Vec<Commit> 
     commits
 }
 
+/// A store may take a tenth of a second to bring a resumed watch up to date, so it is not done forever.
+const RESUMPTIONS: usize = 25;
+
 /// Watches until the end. Drops the watch after every `resume_after` items, if that is not 0, and goes on after what it
 /// has seen, be it a change or progress.
 async fn watcher(store: Store, prefix: &'static str, from: Revision, resume_after: usize) -> Recording {
@@ -58,11 +61,11 @@ async fn watcher(store: Store, prefix: &'static str, from: Revision, resume_afte
     let mut recording =
         Recording { name, prefix: bytes(prefix), from, until: Revision::ZERO, items: Vec::new() };
     let mut position = from;
-    loop {
+    for opened in 0.. {
         let request = WatchRequest { prefix: bytes(prefix), from: position, prev: true, progress: true };
         let mut stream = store.watch(request).await.expect("watch under load");
         let mut taken = 0;
-        while resume_after == 0 || taken < resume_after {
+        while resume_after == 0 || opened == RESUMPTIONS || taken < resume_after {
             let item = next(&mut stream).await.expect("an item under load");
             taken += 1;
             let (WatchItem::Changes { revision, .. } | WatchItem::Progress(revision)) = &item;
@@ -75,6 +78,7 @@ async fn watcher(store: Store, prefix: &'static str, from: Revision, resume_afte
             }
         }
     }
+    recording
 }
 
 async fn ask_for_progress(store: Store, stop: Arc<AtomicBool>) {
