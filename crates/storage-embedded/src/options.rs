@@ -39,6 +39,8 @@ pub struct Options {
     pub feed_bytes: usize,
     /// How often a watch that asked for it reports progress while it has nothing to deliver.
     pub progress_interval: Duration,
+    /// When nobody has written for so long, one more commit makes the next open fast even after a crash.
+    pub settle_after: Option<Duration>,
     /// How leases are shared between keys.
     pub lease_window: Window,
     pub clock: Arc<dyn Clock>,
@@ -54,13 +56,14 @@ impl Options {
             max_txn_ops: 128,
             feed_bytes: 2 << 20,
             progress_interval: Duration::from_secs(10),
+            settle_after: Some(Duration::from_secs(2)),
             lease_window: Window::default(),
             clock: Arc::new(SystemClock),
         }
     }
 
     pub fn memory() -> Self {
-        Options::new(Location::Memory)
+        Options { settle_after: None, ..Options::new(Location::Memory) }
     }
 
     pub fn directory(path: impl Into<PathBuf>) -> Self {

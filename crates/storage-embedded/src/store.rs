@@ -125,17 +125,7 @@ impl Store {
             view: RwLock::new(Ok(Arc::new(View::open(engine.db()).map_err(failed)?))),
         });
         let (jobs, queue) = mpsc::channel();
-        let writer = Writer::new(
-            queue,
-            shared.clone(),
-            options.clock.clone(),
-            disk.clone(),
-            options.cache_bytes,
-            engine,
-            state,
-            lock,
-        )
-        .map_err(failed)?;
+        let writer = Writer::new(queue, shared.clone(), engine, state, lock, options).map_err(failed)?;
         let thread = std::thread::Builder::new()
             .name("pintle-store".into())
             .spawn(move || writer.run())

@@ -25,6 +25,7 @@ use crate::disk::Disk;
 use crate::engine::{Engine, State, Unusable};
 use crate::error::storage_error;
 use crate::feed::Committed;
+use crate::options::Options;
 use crate::store::Shared;
 use crate::view::View;
 
@@ -42,8 +43,8 @@ const RESERVE: u64 = 2 << 20;
 const PAGES_PER_BYTE: u64 = 4;
 /// The wall clock may be set; so look at it this often while leases wait for it.
 const CLOCK_CHECK: Duration = Duration::from_millis(500);
-/// When nobody has written for so long, one more commit makes an open after a crash fast.
-const SETTLE_AFTER: Duration = Duration::from_secs(2);
+/// Nothing that waits for a time is worth waking up more often than this.
+const CLOCK_STEP: Duration = Duration::from_millis(1);
 
 pub(crate) enum Job {
     Txn { txn: Txn, size: usize, permit: OwnedSemaphorePermit, reply: oneshot::Sender<Result<TxnResult>> },
@@ -101,8 +102,8 @@ pub(crate) struct Writer {
     engine: Option<Engine>,
     state: State,
     leases: BTreeSet<(u64, i64)>,
-    /// Whether it is worth preparing for a crash, and whether that was done since the last write.
-    settles: bool,
+    /// When to prepare for a crash, and whether that was done since the last write.
+    settle_after: Option<Duration>,
     settled: bool,
     last_commit: Instant,
     /// Why this store has stopped writing for good.
@@ -112,30 +113,27 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    #[allow(clippy::too_many_arguments, reason = "called once")]
     pub(crate) fn new(
         jobs: Receiver<Job>,
         shared: Arc<Shared>,
-        clock: Arc<dyn Clock>,
-        disk: Arc<dyn Disk>,
-        cache_bytes: usize,
         engine: Engine,
         state: State,
         lock: Option<Lock>,
+        options: &Options,
     ) -> Result<Writer, redb::Error> {
         Ok(Writer {
             leases: engine.leases()?,
-            settles: lock.is_some(),
+            settle_after: options.settle_after,
             settled: false,
             last_commit: Instant::now(),
             broken: None,
             _lock: lock,
+            clock: options.clock.clone(),
+            disk: engine.shared_disk(),
+            cache_bytes: options.cache_bytes,
             engine: Some(engine),
             jobs,
             shared,
-            clock,
-            disk,
-            cache_bytes,
             state,
         })
     }
@@ -186,10 +184,10 @@ impl Writer {
         let mut patience = Duration::from_secs(3600);
         if let Some((expires, _)) = self.leases.first() {
             let left = Duration::from_millis(expires.saturating_sub(self.clock.now_millis()));
-            patience = left.clamp(Duration::from_millis(1), CLOCK_CHECK);
+            patience = left.clamp(CLOCK_STEP, CLOCK_CHECK);
         }
-        if self.settles && !self.settled {
-            patience = patience.min(SETTLE_AFTER);
+        if let Some(after) = self.settle_after.filter(|_| !self.settled) {
+            patience = patience.min(after.saturating_sub(self.last_commit.elapsed()).max(CLOCK_STEP));
         }
         patience
     }
@@ -431,11 +429,8 @@ impl Writer {
 
     /// After a quiet while, prepares for a crash.
     fn settle(&mut self) {
-        if !self.settles
-            || self.settled
-            || self.last_commit.elapsed() < SETTLE_AFTER
-            || !self.has_room(0, false)
-        {
+        let due = self.settle_after.is_some_and(|after| self.last_commit.elapsed() >= after);
+        if self.settled || !due || self.broken.is_some() || !self.has_room(0, false) {
             return;
         }
         self.settled = true;

@@ -63,7 +63,9 @@ impl<R: Read> Decoder<R> {
         }
         let format = decoder.u32()?;
         if format != FORMAT {
-            return Err(OpenError::BadSnapshot(format!("its format is {format}, this version knows {FORMAT}")));
+            return Err(OpenError::BadSnapshot(format!(
+                "its format is {format}, this version knows {FORMAT}"
+            )));
         }
         decoder.summary.revision = decoder.u64()?;
         decoder.summary.compacted = decoder.u64()?;
@@ -166,5 +168,9 @@ fn cut() -> OpenError {
 }
 
 fn broken(error: io::Error) -> OpenError {
-    if error.kind() == io::ErrorKind::UnexpectedEof { cut() } else { OpenError::BadSnapshot(error.to_string()) }
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        cut()
+    } else {
+        OpenError::BadSnapshot(error.to_string())
+    }
 }
