@@ -6,6 +6,7 @@
 
 pub mod authenticator;
 pub mod authorizer;
+pub mod service_account;
 mod user;
 
 pub use authenticator::{Authenticator, Credentials, PeerCertificates};

@@ -1,1 +1,65 @@
-fn main() {}
+//! The binary: flags to options, options to a completed configuration, and that to a running server.
+
+mod admin;
+mod banner;
+mod client;
+mod config;
+mod files;
+mod log_check;
+mod options;
+mod pki;
+mod run;
+mod snapshot;
+mod storage;
+mod version;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use pintle_flags::CommandLine;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    let program = args.next().unwrap_or_else(|| "pintle".into());
+    let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let args: Vec<OsString> = args.collect();
+    let result = match args.first().and_then(|word| word.to_str()) {
+        Some("snapshot") => snapshot::command(&args[1..]),
+        _ => serve(&program, args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(program: &str, args: Vec<OsString>) -> anyhow::Result<()> {
+    match pintle_flags::command_line(program, args, terminal_width())? {
+        CommandLine::Print(text) => print(&text),
+        CommandLine::Run(flags) => run::run(&flags)?,
+    }
+    Ok(())
+}
+
+/// The last words of a process that could not do what it was asked: one sentence, with what is behind it.
+#[expect(clippy::print_stderr, reason = "the command line's own output")]
+fn report(error: &anyhow::Error) {
+    eprintln!("Error: {error:#}");
+}
+
+/// Prints to standard output. A reader that has gone, as with `| head`, is no error.
+fn print(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn terminal_width() -> usize {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => 120,
+    }
+}

@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 /// What the filters need to know.
 pub struct ChainConfig {
     pub authenticator: Arc<dyn Authenticator>,
+    pub close_unauthenticated: bool,
     pub authorizer: Arc<dyn Authorizer>,
     pub request_timeout: Duration,
     pub cors_allowed_origins: Vec<Regex>,
@@ -60,7 +61,11 @@ pub(crate) fn build(
     if !config.cors_allowed_origins.is_empty() {
         filters.push(Box::new(Cors { allowed_origins: config.cors_allowed_origins }));
     }
-    filters.push(Box::new(Authentication { authenticator: config.authenticator, metrics: metrics.clone() }));
+    filters.push(Box::new(Authentication {
+        authenticator: config.authenticator,
+        close_unauthenticated: config.close_unauthenticated,
+        metrics: metrics.clone(),
+    }));
     // Last: nothing behind it asks again.
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
     Chain::new(filters, handler)

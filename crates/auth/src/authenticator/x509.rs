@@ -21,6 +21,8 @@ const UID_OID: &str = "1.3.6.1.4.1.57683.2";
 /// Accepts certificates that chain up to one of its roots, which can be replaced while it is in use.
 pub struct ClientCertificates {
     roots: RwLock<Arc<Roots>>,
+    /// Whether a subject may name the user's uid (`AllowParsingUserUIDFromCertAuth`).
+    reads_uid: bool,
 }
 
 struct Roots {
@@ -59,9 +61,9 @@ pub struct RootError {
 }
 
 impl ClientCertificates {
-    pub fn new(roots: &[CertificateDer<'static>]) -> Result<ClientCertificates, RootError> {
+    pub fn new(roots: &[CertificateDer<'static>], reads_uid: bool) -> Result<ClientCertificates, RootError> {
         let anchors = anchors(roots)?;
-        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots { generation: 1, anchors })) })
+        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots { generation: 1, anchors })), reads_uid })
     }
 
     /// Trusts these roots from the next request on, and only these.
@@ -100,12 +102,30 @@ impl ClientCertificates {
             .map_err(|error| fail(error.to_string()))?;
 
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| fail(error.to_string()))?;
-        let user = user_of(&parsed).ok_or_else(|| {
+        let user = self.user_of(&parsed).ok_or_else(|| {
             fail("the subject names no user (no common name, or a uid that is empty or there twice)".into())
         })?;
         let (not_before, not_after) = validity(chain);
         let user = Arc::new(user.authenticated());
         Ok(Some(Verified { user, generation: roots.generation, not_before, not_after }))
+    }
+
+    fn user_of(&self, certificate: &X509Certificate<'_>) -> Option<User> {
+        let subject = certificate.subject();
+        let name = subject.iter_common_name().last()?.as_str().ok()?.to_owned();
+        if name.is_empty() {
+            return None;
+        }
+        let groups =
+            subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
+        let uid = if self.reads_uid { uid_of(certificate)? } else { String::new() };
+        let mut user = User { name, uid, groups, ..User::default() };
+        // Lets an audit trail tell two certificates of one user apart, and a revocation name one of them.
+        let fingerprint = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate.as_raw());
+        let hex: String = fingerprint.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        user.extra
+            .insert("authentication.kubernetes.io/credential-id".into(), vec![format!("X509SHA256={hex}")]);
+        Some(user)
     }
 
     /// Whether an earlier verification still holds: the same roots, and within the validity of every certificate sent.
@@ -141,22 +161,6 @@ fn anchors(roots: &[CertificateDer<'static>]) -> Result<Vec<TrustAnchor<'static>
             Err(error) => Err(RootError { index, reason: error.to_string() }),
         };
     roots.iter().enumerate().map(anchor).collect()
-}
-
-fn user_of(certificate: &X509Certificate<'_>) -> Option<User> {
-    let subject = certificate.subject();
-    let name = subject.iter_common_name().last()?.as_str().ok()?.to_owned();
-    if name.is_empty() {
-        return None;
-    }
-    let groups =
-        subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
-    let mut user = User { name, uid: uid_of(certificate)?, groups, ..User::default() };
-    // Lets an audit trail tell two certificates of one user apart, and a revocation name one of them.
-    let fingerprint = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate.as_raw());
-    let hex: String = fingerprint.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    user.extra.insert("authentication.kubernetes.io/credential-id".into(), vec![format!("X509SHA256={hex}")]);
-    Some(user)
 }
 
 /// The uid in the subject, empty if there is none. A subject with several, or an empty one, is nobody's.

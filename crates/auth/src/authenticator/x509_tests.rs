@@ -35,7 +35,7 @@ fn reason(result: Result<Option<Verified>, Error>) -> String {
 #[test]
 fn the_subject_names_user_and_groups() {
     let ca = authority("ca");
-    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let verified = verifier.verify(&[client(&ca, |_| {})], SystemTime::now()).unwrap().unwrap();
     assert_eq!(verified.user.name, "ann");
     assert_eq!(verified.user.groups, ["devs", "system:authenticated"]);
@@ -44,13 +44,13 @@ fn the_subject_names_user_and_groups() {
 
 #[test]
 fn no_certificate_is_no_opinion() {
-    let verifier = ClientCertificates::new(&[authority("ca").certificate]).unwrap();
+    let verifier = ClientCertificates::new(&[authority("ca").certificate], true).unwrap();
     assert!(verifier.verify(&[], SystemTime::now()).unwrap().is_none());
 }
 
 #[test]
 fn a_certificate_of_another_authority_is_refused() {
-    let verifier = ClientCertificates::new(&[authority("ca").certificate]).unwrap();
+    let verifier = ClientCertificates::new(&[authority("ca").certificate], true).unwrap();
     let error = reason(verifier.verify(&[client(&authority("other"), |_| {})], SystemTime::now()));
     assert!(error.contains("UnknownIssuer"), "{error}");
 }
@@ -58,7 +58,7 @@ fn a_certificate_of_another_authority_is_refused() {
 #[test]
 fn an_expired_certificate_is_refused() {
     let ca = authority("ca");
-    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate = client(&ca, |params| {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
@@ -70,7 +70,7 @@ fn an_expired_certificate_is_refused() {
 #[test]
 fn a_server_certificate_is_refused() {
     let ca = authority("ca");
-    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate =
         client(&ca, |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]);
     assert_ne!(reason(verifier.verify(&[certificate], SystemTime::now())), "");
@@ -79,7 +79,7 @@ fn a_server_certificate_is_refused() {
 #[test]
 fn a_verification_ends_with_the_certificate_and_with_the_roots() {
     let ca = authority("ca");
-    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate = client(&ca, |params| params.not_after = date_time_ymd(2050, 1, 1));
     let verified = verifier.verify(&[certificate], SystemTime::now()).unwrap().unwrap();
     assert!(verifier.still_holds(&verified, SystemTime::now()));
@@ -92,7 +92,7 @@ fn a_verification_ends_with_the_certificate_and_with_the_roots() {
 #[tokio::test]
 async fn a_connection_s_verification_is_used_again_until_the_roots_change() {
     let ca = authority("ca");
-    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate)).unwrap();
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificates = PeerCertificates::new(vec![client(&ca, |_| {})]);
     let headers = http::HeaderMap::new();
     let credentials = Credentials { headers: &headers, certificates: &certificates, now: SystemTime::now() };
@@ -101,4 +101,17 @@ async fn a_connection_s_verification_is_used_again_until_the_roots_change() {
     assert!(Arc::ptr_eq(&first, &second));
     verifier.replace(&[authority("new").certificate]).unwrap();
     assert!(verifier.authenticate(credentials).await.is_err());
+}
+
+#[test]
+fn a_uid_in_the_subject_counts_where_it_may() {
+    let ca = authority("ca");
+    let uid = DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
+    let certificate = client(&ca, |params| params.distinguished_name.push(uid, "u-1"));
+    for (reads_uid, expect) in [(true, "u-1"), (false, "")] {
+        let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), reads_uid).unwrap();
+        let verified =
+            verifier.verify(std::slice::from_ref(&certificate), SystemTime::now()).unwrap().unwrap();
+        assert_eq!(verified.user.uid, expect);
+    }
 }

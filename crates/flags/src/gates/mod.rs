@@ -19,6 +19,18 @@ pub enum Stage {
     Deprecated,
 }
 
+impl Stage {
+    /// The word for it in `--help` and metrics; none for what is finished.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Alpha => "ALPHA",
+            Stage::Beta => "BETA",
+            Stage::Ga => "",
+            Stage::Deprecated => "DEPRECATED",
+        }
+    }
+}
+
 /// One gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
@@ -61,7 +73,12 @@ impl Gate {
 
 /// Gates that something in this server asks for. The others are parsed and validated, and earn a warning when set to
 /// something else than their default.
-const WITH_EFFECT: &[&str] = &["LoggingAlphaOptions", "LoggingBetaOptions"];
+const WITH_EFFECT: &[&str] = &[
+    "AllowParsingUserUIDFromCertAuth",
+    "LoggingAlphaOptions",
+    "LoggingBetaOptions",
+    "UnauthenticatedHTTP2DOSMitigation",
+];
 
 /// Every gate, sorted by name.
 pub fn known() -> &'static [Gate] {
@@ -159,6 +176,11 @@ impl FeatureGates {
     pub fn enabled(&self, name: &str) -> bool {
         let gate = find(name).unwrap_or_else(|| panic!("there is no feature gate {name}"));
         self.enabled.get(gate.name).copied().unwrap_or(gate.default)
+    }
+
+    /// Every gate with whether it is on, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Gate, bool)> {
+        table::GATES.iter().map(|gate| (gate, self.enabled(gate.name)))
     }
 
     /// One sentence for each gate that was set although that does nothing, or soon will be an error.

@@ -15,6 +15,9 @@ use crate::{Request, Response, respond};
 
 pub struct Authentication {
     pub authenticator: Arc<dyn Authenticator>,
+    /// Whether who has not shown credentials gets one request per HTTP/2 connection: streams are cheap for a client
+    /// and not for us.
+    pub close_unauthenticated: bool,
     pub metrics: Metrics,
 }
 
@@ -33,11 +36,11 @@ impl Filter for Authentication {
             tracing::error!(%error, audit_id = request.audit_id, "Unable to authenticate the request");
         }
         let Ok(Some(user)) = result else {
-            close_if_cheap_to_open(&request);
+            self.close_if_cheap_to_open(&request);
             return respond::status(&Status::unauthorized());
         };
         if user.is_anonymous() {
-            close_if_cheap_to_open(&request);
+            self.close_if_cheap_to_open(&request);
         }
         forget_credentials(&mut request.parts.headers);
         request.user = Some(user);
@@ -45,11 +48,11 @@ impl Filter for Authentication {
     }
 }
 
-/// HTTP/2 streams are cheap for a client and not for us, so who has not shown credentials gets one request per
-/// connection.
-fn close_if_cheap_to_open(request: &Request) {
-    if request.parts.version == Version::HTTP_2 {
-        request.connection.close_when_idle();
+impl Authentication {
+    fn close_if_cheap_to_open(&self, request: &Request) {
+        if self.close_unauthenticated && request.parts.version == Version::HTTP_2 {
+            request.connection.close_when_idle();
+        }
     }
 }
 

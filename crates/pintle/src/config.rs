@@ -1,0 +1,278 @@
+//! Options completed by what this machine has: certificates made where none are given, addresses found, files read.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use http::HeaderValue;
+use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenFile};
+use pintle_auth::authorizer::{self, Authorizer, PrivilegedGroup, PublicInfo};
+use pintle_flags::DataDir;
+use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
+use pintle_server::{Limits, ListenOptions};
+use regex_lite::Regex;
+
+use crate::admin;
+use crate::options::{Options, ServingOptions, StoreOptions};
+use crate::pki::{Names, Pki};
+
+/// How the server is reached and whom it trusts.
+pub(crate) struct Serving {
+    pub(crate) listen: ListenOptions,
+    pub(crate) limits: Limits,
+    pub(crate) tls: Arc<Tls>,
+    pub(crate) client_ca: PathBuf,
+    pub(crate) clients: Arc<ClientCertificates>,
+    pub(crate) generated: Option<Generated>,
+    /// Kept while the server runs, when certificates have no place that lasts.
+    _temporary: Option<tempfile::TempDir>,
+}
+
+/// What this server made for itself, and renews.
+#[derive(Clone)]
+pub(crate) struct Generated {
+    pki: Pki,
+    names: Option<Names>,
+    admin: Option<Admin>,
+}
+
+/// The administrator's way in.
+#[derive(Clone)]
+struct Admin {
+    kubeconfig: PathBuf,
+    authority: PathBuf,
+    host: String,
+}
+
+impl Generated {
+    /// Makes what is missing or near its end.
+    fn ensure(&self) -> anyhow::Result<()> {
+        if let Some(names) = &self.names {
+            self.pki.ensure_serving(names)?;
+        }
+        if self.admin.is_some() {
+            self.pki.ensure_admin()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the kubeconfig, now that the port is known. Returns its path.
+    pub(crate) fn write_kubeconfig(&self, port: u16) -> anyhow::Result<Option<PathBuf>> {
+        let Some(Admin { kubeconfig, authority, host }) = &self.admin else { return Ok(None) };
+        admin::write(kubeconfig, &format!("https://{host}:{port}"), authority, &self.pki.admin())?;
+        Ok(Some(kubeconfig.clone()))
+    }
+
+    /// Issues anew what is near its end. Serving certificates are picked up from their files.
+    pub(crate) fn renew(&self, port: u16) -> anyhow::Result<()> {
+        self.ensure()?;
+        self.write_kubeconfig(port).map(drop)
+    }
+}
+
+/// Decides how to serve, and makes what it takes.
+pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
+    let serving = &options.serving;
+    let (cert_dir, temporary) = cert_dir(options)?;
+    let pki = Pki::new(cert_dir.clone());
+
+    let default = serving.key_pair.clone().unwrap_or_else(|| pki.serving());
+    let makes_serving = serving.key_pair.is_none() && !pki.has_foreign_serving();
+    let admin = serving.client_ca.is_none().then(|| Admin {
+        kubeconfig: cert_dir.join(admin::FILE_NAME),
+        authority: if makes_serving { pki.authority() } else { default.certificate.clone() },
+        host: client_host(serving),
+    });
+    let names = makes_serving.then(|| names(serving)).transpose()?;
+    let generated =
+        (names.is_some() || admin.is_some()).then(|| Generated { pki: pki.clone(), names, admin });
+    if let Some(generated) = &generated {
+        generated.ensure().context("cannot make certificates (--cert-dir says where they go)")?;
+    }
+
+    let client_ca = serving.client_ca.clone().unwrap_or_else(|| pki.authority());
+    let roots = read_certificates(&client_ca).context("--client-ca-file")?;
+    let clients =
+        ClientCertificates::new(&roots, options.uid_from_certificates).context("--client-ca-file")?;
+    let mut limits = Limits::default();
+    if let Some(streams) = serving.http2_streams {
+        limits.http2_streams = streams;
+    }
+    Ok(Serving {
+        listen: ListenOptions {
+            address: SocketAddr::new(serving.bind_address, serving.port),
+            share_port: serving.share_port,
+        },
+        limits,
+        tls: Arc::new(tls(serving, default, client_ca.clone())?),
+        client_ca,
+        clients: Arc::new(clients),
+        generated,
+        _temporary: temporary,
+    })
+}
+
+fn tls(serving: &ServingOptions, default: KeyPairFiles, client_ca: PathBuf) -> anyhow::Result<Tls> {
+    Tls::new(TlsOptions {
+        default,
+        named: serving.named_key_pairs.clone(),
+        min_version: serving.min_version,
+        cipher_suites: serving.cipher_suites.clone(),
+        curve_preferences: serving.curve_preferences.clone(),
+        http2: serving.http2,
+        client_ca: Some(client_ca),
+    })
+    .context("cannot serve TLS")
+}
+
+/// Where certificates are looked for and made: as told, beside the store, or for the life of the process only.
+fn cert_dir(options: &Options) -> anyhow::Result<(PathBuf, Option<tempfile::TempDir>)> {
+    if let Some(directory) = &options.serving.cert_dir {
+        return Ok((directory.clone(), None));
+    }
+    match &options.store {
+        StoreOptions::Embedded { location: DataDir::Path(directory), .. } => {
+            Ok((directory.join("pki"), None))
+        }
+        _ => {
+            let temporary = tempfile::Builder::new().prefix("pintle-").tempdir().context(
+                "cannot make a temporary directory for certificates; --cert-dir names another place",
+            )?;
+            Ok((temporary.path().to_owned(), Some(temporary)))
+        }
+    }
+}
+
+/// Under which names and addresses clients will call.
+fn names(serving: &ServingOptions) -> anyhow::Result<Names> {
+    let mut dns: Vec<String> = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+        .map(str::to_owned)
+        .to_vec();
+    dns.push("kubernetes.default.svc.cluster.local".into());
+    dns.extend(serving.external_hostname.clone());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    dns.push(host);
+    dns.retain(|name| is_dns_name(name));
+    let mut addresses: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    for range in &serving.service_ip_ranges {
+        addresses.push(first_address(range)?);
+    }
+    if serving.service_ip_ranges.is_empty() {
+        addresses.push(Ipv4Addr::new(10, 0, 0, 1).into());
+    }
+    if serving.bind_address.is_unspecified() {
+        addresses.extend(serving.advertise_address.or_else(own_address));
+    } else {
+        addresses.push(serving.bind_address);
+        addresses.extend(serving.advertise_address);
+    }
+    dns.sort_unstable();
+    dns.dedup();
+    addresses.sort_unstable();
+    addresses.dedup();
+    Ok(Names { dns, addresses })
+}
+
+/// Host names may be anything; certificates take only what looks like DNS.
+fn is_dns_name(name: &str) -> bool {
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() < 64
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    name.len() < 254 && name.split('.').all(label)
+}
+
+/// The first address of a service range, which the `kubernetes` Service gets.
+fn first_address(range: &str) -> anyhow::Result<IpAddr> {
+    let bad = || anyhow!("--service-cluster-ip-range: {range:?} is not a CIDR");
+    let (address, _) = range.split_once('/').ok_or_else(bad)?;
+    Ok(match address.parse().map_err(|_| bad())? {
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits().saturating_add(1)).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits().saturating_add(1)).into(),
+    })
+}
+
+/// The address this machine would use to reach others. Nothing is sent: connecting a datagram socket only picks the
+/// route, and the address is one reserved for documentation.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// What the administrator's kubeconfig calls.
+fn client_host(serving: &ServingOptions) -> String {
+    let address = match serving.bind_address {
+        address if !address.is_unspecified() => address,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+/// Everyone who can say who is asking, in the reference's order.
+pub(crate) fn authenticator(
+    options: &Options,
+    clients: Arc<ClientCertificates>,
+) -> anyhow::Result<Arc<dyn Authenticator>> {
+    let mut members: Vec<Arc<dyn Authenticator>> = vec![clients];
+    if let Some(path) = &options.token_auth_file {
+        let tokens =
+            TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
+        members.push(Arc::new(tokens));
+    }
+    let union = authenticator::Union(members);
+    Ok(match options.anonymous_auth {
+        true => Arc::new(authenticator::OrAnonymous::new(union)),
+        false => Arc::new(union),
+    })
+}
+
+/// Everyone who can allow something.
+pub(crate) fn authorizer() -> Arc<dyn Authorizer> {
+    Arc::new(authorizer::Union(vec![Arc::new(PrivilegedGroup), Arc::new(PublicInfo)]))
+}
+
+pub(crate) fn cors(options: &Options) -> anyhow::Result<Vec<Regex>> {
+    let compile = |origin: &String| {
+        Regex::new(origin)
+            .with_context(|| format!("--cors-allowed-origins: {origin:?} is not a regular expression"))
+    };
+    options.cors_allowed_origins.iter().map(compile).collect()
+}
+
+pub(crate) fn strict_transport_security(options: &Options) -> anyhow::Result<Option<HeaderValue>> {
+    if options.strict_transport_security.is_empty() {
+        return Ok(None);
+    }
+    let directives = options.strict_transport_security.join("; ");
+    let header = HeaderValue::from_str(&directives).with_context(|| {
+        format!("--strict-transport-security-directives: {directives:?} cannot be a header")
+    })?;
+    Ok(Some(header))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_service_address_is_one_above_the_range() {
+        assert_eq!(first_address("10.96.0.0/12").unwrap().to_string(), "10.96.0.1");
+        assert_eq!(first_address("fd00::/108").unwrap().to_string(), "fd00::1");
+        assert!(first_address("10.96.0.0").is_err());
+    }
+
+    #[test]
+    fn host_names_that_are_no_dns_names_are_left_out() {
+        assert!(is_dns_name("node-1.example.com"));
+        assert!(!is_dns_name("my_host"));
+        assert!(!is_dns_name(""));
+        assert!(!is_dns_name("a..b"));
+    }
+}

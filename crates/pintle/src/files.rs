@@ -1,0 +1,62 @@
+//! Files that others must not read, and files that must not be found half written.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use anyhow::Context;
+
+/// Makes a directory, and those above it, that only its owner may enter.
+pub(crate) fn private_directory(path: &Path) -> anyhow::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("cannot create the directory {}", path.display()))
+}
+
+/// Writes a file that only its owner may read, replacing what is there in one step.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    write_through(path, content, 0o600).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes a file that anyone may read, replacing what is there in one step.
+pub(crate) fn write_public(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    write_through(path, content, 0o644).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_through(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let fresh = path.with_file_name(name);
+    match fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // `create_new` so that nobody can have put a link or an open file there for us to write secrets into.
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn private_files_are_private_and_replaced_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b");
+        private_directory(path.parent().unwrap()).unwrap();
+        write_private(&path, b"one").unwrap();
+        write_private(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing left behind");
+    }
+}

@@ -1,0 +1,208 @@
+//! What the flags ask for, in the types of the parts that do it. Nothing is opened, read or decided here.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pintle_flags::{DataDir, Parsed};
+use pintle_server::tls::{KeyPairFiles, MinVersion};
+
+pub(crate) struct Options {
+    pub(crate) store: StoreOptions,
+    pub(crate) serving: ServingOptions,
+    pub(crate) token_auth_file: Option<PathBuf>,
+    pub(crate) anonymous_auth: bool,
+    pub(crate) uid_from_certificates: bool,
+    pub(crate) close_unauthenticated: bool,
+    pub(crate) service_account_key_files: Vec<PathBuf>,
+    pub(crate) service_account_signing_key_file: Option<PathBuf>,
+    pub(crate) request_timeout: Duration,
+    pub(crate) livez_grace_period: Duration,
+    pub(crate) shutdown_delay: Duration,
+    pub(crate) shutdown_send_retry_after: bool,
+    pub(crate) goaway_chance: f64,
+    pub(crate) cors_allowed_origins: Vec<String>,
+    pub(crate) strict_transport_security: Vec<String>,
+    pub(crate) compaction_interval: Duration,
+    pub(crate) size_poll_interval: Duration,
+    pub(crate) health_timeout: Duration,
+    pub(crate) ready_timeout: Duration,
+    pub(crate) storage_timeout: Duration,
+}
+
+pub(crate) enum StoreOptions {
+    Embedded { location: DataDir, no_fsync: bool, lease_reuse: Duration },
+    Etcd(EtcdOptions),
+}
+
+pub(crate) struct EtcdOptions {
+    pub(crate) servers: Vec<String>,
+    pub(crate) prefix: String,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) cert: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) lease_reuse: Duration,
+}
+
+pub(crate) struct ServingOptions {
+    pub(crate) bind_address: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) share_port: bool,
+    pub(crate) advertise_address: Option<IpAddr>,
+    pub(crate) external_hostname: Option<String>,
+    /// `None`: wherever the store is, or nowhere that lasts.
+    pub(crate) cert_dir: Option<PathBuf>,
+    pub(crate) key_pair: Option<KeyPairFiles>,
+    pub(crate) named_key_pairs: Vec<(KeyPairFiles, Vec<String>)>,
+    pub(crate) min_version: MinVersion,
+    pub(crate) cipher_suites: Vec<String>,
+    pub(crate) curve_preferences: Vec<i32>,
+    pub(crate) http2: bool,
+    pub(crate) http2_streams: Option<u32>,
+    pub(crate) client_ca: Option<PathBuf>,
+    pub(crate) service_ip_ranges: Vec<String>,
+}
+
+impl Options {
+    pub(crate) fn from_flags(flags: &Parsed) -> anyhow::Result<Options> {
+        Ok(Options {
+            store: store(flags)?,
+            serving: serving(flags),
+            token_auth_file: path(flags, "token-auth-file"),
+            anonymous_auth: flags.bool("anonymous-auth"),
+            uid_from_certificates: flags.feature_gates().enabled("AllowParsingUserUIDFromCertAuth"),
+            close_unauthenticated: flags.feature_gates().enabled("UnauthenticatedHTTP2DOSMitigation"),
+            service_account_key_files: flags
+                .strings("service-account-key-file")
+                .iter()
+                .map(Into::into)
+                .collect(),
+            service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+            request_timeout: flags.duration("request-timeout"),
+            livez_grace_period: flags.duration("livez-grace-period"),
+            shutdown_delay: flags.duration("shutdown-delay-duration"),
+            shutdown_send_retry_after: flags.bool("shutdown-send-retry-after"),
+            goaway_chance: flags.float("goaway-chance"),
+            cors_allowed_origins: flags.strings("cors-allowed-origins").to_vec(),
+            strict_transport_security: flags.strings("strict-transport-security-directives").to_vec(),
+            compaction_interval: flags.duration("etcd-compaction-interval"),
+            size_poll_interval: flags.duration("etcd-db-metric-poll-interval"),
+            health_timeout: flags.duration("etcd-healthcheck-timeout"),
+            ready_timeout: flags.duration("etcd-readycheck-timeout"),
+            storage_timeout: flags.duration("storage-initialization-timeout"),
+        })
+    }
+}
+
+fn path(flags: &Parsed, name: &str) -> Option<PathBuf> {
+    flags.non_empty(name).map(PathBuf::from)
+}
+
+fn store(flags: &Parsed) -> anyhow::Result<StoreOptions> {
+    let lease_reuse = Duration::from_secs(flags.int("lease-reuse-duration-seconds").try_into().unwrap_or(0));
+    if flags.strings("etcd-servers").is_empty() {
+        let location = flags.data_dir(|name| std::env::var_os(name))?;
+        return Ok(StoreOptions::Embedded { location, no_fsync: flags.bool("unsafe-no-fsync"), lease_reuse });
+    }
+    Ok(StoreOptions::Etcd(EtcdOptions {
+        servers: flags.strings("etcd-servers").to_vec(),
+        prefix: flags.string("etcd-prefix").to_owned(),
+        ca: path(flags, "etcd-cafile"),
+        cert: path(flags, "etcd-certfile"),
+        key: path(flags, "etcd-keyfile"),
+        lease_reuse,
+    }))
+}
+
+fn serving(flags: &Parsed) -> ServingOptions {
+    let embedded = flags.strings("etcd-servers").is_empty();
+    let given = |name: &str| flags.changed(name);
+    // Who gives no address and runs on the embedded store is trying things out at home: stay there. With etcd or an
+    // address to advertise it is a member of a cluster, and the reference's default holds.
+    let at_home = embedded && !given("bind-address") && !given("advertise-address");
+    let bind_address = match flags.ip("bind-address") {
+        Some(address) if !at_home => address,
+        _ => Ipv4Addr::LOCALHOST.into(),
+    };
+    let key_pair = path(flags, "tls-cert-file")
+        .zip(path(flags, "tls-private-key-file"))
+        .map(|(certificate, key)| KeyPairFiles { certificate, key });
+    let named_key_pairs = flags.cert_keys("tls-sni-cert-key").iter().map(|pair| {
+        let files =
+            KeyPairFiles { certificate: pair.cert_file.clone().into(), key: pair.key_file.clone().into() };
+        (files, pair.names.clone())
+    });
+    ServingOptions {
+        bind_address,
+        port: flags.int("secure-port").try_into().unwrap_or(0),
+        share_port: flags.bool("permit-port-sharing"),
+        advertise_address: flags.ip("advertise-address"),
+        external_hostname: flags.non_empty("external-hostname").map(str::to_owned),
+        cert_dir: (given("cert-dir") || !embedded).then(|| flags.string("cert-dir").into()),
+        key_pair,
+        named_key_pairs: named_key_pairs.collect(),
+        min_version: match flags.string("tls-min-version") {
+            "VersionTLS13" => MinVersion::Tls13,
+            _ => MinVersion::Tls12,
+        },
+        cipher_suites: flags.strings("tls-cipher-suites").to_vec(),
+        curve_preferences: flags.int32s("tls-curve-preferences").to_vec(),
+        http2: !flags.bool("disable-http2-serving"),
+        http2_streams: flags
+            .int("http2-max-streams-per-connection")
+            .try_into()
+            .ok()
+            .filter(|streams| *streams > 0),
+        client_ca: path(flags, "client-ca-file"),
+        service_ip_ranges: flags
+            .string("service-cluster-ip-range")
+            .split(',')
+            .map(str::trim)
+            .filter(|range| !range.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_flags::{CommandLine, command_line};
+
+    use super::*;
+
+    fn options(args: &[&str]) -> Options {
+        match command_line("pintle", args.iter().map(Into::into), 0).unwrap() {
+            CommandLine::Run(flags) => Options::from_flags(&flags).unwrap(),
+            CommandLine::Print(_) => panic!("expected to run"),
+        }
+    }
+
+    #[test]
+    fn a_bare_server_stays_on_loopback_and_a_cluster_s_does_not() {
+        let bind = |args: &[&str]| options(args).serving.bind_address.to_string();
+        assert_eq!(bind(&["--data-dir=/d"]), "127.0.0.1");
+        assert_eq!(bind(&["--data-dir=/d", "--bind-address=0.0.0.0"]), "0.0.0.0");
+        assert_eq!(bind(&["--data-dir=/d", "--advertise-address=10.0.0.1"]), "0.0.0.0");
+        assert_eq!(bind(&["--etcd-servers=http://127.0.0.1:2379"]), "0.0.0.0");
+    }
+
+    #[test]
+    fn certificates_live_beside_the_embedded_store_unless_told_otherwise() {
+        let cert_dir = |args: &[&str]| options(args).serving.cert_dir;
+        assert_eq!(cert_dir(&["--data-dir=/d"]), None);
+        assert_eq!(cert_dir(&["--data-dir=/d", "--cert-dir=/c"]), Some("/c".into()));
+        assert_eq!(cert_dir(&["--etcd-servers=http://127.0.0.1:2379"]), Some("/var/run/kubernetes".into()));
+    }
+
+    #[test]
+    fn etcd_servers_choose_the_store() {
+        assert!(matches!(
+            options(&["--data-dir=:memory:"]).store,
+            StoreOptions::Embedded { location: DataDir::Memory, .. }
+        ));
+        let StoreOptions::Etcd(etcd) = options(&["--etcd-servers=http://a:1,http://b:2"]).store else {
+            panic!()
+        };
+        assert_eq!((etcd.servers.len(), etcd.prefix.as_str()), (2, "/registry"));
+    }
+}

@@ -1,0 +1,272 @@
+//! Certificates for a server that was given none: an authority of its own, a serving certificate, and one for the
+//! administrator.
+//!
+//! Everything lives in one directory and is made only where it is missing, names have changed, or the end is near, so
+//! that a kubeconfig handed out once goes on working:
+//!
+//! ```text
+//! ca.crt, ca.key                 who signs; kept for ten years
+//! apiserver.crt, apiserver.key   what is served; foreign files found here are served and never touched
+//! admin.crt, admin.key           CN=kubernetes-admin, O=system:masters
+//! ```
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, anyhow};
+use pintle_auth::PRIVILEGED_GROUP;
+use pintle_server::tls::{KeyPairFiles, read_certificates};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use time::OffsetDateTime;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::files::{private_directory, write_private, write_public};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const AUTHORITY_LIFE: Duration = Duration::from_secs(3650 * 24 * 3600);
+const LEAF_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
+/// What has less than this left is issued anew.
+const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Clocks differ.
+const BACKDATE: Duration = Duration::from_secs(3600);
+
+/// The names and addresses under which the server is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) dns: Vec<String>,
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+/// A directory of certificates.
+#[derive(Clone, Debug)]
+pub(crate) struct Pki {
+    directory: PathBuf,
+}
+
+impl Pki {
+    pub(crate) fn new(directory: PathBuf) -> Pki {
+        Pki { directory }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.path("ca.crt")
+    }
+
+    pub(crate) fn serving(&self) -> KeyPairFiles {
+        self.pair("apiserver")
+    }
+
+    pub(crate) fn admin(&self) -> KeyPairFiles {
+        self.pair("admin")
+    }
+
+    fn pair(&self, name: &str) -> KeyPairFiles {
+        KeyPairFiles {
+            certificate: self.path(&format!("{name}.crt")),
+            key: self.path(&format!("{name}.key")),
+        }
+    }
+
+    /// Whether somebody else has put a certificate here to be served.
+    pub(crate) fn has_foreign_serving(&self) -> bool {
+        let KeyPairFiles { certificate, key } = self.serving();
+        certificate.exists() && key.exists() && !self.is_ours(&certificate)
+    }
+
+    /// Makes sure that there is a serving certificate for these names.
+    pub(crate) fn ensure_serving(&self, names: &Names) -> anyhow::Result<()> {
+        let pair = self.serving();
+        if self.has_foreign_serving() || (pair.key.exists() && self.is_good(&pair.certificate, names)) {
+            return Ok(());
+        }
+        let mut params = leaf("kube-apiserver", ExtendedKeyUsagePurpose::ServerAuth);
+        for name in &names.dns {
+            let name = name.as_str().try_into().with_context(|| format!("{name:?} is not a DNS name"))?;
+            params.subject_alt_names.push(SanType::DnsName(name));
+        }
+        params.subject_alt_names.extend(names.addresses.iter().copied().map(SanType::IpAddress));
+        self.issue(&pair, &params)
+    }
+
+    /// Makes sure that there is a certificate for the administrator.
+    pub(crate) fn ensure_admin(&self) -> anyhow::Result<()> {
+        let pair = self.admin();
+        if pair.key.exists() && self.is_good(&pair.certificate, &Names::default()) {
+            return Ok(());
+        }
+        let mut params = leaf("kubernetes-admin", ExtendedKeyUsagePurpose::ClientAuth);
+        params.distinguished_name.push(DnType::OrganizationName, PRIVILEGED_GROUP);
+        self.issue(&pair, &params)
+    }
+
+    fn issue(&self, pair: &KeyPairFiles, params: &CertificateParams) -> anyhow::Result<()> {
+        let issuer = self.issuer()?;
+        let key = KeyPair::generate().context("cannot make a key")?;
+        let certificate = params.signed_by(&key, &issuer).context("cannot sign a certificate")?;
+        // The authority comes along: who trusts only what is served can then verify what else it signs.
+        let authority = std::fs::read_to_string(self.authority()).unwrap_or_default();
+        write_private(&pair.key, key.serialize_pem().as_bytes())?;
+        write_public(&pair.certificate, format!("{}{authority}", certificate.pem()).as_bytes())
+    }
+
+    /// The authority that is there, or a new one.
+    fn issuer(&self) -> anyhow::Result<Issuer<'static, KeyPair>> {
+        let (certificate, key) = (self.authority(), self.path("ca.key"));
+        match (certificate.exists(), key.exists()) {
+            (true, true) => {
+                let read = |path: &Path| {
+                    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+                };
+                let (certificate_pem, key_pem) = (read(&certificate)?, read(&key)?);
+                let bad = |path: &Path| {
+                    let path = path.display();
+                    anyhow!(
+                        "{path} cannot be used to sign certificates; remove ca.crt and ca.key to get new ones"
+                    )
+                };
+                let key_pair = KeyPair::from_pem(&key_pem).map_err(|_| bad(&key))?;
+                Issuer::from_ca_cert_pem(&certificate_pem, key_pair).map_err(|_| bad(&certificate))
+            }
+            (true, false) => Err(anyhow!(
+                "{} is there without its key ca.key, so nothing can be signed",
+                certificate.display()
+            )),
+            (false, _) => self.new_authority(&certificate, &key),
+        }
+    }
+
+    fn new_authority(&self, certificate: &Path, key: &Path) -> anyhow::Result<Issuer<'static, KeyPair>> {
+        private_directory(&self.directory)?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "pintle-ca");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        lasts(&mut params, AUTHORITY_LIFE);
+        let key_pair = KeyPair::generate().context("cannot make a key")?;
+        let authority = params.self_signed(&key_pair).context("cannot sign a certificate")?;
+        write_private(key, key_pair.serialize_pem().as_bytes())?;
+        write_public(certificate, authority.pem().as_bytes())?;
+        Ok(Issuer::new(params, key_pair))
+    }
+
+    /// Whether our authority signed it.
+    fn is_ours(&self, certificate: &Path) -> bool {
+        let (Ok(chain), Ok(authority)) =
+            (read_certificates(certificate), read_certificates(&self.authority()))
+        else {
+            return false;
+        };
+        let parse = |der| X509Certificate::from_der(der).ok().map(|(_, certificate)| certificate);
+        match (parse(&chain[0]), parse(&authority[0])) {
+            (Some(leaf), Some(authority)) => leaf.verify_signature(Some(authority.public_key())).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is ours, lasts for a while and has all these names.
+    fn is_good(&self, certificate: &Path, names: &Names) -> bool {
+        let Ok(chain) = read_certificates(certificate) else { return false };
+        let Ok((_, leaf)) = X509Certificate::from_der(&chain[0]) else { return false };
+        let left = u64::try_from(leaf.validity().not_after.timestamp()).ok().and_then(|end| {
+            (SystemTime::UNIX_EPOCH + Duration::from_secs(end)).duration_since(SystemTime::now()).ok()
+        });
+        left.is_some_and(|left| left > RENEW_BEFORE) && self.is_ours(certificate) && covers(&leaf, names)
+    }
+}
+
+/// How often to look whether something is near its end.
+pub(crate) const RENEWAL_INTERVAL: Duration = DAY;
+
+fn leaf(common_name: &str, usage: ExtendedKeyUsagePurpose) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    params.extended_key_usages = vec![usage];
+    params.use_authority_key_identifier_extension = true;
+    lasts(&mut params, LEAF_LIFE);
+    params
+}
+
+fn lasts(params: &mut CertificateParams, life: Duration) {
+    let now = OffsetDateTime::now_utc();
+    params.not_before = now - BACKDATE;
+    params.not_after = now + life;
+}
+
+fn covers(certificate: &X509Certificate<'_>, names: &Names) -> bool {
+    let alternative = certificate.subject_alternative_name().ok().flatten();
+    let present = alternative.map(|extension| extension.value.general_names.as_slice()).unwrap_or_default();
+    let has_name = |wanted: &String| {
+        present.iter().any(|name| matches!(name, GeneralName::DNSName(dns) if dns == wanted))
+    };
+    let has_address = |wanted: &IpAddr| {
+        let bytes = match wanted {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        present.iter().any(|name| matches!(name, GeneralName::IPAddress(present) if *present == bytes))
+    };
+    names.dns.iter().all(has_name) && names.addresses.iter().all(has_address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(addresses: &[&str]) -> Names {
+        Names {
+            dns: vec!["localhost".into()],
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn certificates_are_kept_until_names_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let pki = Pki::new(dir.path().join("pki"));
+        let read = || std::fs::read(pki.serving().certificate).unwrap();
+        pki.ensure_serving(&names(&["127.0.0.1"])).unwrap();
+        let (first, authority) = (read(), std::fs::read(pki.authority()).unwrap());
+        pki.ensure_serving(&names(&["127.0.0.1"])).unwrap();
+        assert_eq!(read(), first, "still good");
+        pki.ensure_serving(&names(&["127.0.0.1", "10.1.2.3"])).unwrap();
+        assert_ne!(read(), first, "a new address");
+        assert_eq!(std::fs::read(pki.authority()).unwrap(), authority, "the authority stays");
+    }
+
+    #[test]
+    fn a_foreign_serving_certificate_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let pki = Pki::new(dir.path().into());
+        let other = Pki::new(dir.path().join("other"));
+        other.ensure_serving(&names(&[])).unwrap();
+        std::fs::copy(other.serving().certificate, pki.serving().certificate).unwrap();
+        std::fs::copy(other.serving().key, pki.serving().key).unwrap();
+        pki.ensure_admin().unwrap();
+        pki.ensure_serving(&names(&["10.1.2.3"])).unwrap();
+        assert!(pki.has_foreign_serving());
+        let served = std::fs::read(pki.serving().certificate).unwrap();
+        assert_eq!(served, std::fs::read(other.serving().certificate).unwrap());
+    }
+
+    #[test]
+    fn an_authority_without_its_key_is_an_error_and_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let pki = Pki::new(dir.path().into());
+        pki.ensure_admin().unwrap();
+        std::fs::remove_file(dir.path().join("ca.key")).unwrap();
+        std::fs::remove_file(pki.admin().certificate).unwrap();
+        let error = pki.ensure_admin().unwrap_err().to_string();
+        assert!(error.contains("without its key"), "{error}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The server's whole life, from flags to exit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use pintle_auth::service_account;
+use pintle_flags::Parsed;
+use pintle_logging as logging;
+use pintle_server::chain::ChainConfig;
+use pintle_server::filter::Handler;
+use pintle_server::handlers::{HealthCheck, HealthRegistry};
+use pintle_server::lifecycle::Hooks;
+use pintle_server::tls::read_certificates;
+use pintle_server::{Metrics, Server, ServerConfig, listen, raise_open_file_limit, watch_files};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{self, Serving};
+use crate::log_check::LogCheck;
+use crate::options::Options;
+use crate::storage::{self, Storage};
+use crate::{banner, pki, print, snapshot, version};
+
+pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
+    let logging = Arc::new(start_logging(flags)?);
+    for warning in flags.deprecations().iter().chain(&flags.warnings()) {
+        tracing::warn!("{warning}");
+    }
+    let options = Options::from_flags(flags)?;
+    check_service_account_keys(&options)?;
+    if let Err(error) = raise_open_file_limit() {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(serve(flags, &options, &logging));
+    // Whatever is still running belongs to connections that were given their time.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    result
+}
+
+fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
+    let vmodule = flags.vmodule("vmodule").iter();
+    let vmodule =
+        vmodule.map(|entry| logging::VModule { pattern: entry.pattern.clone(), level: entry.level });
+    let format = flags.string("logging-format");
+    let option = |name: &str| format!("log-{format}-{name}");
+    let config = logging::Config {
+        format: match format {
+            "json" => logging::Format::Json,
+            _ => logging::Format::Text,
+        },
+        verbosity: flags.level("v"),
+        vmodule: vmodule.collect(),
+        split_stream: flags.bool(&option("split-stream")),
+        info_buffer_size: flags.quantity(&option("info-buffer-size")).try_into().unwrap_or(0),
+        flush_frequency: flags.duration("log-flush-frequency"),
+    };
+    Ok(logging::init(config)?)
+}
+
+/// Reads the keys of service account tokens, so that a file that cannot be used is found at start.
+fn check_service_account_keys(options: &Options) -> anyhow::Result<()> {
+    for path in &options.service_account_key_files {
+        service_account::read_public_keys(path)
+            .with_context(|| format!("--service-account-key-file: {}", path.display()))?;
+    }
+    if let Some(path) = &options.service_account_signing_key_file {
+        service_account::read_public_keys(path)
+            .with_context(|| format!("--service-account-signing-key-file: {}", path.display()))?;
+    }
+    Ok(())
+}
+
+async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
+    let mut stop = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+
+    let serving = config::serving(options)?;
+    let authenticator = config::authenticator(options, serving.clients.clone())?;
+    let cors_allowed_origins = config::cors(options)?;
+    let strict_transport_security = config::strict_transport_security(options)?;
+    let address = serving.listen.address;
+    // The port comes before the store: who started us twice by mistake learns of it in the clearest words.
+    let listener = listen(serving.listen)
+        .with_context(|| format!("cannot listen on {address} (--bind-address, --secure-port)"))?;
+    let port = listener.local_addr()?.port();
+
+    let storage = tokio::select! {
+        storage = storage::open(options) => storage?,
+        _ = stop.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
+
+    let kubernetes = version::kubernetes(flags);
+    let git_version = kubernetes.git_version.clone();
+    let metrics = Metrics::new()?;
+    metrics.build_info(&kubernetes)?;
+    metrics.features(
+        flags.feature_gates().iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)),
+    )?;
+    let mut health = HealthRegistry::new(options.livez_grace_period);
+    health.add(HealthCheck::new("log", LogCheck::start(logging.clone())));
+    storage.add_checks(&mut health, options);
+    let mut hooks = Hooks::default();
+    storage.add_hooks(&mut hooks);
+    let server = Server::new(ServerConfig {
+        tls: serving.tls.clone(),
+        limits: serving.limits,
+        chain: ChainConfig {
+            authenticator,
+            close_unauthenticated: options.close_unauthenticated,
+            authorizer: config::authorizer(),
+            request_timeout: options.request_timeout,
+            cors_allowed_origins,
+            strict_transport_security,
+            goaway_chance: options.goaway_chance,
+            send_retry_after: options.shutdown_send_retry_after,
+        },
+        version: kubernetes,
+        metrics: metrics.clone(),
+        health,
+        hooks,
+        endpoints: endpoints(&storage),
+        shutdown_delay: options.shutdown_delay,
+    });
+    storage.look_after(options, &metrics);
+    keep_certificates(&serving, port);
+
+    let kubeconfig =
+        serving.generated.as_ref().map(|generated| generated.write_kubeconfig(port)).transpose()?.flatten();
+    let ready = |address| print(&banner::text(address, kubeconfig.as_deref(), options, &git_version));
+    let stopped = async {
+        tokio::select! {
+            _ = stop.recv() => tracing::info!("received SIGTERM, shutting down"),
+            _ = interrupt.recv() => tracing::info!("received SIGINT, shutting down"),
+        }
+        // The second signal means now.
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = stop.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::warn!("received a second signal, exiting at once");
+            std::process::exit(1);
+        });
+    };
+    let result = server.run(listener, stopped, ready).await;
+    storage.backend().close().await.map_err(|error| anyhow!("the store did not close cleanly: {error}"))?;
+    result?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Endpoints that only this server has.
+fn endpoints(storage: &Storage) -> Vec<(String, Box<dyn Handler>)> {
+    let snapshot = storage.embedded().map(|store| {
+        let handler: Box<dyn Handler> = Box::new(snapshot::Endpoint::new(store));
+        (snapshot::PATH.to_owned(), handler)
+    });
+    snapshot.into_iter().collect()
+}
+
+/// Takes up certificates that change on disk, and renews our own before they end.
+fn keep_certificates(serving: &Serving, port: u16) {
+    let (tls, clients, client_ca) = (serving.tls.clone(), serving.clients.clone(), serving.client_ca.clone());
+    let files = tls.files();
+    tokio::spawn(watch_files(files, move || {
+        match tls.reload() {
+            Ok(()) => tracing::info!("reloaded certificates"),
+            Err(error) => {
+                tracing::error!(%error, "certificates changed on disk and cannot be used, the old ones stay");
+            }
+        }
+        let replaced = read_certificates(&client_ca)
+            .map_err(|error| error.to_string())
+            .and_then(|roots| clients.replace(&roots).map_err(|error| error.to_string()));
+        if let Err(error) = replaced {
+            tracing::error!(error, "the client CA changed on disk and cannot be used, the old one stays");
+        }
+    }));
+    if let Some(generated) = serving.generated.clone() {
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(pki::RENEWAL_INTERVAL).await;
+                if let Err(error) = generated.renew(port) {
+                    tracing::error!(error = format!("{error:#}"), "cannot renew certificates");
+                }
+            }
+        });
+    }
+}

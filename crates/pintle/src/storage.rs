@@ -1,0 +1,166 @@
+//! Opens the store that the options name, and looks after it while the server runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use pintle_flags::DataDir;
+use pintle_server::handlers::{Check, HealthCheck, HealthRegistry};
+use pintle_server::{Metrics, lifecycle::Hooks};
+use pintle_storage::lease::Window;
+use pintle_storage::{Backend, Revision};
+use pintle_storage_embedded as embedded;
+use pintle_storage_etcd as etcd;
+
+use crate::options::{EtcdOptions, Options, StoreOptions};
+
+/// Where the embedded store lives below `--data-dir`.
+pub(crate) const STORE_DIRECTORY: &str = "store";
+
+/// The one place that knows which backend there is.
+#[derive(Clone)]
+pub(crate) enum Storage {
+    Embedded(Arc<embedded::Store>),
+    Etcd(Arc<etcd::Store>),
+}
+
+pub(crate) async fn open(options: &Options) -> anyhow::Result<Storage> {
+    match &options.store {
+        StoreOptions::Embedded { location, no_fsync, lease_reuse } => {
+            let mut store = match location {
+                DataDir::Memory => embedded::Options::memory(),
+                DataDir::Path(path) => embedded::Options::directory(path.join(STORE_DIRECTORY)),
+            };
+            store.no_fsync = *no_fsync;
+            store.lease_window = Window { reuse: *lease_reuse, ..Window::default() };
+            Ok(Storage::Embedded(Arc::new(embedded::Store::open(store)?)))
+        }
+        StoreOptions::Etcd(etcd) => connect(etcd, options.storage_timeout).await,
+    }
+}
+
+async fn connect(options: &EtcdOptions, timeout: Duration) -> anyhow::Result<Storage> {
+    let config = etcd::Config {
+        endpoints: options.servers.clone(),
+        tls: etcd::Tls { ca: options.ca.clone(), cert: options.cert.clone(), key: options.key.clone() },
+        prefix: options.prefix.clone(),
+        lease_window: Window { reuse: options.lease_reuse, ..Window::default() },
+        ..etcd::Config::default()
+    };
+    let servers = options.servers.join(",");
+    let store = etcd::Store::connect(config).await.with_context(|| format!("--etcd-servers={servers}"))?;
+    // A server that cannot reach its store has nothing to serve; saying so beats failing every request.
+    let answers = async {
+        loop {
+            match store.health().await {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%error, servers, "etcd does not answer yet"),
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    };
+    let waited = tokio::time::timeout(timeout, answers).await;
+    waited.with_context(|| {
+        format!(
+            "etcd at {servers} did not answer within --storage-initialization-timeout={}s",
+            timeout.as_secs()
+        )
+    })?;
+    Ok(Storage::Etcd(Arc::new(store)))
+}
+
+impl Storage {
+    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
+        match self {
+            Storage::Embedded(store) => store.clone(),
+            Storage::Etcd(store) => store.clone(),
+        }
+    }
+
+    pub(crate) fn embedded(&self) -> Option<Arc<embedded::Store>> {
+        match self {
+            Storage::Embedded(store) => Some(store.clone()),
+            Storage::Etcd(_) => None,
+        }
+    }
+
+    /// The reference's checks of its store, under its names, whichever store it is.
+    pub(crate) fn add_checks(&self, health: &mut HealthRegistry, options: &Options) {
+        let check = |timeout| StoreAnswers { backend: self.backend(), timeout };
+        health.add(HealthCheck::new("etcd", check(options.health_timeout)));
+        health.add_readyz(
+            HealthCheck::new("etcd-readiness", check(options.ready_timeout)).in_group("etcd-readiness"),
+        );
+    }
+
+    /// Not ready before the store has answered once.
+    pub(crate) fn add_hooks(&self, hooks: &mut Hooks) {
+        let backend = self.backend();
+        hooks.post_start("storage-readiness", move || async move {
+            while let Err(error) = backend.current_revision().await {
+                tracing::warn!(%error, "the store does not answer yet");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Ok(())
+        });
+    }
+
+    /// Gives up history and reports the size, now and then, until the server ends.
+    pub(crate) fn look_after(&self, options: &Options, metrics: &Metrics) {
+        if !options.compaction_interval.is_zero() {
+            match self {
+                Storage::Embedded(store) => {
+                    tokio::spawn(compact(store.clone(), options.compaction_interval));
+                }
+                Storage::Etcd(store) => {
+                    tokio::spawn(etcd::compactor::run((**store).clone(), options.compaction_interval));
+                }
+            }
+        }
+        if !options.size_poll_interval.is_zero() {
+            tokio::spawn(report_size(self.backend(), options.size_poll_interval, metrics.clone()));
+        }
+    }
+}
+
+struct StoreAnswers {
+    backend: Arc<dyn Backend>,
+    timeout: Duration,
+}
+
+#[async_trait]
+impl Check for StoreAnswers {
+    async fn check(&self) -> Result<(), String> {
+        match tokio::time::timeout(self.timeout, self.backend.health()).await {
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err("error getting data from etcd: context deadline exceeded".into()),
+        }
+    }
+}
+
+/// Keeps at least one interval of history, and at most two.
+async fn compact(backend: Arc<embedded::Store>, interval: Duration) {
+    let mut previous: Option<Revision> = None;
+    loop {
+        tokio::time::sleep(interval).await;
+        let current = match backend.current_revision().await {
+            Ok(current) => current,
+            Err(_) => continue,
+        };
+        if let Some(revision) = previous.replace(current)
+            && let Err(error) = backend.compact(revision).await
+        {
+            tracing::error!(%error, %revision, "compaction failed");
+        }
+    }
+}
+
+async fn report_size(backend: Arc<dyn Backend>, interval: Duration, metrics: Metrics) {
+    loop {
+        if let Ok(stats) = backend.stats().await {
+            metrics.storage_size(stats.size);
+        }
+        tokio::time::sleep(interval).await;
+    }
+}
