@@ -87,7 +87,3 @@ async fn round(store: &Store, seen: &mut Seen) -> Result<Option<Revision>> {
     tracing::debug!(revision = %due, "etcd compacted");
     Ok(Some(due))
 }
-
-#[cfg(test)]
-#[path = "compactor_tests.rs"]
-mod tests;
