@@ -109,9 +109,9 @@ where
     history::check(&commits, &reference, &recordings).unwrap_or_else(|violation| panic!("{violation}"));
 
     // No acknowledged write is lost: each key holds its last acknowledged value or a later one of unknown outcome.
-    for (id, log) in logs.iter().enumerate() {
-        let kv = store.get(format!("/load/{id}").as_bytes(), None).await.unwrap().0.expect("written");
+    for log in &logs {
         let last = log.commits.last().expect("every writer wrote");
+        let kv = store.get(&last.changes[0].0, None).await.unwrap().0.expect("written");
         assert!(kv.mod_revision >= last.revision);
         let acknowledged = last.changes[0].1.as_ref() == Some(&kv.value);
         assert!(acknowledged || log.unknown.iter().any(|(_, value)| *value == kv.value), "{:?}", kv.value);
