@@ -33,8 +33,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Whether the store was closed, or dropped.
     pub(crate) fn is_closed(&self) -> bool {
-        *self.closed.borrow()
+        *self.closed.borrow() || self.closed.has_changed().is_err()
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -59,17 +60,16 @@ impl Client {
             }
             let connection = self.pool.connection(avoid, deadline).await.map_err(Failure::Unavailable)?;
             let limit = self.pool.config().max_message_bytes;
-            let call = timeout_at(deadline, unary(&connection.channel, request.clone(), limit));
-            let Ok(outcome) = call.await else {
-                self.pool.prefer_another(connection.member);
-                let message = format!("{} did not answer in time", self.pool.address(connection.member));
-                return Err(match effect {
-                    Effect::Repeatable => Failure::Unavailable(message),
-                    Effect::Once => Failure::Unknown(message),
-                });
+            let until = self.attempt_until(effect, deadline);
+            let verdict = match timeout_at(until, unary(&connection.channel, request.clone(), limit)).await {
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(status)) => self.judge(&connection, &status),
+                Err(_) => {
+                    self.pool.prefer_another(connection.member);
+                    Verdict::Lost(format!("{} did not answer in time", self.pool.address(connection.member)))
+                }
             };
-            let Err(status) = outcome else { return outcome.map_err(|_| Failure::Closed) };
-            let message = match self.judge(&connection, &status) {
+            let message = match verdict {
                 Verdict::Final(failure) => return Err(failure),
                 Verdict::Lost(message) if effect == Effect::Once => return Err(Failure::Unknown(message)),
                 Verdict::Lost(message) | Verdict::Refused(message) => message,
@@ -83,6 +83,16 @@ impl Client {
             avoid = Some(connection.member);
         }
         Err(Failure::Unavailable("out of attempts".to_owned()))
+    }
+
+    /// A member that hangs must not take all the time of a read that another one could answer.
+    fn attempt_until(&self, effect: Effect, deadline: Instant) -> Instant {
+        match effect {
+            Effect::Repeatable if self.pool.len() > 1 => {
+                deadline.min(Instant::now() + self.pool.config().request_timeout / 3)
+            }
+            Effect::Repeatable | Effect::Once => deadline,
+        }
     }
 
     /// What a status means, after telling the pool about the connection.

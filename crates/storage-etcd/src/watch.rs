@@ -25,7 +25,7 @@ use assemble::Assembler;
 use task::Task;
 
 /// Batches between the task and its watcher.
-const QUEUE: usize = 64;
+const QUEUE: usize = 16;
 
 /// A request that all watches report their progress.
 #[derive(Clone, Copy, Debug, Default)]

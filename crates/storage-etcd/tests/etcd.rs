@@ -93,17 +93,6 @@ async fn progress_is_supported_by_version_unless_overridden() {
     panic!("the old member was never met");
 }
 
-/// A metric of etcd, summed over its labels.
-async fn metric(etcd: &Etcd, name: &str) -> f64 {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", etcd.port)).await.unwrap();
-    connection.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await.unwrap();
-    let mut text = String::new();
-    connection.read_to_string(&mut text).await.unwrap();
-    let lines = text.lines().filter(|line| line.starts_with(name));
-    lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_events_take_a_handful_of_leases() {
     let etcd = Etcd::start(Version::New);
@@ -123,8 +112,8 @@ async fn a_thousand_events_take_a_handful_of_leases() {
     while let Some(done) = writers.join_next().await {
         done.unwrap();
     }
-    assert_eq!(metric(&etcd, "etcd_debugging_lease_granted_total").await, 4.0, "1000 keys, 300 each");
-    assert_eq!(metric(&etcd, "etcd_debugging_lease_renewed_total").await, 0.0);
+    assert_eq!(etcd.metric("etcd_debugging_lease_granted_total").await, 4.0, "1000 keys, 300 each");
+    assert_eq!(etcd.metric("etcd_debugging_lease_renewed_total").await, 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

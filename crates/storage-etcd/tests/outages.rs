@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use common::{Etcd, Version, free_port};
+use common::{DEAD, Etcd, Version, free_port};
 use futures_util::StreamExt;
 use pintle_storage::conformance::history::{self, Commit, Recording};
 use pintle_storage::{Backend, Error, Revision, Txn, WatchItem, WatchRequest};
@@ -167,9 +167,9 @@ async fn nothing_is_lost_when_the_leader_of_three_is_killed_under_load() {
     let endpoints = members.iter().map(Etcd::endpoint).collect();
     let store = Store::connect(Config { endpoints, ..Config::default() }).await.unwrap();
     under_load(store, || async move {
-        for victim in [0, 1] {
+        for _ in 0..2 {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            // Whoever leads: both are gone once, one after the other, and the majority stays.
+            let victim = leader(&members).await;
             tokio::task::block_in_place(|| {
                 members[victim].kill();
                 std::thread::sleep(Duration::from_millis(1500));
@@ -181,7 +181,60 @@ async fn nothing_is_lost_when_the_leader_of_three_is_killed_under_load() {
     .await;
 }
 
+async fn leader(members: &[Etcd]) -> usize {
+    loop {
+        for (i, member) in members.iter().enumerate() {
+            if member.metric("etcd_server_is_leader ").await == 1.0 {
+                return i;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// One of three members is alone: it has no leader and must not pretend.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_without_a_leader_refuses_writes_and_its_watch_goes_on_later() {
+    let mut members = tokio::task::block_in_place(cluster);
+    let endpoints = vec![members[0].endpoint()];
+    let request_timeout = Duration::from_secs(3);
+    let store = Store::connect(Config { endpoints, request_timeout, ..Config::default() }).await.unwrap();
+    let from = store.txn(Txn::put("/a".into(), "1".into())).await.unwrap().revision;
+    let request = WatchRequest { prefix: "/a".into(), from, ..WatchRequest::default() };
+    let mut watch = store.watch(request).await.unwrap();
+    watch.next().await.unwrap().unwrap();
+    tokio::task::block_in_place(|| members[1..].iter_mut().for_each(Etcd::kill));
+    // While the member has not noticed, a write may be in its log; afterwards it refuses.
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        match store.txn(Txn::put("/a".into(), "lost".into())).await.unwrap_err() {
+            Error::Unavailable(_) => break,
+            Error::Unknown(_) => assert!(Instant::now() < patience, "it never refuses"),
+            error => panic!("{error:?}"),
+        }
+    }
+    tokio::task::block_in_place(|| members[1..].iter_mut().for_each(|member| assert!(member.run())));
+    let last = loop {
+        match store.txn(Txn::put("/a".into(), "last".into())).await {
+            Ok(done) => break done.revision,
+            Err(error) => assert!(matches!(error, Error::Unavailable(_) | Error::Unknown(_)), "{error:?}"),
+        }
+    };
+    let mut expected = from.next();
+    while expected <= last {
+        let Some(Ok(WatchItem::Changes { revision, .. })) = watch.next().await else {
+            panic!("the watch ended")
+        };
+        assert_eq!(revision, expected, "nothing is skipped");
+        expected = expected.next();
+    }
+}
+
 fn cluster() -> Vec<Etcd> {
+    (0..3).find_map(|_| try_cluster()).expect("a cluster of three should start")
+}
+
+fn try_cluster() -> Option<Vec<Etcd>> {
     let peers: Vec<_> = (0..3).map(|_| free_port()).collect();
     let all: Vec<_> =
         peers.iter().enumerate().map(|(i, port)| format!("m{i}=http://127.0.0.1:{port}")).collect();
@@ -199,8 +252,7 @@ fn cluster() -> Vec<Etcd> {
         member
     };
     let mut members: Vec<_> = peers.iter().enumerate().map(member).collect();
-    assert!(members.iter_mut().all(Etcd::listens), "a cluster of three should start");
-    members
+    members.iter_mut().all(Etcd::listens).then_some(members)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -250,7 +302,7 @@ async fn a_write_that_is_not_answered_in_time_has_an_unknown_outcome() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connecting_to_nothing_fails_within_the_dial_timeout_and_says_where() {
-    let endpoint = format!("http://127.0.0.1:{}", free_port());
+    let endpoint = DEAD.to_owned();
     let dial_timeout = Duration::from_millis(400);
     let start = Instant::now();
     let config = Config { endpoints: vec![endpoint.clone()], dial_timeout, ..Config::default() };
@@ -263,17 +315,42 @@ async fn connecting_to_nothing_fails_within_the_dial_timeout_and_says_where() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_endpoint_beside_a_living_one_does_not_matter() {
     let etcd = Etcd::start(Version::New);
-    for dead_first in [true, false] {
-        let mut endpoints = vec![format!("http://127.0.0.1:{}", free_port()), etcd.endpoint()];
-        if !dead_first {
-            endpoints.reverse();
+    // Takes connections and says nothing, which is worse than refusing them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    for dead in [DEAD.to_owned(), silent] {
+        for dead_first in [true, false] {
+            let mut endpoints = vec![dead.clone(), etcd.endpoint()];
+            if !dead_first {
+                endpoints.reverse();
+            }
+            let start = Instant::now();
+            let store = Store::connect(Config { endpoints, ..etcd.config() }).await.unwrap();
+            for i in 0..20 {
+                store.txn(Txn::put("/a".into(), i.to_string().into())).await.unwrap();
+            }
+            store.request_progress().await.unwrap();
+            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         }
-        let store = Store::connect(Config { endpoints, ..etcd.config() }).await.unwrap();
-        let start = Instant::now();
-        for i in 0..20 {
-            store.txn(Txn::put("/a".into(), i.to_string().into())).await.unwrap();
-        }
-        store.request_progress().await.unwrap();
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
+}
+
+/// The client's member stops answering; the other one serves reads within a fraction of the time limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_moves_on_from_a_member_that_hangs() {
+    let members = tokio::task::block_in_place(cluster);
+    let follower = (leader(&members).await + 1) % 3;
+    let endpoints = members.iter().map(Etcd::endpoint).collect();
+    let request_timeout = Duration::from_secs(3);
+    let store = Store::connect(Config { endpoints, request_timeout, ..Config::default() }).await.unwrap();
+    store.txn(Txn::put("/a".into(), "1".into())).await.unwrap();
+    members[follower].signal("STOP");
+    for _ in 0..6 {
+        assert!(store.get(b"/a", None).await.unwrap().0.is_some());
+        store.txn(Txn::put("/b".into(), "1".into())).await.map_or_else(
+            |error| assert!(matches!(error, Error::Unknown(_)), "{error:?}"),
+            |done| assert!(done.succeeded),
+        );
+    }
+    members[follower].signal("CONT");
 }

@@ -50,33 +50,36 @@ impl Task {
             let End::BrokeOff { after_messages } = self.follow(opened).await else { return };
             self.assembler.broke_off();
             failures = if after_messages { 0 } else { failures + 1 };
-            match self.reopen(member, &mut failures).await {
-                Some(again) => opened = again,
-                None => return,
+            let (mut client, out) = (self.client.clone(), self.out.clone());
+            let again = tokio::select! {
+                again = self.reopen(member, &mut failures) => again,
+                () = client.wait_closed() => return,
+                () = out.closed() => return,
+            };
+            match again {
+                Ok(again) => opened = again,
+                Err(error) => {
+                    self.end(error).await;
+                    return;
+                }
             }
         }
     }
 
     /// Opens the watch again where it broke off, for as long as that takes.
-    async fn reopen(&mut self, member: usize, failures: &mut u32) -> Option<Opened> {
+    async fn reopen(&self, member: usize, failures: &mut u32) -> Result<Opened> {
         let mut avoid = Some(member);
         loop {
             if *failures > 0 {
                 pause(*failures).await;
             }
-            if self.client.is_closed() || self.out.is_closed() {
-                return None;
-            }
             let deadline = self.client.deadline();
             match open(&self.client, &self.request, self.assembler.next(), &mut avoid, deadline).await {
                 Ok(opened) => {
                     tracing::debug!(from = %self.assembler.next(), "etcd watch resumed");
-                    return Some(opened);
+                    return Ok(opened);
                 }
-                Err(Refusal::Final(error)) => {
-                    self.end(error).await;
-                    return None;
-                }
+                Err(Refusal::Final(error)) => return Err(error),
                 Err(Refusal::TryAgain(message)) => {
                     tracing::debug!(message, "etcd watch cannot be resumed yet");
                     *failures += 1;

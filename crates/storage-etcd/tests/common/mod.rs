@@ -8,10 +8,12 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use pintle_storage_etcd::{Config, Progress, Store};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Which etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +63,21 @@ fn binary(version: Version) -> &'static Path {
     })
 }
 
-/// Ports are handed out by the kernel and then free again, until etcd takes them. Kept apart within the process.
+/// A free port below those that the kernel gives to outgoing connections, so that it is still free when etcd takes it,
+/// and when etcd comes back after a restart. Test processes start at different places.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("its address").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let start = (std::process::id() % 120) as u16 * 100;
+        let port = 20_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
+
+/// Refuses connections: privileged, and nobody's.
+pub(crate) const DEAD: &str = "http://127.0.0.1:1";
 
 /// One etcd process.
 pub(crate) struct Etcd {
@@ -127,7 +140,10 @@ impl Etcd {
             .arg("--data-dir")
             .arg(self.folder.path().join("data"))
             .args(["--logger=zap", "--log-level=error"])
-            .env("ETCD_UNSUPPORTED_ARCH", std::env::consts::ARCH)
+            .env(
+                "ETCD_UNSUPPORTED_ARCH",
+                if cfg!(target_arch = "aarch64") { "arm64" } else { std::env::consts::ARCH },
+            )
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -166,6 +182,16 @@ impl Etcd {
         Store::connect(self.config()).await.expect("connect")
     }
 
+    /// A metric of etcd, summed over its labels.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+        connection.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut text = String::new();
+        connection.read_to_string(&mut text).await.unwrap();
+        let lines = text.lines().filter(|line| line.starts_with(name));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
     /// SIGKILL.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -184,7 +210,8 @@ impl Etcd {
 
     pub(crate) fn signal(&self, name: &str) {
         if let Some(child) = &self.child {
-            let done = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+            // The shell's own, which is always there.
+            let done = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", child.id())).status();
             assert!(done.expect("kill should run").success());
         }
     }
