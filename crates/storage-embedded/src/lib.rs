@@ -11,6 +11,7 @@
 //! - [`tables`] and [`record`] are the format on disk (docs/storage-format.md).
 //! - [`apply`] turns transactions into versions; [`compact`] and [`lease`] take versions away again.
 //! - [`writer`] is the only thread that writes. What has queued while a commit was under way becomes the next commit.
+//!   [`recover`] is what it does when the disk fails.
 //! - [`view`] reads what is committed; [`feed`] and [`watch`] tell about it as it comes.
 //! - [`disk`] is the seam below the engine, through which tests inject faults.
 //!
@@ -29,6 +30,7 @@ mod feed;
 mod lease;
 mod options;
 mod record;
+mod recover;
 pub mod snapshot;
 mod store;
 mod tables;

@@ -51,8 +51,9 @@ impl Shared {
         self.set_view(Err(error));
     }
 
-    pub(crate) fn close(&self) {
-        self.set_view(Err(Error::Closed));
+    /// The end: reads fail with `error`, watches end.
+    pub(crate) fn close(&self, error: Error) {
+        self.set_view(Err(error));
         self.feed.close();
     }
 
@@ -181,16 +182,14 @@ impl Store {
     /// Hands a job to the writer and waits for its answer.
     async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.jobs.send(job(reply)).map_err(|_| self.gone())?;
-        // Dropped without an answer: the store was closed with the job still in the queue.
-        answer.await.unwrap_or_else(|_| Err(self.gone()))
-    }
-
-    fn gone(&self) -> Error {
-        match self.shared.view() {
-            Err(error) => error,
-            Ok(_) => Error::Unknown("the store's writer ended unexpectedly".into()),
-        }
+        let gone = || self.shared.view().err().unwrap_or(Error::Closed);
+        self.jobs.send(job(reply)).map_err(|_| gone())?;
+        // Dropped without an answer: the store was closed with the job still in the queue, or the writer has failed
+        // in the middle of it.
+        answer.await.unwrap_or_else(|_| match gone() {
+            Error::Closed => Err(Error::Closed),
+            error => Err(Error::Unknown(error.to_string())),
+        })
     }
 
     /// Reads that may take long leave the caller's thread.

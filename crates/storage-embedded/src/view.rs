@@ -54,16 +54,17 @@ impl View {
             return Err(Error::InvalidArgument("the range starts before its prefix".into()));
         }
         let limit = if request.limit == 0 { usize::MAX } else { request.limit };
-        let mut kvs = Vec::new();
+        let mut found = Vec::new();
         let mut remaining = 0;
         self.scan(&request.prefix, from, at, |_, revision, version| {
-            if kvs.len() < limit {
-                kvs.push(self.value(revision, version.op)?);
+            if found.len() < limit {
+                found.push((revision, version.op));
             } else {
                 remaining += 1;
             }
             Ok(())
         })?;
+        let kvs = self.values(&found)?;
         Ok(Range { kvs, remaining, revision: Revision(self.state.revision) })
     }
 
@@ -164,6 +165,19 @@ impl View {
     /// The value of a version that exists.
     pub(crate) fn value(&self, revision: u64, op: u32) -> Result<KeyValue> {
         value(&self.log, revision, op)
+    }
+
+    /// The values of many versions, in the order given, but read in the order of the log: neighbours there share pages,
+    /// and the cache is small.
+    fn values(&self, versions: &[(u64, u32)]) -> Result<Vec<KeyValue>> {
+        let mut order: Vec<usize> = (0..versions.len()).collect();
+        order.sort_unstable_by_key(|i| versions[*i]);
+        let mut values = vec![None; versions.len()];
+        for i in order {
+            let (revision, op) = versions[i];
+            values[i] = Some(self.value(revision, op)?);
+        }
+        Ok(values.into_iter().flatten().collect())
     }
 
     fn event(&self, record: &Record<'_>, revision: u64, prev: bool) -> Result<Event> {

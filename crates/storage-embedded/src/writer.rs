@@ -3,12 +3,6 @@
 //! It takes what has queued, applies it in one transaction of the engine, commits with one fsync, and only then makes
 //! it visible and answers. What arrives meanwhile is the next group, so the slower the disk, the larger the groups.
 //! Compaction's sweep and the end of leases ride along, or go alone when nobody writes.
-//!
-//! **When a write fails**, the engine refuses all further work, and there are three cases:
-//! - before the commit: nothing happened. The engine is opened anew, callers hear `NoSpace` or `Unavailable`.
-//! - during the commit, but not in fsync: the engine is opened anew, and the revision it has tells what happened.
-//! - in fsync: nobody can tell what the disk has; what a later read shows may only be in the kernel's memory. Callers
-//!   hear `Unknown`, and the store stops for good rather than build on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +16,7 @@ use crate::apply::Group;
 use crate::clock::Clock;
 use crate::dir::Lock;
 use crate::disk::Disk;
-use crate::engine::{Engine, State, Unusable};
+use crate::engine::{Engine, State};
 use crate::error::storage_error;
 use crate::feed::Committed;
 use crate::options::Options;
@@ -81,33 +75,43 @@ impl Done {
 }
 
 /// Why a group did not make it, and what the store would have been had it.
-struct Failed {
-    error: Error,
-    committing: Option<(State, Vec<Committed>)>,
+pub(crate) struct Failed {
+    pub(crate) error: Error,
+    pub(crate) committing: Option<(State, Vec<Committed>)>,
+    /// It was not a request that failed.
+    pub(crate) housekeeping: bool,
+}
+
+impl Failed {
+    fn new(error: Error) -> Self {
+        Failed { error, committing: None, housekeeping: false }
+    }
 }
 
 impl<E: Into<redb::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
-        Failed { error: storage_error(error), committing: None }
+        Failed::new(storage_error(error))
     }
 }
 
 pub(crate) struct Writer {
     jobs: Receiver<Job>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
-    disk: Arc<dyn Disk>,
-    cache_bytes: usize,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) cache_bytes: usize,
     /// `None` after it failed and could not be opened again, until it can.
-    engine: Option<Engine>,
-    state: State,
-    leases: BTreeSet<(u64, i64)>,
+    pub(crate) engine: Option<Engine>,
+    pub(crate) state: State,
+    pub(crate) leases: BTreeSet<(u64, i64)>,
     /// When to prepare for a crash, and whether that was done since the last write.
     settle_after: Option<Duration>,
     settled: bool,
     last_commit: Instant,
+    /// Whether leases end and compaction sweeps; not when what they need is damaged.
+    pub(crate) housekeeping: bool,
     /// Why this store has stopped writing for good.
-    broken: Option<String>,
+    pub(crate) broken: Option<String>,
     /// Released when the engine is closed.
     _lock: Option<Lock>,
 }
@@ -126,6 +130,7 @@ impl Writer {
             settle_after: options.settle_after,
             settled: false,
             last_commit: Instant::now(),
+            housekeeping: true,
             broken: None,
             _lock: lock,
             clock: options.clock.clone(),
@@ -139,6 +144,7 @@ impl Writer {
     }
 
     pub(crate) fn run(mut self) {
+        let _end = End(self.shared.clone());
         let mut stop = false;
         while !stop {
             let (jobs, stopping) = self.take();
@@ -148,7 +154,6 @@ impl Writer {
                 self.settle();
             }
         }
-        self.shared.close();
         // What came after the end was asked for is refused: dropping the queue drops its replies.
     }
 
@@ -177,29 +182,40 @@ impl Writer {
 
     /// How long the writer may sleep.
     fn patience(&self) -> Duration {
-        if self.broken.is_none() && self.engine.is_some() && self.state.sweeping() && self.has_room(0, false)
-        {
+        let mut patience = Duration::from_secs(3600);
+        let housekeeping = self.can_housekeep();
+        if housekeeping && self.state.sweeping() {
             return Duration::ZERO;
         }
-        let mut patience = Duration::from_secs(3600);
         if let Some((expires, _)) = self.leases.first() {
             let left = Duration::from_millis(expires.saturating_sub(self.clock.now_millis()));
-            patience = left.clamp(CLOCK_STEP, CLOCK_CHECK);
+            // What is due but cannot be done now is looked at again in a while.
+            patience = if housekeeping { left.clamp(CLOCK_STEP, CLOCK_CHECK) } else { CLOCK_CHECK };
         }
         if let Some(after) = self.settle_after.filter(|_| !self.settled) {
-            patience = patience.min(after.saturating_sub(self.last_commit.elapsed()).max(CLOCK_STEP));
+            let left = after.saturating_sub(self.last_commit.elapsed());
+            patience = patience.min(if housekeeping { left.max(CLOCK_STEP) } else { CLOCK_CHECK });
         }
         patience
     }
 
+    /// Whether there is a point in trying what nobody has asked for.
+    fn can_housekeep(&self) -> bool {
+        self.housekeeping && self.broken.is_none() && self.engine.is_some() && self.has_room(0, false)
+    }
+
     fn group(&mut self, jobs: Vec<Job>) {
         let now = self.clock.now_millis();
-        let expired: Vec<_> = self.leases.range(..=(now, i64::MAX)).copied().collect();
-        if jobs.is_empty() && expired.is_empty() && !self.state.sweeping() {
+        let housekeeping = self.can_housekeep();
+        let expired: Vec<_> = match housekeeping {
+            true => self.leases.range(..=(now, i64::MAX)).copied().collect(),
+            false => Vec::new(),
+        };
+        if jobs.is_empty() && expired.is_empty() && !(housekeeping && self.state.sweeping()) {
             return;
         }
         let mut done = Vec::with_capacity(jobs.len());
-        let result = self.attempt(jobs, &expired, now, &mut done);
+        let result = self.attempt(jobs, &expired, now, housekeeping, &mut done);
         let failure = match result {
             Ok(None) => None,
             Ok(Some((state, committed))) => {
@@ -223,6 +239,7 @@ impl Writer {
         jobs: Vec<Job>,
         expired: &[(u64, i64)],
         now: u64,
+        housekeeping: bool,
         done: &mut Vec<Done>,
     ) -> Result<Option<(State, Vec<Committed>)>, Failed> {
         let bytes = jobs.iter().map(|job| if let Job::Txn { size, .. } = job { *size } else { 0 }).sum();
@@ -232,7 +249,7 @@ impl Writer {
             Ok(engine) => engine,
             Err(error) => {
                 done.extend(jobs.into_iter().filter_map(refuse));
-                return Err(Failed { error, committing: None });
+                return Err(Failed::new(error));
             }
         };
         let txn = match engine.begin() {
@@ -281,17 +298,15 @@ impl Writer {
             }
         }
         if let Some(error) = spoiled {
-            return Err(Failed { error, committing: None });
+            return Err(Failed::new(error));
         }
-        let failed = |error| Failed { error, committing: None };
-        if room {
-            for (_, lease) in expired {
-                group.end_lease(*lease).map_err(failed)?;
-            }
-            if group.state.sweeping() {
-                let budget = if transactions == 0 { SWEEP_ALONE } else { SWEEP_ALONG.max(2 * transactions) };
-                group.sweep(budget).map_err(failed)?;
-            }
+        let failed = |error| Failed { housekeeping: true, ..Failed::new(error) };
+        for (_, lease) in expired {
+            group.end_lease(*lease).map_err(failed)?;
+        }
+        if housekeeping && group.state.sweeping() {
+            let budget = if transactions == 0 { SWEEP_ALONE } else { SWEEP_ALONG.max(2 * transactions) };
+            group.sweep(budget).map_err(failed)?;
         }
         if !group.changed() {
             drop(group);
@@ -301,12 +316,14 @@ impl Writer {
         let (state, committed) = group.finish()?;
         match txn.commit() {
             Ok(()) => Ok(Some((state, committed))),
-            Err(error) => Err(Failed { error: storage_error(error), committing: Some((state, committed)) }),
+            Err(error) => {
+                Err(Failed { committing: Some((state, committed)), ..Failed::new(storage_error(error)) })
+            }
         }
     }
 
     /// Makes a durable state visible: first to readers, then to watches, so that who hears of a revision can read it.
-    fn publish(&mut self, committed: Vec<Committed>) {
+    pub(crate) fn publish(&mut self, committed: Vec<Committed>) {
         self.settled = false;
         self.last_commit = Instant::now();
         let Some(engine) = &self.engine else { return };
@@ -320,95 +337,6 @@ impl Writer {
                 self.reopen();
             }
         }
-    }
-
-    /// Gets the engine going again if that is safe, and says what the group's callers must hear.
-    fn recover(&mut self, failed: Failed) -> Option<Error> {
-        let Failed { error, committing } = failed;
-        if let Some(reason) = &self.broken {
-            return Some(Error::Unavailable(reason.clone()));
-        }
-        if matches!(error, Error::Corrupt(_)) && committing.is_none() {
-            // The engine is well, but what it read is not: only this group cannot be served.
-            tracing::error!(%error, "the store holds damaged data");
-            return Some(error);
-        }
-        let (sync_failed, full) = match &self.engine {
-            Some(engine) => (engine.health().sync_failed(), engine.health().full()),
-            None => (false, false),
-        };
-        if sync_failed {
-            let reason =
-                format!("the disk failed to sync, what it holds is unknown; restart the server ({error})");
-            tracing::error!("{reason}");
-            self.shared.unreadable(Error::Unavailable(reason.clone()));
-            self.broken = Some(reason);
-            return Some(match committing {
-                Some(_) => Error::Unknown(error.to_string()),
-                None => error,
-            });
-        }
-        let error = if full { no_space() } else { error };
-        tracing::warn!(%error, "a write to the store failed, opening it again");
-        if !self.reopen() {
-            return Some(match committing {
-                Some(_) => Error::Unknown(error.to_string()),
-                None => error,
-            });
-        }
-        match committing {
-            // It did reach the disk, or at least the kernel; one more commit makes sure that it is durable.
-            Some((state, committed)) if state == self.state => {
-                match self.engine.as_ref().map(|engine| engine.settle(&self.state)) {
-                    Some(Ok(())) => {
-                        self.publish(committed);
-                        None
-                    }
-                    _ => Some(Error::Unknown(error.to_string())),
-                }
-            }
-            _ => Some(error),
-        }
-    }
-
-    fn reopen(&mut self) -> bool {
-        let reopened = match self.engine.take() {
-            Some(engine) => engine.reopen().map_err(|(_, error)| error),
-            None => Engine::open(self.disk.clone(), self.cache_bytes),
-        };
-        let result = reopened.map_err(Unusable::Engine).and_then(|engine| {
-            let state = engine.load()?;
-            let leases = engine.leases()?;
-            let view = View::open(engine.db())?;
-            Ok((engine, state, leases, view))
-        });
-        match result {
-            Ok((engine, state, leases, view)) => {
-                self.engine = Some(engine);
-                self.state = state;
-                self.leases = leases;
-                self.shared.publish(view, Vec::new());
-                true
-            }
-            Err(error) => {
-                tracing::error!(?error, "the store cannot be opened again");
-                self.shared
-                    .unreadable(Error::Unavailable("the store failed and cannot be opened again".into()));
-                false
-            }
-        }
-    }
-
-    fn usable_engine(&mut self) -> Result<&Engine> {
-        if let Some(reason) = &self.broken {
-            return Err(Error::Unavailable(reason.clone()));
-        }
-        if self.engine.is_none() {
-            self.reopen();
-        }
-        self.engine
-            .as_ref()
-            .ok_or_else(|| Error::Unavailable("the store failed and cannot be opened again".into()))
     }
 
     fn has_room(&self, bytes: usize, puts: bool) -> bool {
@@ -430,7 +358,7 @@ impl Writer {
     /// After a quiet while, prepares for a crash.
     fn settle(&mut self) {
         let due = self.settle_after.is_some_and(|after| self.last_commit.elapsed() >= after);
-        if self.settled || !due || self.broken.is_some() || !self.has_room(0, false) {
+        if self.settled || !due || !self.can_housekeep() {
             return;
         }
         self.settled = true;
@@ -442,7 +370,20 @@ impl Writer {
     }
 }
 
-fn no_space() -> Error {
+/// Tells readers and watches that there is no writer any more, however it ended.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.close(if std::thread::panicking() {
+            Error::Unavailable("the store's writer has failed; restart the server".into())
+        } else {
+            Error::Closed
+        });
+    }
+}
+
+pub(crate) fn no_space() -> Error {
     Error::NoSpace("the disk is full".into())
 }
 

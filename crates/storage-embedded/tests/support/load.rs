@@ -40,7 +40,7 @@ pub fn txn(client: u64, number: u64) -> Txn {
     let [first, second] = keys(client).map(bytes);
     let value = payload(client, number);
     let first = Op::Put { key: first, value: value.clone(), lease: None };
-    let second = if number % 5 == 0 {
+    let second = if number.is_multiple_of(5) {
         Op::Delete { key: second }
     } else {
         Op::Put { key: second, value, lease: None }
