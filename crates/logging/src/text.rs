@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
+use pintle_meta::push_quoted;
 use tracing::Level;
 
 use crate::layer::{Fields, Head};
-use crate::quote::push_go;
 
 pub(crate) fn line(head: &Head<'_>, fields: &Fields, around: &str) -> String {
     let mut out = String::with_capacity(96 + fields.message.len() + fields.rest.len() + around.len());
@@ -22,7 +22,7 @@ pub(crate) fn line(head: &Head<'_>, fields: &Fields, around: &str) -> String {
     let file = head.file.rsplit('/').next().unwrap_or(head.file);
     // Writing to a String cannot fail.
     let _ = write!(out, " {:7} {file}:{}] ", head.pid, head.line);
-    push_go(&mut out, &fields.message);
+    push_quoted(&mut out, &fields.message);
     if let Some(error) = &fields.error {
         push_string(&mut out, "err", error);
     }
@@ -34,7 +34,7 @@ pub(crate) fn line(head: &Head<'_>, fields: &Fields, around: &str) -> String {
 
 pub(crate) fn push_string(out: &mut String, name: &str, value: &str) {
     let _ = write!(out, " {name}=");
-    push_go(out, value);
+    push_quoted(out, value);
 }
 
 pub(crate) fn push_bare(out: &mut String, name: &str, value: &str) {

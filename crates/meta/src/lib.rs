@@ -6,5 +6,5 @@ mod quote;
 mod status;
 
 pub use duration::{format_duration, parse_duration};
-pub use quote::{quote, quote_all, quote_char};
+pub use quote::{is_printable, push_quoted, quote, quote_all, quote_char};
 pub use status::{Cause, CauseType, Details, Reason, Status};

@@ -2,15 +2,20 @@
 
 use std::fmt::Write;
 
-/// A string as Go's `strconv.Quote` prints it.
+/// A string as Go's `strconv.Quote` prints it. Nothing in it can get out of the quotes or disturb a terminal.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
+    push_quoted(&mut out, text);
+    out
+}
+
+/// Appends what [`quote`] returns.
+pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
-        push_escaped(&mut out, c, '"');
+        push_escaped(out, c, '"');
     }
     out.push('"');
-    out
 }
 
 /// A character as Go's `%q` prints a rune.
@@ -40,7 +45,7 @@ fn push_escaped(out: &mut String, c: char, delimiter: char) {
         '\r' => out.write_str("\\r"),
         '\t' => out.write_str("\\t"),
         '\x0b' => out.write_str("\\v"),
-        c if printable(c) => out.write_char(c),
+        c if is_printable(c) => out.write_char(c),
         _ if code < 0x80 => write!(out, "\\x{code:02x}"),
         _ if code < 0x1_0000 => write!(out, "\\u{code:04x}"),
         _ => write!(out, "\\U{code:08x}"),
@@ -49,11 +54,15 @@ fn push_escaped(out: &mut String, c: char, delimiter: char) {
 
 /// Whether a character shows on a screen. The standard library knows, and tells through its own escaping; the
 /// leading letter keeps it from escaping combining marks, which Go prints.
-fn printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
         c if c.is_ascii() => false,
-        c => ['a', c].iter().collect::<String>().escape_debug().count() == 2,
+        c => {
+            let mut buffer = [b'a'; 5];
+            let length = 1 + c.encode_utf8(&mut buffer[1..]).len();
+            std::str::from_utf8(&buffer[..length]).is_ok_and(|pair| pair.escape_debug().count() == 2)
+        }
     }
 }
 

@@ -2,13 +2,10 @@
 //! tools compare them.
 
 mod csv;
-mod duration;
 mod number;
 mod quantity;
-mod quote;
 
 pub(crate) use csv::read_record;
-pub(crate) use duration::{format_duration, parse_duration};
 pub(crate) use number::{atoi, parse_bool, parse_float, parse_int, parse_uint, parse_uint_decimal};
+pub(crate) use pintle_meta::{format_duration, parse_duration, quote, quote_all, quote_char};
 pub(crate) use quantity::parse_quantity;
-pub(crate) use quote::{quote, quote_all, quote_char};
