@@ -1,7 +1,7 @@
 //! What the embedded store does on this machine.
 //!
 //! ```text
-//! cargo run --release -p pintle-storage-embedded --example bench [-- --seconds 5 --keys 100000 --dir DIR]
+//! cargo run --release -p pintle-storage-embedded --example bench [-- --seconds 5 --keys 100000 --dir DIR --puts-only yes]
 //! ```
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
@@ -41,6 +41,9 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         puts("puts_new_keys", dir.path(), Duration::from_secs(seconds), None).await;
+        if flags.contains_key("--puts-only") {
+            return;
+        }
         let dir = dir.path().join("filled");
         fill(&dir, keys).await;
         puts("puts_random_keys", &dir, Duration::from_secs(seconds), Some(keys)).await;
@@ -48,6 +51,9 @@ fn main() {
         fan_out(Duration::from_secs(seconds)).await;
     });
     let filled = dir.path().join("filled");
+    if !filled.exists() {
+        return;
+    }
     let program = std::env::current_exe().expect("this program");
     for _ in 0..2 {
         // The first leaves the store as a crash would, which the second then finds.

@@ -26,6 +26,9 @@ use crate::view::View;
 /// A group holds at most so many requests and about so many bytes.
 const GROUP_JOBS: usize = 512;
 const GROUP_BYTES: usize = 4 << 20;
+/// How long a group may wait for company: this part of what the last commit took, and never longer than that.
+const GATHER_PART: u32 = 8;
+const GATHER_MAX: Duration = Duration::from_micros(500);
 /// Entries that the sweep handles in a commit of its own, and at least when it rides along.
 const SWEEP_ALONE: usize = 500;
 const SWEEP_ALONG: usize = 64;
@@ -108,6 +111,9 @@ pub(crate) struct Writer {
     settle_after: Option<Duration>,
     settled: bool,
     last_commit: Instant,
+    /// How many requests the last group had, and how long its commit took.
+    group_size: usize,
+    commit_time: Duration,
     /// Whether leases end and compaction sweeps; not when what they need is damaged.
     pub(crate) housekeeping: bool,
     /// Why this store has stopped writing for good.
@@ -130,6 +136,8 @@ impl Writer {
             settle_after: options.settle_after,
             settled: false,
             last_commit: Instant::now(),
+            group_size: 0,
+            commit_time: Duration::ZERO,
             housekeeping: true,
             broken: None,
             _lock: lock,
@@ -164,6 +172,8 @@ impl Writer {
             Ok(job) => job,
             Err(RecvTimeoutError::Timeout) => return (Vec::new(), false),
         };
+        let gather = (self.commit_time / GATHER_PART).min(GATHER_MAX);
+        let deadline = Instant::now() + gather;
         let mut jobs = Vec::new();
         let mut bytes = 0;
         let mut next = Some(first);
@@ -174,8 +184,17 @@ impl Writer {
                 _ => {}
             }
             jobs.push(job);
-            next =
-                (jobs.len() < GROUP_JOBS && bytes < GROUP_BYTES).then(|| self.jobs.try_recv().ok()).flatten();
+            if jobs.len() >= GROUP_JOBS || bytes >= GROUP_BYTES {
+                break;
+            }
+            next = self.jobs.try_recv().ok().or_else(|| {
+                // Those answered by the last commit are about to ask again. Going without them would make them wait for
+                // two commits, so a moment's patience nearly doubles the group; a lone writer is not kept waiting.
+                if jobs.len() >= self.group_size {
+                    return None;
+                }
+                self.jobs.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+            });
         }
         (jobs, false)
     }
@@ -214,6 +233,7 @@ impl Writer {
         if jobs.is_empty() && expired.is_empty() && !(housekeeping && self.state.sweeping()) {
             return;
         }
+        self.group_size = jobs.len();
         let mut done = Vec::with_capacity(jobs.len());
         let result = self.attempt(jobs, &expired, now, housekeeping, &mut done);
         let failure = match result {
@@ -314,7 +334,10 @@ impl Writer {
             return Ok(None);
         }
         let (state, committed) = group.finish()?;
-        match txn.commit() {
+        let start = Instant::now();
+        let result = txn.commit();
+        self.commit_time = start.elapsed();
+        match result {
             Ok(()) => Ok(Some((state, committed))),
             Err(error) => {
                 Err(Failed { committing: Some((state, committed)), ..Failed::new(storage_error(error)) })
