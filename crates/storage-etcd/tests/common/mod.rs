@@ -51,16 +51,24 @@ fn binaries() -> &'static Binaries {
     })
 }
 
+/// Where only one kind is to be had, it stands in for the other, with its progress trusted or not by configuration.
 fn binary(version: Version) -> &'static Path {
-    let found = binaries();
+    let Binaries { new, old } = binaries();
     let found = match version {
-        // Where only an old one is to be had, it stands in, with its progress trusted by configuration.
-        Version::New => found.new.as_ref().or(found.old.as_ref()),
-        Version::Old => found.old.as_ref(),
+        Version::New => new.as_ref().or(old.as_ref()),
+        Version::Old => old.as_ref().or(new.as_ref()),
     };
-    found.unwrap_or_else(|| {
-        panic!("no etcd for {version:?}: run scripts/etcd.sh, or set PINTLE_ETCD and PINTLE_ETCD_OLD")
-    })
+    found.expect("no etcd: run scripts/etcd.sh, or set PINTLE_ETCD and PINTLE_ETCD_OLD")
+}
+
+impl Version {
+    /// Whether the other kind stands in for this one.
+    pub(crate) fn is_stand_in(self) -> bool {
+        match self {
+            Version::New => binaries().new.is_none(),
+            Version::Old => binaries().old.is_none(),
+        }
+    }
 }
 
 /// A free port below those that the kernel gives to outgoing connections, so that it is still free when etcd takes it,
@@ -170,11 +178,17 @@ impl Etcd {
     }
 
     pub(crate) fn config(&self) -> Config {
-        let stand_in = self.version == Version::New && binaries().new.is_none();
-        if stand_in {
-            eprintln!("no etcd with trusted progress was found: an older one is trusted by configuration");
+        let progress = match self.version {
+            version if !version.is_stand_in() => Progress::ByVersion,
+            Version::New => Progress::Always,
+            Version::Old => Progress::Never,
+        };
+        if progress != Progress::ByVersion {
+            eprintln!(
+                "no {:?} etcd was found: another stands in, its progress set to {progress:?}",
+                self.version
+            );
         }
-        let progress = if stand_in { Progress::Always } else { Progress::ByVersion };
         Config { endpoints: vec![self.endpoint()], progress, ..Config::default() }
     }
 
