@@ -8,7 +8,7 @@ use bytes::Bytes;
 use common::{Etcd, Version};
 use futures_util::StreamExt;
 use pintle_storage::lease::Window;
-use pintle_storage::{Backend, Error, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
+use pintle_storage::{Backend, Error, Event, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_etcd::{Config, Progress, Store, Tls, compactor};
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 
@@ -284,4 +284,29 @@ async fn a_compactor_leaves_the_work_to_whoever_moved_the_clock() {
     assert_eq!(store.compacted_revision().await.unwrap(), Revision(2), "what the other one said");
     store.close().await.unwrap();
     task.await.unwrap();
+}
+
+/// etcd begins to send the events of a watch before it has noted that they should carry previous values.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn previous_values_are_there_from_the_first_event_on() {
+    let etcd = Etcd::start(Version::Old);
+    let store = etcd.store().await;
+    store.txn(Txn::put("/p".into(), "0".into())).await.unwrap();
+    let from = store.txn(Txn::put("/p".into(), "1".into())).await.unwrap().revision;
+    let mut watchers = tokio::task::JoinSet::new();
+    for _ in 0..600 {
+        let store = store.clone();
+        watchers.spawn(async move {
+            let request = WatchRequest { prefix: "/p".into(), from, prev: true, progress: false };
+            let first = store.watch(request).await.unwrap().next().await;
+            let Some(Ok(WatchItem::Changes { events, .. })) = first else { panic!("{first:?}") };
+            let Event::Put { prev: Some(prev), .. } = &events[0] else {
+                panic!("no previous value: {events:?}")
+            };
+            assert_eq!(prev.value, "0");
+        });
+    }
+    while let Some(done) = watchers.join_next().await {
+        done.unwrap();
+    }
 }
