@@ -56,10 +56,15 @@ pub(crate) fn open(dir: &Path, no_fsync: bool, cache_bytes: usize) -> Result<(En
     match private_file().open(&path) {
         Ok(file) => open_existing(file, path, no_fsync, cache_bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let engine = create(dir, no_fsync, cache_bytes)?;
-            engine.initialize(State::EMPTY).map_err(|error| OpenError::engine(&path, error))?;
-            publish(dir)?;
-            Ok((engine, State::EMPTY))
+            let made = create(dir, no_fsync, cache_bytes).and_then(|engine| {
+                engine.initialize(State::EMPTY).map_err(|error| OpenError::engine(&path, error))?;
+                publish(dir)?;
+                Ok((engine, State::EMPTY))
+            });
+            if made.is_err() {
+                discard(dir, false);
+            }
+            made
         }
         Err(error) => Err(OpenError::io(&path, error)),
     }

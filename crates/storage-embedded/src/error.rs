@@ -75,3 +75,25 @@ pub(crate) fn storage_error(error: impl Into<redb::Error>) -> Error {
         other => Error::Unavailable(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_errors_are_one_sentence_that_names_the_place() {
+        let path = Path::new("/data/pintle.db");
+        let sentence = |kind: io::ErrorKind| OpenError::io(path, kind.into()).to_string();
+        assert_eq!(
+            sentence(io::ErrorKind::PermissionDenied),
+            "no permission to use /data/pintle.db: permission denied"
+        );
+        assert_eq!(
+            sentence(io::ErrorKind::ReadOnlyFilesystem),
+            "no permission to use /data/pintle.db: read-only filesystem or storage medium"
+        );
+        assert_eq!(sentence(io::ErrorKind::StorageFull), "no space left on the disk of /data/pintle.db");
+        assert_eq!(sentence(io::ErrorKind::QuotaExceeded), "no space left on the disk of /data/pintle.db");
+        assert_eq!(sentence(io::ErrorKind::NotADirectory), "cannot use /data/pintle.db: not a directory");
+    }
+}

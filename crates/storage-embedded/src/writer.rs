@@ -362,9 +362,14 @@ impl Writer {
         }
     }
 
+    /// Whether there is room for a group of so many bytes, on the disk or in the file, where compaction has left it.
     fn has_room(&self, bytes: usize, puts: bool) -> bool {
-        let reserve = if puts { PUT_RESERVE } else { RESERVE };
-        self.disk.free().is_none_or(|free| free >= reserve + PAGES_PER_BYTE * bytes as u64)
+        let Some(free) = self.disk.free() else { return true };
+        let needed = if puts { PUT_RESERVE } else { RESERVE } + PAGES_PER_BYTE * bytes as u64;
+        // Half as much again for pages that are not full. It is a guess: when the engine has to grow after all, it
+        // runs into the end of the disk, which costs more than refusing but loses nothing.
+        let unused = || self.disk.size().saturating_sub(self.state.bytes / 2 * 3);
+        free >= needed || (free >= RESERVE && free + unused() >= needed)
     }
 
     fn note_leases(&mut self, expired: &[(u64, i64)], done: &[Done]) {

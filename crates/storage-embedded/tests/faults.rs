@@ -136,6 +136,27 @@ async fn a_full_disk_refuses_puts_and_goes_on_when_there_is_room() {
     assert_eq!(value(&store, "/after").await.as_deref(), Some("2"));
 }
 
+#[tokio::test]
+async fn compaction_makes_room_on_a_full_disk() {
+    let disk = TestDisk::default();
+    let store = open(&disk);
+    disk.limit(Some(disk.len() + (20 << 20)), true);
+    let put = |i: usize| Txn::put(bytes(format!("/{i}")), bytes("x".repeat(100_000)));
+    let mut puts = 0;
+    let error = loop {
+        match store.txn(put(puts)).await {
+            Ok(_) => puts += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::NoSpace(_)), "{error:?}");
+    for i in 0..puts {
+        support::delete(&store, &format!("/{i}")).await;
+    }
+    store.compact(store.current_revision().await.unwrap()).await.unwrap();
+    support::eventually("room in the file", async || store.txn(put(0)).await.is_ok()).await;
+}
+
 /// When nobody can tell how much is free, the engine runs into the end of the disk.
 #[tokio::test]
 async fn a_disk_that_fills_up_unforeseen_loses_nothing_and_recovers() {
