@@ -21,7 +21,6 @@ use crate::config::{self, Config};
 use crate::leases::Leases;
 use crate::pool::Pool;
 use crate::proto::{CompactionRequest, StatusRequest};
-use crate::watch::Ask;
 use crate::{kv, watch as watches};
 
 /// etcd's default for `--max-request-bytes`; its refusal does not tell the real one.
@@ -38,7 +37,7 @@ pub struct Store {
 struct Inner {
     client: Client,
     closed: watch::Sender<bool>,
-    asks: watch::Sender<Ask>,
+    asks: watch::Sender<Revision>,
     leases: Leases,
     health_key: Bytes,
     /// The highest compacted revision that this store has heard of.
@@ -204,7 +203,7 @@ impl Backend for Store {
         }
         // A member may lag behind: its progress counts only when it has reached what the cluster has now.
         let revision = self.newest().await.map_err(plain)?;
-        self.inner.asks.send_modify(|ask| *ask = Ask { number: ask.number + 1, revision });
+        self.inner.asks.send_replace(revision);
         Ok(())
     }
 

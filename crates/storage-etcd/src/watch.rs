@@ -27,15 +27,6 @@ use task::Task;
 /// Batches between the task and its watcher.
 const QUEUE: usize = 16;
 
-/// A request that all watches report their progress.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ask {
-    /// Counts them.
-    pub number: u64,
-    /// The revision to reach.
-    pub revision: Revision,
-}
-
 /// A watch that a member has accepted.
 struct Opened {
     connection: Connection,
@@ -49,9 +40,10 @@ enum Refusal {
     TryAgain(String),
 }
 
+/// `asks` brings requests for progress, each with the revision to reach.
 pub(crate) async fn watch(
     client: Client,
-    asks: watch::Receiver<Ask>,
+    asks: watch::Receiver<Revision>,
     request: WatchRequest,
 ) -> Result<WatchStream> {
     let deadline = client.deadline();

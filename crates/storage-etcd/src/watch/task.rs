@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::assemble::{Assembler, Malformed};
-use super::{Ask, Opened, Refusal, canceled, open, refusal};
+use super::{Opened, Refusal, canceled, open, refusal};
 use crate::classify::Failure;
 use crate::client::{Client, pause};
 use crate::kv;
@@ -21,7 +21,7 @@ pub(super) struct Task {
     client: Client,
     request: WatchRequest,
     assembler: Assembler,
-    asks: watch::Receiver<Ask>,
+    asks: watch::Receiver<Revision>,
     /// The request for progress that is not answered yet.
     due: Option<Revision>,
     out: mpsc::Sender<Result<WatchItem>>,
@@ -40,7 +40,7 @@ impl Task {
         client: Client,
         request: WatchRequest,
         assembler: Assembler,
-        asks: watch::Receiver<Ask>,
+        asks: watch::Receiver<Revision>,
         out: mpsc::Sender<Result<WatchItem>>,
     ) -> Task {
         Task { client, request, assembler, asks, due: None, out }
@@ -103,7 +103,7 @@ impl Task {
                     if asked.is_err() {
                         return End::Over;
                     }
-                    self.due = Some(self.asks.borrow_and_update().revision);
+                    self.due = Some(*self.asks.borrow_and_update());
                     ask_at = Instant::now();
                     continue;
                 }
