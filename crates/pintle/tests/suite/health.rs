@@ -1,0 +1,104 @@
+//! /healthz, /livez and /readyz in the reference's words.
+
+use crate::support::etcd::{Etcd, Version};
+use crate::support::{Launch, Server, eventually};
+
+async fn ready(server: &Server) {
+    eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;
+}
+
+#[tokio::test]
+async fn verbose_lists_every_check_in_order() {
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    let hook = "[+]poststarthook/storage-readiness ok\n";
+    let answer = server.client().get("/readyz?verbose").await;
+    answer.is(
+        200,
+        &format!("[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n{hook}[+]shutdown ok\nreadyz check passed\n"),
+    );
+    assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    for name in ["livez", "healthz"] {
+        let expect = format!("[+]ping ok\n[+]log ok\n[+]etcd ok\n{hook}{name} check passed\n");
+        server.client().get(&format!("/{name}?verbose=true")).await.is(200, &expect);
+        server.client().get(&format!("/{name}")).await.is(200, "ok");
+    }
+}
+
+#[tokio::test]
+async fn excluded_checks_are_left_out_and_unknown_ones_are_named() {
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    let rest = "[+]poststarthook/storage-readiness ok\n";
+    server.client().get("/livez?verbose&exclude=etcd").await.is(
+        200,
+        &format!("[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n{rest}livez check passed\n"),
+    );
+    server.client().get("/livez?verbose&exclude=etcd&exclude=log").await.is(
+        200,
+        &format!("[+]ping ok\n[+]log excluded: ok\n[+]etcd excluded: ok\n{rest}livez check passed\n"),
+    );
+    server.client().get("/livez?verbose&exclude=zoo&exclude=a%22b&exclude=etcd").await.is(
+        200,
+        &format!(
+            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n{rest}\
+             warn: some health checks cannot be excluded: no matches for \"a\\\"b\",\"zoo\"\nlivez check passed\n"
+        ),
+    );
+    server.client().get("/livez?exclude=zoo").await.is(200, "ok");
+}
+
+#[tokio::test]
+async fn a_single_check_has_a_path_for_those_who_may() {
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    for path in ["/readyz/ping", "/readyz/etcd", "/readyz/etcd-readiness", "/readyz/shutdown",
+        "/livez/poststarthook/storage-readiness", "/healthz/log"] {
+        server.admin().get(path).await.is(200, "ok");
+        assert_eq!(server.client().get(path).await.code, 403, "{path}");
+    }
+    for path in ["/readyz/nope", "/livez/shutdown", "/healthz/"] {
+        server.admin().get(path).await.is(404, "404 page not found\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_etcd_shows_and_its_return_too() {
+    let mut etcd = Etcd::start(Version::New);
+    let launch = Launch::bare();
+    let pki = launch.path("pki");
+    let launch = launch.cert_dir(pki).args(&[
+        format!("--etcd-servers={}", etcd.endpoint()),
+        "--bind-address=127.0.0.1".into(),
+        "--etcd-healthcheck-timeout=300ms".into(),
+        "--etcd-readycheck-timeout=300ms".into(),
+    ]);
+    let server = launch.start().await;
+    ready(&server).await;
+    etcd.stop();
+    eventually("the loss", async || server.client().get("/readyz").await.code == 500).await;
+    let hook = "[+]poststarthook/storage-readiness ok\n";
+    let failed = server.client().get("/readyz").await;
+    failed.is(
+        500,
+        &format!(
+            "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n[-]etcd-readiness failed: reason withheld\n\
+             {hook}[+]shutdown ok\nreadyz check failed\n"
+        ),
+    );
+    assert_eq!(failed.header("content-type"), "text/plain; charset=utf-8");
+    for name in ["livez", "healthz"] {
+        let expect =
+            format!("[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n{hook}{name} check failed\n");
+        server.client().get(&format!("/{name}")).await.is(500, &expect);
+        server.client().get(&format!("/{name}?exclude=etcd")).await.is(200, "ok");
+    }
+    let reason = server.admin().get("/readyz/etcd").await;
+    assert_eq!(reason.code, 500);
+    assert!(reason.body.starts_with("internal server error: "), "{reason:?}");
+    let metrics = server.admin().get("/metrics").await.body;
+    assert!(metrics.contains("kubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 0"), "{metrics}");
+    assert!(etcd.run(), "etcd starts again");
+    eventually("the return", async || server.client().get("/readyz").await.code == 200).await;
+}

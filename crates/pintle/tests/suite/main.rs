@@ -1,0 +1,19 @@
+//! Whole-server suites: the built binary as a real process, talked to as its clients do.
+
+#![allow(clippy::print_stderr, reason = "the log of a server is shown when its test fails")]
+
+mod support;
+
+mod authentication;
+mod authorization;
+mod command_lines;
+mod endpoints;
+mod failures;
+mod health;
+mod hostile;
+mod http2;
+mod logging;
+mod shutdown;
+mod snapshots;
+mod start;
+mod tls;

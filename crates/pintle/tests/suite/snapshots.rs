@@ -1,0 +1,158 @@
+//! `pintle snapshot`, beside a running server and without one.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use bytes::Bytes;
+use pintle_storage::{Backend, KeyValue, RangeRequest, Txn};
+use pintle_storage_embedded as embedded;
+
+use crate::support::{Finished, Launch, Server, eventually};
+
+const KEYS: u64 = 300;
+
+/// A launch whose store has something in it.
+async fn seeded() -> Launch {
+    let launch = Launch::new();
+    std::fs::create_dir_all(launch.path("data")).expect("a directory");
+    let mut options = embedded::Options::directory(launch.path("data/store"));
+    options.no_fsync = true;
+    let store = embedded::Store::open(options).expect("a store");
+    for number in 0..KEYS {
+        let (key, value) = (format!("/registry/{number:04}"), "v".repeat(number as usize));
+        store.txn(Txn::put(Bytes::from(key), Bytes::from(value))).await.expect("a write");
+    }
+    store.close().await.expect("closed");
+    launch
+}
+
+async fn content(data_dir: &Path) -> Vec<KeyValue> {
+    let store = embedded::Store::open(embedded::Options::directory(data_dir.join("store"))).expect("a store");
+    let kvs = store.range(RangeRequest::default()).await.expect("a read").kvs;
+    store.close().await.expect("closed");
+    kvs
+}
+
+/// Runs `pintle snapshot ACTION FILE --data-dir DIR`.
+async fn snapshot(action: &str, file: &Path, data_dir: &Path) -> Finished {
+    let launch = Launch::bare().args(&["snapshot", action]).arg(file).data_dir(data_dir.into());
+    launch.run_on(None).await
+}
+
+#[track_caller]
+fn succeeded(finished: &Finished, expect: &str) {
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stdout.contains(expect), "{finished:?}");
+    assert_eq!(finished.stderr, "", "no progress bar where nobody sees it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_server_is_saved_under_load() {
+    let launch = seeded().await;
+    let server = launch.start().await;
+    let load = tokio::spawn({
+        let client = server.admin().http2();
+        async move {
+            loop {
+                client.get("/readyz/etcd").await.is(200, "ok");
+            }
+        }
+    });
+    let mut saves = tokio::task::JoinSet::new();
+    for number in 0..4 {
+        let (file, data) = (launch.path(&format!("save-{number}")), server.data_dir().to_owned());
+        saves.spawn(async move {
+            succeeded(&snapshot("save", &file, &data).await, &format!("Saved {KEYS} keys at revision"));
+            file
+        });
+    }
+    for file in saves.join_all().await {
+        let saved = std::fs::File::open(&file).expect("the file");
+        assert_eq!(saved.metadata().expect("its mode").permissions().mode() & 0o777, 0o600);
+        assert_eq!(embedded::snapshot::verify(std::io::BufReader::new(saved)).expect("whole").keys, KEYS);
+    }
+    assert!(!load.is_finished(), "requests were answered meanwhile");
+    load.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_saved_offline_is_restored_and_served() {
+    let launch = seeded().await;
+    let (file, fresh) = (launch.path("saved"), launch.path("fresh"));
+    let expected = content(&launch.path("data")).await;
+    succeeded(&snapshot("save", &file, &launch.path("data")).await, &format!("Saved {KEYS} keys"));
+    succeeded(&snapshot("restore", &file, &fresh).await, &format!("Restored {KEYS} keys"));
+    let mut server = Launch::new().data_dir(fresh.clone()).start().await;
+    eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;
+    server.stop().await;
+    assert_eq!(content(&fresh).await, expected);
+}
+
+#[tokio::test]
+async fn saving_overwrites_nothing() {
+    let launch = seeded().await;
+    let file = launch.path("precious");
+    std::fs::write(&file, "precious").expect("write");
+    let sentence = snapshot("save", &file, &launch.path("data")).await.sentence();
+    assert!(sentence.contains("is there already"), "{sentence}");
+    assert_eq!(std::fs::read(&file).expect("still there"), b"precious");
+}
+
+#[tokio::test]
+async fn restoring_over_a_store_changes_nothing() {
+    let launch = seeded().await;
+    let file = launch.path("saved");
+    succeeded(&snapshot("save", &file, &launch.path("data")).await, "Saved");
+    let before = content(&launch.path("data")).await;
+    let sentence = snapshot("restore", &file, &launch.path("data")).await.sentence();
+    assert!(sentence.contains("is not empty"), "{sentence}");
+    assert_eq!(content(&launch.path("data")).await, before);
+    let server: Server = launch.start().await;
+    let sentence = snapshot("restore", &file, server.data_dir()).await.sentence();
+    assert!(sentence.contains("is not empty") || sentence.contains("in use"), "{sentence}");
+    server.admin().get("/readyz/etcd").await.is(200, "ok");
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_refused_and_leaves_nothing() {
+    let launch = seeded().await;
+    let file = launch.path("saved");
+    succeeded(&snapshot("save", &file, &launch.path("data")).await, "Saved");
+    let whole = std::fs::read(&file).expect("the file");
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for (name, bytes) in [
+        ("flipped", &flipped[..]),
+        ("cut", &whole[..whole.len() / 2]),
+        ("cut at the end", &whole[..whole.len() - 1]),
+        ("longer", &[&whole[..], b"x"].concat()),
+        ("empty", b""),
+        ("foreign", b"something else entirely, of some length"),
+    ] {
+        let (damaged, fresh) = (launch.path("damaged"), launch.path("fresh"));
+        std::fs::write(&damaged, bytes).expect("write");
+        let sentence = snapshot("restore", &damaged, &fresh).await.sentence();
+        assert!(sentence.contains("not a usable snapshot"), "{name}: {sentence}");
+        let left = std::fs::read_dir(fresh.join("store")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "{name}: something was left");
+        succeeded(&snapshot("restore", &file, &fresh).await, "Restored");
+        std::fs::remove_dir_all(&fresh).expect("removed");
+    }
+}
+
+#[tokio::test]
+async fn command_lines_that_make_no_sense_say_so() {
+    for (args, expect) in [
+        (&["snapshot", "save"][..], "the file is missing"),
+        (&["snapshot", "steal", "x"], "knows save FILE and restore FILE"),
+        (&["snapshot", "save", "x", "--secure-port=1"], "unknown flag: --secure-port"),
+        (&["snapshot", "save", "x", "--data-dir=:memory:"], "--data-dir=:memory:"),
+        (&["snapshot", "save", "/nowhere/x"], "there is no store in"),
+        (&["snapshot", "restore", "/nowhere/x"], "cannot read /nowhere/x"),
+    ] {
+        let sentence = Launch::bare().args(args).run_on(None).await.sentence();
+        assert!(sentence.contains(expect), "{args:?}: {sentence}");
+    }
+    let help = Launch::bare().args(&["snapshot", "--help"]).run_on(None).await;
+    succeeded(&help, "pintle snapshot save FILE");
+}

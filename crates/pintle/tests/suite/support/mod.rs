@@ -1,0 +1,12 @@
+//! What the suites share: servers, clients, certificates, a real etcd.
+
+pub(crate) mod certs;
+pub(crate) mod client;
+#[path = "../../../../storage-etcd/tests/common/mod.rs"]
+pub(crate) mod etcd;
+pub(crate) mod frames;
+pub(crate) mod server;
+
+pub(crate) use certs::{Authority, Identity};
+pub(crate) use client::{Answer, Client};
+pub(crate) use server::{ALICE, Finished, Launch, MASTER, PATIENCE, Server, eventually, free_port};
