@@ -1,0 +1,35 @@
+# Everything a developer or CI calls. What a target needs beyond Rust, gcc, make and Python, it installs itself.
+
+CARGO ?= cargo
+ARGS ?=
+
+.PHONY: run test lint bench deny etcd
+
+# Builds and starts the server on the embedded store; ARGS="--secure-port=7443 ..." adds flags.
+run:
+	$(CARGO) build --release -p pintle
+	exec target/release/pintle $(ARGS)
+
+# Everything: unit tests, both stores against one contract, crash and fault suites, the whole server with real clients.
+test: etcd
+	set -a && . build/etcd.env && $(CARGO) test --workspace --all-features --no-fail-fast
+
+# The etcds that tests and benchmarks run against: found on this machine, or unpacked into build/.
+etcd:
+	mkdir -p build
+	scripts/etcd.sh > build/etcd.env
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	$(CARGO) run -q -p xtask -- lint
+
+# The figures of ARCHITECTURE.md's budget table, on this machine.
+bench: etcd
+	$(CARGO) build --release -p pintle -p pintle-bench
+	set -a && . build/etcd.env && target/release/pintle-bench
+
+# Licences, advisories and sources of dependencies (needs the network for the advisory database).
+deny:
+	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny check
