@@ -226,6 +226,7 @@ pub(crate) fn authenticator(
             TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
         members.push(Arc::new(tokens));
     }
+    members.push(Arc::new(authenticator::UnknownToken));
     let union = authenticator::Union(members);
     Ok(match options.anonymous_auth {
         true => Arc::new(authenticator::OrAnonymous::new(union)),

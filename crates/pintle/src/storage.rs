@@ -1,9 +1,10 @@
 //! Opens the store that the options name, and looks after it while the server runs.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use async_trait::async_trait;
 use pintle_flags::DataDir;
 use pintle_server::handlers::{Check, HealthCheck, HealthRegistry};
@@ -17,6 +18,8 @@ use crate::options::{EtcdOptions, Options, StoreOptions};
 
 /// Where the embedded store lives below `--data-dir`.
 pub(crate) const STORE_DIRECTORY: &str = "store";
+/// How often to say that the server still waits for its store.
+const NOTE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The one place that knows which backend there is.
 #[derive(Clone)]
@@ -41,33 +44,45 @@ pub(crate) async fn open(options: &Options) -> anyhow::Result<Storage> {
 }
 
 async fn connect(options: &EtcdOptions, timeout: Duration) -> anyhow::Result<Storage> {
+    let defaults = etcd::Config::default();
     let config = etcd::Config {
         endpoints: options.servers.clone(),
         tls: etcd::Tls { ca: options.ca.clone(), cert: options.cert.clone(), key: options.key.clone() },
         prefix: options.prefix.clone(),
         lease_window: Window { reuse: options.lease_reuse, ..Window::default() },
-        ..etcd::Config::default()
+        dial_timeout: defaults.dial_timeout.min(timeout),
+        ..defaults
     };
     let servers = options.servers.join(",");
-    let store = etcd::Store::connect(config).await.with_context(|| format!("--etcd-servers={servers}"))?;
     // A server that cannot reach its store has nothing to serve; saying so beats failing every request.
-    let answers = async {
-        loop {
-            match store.health().await {
-                Ok(()) => return,
-                Err(error) => tracing::warn!(%error, servers, "etcd does not answer yet"),
-            }
-            tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut answering = pin!(tokio::time::timeout(timeout, first_answer(config)));
+    let answered = loop {
+        tokio::select! {
+            answered = answering.as_mut() => break answered,
+            () = tokio::time::sleep(NOTE_INTERVAL) => tracing::warn!(servers, "etcd does not answer yet"),
         }
     };
-    let waited = tokio::time::timeout(timeout, answers).await;
-    waited.with_context(|| {
-        format!(
-            "etcd at {servers} did not answer within --storage-initialization-timeout={}s",
-            timeout.as_secs()
-        )
+    let store = answered.map_err(|_| {
+        let seconds = timeout.as_secs_f32();
+        anyhow!("etcd at {servers} did not answer within --storage-initialization-timeout={seconds}s")
     })?;
+    let store = store.with_context(|| format!("--etcd-servers={servers}"))?;
     Ok(Storage::Etcd(Arc::new(store)))
+}
+
+/// Connects and waits until etcd answers. An error means that it never will.
+async fn first_answer(config: etcd::Config) -> Result<etcd::Store, etcd::Error> {
+    let store = loop {
+        match etcd::Store::connect(config.clone()).await {
+            Err(error @ etcd::Error::Unreachable { .. }) => tracing::warn!("{error}"),
+            connected => break connected?,
+        }
+    };
+    while let Err(error) = store.health().await {
+        tracing::warn!(%error, "etcd does not answer yet");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    Ok(store)
 }
 
 impl Storage {

@@ -34,10 +34,11 @@ impl Body {
         Body { inner: Inner::Stream(Box::pin(chunks)), guard: None }
     }
 
-    /// Keeps something alive for as long as this body is being sent.
+    /// Keeps something alive for as long as this body is being sent, beside what it keeps already.
     #[must_use]
     pub(crate) fn holding(mut self, guard: impl Send + 'static) -> Body {
-        self.guard = Some(Box::new(guard));
+        let others = self.guard.take();
+        self.guard = Some(Box::new((guard, others)));
         self
     }
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{CONNECTION, HeaderValue};
-use http::{Request as HttpRequest, Version};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::{Method, Request as HttpRequest, Version};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -26,7 +27,7 @@ use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::request::Connection;
 use crate::tls::Tls;
-use crate::{Request, Response};
+use crate::{Body, Request, Response};
 
 /// What a client may make us wait for and hold.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,8 @@ pub struct Limits {
     pub idle: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes: u32,
+    /// How many headers an HTTP/1.1 request may have. An impersonator sends one for each group.
+    pub headers: usize,
     pub http2_streams: u32,
     /// Bytes of a stream's body, or of one frame, that a client may send ahead.
     pub http2_stream_window: u32,
@@ -50,6 +53,7 @@ impl Default for Limits {
             read_header: Duration::from_secs(32),
             idle: Duration::from_secs(90),
             header_bytes: 1 << 20,
+            headers: 1000,
             http2_streams: 100,
             http2_stream_window: 256 << 10,
         }
@@ -120,6 +124,7 @@ impl Connections {
             builder
                 .timer(TokioTimer::new())
                 .header_read_timeout(None)
+                .max_headers(limits.headers)
                 .max_buf_size(limits.header_bytes as usize);
             let serving = pin!(builder.serve_connection(io, service).with_upgrades());
             self.drive(serving, |serving| serving.graceful_shutdown(), &connection, &activity, true).await
@@ -167,11 +172,14 @@ async fn answer(
     request: HttpRequest<Incoming>,
 ) -> Result<Response, Infallible> {
     let (parts, body) = request.into_parts();
-    let version = parts.version;
+    let (version, is_head) = (parts.version, parts.method == Method::HEAD);
     let body = body.map_err(Into::into).boxed();
     let mut response = handler.handle(Request::new(parts, body, connection.clone())).await;
     // HTTP/2 has no such header; what it means there is GOAWAY.
     let closing = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
+    if is_head {
+        response = without_body(response);
+    }
     match version {
         Version::HTTP_2 if closing => {
             response.headers_mut().remove(CONNECTION);
@@ -184,6 +192,16 @@ async fn answer(
         _ => {}
     }
     Ok(response.map(|body| body.holding(under_way)))
+}
+
+/// The answer to HEAD: all of the answer to GET but its body. hyper does this for HTTP/1.1 only.
+fn without_body(response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    let mut response = response.map(|body| Body::empty().holding(body));
+    if let Some(length) = length {
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| length.into());
+    }
+    response
 }
 
 /// TLS begins with the byte 22; an HTTP method begins with a letter.

@@ -127,6 +127,12 @@ impl RequestInfo {
     }
 }
 
+/// Whether every `%` of a path begins an escape. The reference refuses others before looking at anything else.
+pub(crate) fn escapes_are_whole(path: &str) -> bool {
+    let digits = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    path.split('%').skip(1).all(digits)
+}
+
 fn verb_of(method: &Method) -> &'static str {
     match *method {
         Method::POST => "create",
@@ -222,6 +228,15 @@ mod tests {
         check("GET /apis/apps/v1", "get /apis/apps/v1");
         check("GET /api/v1", "get /api/v1");
         check("GET /%2e%2e/x", "get /../x");
+    }
+
+    #[test]
+    fn half_an_escape_is_noticed() {
+        for (path, whole) in
+            [("/a%20b%2F", true), ("/", true), ("/%", false), ("/%2", false), ("/%zz", false)]
+        {
+            assert_eq!(escapes_are_whole(path), whole, "{path}");
+        }
     }
 
     #[test]

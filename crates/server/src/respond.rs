@@ -1,6 +1,6 @@
 //! The one place where errors and plain texts become responses.
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_meta::Status;
 
@@ -41,6 +41,13 @@ pub fn status(status: &Status) -> Response {
     {
         response.headers_mut().insert(RETRY_AFTER, details.retry_after_seconds.into());
     }
+    response
+}
+
+/// What is not a request at all. The client cannot be followed any further, so its connection ends.
+pub fn bad_request() -> Response {
+    let mut response = text(StatusCode::BAD_REQUEST, "400 Bad Request");
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

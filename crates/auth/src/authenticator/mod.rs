@@ -72,6 +72,16 @@ impl Authenticator for Union {
     }
 }
 
+/// The last to be asked: a token that got this far is nobody's, and is refused rather than passed over.
+pub struct UnknownToken;
+
+#[async_trait]
+impl Authenticator for UnknownToken {
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
+        credentials.bearer_token().map_or(Ok(None), |_| Err(Error::InvalidToken))
+    }
+}
+
 /// Lets in who brings no credentials, under a name that the policy can speak of. Wrong credentials stay wrong.
 pub struct OrAnonymous<A>(pub A, Arc<User>);
 

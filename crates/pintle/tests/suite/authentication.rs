@@ -78,10 +78,23 @@ async fn odd_authorization_headers_are_read_as_the_reference_reads_them() {
         assert_eq!(code(&accepted).await, 200, "{accepted:?}");
     }
     // No token at all: the request is anonymous, and may not.
-    for ignored in ["", "Bearer", "Bearer ", "Basic cm9vdDpyb290", MASTER, &format!("Bearer  {MASTER}"), &format!("Bearer\t{MASTER}")] {
+    for ignored in [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Basic cm9vdDpyb290",
+        MASTER,
+        &format!("Bearer  {MASTER}"),
+        &format!("Bearer\t{MASTER}"),
+    ] {
         assert_eq!(code(ignored).await, 403, "{ignored:?}");
     }
-    for wrong in ["Bearer x", &format!("Bearer {MASTER}x"), &format!("Bearer \"{MASTER}\""), &format!("Bearer {}", "x".repeat(10_000))] {
+    for wrong in [
+        "Bearer x",
+        &format!("Bearer {MASTER}x"),
+        &format!("Bearer \"{MASTER}\""),
+        &format!("Bearer {}", "x".repeat(10_000)),
+    ] {
         assert_eq!(code(wrong).await, 401, "{wrong:?}");
     }
     // Two headers: the first counts.
@@ -166,7 +179,8 @@ async fn a_replaced_client_authority_changes_who_gets_in() {
 #[tokio::test]
 async fn front_proxy_headers_of_a_stranger_mean_nothing() {
     let server = Launch::new().start().await;
-    let headers = [("x-remote-user", "root"), ("x-remote-group", "system:masters"), ("impersonate-user", "root")];
+    let headers =
+        [("x-remote-user", "root"), ("x-remote-group", "system:masters"), ("impersonate-user", "root")];
     let answer = server.client().request(Method::GET, GUARDED, &headers, "").await;
     assert_eq!(answer.code, 403, "{answer:?}");
 }
@@ -177,7 +191,10 @@ async fn an_unauthenticated_client_gets_one_request_per_http2_connection() {
     let mut stranger = server.client().http2().connect().await.expect("connect");
     assert_eq!(stranger.get("/healthz").await.expect("an answer").code, 200);
     eventually("the end of the connection", async || {
-        tokio::time::timeout(Duration::from_secs(5), stranger.get("/healthz")).await.expect("no hanging").is_err()
+        tokio::time::timeout(Duration::from_secs(5), stranger.get("/healthz"))
+            .await
+            .expect("no hanging")
+            .is_err()
     })
     .await;
     let mut admin = server.admin().http2().connect().await.expect("connect");

@@ -15,24 +15,35 @@ async fn strangers_are_refused_in_the_reference_s_words() {
         (Method::GET, "/nope", json!({}), format!("forbidden: {anonymous} get path \"/nope\"")),
         (Method::POST, "/version", json!({}), format!("forbidden: {anonymous} post path \"/version\"")),
         (Method::GET, "/readyz/etcd", json!({}), format!("forbidden: {anonymous} get path \"/readyz/etcd\"")),
-        (Method::GET, "/pintle/snapshot", json!({}), format!("forbidden: {anonymous} get path \"/pintle/snapshot\"")),
+        (
+            Method::GET,
+            "/pintle/snapshot",
+            json!({}),
+            format!("forbidden: {anonymous} get path \"/pintle/snapshot\""),
+        ),
         (
             Method::GET,
             "/api/v1/namespaces/a/configmaps",
             json!({"kind": "configmaps"}),
-            format!("configmaps is forbidden: {anonymous} list resource \"configmaps\" in API group \"\" in the namespace \"a\""),
+            format!(
+                "configmaps is forbidden: {anonymous} list resource \"configmaps\" in API group \"\" in the namespace \"a\""
+            ),
         ),
         (
             Method::POST,
             "/api/v1/namespaces/a/configmaps",
             json!({"kind": "configmaps"}),
-            format!("configmaps is forbidden: {anonymous} create resource \"configmaps\" in API group \"\" in the namespace \"a\""),
+            format!(
+                "configmaps is forbidden: {anonymous} create resource \"configmaps\" in API group \"\" in the namespace \"a\""
+            ),
         ),
         (
             Method::GET,
             "/apis/nope.io/v1/foos",
             json!({"group": "nope.io", "kind": "foos"}),
-            format!("foos.nope.io is forbidden: {anonymous} list resource \"foos\" in API group \"nope.io\" at the cluster scope"),
+            format!(
+                "foos.nope.io is forbidden: {anonymous} list resource \"foos\" in API group \"nope.io\" at the cluster scope"
+            ),
         ),
     ] {
         let answer = server.client().request(method, path, &[], "").await;
@@ -71,7 +82,11 @@ async fn users_without_rights_are_refused_by_name() {
         &format!("deployments.apps \"x\" is forbidden: User \"alice\" cannot update resource \"deployments/scale\" in API group \"apps\" {namespaced}"),
     );
     assert_eq!(scale.json()["details"], json!({"group": "apps", "kind": "deployments", "name": "x"}));
-    ask(Method::GET, "/logs/").await.is_status(403, "Forbidden", "forbidden: User \"alice\" cannot get path \"/logs/\"");
+    ask(Method::GET, "/logs/").await.is_status(
+        403,
+        "Forbidden",
+        "forbidden: User \"alice\" cannot get path \"/logs/\"",
+    );
 }
 
 #[tokio::test]

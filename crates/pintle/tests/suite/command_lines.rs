@@ -17,11 +17,16 @@ fn kube_apiserver(launch: Launch) -> Launch {
 /// What a start must bring: health for anyone, everything for the administrator, a quick end.
 async fn works(mut server: Server, authority: &str, admin: &Identity) {
     let client = Client::new(server.port, authority);
-    eventually("health", async || client.try_get("/healthz").await.is_ok_and(|answer| answer.code == 200)).await;
+    eventually("health", async || client.try_get("/healthz").await.is_ok_and(|answer| answer.code == 200))
+        .await;
     eventually("readiness", async || client.get("/readyz").await.code == 200).await;
     assert_eq!(client.get("/metrics").await.code, 403);
     assert_eq!(client.identity(admin).get("/metrics").await.code, 200);
-    assert!(server.stdout().contains("Clients need a certificate of --client-ca-file"), "{}", server.stdout());
+    assert!(
+        server.stdout().contains("Clients need a certificate of --client-ca-file"),
+        "{}",
+        server.stdout()
+    );
     server.stop().await;
 }
 
@@ -48,8 +53,9 @@ fn private_etcd(dir: &Path) -> (Etcd, Vec<String>) {
             "--client-cert-auth=true".into(),
         ],
     );
-    let (certificate, key) =
-        authority.client("kube-apiserver-etcd-client", &["system:masters"]).write(dir, "apiserver-etcd-client");
+    let (certificate, key) = authority
+        .client("kube-apiserver-etcd-client", &["system:masters"])
+        .write(dir, "apiserver-etcd-client");
     let flags = vec![
         format!("--etcd-cafile={}", ca.display()),
         format!("--etcd-certfile={}", certificate.display()),
@@ -111,7 +117,8 @@ async fn kubeadm_s_static_pod_and_kind_s_additions_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn local_up_cluster_starts() {
     let launch = kube_apiserver(Launch::bare());
-    let (serving, clients, headers) = (Authority::new("server-ca"), Authority::new("client-ca"), Authority::new("rh-ca"));
+    let (serving, clients, headers) =
+        (Authority::new("server-ca"), Authority::new("client-ca"), Authority::new("rh-ca"));
     let dir = launch.dir().to_owned();
     serving.server(&["127.0.0.1", "localhost"]).write(&dir, "serving-kube-apiserver");
     clients.write(&dir, "client-ca.crt");
@@ -198,14 +205,15 @@ fn envtest(dir: &Path, etcd: &Etcd, clients: &Authority) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn envtest_s_own_certificate_is_served() {
-    let (etcd, clients, serving) = (Etcd::start(Version::New), Authority::new("clients"), Authority::new("serving"));
+    let (etcd, clients, serving) =
+        (Etcd::start(Version::New), Authority::new("clients"), Authority::new("serving"));
     let launch = kube_apiserver(Launch::bare());
     let own = serving.server(&["127.0.0.1", "localhost"]);
     own.write(launch.dir(), "apiserver");
     let flags = envtest(launch.dir(), &etcd, &clients);
     let dir = launch.dir().to_owned();
-    let server = launch.args(&flags).start().await;
-    works(server, &serving.pem, &clients.client("default", &["system:masters"])).await;
+    let launch = launch.args(&flags);
+    works(launch.start().await, &serving.pem, &clients.client("default", &["system:masters"])).await;
     let now = Identity::read(&dir, "apiserver");
     assert!(now.certificate == own.certificate && now.key == own.key, "not touched");
 }
@@ -234,13 +242,15 @@ async fn help_is_what_envtest_reads_its_version_s_flags_from() {
 #[tokio::test]
 async fn service_account_keys_come_in_every_form() {
     let launch = Launch::bare();
-    let mut flags = Vec::new();
+    let mut flags = vec!["--service-account-issuer=https://kubernetes.default.svc".to_owned()];
+    flags.push(format!("--service-account-signing-key-file={}", launch.path("rsa.key").display()));
     for (name, algorithm) in
         [("rsa", &PKCS_RSA_SHA256), ("p256", &PKCS_ECDSA_P256_SHA256), ("p384", &PKCS_ECDSA_P384_SHA384)]
     {
         let pair = KeyPair::generate_for(algorithm).expect("a key");
         let certificate = CertificateParams::default().self_signed(&pair).expect("a certificate");
-        let forms = [("key", pair.serialize_pem()), ("pub", pair.public_key_pem()), ("crt", certificate.pem())];
+        let forms =
+            [("key", pair.serialize_pem()), ("pub", pair.public_key_pem()), ("crt", certificate.pem())];
         for (end, text) in forms {
             let path = launch.path(&format!("{name}.{end}"));
             std::fs::write(&path, text).expect("write");

@@ -29,7 +29,11 @@ async fn version_is_what_clients_decide_by() {
     for field in ["gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"] {
         assert!(version[field].is_string(), "{field}: {version}");
     }
-    assert!(answer.body.starts_with("{\n  \"major\": \"1\","), "indented, in the reference's order: {}", answer.body);
+    assert!(
+        answer.body.starts_with("{\n  \"major\": \"1\","),
+        "indented, in the reference's order: {}",
+        answer.body
+    );
 }
 
 #[tokio::test]
@@ -56,7 +60,9 @@ async fn head_has_headers_and_no_body() {
 #[tokio::test]
 async fn paths_that_are_not_there_are_not_found() {
     let server = Launch::new().start().await;
-    for path in ["/nope", "/healthz/nope", "/livez/nope", "/readyz/etcd/x", "/metrics/", "/versionx", "/apisx"] {
+    for path in
+        ["/nope", "/healthz/nope", "/livez/nope", "/readyz/etcd/x", "/metrics/", "/versionx", "/apisx"]
+    {
         let answer = server.admin().get(path).await;
         answer.is(404, "404 page not found\n");
         assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
@@ -77,8 +83,18 @@ async fn the_index_lists_what_is_served() {
         let paths: Vec<&str> =
             index["paths"].as_array().expect("a list").iter().filter_map(|path| path.as_str()).collect();
         assert!(paths.is_sorted(), "{paths:?}");
-        for expect in ["/healthz", "/healthz/etcd", "/healthz/log", "/healthz/ping", "/livez", "/metrics",
-            "/readyz", "/readyz/etcd-readiness", "/readyz/shutdown", "/version"] {
+        for expect in [
+            "/healthz",
+            "/healthz/etcd",
+            "/healthz/log",
+            "/healthz/ping",
+            "/livez",
+            "/metrics",
+            "/readyz",
+            "/readyz/etcd-readiness",
+            "/readyz/shutdown",
+            "/version",
+        ] {
             assert!(paths.contains(&expect), "{expect}: {paths:?}");
         }
         for listed in paths {
@@ -142,9 +158,9 @@ fn samples(text: &str) -> BTreeSet<String> {
         assert!(value.parse::<f64>().is_ok(), "{line}");
         assert!(seen.insert(sample.to_owned()), "twice: {line}");
         let name = sample.split('{').next().expect("a name");
-        let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| {
-            name.strip_suffix(end).filter(|family| families.contains(*family))
-        });
+        let family = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end).filter(|family| families.contains(*family)));
         assert!(families.contains(family.unwrap_or(name)), "not announced: {line}");
         names.insert(name.to_owned());
     }
@@ -171,7 +187,11 @@ async fn browsers_of_allowed_origins_may_call() {
     };
     let allowed = ask(Method::GET, "https://good.example").await;
     assert_eq!(allowed.header("access-control-allow-origin"), "https://good.example");
-    assert_eq!(ask(Method::OPTIONS, "https://good.example").await.code, 204, "a preflight brings no credentials");
+    assert_eq!(
+        ask(Method::OPTIONS, "https://good.example").await.code,
+        204,
+        "a preflight brings no credentials"
+    );
     let refused = ask(Method::GET, "https://good.example.evil").await;
     assert_eq!((refused.code, refused.header("access-control-allow-origin")), (200, ""));
 }

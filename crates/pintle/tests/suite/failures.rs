@@ -30,7 +30,8 @@ async fn a_file_in_place_of_a_directory_is_named() {
         let file = launch.path("file");
         std::fs::write(&file, "precious").expect("write");
         let data = format!("--data-dir={}", launch.path("data").display());
-        let sentence = launch.args(&[data, format!("{flag}={}", file.display())]).fails().await;
+        let launch = launch.args(&[data, format!("{flag}={}", file.display())]);
+        let sentence = launch.fails().await;
         assert!(sentence.contains(&file.display().to_string()), "{sentence}");
         assert_eq!(std::fs::read(&file).unwrap_or_default(), b"precious");
     }
@@ -110,6 +111,14 @@ async fn missing_and_broken_files_are_named() {
     let (certificate, _) = authority.server(&["a"]).write(dir.path(), "one");
     let (_, other_key) = authority.server(&["b"]).write(dir.path(), "two");
     let missing = dir.path().join("missing").display().to_string();
+    let (_, signing) = authority.server(&["sa"]).write(dir.path(), "sa");
+    let account_key = |file: &str| {
+        vec![
+            format!("--service-account-key-file={file}"),
+            format!("--service-account-signing-key-file={}", signing.display()),
+            "--service-account-issuer=https://kubernetes.default.svc".into(),
+        ]
+    };
     let pair = |certificate: &str, key: &str| {
         vec![format!("--tls-cert-file={certificate}"), format!("--tls-private-key-file={key}")]
     };
@@ -118,8 +127,8 @@ async fn missing_and_broken_files_are_named() {
         (vec![format!("--client-ca-file={garbage}")], vec!["--client-ca-file", "holds no PEM certificate"]),
         (vec![format!("--token-auth-file={missing}")], vec!["--token-auth-file", &missing]),
         (vec![format!("--token-auth-file={tokens}")], vec!["--token-auth-file", "line 1 has 1 columns"]),
-        (vec![format!("--service-account-key-file={missing}")], vec!["--service-account-key-file", &missing]),
-        (vec![format!("--service-account-key-file={garbage}")], vec!["--service-account-key-file", "any valid"]),
+        (account_key(&missing), vec!["--service-account-key-file", &missing]),
+        (account_key(&garbage), vec!["--service-account-key-file", "any valid"]),
         (pair(&missing, &missing), vec![&missing]),
         (pair(&garbage, &garbage), vec!["holds no PEM certificate"]),
         (
@@ -155,10 +164,9 @@ async fn a_signal_while_waiting_for_etcd_ends_it() {
     let nobody = crate::support::free_port();
     let launch = Launch::bare();
     let pki = launch.path("pki");
-    let launch = launch.cert_dir(pki).args(&[
-        format!("--etcd-servers=http://127.0.0.1:{nobody}"),
-        "--bind-address=127.0.0.1".into(),
-    ]);
+    let launch = launch
+        .cert_dir(pki)
+        .args(&[format!("--etcd-servers=http://127.0.0.1:{nobody}"), "--bind-address=127.0.0.1".into()]);
     let mut server: Server = launch.spawn(Some(crate::support::free_port()));
     crate::support::eventually("waiting", async || server.stderr().contains("does not answer yet")).await;
     server.signal(rustix::process::Signal::TERM);

@@ -31,10 +31,11 @@ async fn excluded_checks_are_left_out_and_unknown_ones_are_named() {
     let server = Launch::new().start().await;
     ready(&server).await;
     let rest = "[+]poststarthook/storage-readiness ok\n";
-    server.client().get("/livez?verbose&exclude=etcd").await.is(
-        200,
-        &format!("[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n{rest}livez check passed\n"),
-    );
+    server
+        .client()
+        .get("/livez?verbose&exclude=etcd")
+        .await
+        .is(200, &format!("[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\n{rest}livez check passed\n"));
     server.client().get("/livez?verbose&exclude=etcd&exclude=log").await.is(
         200,
         &format!("[+]ping ok\n[+]log excluded: ok\n[+]etcd excluded: ok\n{rest}livez check passed\n"),
@@ -53,8 +54,14 @@ async fn excluded_checks_are_left_out_and_unknown_ones_are_named() {
 async fn a_single_check_has_a_path_for_those_who_may() {
     let server = Launch::new().start().await;
     ready(&server).await;
-    for path in ["/readyz/ping", "/readyz/etcd", "/readyz/etcd-readiness", "/readyz/shutdown",
-        "/livez/poststarthook/storage-readiness", "/healthz/log"] {
+    for path in [
+        "/readyz/ping",
+        "/readyz/etcd",
+        "/readyz/etcd-readiness",
+        "/readyz/shutdown",
+        "/livez/poststarthook/storage-readiness",
+        "/healthz/log",
+    ] {
         server.admin().get(path).await.is(200, "ok");
         assert_eq!(server.client().get(path).await.code, 403, "{path}");
     }

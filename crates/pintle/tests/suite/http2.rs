@@ -3,8 +3,8 @@
 use http::Method;
 
 use crate::support::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, REFUSED_STREAM, RST_STREAM, Raw, SETTINGS,
-    frame, get,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, REFUSED_STREAM, RST_STREAM, Raw,
+    SETTINGS, frame, get,
 };
 use crate::support::{Launch, Server};
 
@@ -97,12 +97,12 @@ async fn streams_beyond_the_limit_are_refused() {
     let mut raw = Raw::open(server.admin()).await;
     let settings = raw.until(|frame| frame.kind == SETTINGS && frame.flags == 0).await.expect("settings");
     assert_eq!(settings.max_concurrent_streams(), Some(10));
-    let burst: Vec<u8> = (0..200)
-        .flat_map(|number| frame(HEADERS, END_HEADERS, number * 2 + 1, &get("/readyz")))
-        .collect();
+    let burst: Vec<u8> =
+        (0..200).flat_map(|number| frame(HEADERS, END_HEADERS, number * 2 + 1, &get("/readyz"))).collect();
     survives(&server, async || {
         assert!(raw.send(&burst).await);
-        let refused = raw.until(|frame| frame.kind == RST_STREAM && frame.error_code() == REFUSED_STREAM).await;
+        let refused =
+            raw.until(|frame| frame.kind == RST_STREAM && frame.error_code() == REFUSED_STREAM).await;
         assert!(refused.is_some(), "no stream was refused");
     })
     .await;

@@ -43,7 +43,8 @@ async fn verbosity_decides_whether_requests_are_logged() {
 
 #[tokio::test]
 async fn flags_without_effect_are_named_once() {
-    let server = Launch::new().args(&["--authorization-mode=RBAC", "--max-requests-inflight=5"]).start().await;
+    let server =
+        Launch::new().args(&["--authorization-mode=RBAC", "--max-requests-inflight=5"]).start().await;
     let log = server.stderr();
     for flag in ["--authorization-mode", "--max-requests-inflight"] {
         assert_eq!(log.matches(&format!("{flag} has no effect")).count(), 1, "{log}");

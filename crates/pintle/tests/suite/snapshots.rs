@@ -147,7 +147,8 @@ async fn command_lines_that_make_no_sense_say_so() {
         (&["snapshot", "steal", "x"], "knows save FILE and restore FILE"),
         (&["snapshot", "save", "x", "--secure-port=1"], "unknown flag: --secure-port"),
         (&["snapshot", "save", "x", "--data-dir=:memory:"], "--data-dir=:memory:"),
-        (&["snapshot", "save", "/nowhere/x"], "there is no store in"),
+        (&["snapshot", "save", "x"], "there is no store in"),
+        (&["snapshot", "save", "/nowhere/x"], "cannot write /nowhere/x"),
         (&["snapshot", "restore", "/nowhere/x"], "cannot read /nowhere/x"),
     ] {
         let sentence = Launch::bare().args(args).run_on(None).await.sentence();

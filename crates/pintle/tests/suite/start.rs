@@ -52,7 +52,11 @@ async fn a_bare_server_keeps_its_data_at_home_and_its_secrets_private() {
         assert_eq!(mode(&pki.join(secret)), 0o600, "{secret}");
     }
     assert_eq!(mode(pki), 0o700);
-    assert_eq!(mode(&pki.parent().expect("a data directory").join("store")) & 0o077, 0, "the store is private");
+    assert_eq!(
+        mode(&pki.parent().expect("a data directory").join("store")) & 0o077,
+        0,
+        "the store is private"
+    );
     server.client().get("/healthz").await.is(200, "ok");
 }
 

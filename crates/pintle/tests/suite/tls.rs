@@ -40,7 +40,11 @@ async fn only_the_named_ciphers_are_spoken() {
     assert!(only(suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256).try_get("/healthz").await.is_err());
     server.client().only_tls(ProtocolVersion::TLSv1_3).get("/healthz").await.is(200, "ok");
     let log = server.stderr();
-    assert_eq!(log.matches("TLS_RSA_WITH_AES_128_CBC_SHA").count(), 1, "one warning for the one left out: {log}");
+    assert_eq!(
+        log.matches("TLS_RSA_WITH_AES_128_CBC_SHA").count(),
+        1,
+        "one warning for the one left out: {log}"
+    );
 }
 
 #[tokio::test]
@@ -78,7 +82,10 @@ async fn the_certificate_follows_the_name_asked_for() {
     let exact = pair(&["a.example.com"], "exact");
     let wildcard = pair(&["x.wild.example.com", "*.wild.example.com"], "wildcard");
     let server = launch
-        .args(&[format!("--tls-sni-cert-key={exact}"), format!("--tls-sni-cert-key={wildcard}:*.wild.example.com")])
+        .args(&[
+            format!("--tls-sni-cert-key={exact}"),
+            format!("--tls-sni-cert-key={wildcard}:*.wild.example.com"),
+        ])
         .start()
         .await;
     let named = |name: &str| server.client().trusting(&authority.pem).named(name);
@@ -126,7 +133,10 @@ async fn plain_http_is_told_so() {
             answer
         });
         let answer = answer.await.expect("no panic");
-        assert_eq!(answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+        assert_eq!(
+            answer,
+            "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+        );
     }
 }
 
@@ -135,7 +145,9 @@ async fn garbage_instead_of_a_handshake_does_no_harm() {
     let server = Launch::new().start().await;
     let mut silent = Vec::new();
     let long = [&[0x16, 3, 1, 0x3f, 0xff, 1, 0, 0x3f, 0xfb, 3, 3][..], &[0xaa; 20_000]].concat();
-    for garbage in [&[0_u8; 64][..], &[0xff; 4096], &[0x16, 3, 1, 0xff, 0xff, 1], &[0x16, 3, 1, 0, 0], &long, &[]] {
+    for garbage in
+        [&[0_u8; 64][..], &[0xff; 4096], &[0x16, 3, 1, 0xff, 0xff, 1], &[0x16, 3, 1, 0, 0], &long, &[]]
+    {
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", server.port)).await.expect("connect");
         let _ = stream.write_all(garbage).await;
         silent.push(stream);

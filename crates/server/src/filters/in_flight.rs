@@ -1,4 +1,5 @@
-//! Counts requests, so that a shutdown knows when the last one is answered.
+//! Counts requests, so that a shutdown knows when the last one is answered. One is under way until the last byte of its
+//! answer is sent.
 
 use async_trait::async_trait;
 use http::header::RETRY_AFTER;
@@ -28,16 +29,16 @@ impl InFlight {
 }
 
 /// Counts up, and down again when the request ends, however it does.
-struct Counted<'a>(&'a IntGauge);
+struct Counted(IntGauge);
 
-impl<'a> Counted<'a> {
-    fn new(gauge: &'a IntGauge) -> Counted<'a> {
+impl Counted {
+    fn new(gauge: &IntGauge) -> Counted {
         gauge.inc();
-        Counted(gauge)
+        Counted(gauge.clone())
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -49,10 +50,9 @@ impl Filter for InFlight {
         if request.info.is_long_running() {
             return next.run(request).await;
         }
-        let _counted =
-            Counted::new(if request.info.is_mutating() { &self.mutating } else { &self.read_only });
+        let counted = Counted::new(if request.info.is_mutating() { &self.mutating } else { &self.read_only });
         match self.draining.enter() {
-            Some(_guard) => next.run(request).await,
+            Some(guard) => next.run(request).await.map(|body| body.holding((counted, guard))),
             None if is_exempt_from_shutdown(&request) => next.run(request).await,
             None => {
                 let mut response =

@@ -1,4 +1,4 @@
-//! One line per request at `-v 3` and above, and for every answer that is our own fault.
+//! One line per request at `-v 4` and above.
 
 use async_trait::async_trait;
 
@@ -10,7 +10,7 @@ pub struct Logging;
 #[async_trait]
 impl Filter for Logging {
     async fn handle(&self, request: Request, next: Next<'_>) -> Response {
-        if !tracing::enabled!(tracing::Level::DEBUG) {
+        if !tracing::enabled!(tracing::Level::TRACE) {
             return next.run(request).await;
         }
         let (method, uri) = (request.parts.method.clone(), request.parts.uri.clone());
@@ -19,7 +19,7 @@ impl Filter for Logging {
         let (remote, received) = (request.connection.remote, request.received);
         let response = next.run(request).await;
         // The query is left out: tokens have been seen in it.
-        tracing::debug!(
+        tracing::trace!(
             verb,
             %method,
             path = uri.path(),

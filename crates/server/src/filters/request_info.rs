@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::filter::{Filter, Next};
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, escapes_are_whole};
 use crate::{Request, Response, respond};
 
 pub struct ParseRequestInfo;
@@ -11,6 +11,9 @@ pub struct ParseRequestInfo;
 #[async_trait]
 impl Filter for ParseRequestInfo {
     async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
+        if !escapes_are_whole(request.parts.uri.path()) {
+            return respond::bad_request();
+        }
         match RequestInfo::parse(&request.parts.method, &request.parts.uri) {
             Ok(info) => request.info = info,
             Err(error) => {

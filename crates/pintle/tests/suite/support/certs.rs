@@ -28,7 +28,8 @@ impl Identity {
     }
 
     pub(crate) fn read(dir: &Path, name: &str) -> Identity {
-        let read = |end: &str| std::fs::read_to_string(dir.join(format!("{name}.{end}"))).expect("read a PEM file");
+        let read =
+            |end: &str| std::fs::read_to_string(dir.join(format!("{name}.{end}"))).expect("read a PEM file");
         Identity { certificate: read("crt"), key: read("key") }
     }
 }
@@ -74,7 +75,8 @@ impl Authority {
     pub(crate) fn server(&self, names: &[&str]) -> Identity {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("names");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params)
     }
 

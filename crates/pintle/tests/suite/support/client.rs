@@ -113,7 +113,8 @@ impl Client {
             Some(identity) => {
                 let chain: Result<Vec<_>, _> =
                     CertificateDer::pem_slice_iter(identity.certificate.as_bytes()).collect();
-                builder.with_client_auth_cert(chain?, PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?)?
+                builder
+                    .with_client_auth_cert(chain?, PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?)?
             }
         };
         config.alpn_protocols = self.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -126,8 +127,7 @@ impl Client {
     pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
         let stream = self.tls().await?;
         let sender = if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-            let (sender, connection) =
-                http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+            let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
             tokio::spawn(connection);
             Sender::Http2(sender)
         } else {
@@ -135,7 +135,11 @@ impl Client {
             tokio::spawn(connection);
             Sender::Http1(sender)
         };
-        Ok(Connection { sender, host: format!("{}:{}", self.name, self.address.port()), token: self.token.clone() })
+        Ok(Connection {
+            sender,
+            host: format!("{}:{}", self.name, self.address.port()),
+            token: self.token.clone(),
+        })
     }
 
     pub(crate) async fn try_get(&self, path: &str) -> Result<Answer, Failure> {

@@ -357,7 +357,9 @@ fn collect_keys(dir: &Path, secrets: &mut Vec<String>) {
             collect_keys(&path, secrets);
         } else if path.extension().is_some_and(|end| end == "key") {
             let text = std::fs::read_to_string(&path).unwrap_or_default();
-            secrets.extend(text.lines().filter(|line| line.len() > 16 && !line.starts_with('-')).map(str::to_owned));
+            secrets.extend(
+                text.lines().filter(|line| line.len() > 16 && !line.starts_with('-')).map(str::to_owned),
+            );
         }
     }
 }
