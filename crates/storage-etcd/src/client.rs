@@ -44,15 +44,7 @@ impl Client {
 
     /// Calls until it is answered, refused for good, lost, or the time is up.
     pub(crate) async fn call<R: Rpc>(&self, request: R, effect: Effect) -> Result<R::Response, Failure> {
-        self.call_until(request, effect, self.deadline()).await
-    }
-
-    pub(crate) async fn call_until<R: Rpc>(
-        &self,
-        request: R,
-        effect: Effect,
-        deadline: Instant,
-    ) -> Result<R::Response, Failure> {
+        let deadline = self.deadline();
         let mut avoid = None;
         for attempt in 0.. {
             if self.is_closed() {

@@ -45,7 +45,8 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Starts a watch. Returns once the store has accepted it, so that no later change can be missed.
     ///
-    /// `from` before the compacted revision is `Compacted`, either here or as the first item of the stream.
+    /// `from` before the compacted revision is `Compacted`, either here or as the first item of the stream. At the
+    /// compacted revision itself a store may have forgotten a deletion already; everything after it is there.
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream>;
 
     /// Asks every open watch of this backend to report its progress soon, up to at least the revision that was the
