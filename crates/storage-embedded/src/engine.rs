@@ -78,7 +78,6 @@ impl<E: Into<redb::Error>> From<E> for Unusable {
 
 pub(crate) struct Engine {
     disk: Arc<dyn Disk>,
-    cache_bytes: usize,
     health: Arc<Health>,
     db: Database,
 }
@@ -94,7 +93,7 @@ impl Engine {
             Database::builder().set_cache_size(cache_bytes).create_with_backend(backend)
         }))
         .map_err(|_| redb::Error::Corrupted("the engine cannot make sense of it".into()))??;
-        Ok(Engine { disk, cache_bytes, health, db })
+        Ok(Engine { disk, health, db })
     }
 
     /// Makes the tables of an empty store.
@@ -172,14 +171,6 @@ impl Engine {
         txn.open_table(META)?.insert(meta::REVISION, state.revision)?;
         txn.commit()?;
         Ok(())
-    }
-
-    /// After a failed write the engine refuses everything: this one is given up for a new one on the same disk, which
-    /// finds the last commit.
-    pub(crate) fn reopen(self) -> Result<Engine, (Arc<dyn Disk>, redb::Error)> {
-        let Engine { disk, cache_bytes, db, .. } = self;
-        drop(db);
-        Engine::open(disk.clone(), cache_bytes).map_err(|error| (disk, error))
     }
 }
 

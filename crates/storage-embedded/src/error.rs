@@ -71,7 +71,6 @@ pub(crate) fn storage_error(error: impl Into<redb::Error>) -> Error {
     match error.into() {
         redb::Error::Corrupted(detail) => Error::Corrupt(detail),
         redb::Error::Io(error) if is_full(&error) => Error::NoSpace(error.to_string()),
-        redb::Error::DatabaseClosed => Error::Closed,
         other => Error::Unavailable(other.to_string()),
     }
 }

@@ -112,12 +112,19 @@ impl Feed {
     }
 
     /// Adds what was committed, in order and without a gap to what was added before, and wakes the watches.
+    /// `revision` is the newest one.
     pub(crate) fn publish(&self, revision: u64, committed: Vec<Committed>) {
-        if committed.is_empty() {
+        if self.tip.borrow().revision == revision {
             return;
         }
         {
             let mut ring = self.ring.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if committed.is_empty() {
+                // Revisions came without their changes, from a store that was opened again. The ring has no gaps, so
+                // it starts anew; watches find them in the log.
+                ring.entries.clear();
+                ring.bytes = 0;
+            }
             for entry in committed {
                 ring.bytes += entry.bytes;
                 ring.entries.push_back(Arc::new(entry));
@@ -198,6 +205,17 @@ mod tests {
             feed.read(19, usize::MAX).unwrap().iter().map(|entry| entry.revision).collect();
         assert_eq!(revisions, [19, 20, 21]);
         assert_eq!(feed.read(18, 1).unwrap().len(), 1, "at least one, however large");
+    }
+
+    #[test]
+    fn revisions_without_their_changes_are_left_to_the_log() {
+        let feed = Feed::new(1, 10_000);
+        feed.publish(3, vec![committed(2, 10), committed(3, 10)]);
+        feed.publish(4, Vec::new());
+        feed.publish(5, vec![committed(5, 10)]);
+        assert!(feed.read(3, usize::MAX).is_none());
+        assert!(feed.read(4, usize::MAX).is_none());
+        assert_eq!(feed.read(5, usize::MAX).unwrap()[0].revision, 5);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use pintle_storage::{Error, Result};
 
-use crate::engine::{Engine, Unusable};
+use crate::engine::{Engine, State, Unusable};
 use crate::view::View;
 use crate::writer::{Failed, Writer, no_space};
 
@@ -33,11 +33,9 @@ impl Writer {
             None => (false, false),
         };
         if sync_failed {
-            let reason =
-                format!("the disk failed to sync, what it holds is unknown; restart the server ({error})");
-            tracing::error!("{reason}");
-            self.shared.unreadable(Error::Unavailable(reason.clone()));
-            self.broken = Some(reason);
+            tracing::error!(%error, "{SYNC_FAILED}");
+            self.shared.unreadable(Error::Unavailable(SYNC_FAILED.into()));
+            self.broken = Some(SYNC_FAILED.into());
             return Some(match committing {
                 Some(_) => Error::Unknown(error.to_string()),
                 None => error,
@@ -45,36 +43,35 @@ impl Writer {
         }
         let error = if full { no_space() } else { error };
         tracing::warn!(%error, "a write to the store failed, opening it again");
-        if !self.reopen() {
+        if !self.reopen(full) {
             return Some(match committing {
                 Some(_) => Error::Unknown(error.to_string()),
                 None => error,
             });
         }
         match committing {
-            // It did reach the disk, or at least the kernel; one more commit makes sure that it is durable.
-            Some((state, committed)) if state == self.state => {
-                match self.engine.as_ref().map(|engine| engine.settle(&self.state)) {
-                    Some(Ok(())) => {
-                        self.publish(committed);
-                        None
-                    }
-                    _ => Some(Error::Unknown(error.to_string())),
-                }
-            }
+            Some((state, _)) if state == self.state => None,
             _ => Some(error),
         }
     }
 
-    pub(crate) fn reopen(&mut self) -> bool {
-        let reopened = match self.engine.take() {
-            Some(engine) => engine.reopen().map_err(|(_, error)| error),
-            None => Engine::open(self.disk.clone(), self.cache_bytes),
-        };
-        let result = reopened.map_err(Unusable::Engine).and_then(|engine| {
-            let state = engine.load()?;
-            let leases = engine.leases()?;
-            let view = View::open(engine.db())?;
+    /// Replaces the engine by one that finds what is on the disk. Readers and watches see it only when that is surely
+    /// durable.
+    pub(crate) fn reopen(&mut self, full: bool) -> bool {
+        let result = self.open_again().and_then(|(engine, state)| {
+            if state != self.state {
+                // The commit that failed has reached the kernel at least; one more makes sure of the disk.
+                self.settle_again(&engine, &state)?;
+            } else if full && self.settle_again(&engine, &state).is_err() {
+                // Only worth a try: the engine hands out the pages that compaction has freed after one more commit,
+                // and a small one may succeed where the large one could not.
+                drop(engine);
+                return self.open_again();
+            }
+            Ok((engine, state))
+        });
+        let result = result.and_then(|(engine, state)| {
+            let (leases, view) = (engine.leases()?, View::open(engine.db())?);
             Ok((engine, state, leases, view))
         });
         match result {
@@ -87,11 +84,26 @@ impl Writer {
             }
             Err(error) => {
                 tracing::error!(?error, "the store cannot be opened again");
-                self.shared
-                    .unreadable(Error::Unavailable("the store failed and cannot be opened again".into()));
+                self.shared.unreadable(gone());
                 false
             }
         }
+    }
+
+    fn open_again(&mut self) -> Result<(Engine, State), Unusable> {
+        // The old one first, so that there are never two.
+        drop(self.engine.take());
+        let engine = Engine::open(self.disk.clone(), self.cache_bytes)?;
+        let state = engine.load()?;
+        Ok((engine, state))
+    }
+
+    fn settle_again(&mut self, engine: &Engine, state: &State) -> Result<(), redb::Error> {
+        let result = engine.settle(state);
+        if result.is_err() && engine.health().sync_failed() {
+            self.broken = Some(SYNC_FAILED.into());
+        }
+        result
     }
 
     pub(crate) fn usable_engine(&mut self) -> Result<&Engine> {
@@ -99,10 +111,14 @@ impl Writer {
             return Err(Error::Unavailable(reason.clone()));
         }
         if self.engine.is_none() {
-            self.reopen();
+            self.reopen(false);
         }
-        self.engine
-            .as_ref()
-            .ok_or_else(|| Error::Unavailable("the store failed and cannot be opened again".into()))
+        self.engine.as_ref().ok_or_else(gone)
     }
 }
+
+fn gone() -> Error {
+    Error::Unavailable("the store has failed and cannot be opened again".into())
+}
+
+const SYNC_FAILED: &str = "the disk failed to sync, what it holds is unknown; restart the server";

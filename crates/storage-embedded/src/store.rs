@@ -29,6 +29,9 @@ use crate::writer::{Job, Writer};
 /// The queue holds so many KiB of transactions; each counts at least one. When it is full, callers wait.
 const QUEUE_KIB: usize = 16 << 10;
 
+/// How often a read is tried again.
+const READ_AGAIN: usize = 3;
+
 /// What the writer shows to readers and watches.
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
@@ -38,6 +41,20 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn view(&self) -> Result<Arc<View>> {
         self.view.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Reads from the newest view, and again if a failed engine was replaced meanwhile.
+    pub(crate) fn read<T>(&self, read: impl Fn(&View) -> Result<T>) -> Result<T> {
+        let mut view = self.view()?;
+        for _ in 0..READ_AGAIN {
+            let result = read(&view);
+            let newest = self.view()?;
+            if !matches!(result, Err(Error::Unavailable(_))) || Arc::ptr_eq(&view, &newest) {
+                return result;
+            }
+            view = newest;
+        }
+        read(&view)
     }
 
     pub(crate) fn publish(&self, view: View, committed: Vec<Committed>) {
@@ -182,13 +199,12 @@ impl Store {
     /// Hands a job to the writer and waits for its answer.
     async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        let gone = || self.shared.view().err().unwrap_or(Error::Closed);
-        self.jobs.send(job(reply)).map_err(|_| gone())?;
+        self.jobs.send(job(reply)).map_err(|_| self.shared.view().err().unwrap_or(Error::Closed))?;
         // Dropped without an answer: the store was closed with the job still in the queue, or the writer has failed
         // in the middle of it.
-        answer.await.unwrap_or_else(|_| match gone() {
-            Error::Closed => Err(Error::Closed),
-            error => Err(Error::Unknown(error.to_string())),
+        answer.await.unwrap_or_else(|_| match self.shared.view() {
+            Err(Error::Closed) => Err(Error::Closed),
+            _ => Err(Error::Unknown("the store's writer has failed".into())),
         })
     }
 
@@ -217,8 +233,7 @@ fn check_key(key: &[u8]) -> Result<usize> {
 #[async_trait]
 impl Backend for Store {
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
-        let view = self.shared.view()?;
-        Ok((view.get(key, at)?, Revision(view.state.revision)))
+        self.shared.read(|view| Ok((view.get(key, at)?, Revision(view.state.revision))))
     }
 
     async fn range(&self, request: RangeRequest) -> Result<Range> {

@@ -17,6 +17,9 @@ use crate::tables::FIRST_REVISION;
 /// How much a watch takes from the feed or the log at a time: what a reader that stops reading holds on to.
 const STEP_BYTES: usize = 256 << 10;
 
+/// How long to wait for a store that cannot be read right now.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
+
 pub(crate) fn start(shared: Arc<Shared>, request: WatchRequest, progress_interval: Duration) -> WatchStream {
     let tip = shared.feed.subscribe();
     // Requests for progress made before this watch began are not its business.
@@ -68,7 +71,11 @@ impl Watcher {
                 return Ok(self.deliver(WatchItem::Progress(reached)));
             }
             if self.next <= tip.revision {
-                self.advance().await?;
+                match self.advance().await {
+                    // The store is being opened again after a failed write; what it has then is what comes next.
+                    Err(Error::Unavailable(_)) => tokio::time::sleep(TRY_AGAIN).await,
+                    result => result?,
+                }
                 continue;
             }
             let changed = match &mut self.idle {
@@ -95,8 +102,9 @@ impl Watcher {
             }
             return Ok(());
         }
-        let (view, request, from) = (self.shared.view()?, self.request.clone(), self.next);
-        let history = tokio::task::spawn_blocking(move || view.history(&request, from, STEP_BYTES))
+        let (shared, request, from) = (self.shared.clone(), self.request.clone(), self.next);
+        let read = move || shared.read(|view| view.history(&request, from, STEP_BYTES));
+        let history = tokio::task::spawn_blocking(read)
             .await
             .map_err(|error| Error::Unavailable(format!("reading history failed: {error}")))??;
         self.ready.extend(history.items);
@@ -111,7 +119,8 @@ impl Watcher {
                 continue;
             }
             events.push(if self.request.prev {
-                change.event_with_prev(|revision, op| self.shared.view()?.superseded(revision, op))?
+                change
+                    .event_with_prev(|revision, op| self.shared.read(|view| view.superseded(revision, op)))?
             } else {
                 change.event()
             });

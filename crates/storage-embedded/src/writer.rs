@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pintle_storage::{Error, LeaseId, Op, Result, Revision, Txn, TxnResult};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::apply::Group;
+use crate::apply::{Decided, Group};
 use crate::clock::Clock;
 use crate::dir::Lock;
 use crate::disk::Disk;
@@ -40,6 +40,8 @@ const RESERVE: u64 = 2 << 20;
 const PAGES_PER_BYTE: u64 = 4;
 /// The wall clock may be set; so look at it this often while leases wait for it.
 const CLOCK_CHECK: Duration = Duration::from_millis(500);
+/// How often a failed store is tried again.
+const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 /// Nothing that waits for a time is worth waking up more often than this.
 const CLOCK_STEP: Duration = Duration::from_millis(1);
 
@@ -158,6 +160,10 @@ impl Writer {
             let (jobs, stopping) = self.take();
             stop = stopping;
             self.group(jobs);
+            if self.engine.is_none() && self.broken.is_none() {
+                // Also when nobody writes: readers are waiting for it.
+                self.reopen(false);
+            }
             if !stop {
                 self.settle();
             }
@@ -201,6 +207,9 @@ impl Writer {
 
     /// How long the writer may sleep.
     fn patience(&self) -> Duration {
+        if self.engine.is_none() && self.broken.is_none() {
+            return REOPEN_PAUSE;
+        }
         let mut patience = Duration::from_secs(3600);
         let housekeeping = self.can_housekeep();
         if housekeeping && self.state.sweeping() {
@@ -288,34 +297,32 @@ impl Writer {
                 done.extend(refuse(job));
                 continue;
             }
-            let result = match job {
+            done.push(match job {
                 Job::Txn { txn, permit, reply, .. } => {
                     // The queue's bound is about what waits; this is now in the group, which has its own.
                     drop(permit);
                     transactions += 1;
                     let puts = txn.then.iter().any(|op| matches!(op, Op::Put { .. }));
-                    if !(if puts { room_for_puts } else { room }) {
-                        done.push(Done::Txn(reply, Err(no_space())));
-                        continue;
-                    }
-                    group.txn(txn).map(|result| Done::Txn(reply, result))
+                    let fits = if puts { room_for_puts } else { room };
+                    let result = if fits { decided(group.txn(txn), &mut spoiled) } else { Err(no_space()) };
+                    Done::Txn(reply, result)
                 }
-                Job::Compact { reply, .. } if !room => Ok(Done::Compact(reply, Err(no_space()))),
                 Job::Compact { revision, reply } => {
-                    group.compact(revision).map(|result| Done::Compact(reply, result))
+                    let result =
+                        if room { decided(group.compact(revision), &mut spoiled) } else { Err(no_space()) };
+                    Done::Compact(reply, result)
                 }
-                Job::Grant { reply, .. } if !room_for_puts => Ok(Done::Grant(reply, Err(no_space()), 0)),
                 Job::Grant { ttl, reply } => {
                     let expires = now.saturating_add(ttl.as_millis() as u64);
-                    group.grant(expires).map(|id| Done::Grant(reply, Ok(LeaseId(id)), expires))
+                    let result = match room_for_puts {
+                        true => decided(group.grant(expires).map(Ok), &mut spoiled).map(LeaseId),
+                        false => Err(no_space()),
+                    };
+                    Done::Grant(reply, result, expires)
                 }
-                Job::Ping { reply } => Ok(Done::Ping(reply)),
+                Job::Ping { reply } => Done::Ping(reply),
                 Job::Stop => continue,
-            };
-            match result {
-                Ok(one) => done.push(one),
-                Err(error) => spoiled = Some(error),
-            }
+            });
         }
         if let Some(error) = spoiled {
             return Err(Failed::new(error));
@@ -357,7 +364,7 @@ impl Writer {
                 tracing::error!(%error, "the store cannot be read after a commit");
                 self.shared.unreadable(storage_error(error));
                 self.shared.feed.publish(self.state.revision, committed);
-                self.reopen();
+                self.reopen(false);
             }
         }
     }
@@ -413,6 +420,14 @@ impl Drop for End {
 
 pub(crate) fn no_space() -> Error {
     Error::NoSpace("the disk is full".into())
+}
+
+/// What was decided, or the engine's error, which spoils the group.
+fn decided<T>(result: Decided<T>, spoiled: &mut Option<Error>) -> Result<T> {
+    result.unwrap_or_else(|error| {
+        *spoiled = Some(error.clone());
+        Err(error)
+    })
 }
 
 /// For a request that will not be looked at: only its reply is left.

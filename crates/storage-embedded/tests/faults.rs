@@ -3,10 +3,11 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pintle_storage::{Backend, Error, Revision, Txn};
+use futures_util::StreamExt;
+use pintle_storage::{Backend, Error, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_embedded::{Options, Store};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -74,6 +75,78 @@ async fn no_acknowledged_write_is_lost_when_the_power_goes() {
         let store = open(&disk);
         seen = load::check(&store, seen, &acks, |client| tried[client as usize]).await;
         store.close().await.unwrap();
+    }
+}
+
+/// A client that knows what errors mean writes on through failures.
+async fn write_stubbornly(
+    store: Arc<Store>,
+    client: u64,
+    numbers: u64,
+    failures: Arc<AtomicU64>,
+) -> Vec<Ack> {
+    let mut acks = Vec::new();
+    let mut number = 1;
+    while number <= numbers {
+        let result = store.txn(load::txn(client, number)).await;
+        failures.fetch_add(u64::from(result.is_err()), Ordering::SeqCst);
+        match result {
+            Ok(done) => {
+                acks.push(Ack { client, number, revision: done.revision.0 });
+                number += 1;
+            }
+            // Perhaps: only a read can tell.
+            Err(Error::Unknown(_)) => {
+                while store.get(b"/", None).await.is_err() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                number = load::last_number(&store, client).await + 1;
+            }
+            // Surely not: again.
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
+    acks
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_fails_now_and_then_breaks_no_promise() {
+    let disk = TestDisk::default();
+    // A small feed, so that the watch is at the mercy of the disk, too.
+    let options = Options { feed_bytes: 20_000, cache_bytes: 64 << 10, ..Options::memory() };
+    let store = Arc::new(Store::on_disk(Arc::new(disk.clone()), &options).unwrap());
+    let request = WatchRequest { from: Revision(2), ..WatchRequest::default() };
+    let mut watch = store.watch(request).await.unwrap();
+    let failures = Arc::new(AtomicU64::new(0));
+    let mut clients = tokio::task::JoinSet::new();
+    for client in 0..6 {
+        clients.spawn(write_stubbornly(store.clone(), client, 150, failures.clone()));
+    }
+    let flaky = disk.clone();
+    let saboteur = tokio::spawn(async move {
+        let mut rng = StdRng::seed_from_u64(1);
+        loop {
+            tokio::time::sleep(Duration::from_millis(rng.random_range(1..8))).await;
+            flaky.fail_writes(true);
+            tokio::time::sleep(Duration::from_millis(rng.random_range(0..3))).await;
+            flaky.fail_writes(false);
+        }
+    });
+    let acks =
+        tokio::time::timeout(Duration::from_secs(30), clients.join_all()).await.expect("it goes on").concat();
+    saboteur.abort();
+    let _ = saboteur.await;
+    disk.fail_writes(false);
+    // Whatever state that left it in, this gets it going.
+    support::eventually("health", async || store.health().await.is_ok()).await;
+    assert!(failures.load(Ordering::SeqCst) > 0, "the disk never failed");
+    let newest = load::check(&store, Revision(1), &acks, |_| 150).await;
+    for revision in 2..=newest.0 {
+        let item = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.expect("soon");
+        match item.unwrap().unwrap() {
+            WatchItem::Changes { revision: seen, .. } => assert_eq!(seen.0, revision),
+            WatchItem::Progress(_) => panic!("nobody asked"),
+        }
     }
 }
 
