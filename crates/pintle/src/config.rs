@@ -10,7 +10,7 @@ use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenF
 use pintle_auth::authorizer::{self, Authorizer, PrivilegedGroup, PublicInfo};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
-use pintle_server::{Limits, ListenOptions};
+use pintle_server::{Limits, ListenOptions, MetricsOptions};
 use regex_lite::Regex;
 
 use crate::admin;
@@ -245,6 +245,20 @@ pub(crate) fn cors(options: &Options) -> anyhow::Result<Vec<Regex>> {
             .with_context(|| format!("--cors-allowed-origins: {origin:?} is not a regular expression"))
     };
     options.cors_allowed_origins.iter().map(compile).collect()
+}
+
+pub(crate) fn metrics(options: &Options) -> anyhow::Result<MetricsOptions> {
+    let mut metrics = MetricsOptions::default();
+    metrics.disable(&options.disabled_metrics);
+    for (key, values) in &options.allow_metric_labels {
+        metrics.allow(key, values).context("--allow-metric-labels")?;
+    }
+    if let Some(path) = &options.allow_metric_labels_manifest {
+        let manifest = || format!("--allow-metric-labels-manifest: {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(manifest)?;
+        metrics.allow_manifest(&text).with_context(manifest)?;
+    }
+    Ok(metrics)
 }
 
 pub(crate) fn strict_transport_security(options: &Options) -> anyhow::Result<Option<HeaderValue>> {

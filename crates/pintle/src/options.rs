@@ -1,5 +1,6 @@
 //! What the flags ask for, in the types of the parts that do it. Nothing is opened, read or decided here.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +24,9 @@ pub(crate) struct Options {
     pub(crate) goaway_chance: f64,
     pub(crate) cors_allowed_origins: Vec<String>,
     pub(crate) strict_transport_security: Vec<String>,
+    pub(crate) disabled_metrics: Vec<String>,
+    pub(crate) allow_metric_labels: BTreeMap<String, String>,
+    pub(crate) allow_metric_labels_manifest: Option<PathBuf>,
     pub(crate) compaction_interval: Duration,
     pub(crate) size_poll_interval: Duration,
     pub(crate) health_timeout: Duration,
@@ -85,6 +89,9 @@ impl Options {
             goaway_chance: flags.float("goaway-chance"),
             cors_allowed_origins: flags.strings("cors-allowed-origins").to_vec(),
             strict_transport_security: flags.strings("strict-transport-security-directives").to_vec(),
+            disabled_metrics: flags.strings("disabled-metrics").to_vec(),
+            allow_metric_labels: flags.pairs("allow-metric-labels").clone(),
+            allow_metric_labels_manifest: path(flags, "allow-metric-labels-manifest"),
             compaction_interval: flags.duration("etcd-compaction-interval"),
             size_poll_interval: flags.duration("etcd-db-metric-poll-interval"),
             health_timeout: flags.duration("etcd-healthcheck-timeout"),

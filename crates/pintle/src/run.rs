@@ -93,7 +93,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
-    let metrics = Metrics::new()?;
+    let metrics = Metrics::new(&config::metrics(options)?)?;
     metrics.build_info(&kubernetes)?;
     metrics.features(
         flags.feature_gates().iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)),

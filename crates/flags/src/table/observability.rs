@@ -21,15 +21,19 @@ pub(super) const METRICS: &[Flag] = &[
         QuotedPairs,
         "",
         "Label values a metric may have, as metric,label=value,value in quotes; others are counted as unexpected.",
-    ),
-    flag("allow-metric-labels-manifest", String, "", "File with the same content as --allow-metric-labels."),
-    flag("disabled-metrics", Strings, "", "Full names of metrics to leave out, comma separated."),
+    )
+    .active(),
+    flag("allow-metric-labels-manifest", String, "", "File with the same content as --allow-metric-labels.")
+        .active(),
+    flag("disabled-metrics", Strings, "", "Full names of metrics to leave out, comma separated.")
+        .active(),
     flag(
         "show-hidden-metrics-for-version",
         String,
         "",
         "Show metrics that were hidden since this release; only the previous minor one (1.35) is allowed.",
-    ),
+    )
+    .active(),
 ];
 
 pub(super) const LOGS: &[Flag] = &[

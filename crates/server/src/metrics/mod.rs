@@ -4,13 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_auth::{Decision, User};
+use prometheus::core::Collector;
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 
-use crate::process::ProcessCollector;
 use crate::request_info::RequestInfo;
+
+mod labels;
+mod process;
+
+use labels::Labelled;
+pub use labels::{AllowListError, MetricsOptions};
+use process::ProcessCollector;
 
 const REQUEST_LABELS: [&str; 8] =
     ["component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
@@ -26,20 +33,20 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
-    requests: IntCounterVec,
-    request_duration: HistogramVec,
-    response_sizes: HistogramVec,
-    in_flight: IntGaugeVec,
-    terminations: IntCounterVec,
+    requests: Labelled<IntCounterVec>,
+    request_duration: Labelled<HistogramVec>,
+    response_sizes: Labelled<HistogramVec>,
+    in_flight: Labelled<IntGaugeVec>,
+    terminations: Labelled<IntCounterVec>,
     tls_handshake_errors: IntCounter,
-    authentication_attempts: IntCounterVec,
-    authentication_duration: HistogramVec,
-    authenticated_users: IntCounterVec,
-    authorization_attempts: IntCounterVec,
-    authorization_duration: HistogramVec,
-    health: IntGaugeVec,
-    healths: IntCounterVec,
-    storage_size: IntGaugeVec,
+    authentication_attempts: Labelled<IntCounterVec>,
+    authentication_duration: Labelled<HistogramVec>,
+    authenticated_users: Labelled<IntCounterVec>,
+    authorization_attempts: Labelled<IntCounterVec>,
+    authorization_duration: Labelled<HistogramVec>,
+    health: Labelled<IntGaugeVec>,
+    healths: Labelled<IntCounterVec>,
+    storage_size: Labelled<IntGaugeVec>,
 }
 
 /// What a served route counts under. Made once per route, so that counting costs no lookup by text per request.
@@ -51,23 +58,28 @@ pub struct RouteMetrics {
 }
 
 impl Metrics {
-    pub fn new() -> Result<Metrics, prometheus::Error> {
+    pub fn new(options: &MetricsOptions) -> Result<Metrics, prometheus::Error> {
         let registry = Registry::new();
+        // What is disabled is counted all the same and never shown.
+        let register = |name: &str, collector: Box<dyn Collector>| match options.disables(name) {
+            true => Ok(()),
+            false => registry.register(collector),
+        };
         let counter = |name: &str, help: &str, labels: &[&str]| {
             let counter = IntCounterVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(counter.clone()))?;
-            Ok::<_, prometheus::Error>(counter)
+            register(name, Box::new(counter.clone()))?;
+            Ok::<_, prometheus::Error>(Labelled::new(counter, name, labels, options))
         };
         let gauge = |name: &str, help: &str, labels: &[&str]| {
             let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(gauge.clone()))?;
-            Ok::<_, prometheus::Error>(gauge)
+            register(name, Box::new(gauge.clone()))?;
+            Ok::<_, prometheus::Error>(Labelled::new(gauge, name, labels, options))
         };
         let histogram = |name: &str, help: &str, labels: &[&str], buckets: &[f64]| {
             let histogram =
                 HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
-            registry.register(Box::new(histogram.clone()))?;
-            Ok::<_, prometheus::Error>(histogram)
+            register(name, Box::new(histogram.clone()))?;
+            Ok::<_, prometheus::Error>(Labelled::new(histogram, name, labels, options))
         };
         let mut with_code = REQUEST_LABELS.to_vec();
         with_code.insert(0, "code");
@@ -103,7 +115,7 @@ impl Metrics {
             tls_handshake_errors: {
                 let help = "Connections dropped because their TLS handshake failed.";
                 let counter = IntCounter::new("apiserver_tls_handshake_errors_total", help)?;
-                registry.register(Box::new(counter.clone()))?;
+                register("apiserver_tls_handshake_errors_total", Box::new(counter.clone()))?;
                 counter
             },
             authentication_attempts: counter(
@@ -195,8 +207,8 @@ impl Metrics {
         let values: Vec<&str> = labels.iter().map(String::as_str).collect();
         let without_dry_run: Vec<&str> = values[..1].iter().chain(&values[2..]).copied().collect();
         RouteMetrics {
-            duration: self.0.request_duration.with_label_values(&values),
-            size: self.0.response_sizes.with_label_values(&without_dry_run),
+            duration: self.0.request_duration.with(&values),
+            size: self.0.response_sizes.with(&without_dry_run),
             metrics: self.clone(),
             labels,
         }
@@ -210,7 +222,7 @@ impl Metrics {
             _ => "other",
         };
         let labels = [&code.to_string(), "apiserver", "", "", "", "", &verb.to_ascii_uppercase(), ""];
-        self.0.terminations.with_label_values(&labels).inc();
+        self.0.terminations.with(&labels).inc();
     }
 
     pub(crate) fn tls_handshake_failed(&self) {
@@ -220,14 +232,14 @@ impl Metrics {
     pub(crate) fn authenticated<E>(&self, result: &Result<Option<Arc<User>>, E>, took: Duration) {
         let name = match result {
             Ok(Some(user)) => {
-                self.0.authenticated_users.with_label_values(&[compress(&user.name)]).inc();
+                self.0.authenticated_users.with(&[compress(&user.name)]).inc();
                 "success"
             }
             Ok(None) => "failure",
             Err(_) => "error",
         };
-        self.0.authentication_attempts.with_label_values(&[name]).inc();
-        self.0.authentication_duration.with_label_values(&[name]).observe(took.as_secs_f64());
+        self.0.authentication_attempts.with(&[name]).inc();
+        self.0.authentication_duration.with(&[name]).observe(took.as_secs_f64());
     }
 
     pub(crate) fn authorized(&self, decision: &Decision, took: Duration) {
@@ -236,24 +248,24 @@ impl Metrics {
             Decision::Deny(_) => "denied",
             Decision::NoOpinion(_) => "no-opinion",
         };
-        self.0.authorization_attempts.with_label_values(&[name]).inc();
-        self.0.authorization_duration.with_label_values(&[name]).observe(took.as_secs_f64());
+        self.0.authorization_attempts.with(&[name]).inc();
+        self.0.authorization_duration.with(&[name]).observe(took.as_secs_f64());
     }
 
     pub(crate) fn checked(&self, check: &str, endpoint: &str, healthy: bool) {
-        self.0.health.with_label_values(&[check, endpoint]).set(healthy.into());
+        self.0.health.with(&[check, endpoint]).set(healthy.into());
         let status = if healthy { "success" } else { "error" };
-        self.0.healths.with_label_values(&[check, status, endpoint]).inc();
+        self.0.healths.with(&[check, status, endpoint]).inc();
     }
 
     /// A gauge that counts one kind of request: `mutating` or `readOnly`.
     pub(crate) fn in_flight(&self, kind: &str) -> IntGauge {
-        self.0.in_flight.with_label_values(&[kind])
+        self.0.in_flight.with(&[kind])
     }
 
     pub fn storage_size(&self, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.0.storage_size.with_label_values(&["etcd-0"]).set(bytes);
+        self.0.storage_size.with(&["etcd-0"]).set(bytes);
     }
 
     /// All figures in Prometheus' text format.
@@ -273,7 +285,7 @@ impl RouteMetrics {
         let code = code.to_string();
         let mut labels = vec![code.as_str()];
         labels.extend(self.labels.iter().map(String::as_str));
-        self.metrics.0.requests.with_label_values(&labels).inc();
+        self.metrics.0.requests.with(&labels).inc();
     }
 }
 
