@@ -45,10 +45,21 @@ fn serve(program: &str, args: Vec<OsString>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The last words of a process that could not do what it was asked: one sentence, with what is behind it.
+/// The last words of a process that could not do what it was asked.
 #[expect(clippy::print_stderr, reason = "the command line's own output")]
 fn report(error: &anyhow::Error) {
-    eprintln!("Error: {error:#}");
+    eprintln!("Error: {}", sentence(error));
+}
+
+/// An error with what is behind it, in one sentence. Some errors already tell their cause; it is not told twice.
+fn sentence(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |mut told, cause| {
+        let cause = cause.to_string();
+        if !told.contains(&cause) {
+            told = if told.is_empty() { cause } else { format!("{told}: {cause}") };
+        }
+        told
+    })
 }
 
 /// Prints to standard output. A reader that has gone, as with `| head`, is no error.
@@ -61,5 +72,18 @@ fn terminal_width() -> usize {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
         _ => 120,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow!("no such file").context("a: no such file").context("--flag");
+        assert_eq!(sentence(&error), "--flag: a: no such file");
     }
 }

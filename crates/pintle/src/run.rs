@@ -19,7 +19,7 @@ use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::storage::{self, Storage};
-use crate::{banner, pki, print, snapshot, version};
+use crate::{banner, pki, print, sentence, snapshot, version};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -183,7 +183,7 @@ fn keep_certificates(serving: &Serving, port: u16) {
             loop {
                 tokio::time::sleep(pki::RENEWAL_INTERVAL).await;
                 if let Err(error) = generated.renew(port) {
-                    tracing::error!(error = format!("{error:#}"), "cannot renew certificates");
+                    tracing::error!(error = sentence(&error), "cannot renew certificates");
                 }
             }
         });

@@ -70,3 +70,7 @@ pub(crate) fn build(
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
     Chain::new(filters, handler)
 }
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! The chain as a whole, with handlers that misbehave behind it.
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, ORIGIN, RETRY_AFTER};
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use pintle_auth::authenticator::{Error as AuthenticationError, OrAnonymous};
+use pintle_auth::authorizer::PublicInfo;
+use pintle_auth::{Credentials, User};
+
+use super::*;
+use crate::respond::AUDIT_ID;
+use crate::{Body, Connection, MetricsOptions, Request, Response, respond};
+
+/// Does what the path says.
+struct Misbehaving;
+
+#[async_trait]
+impl Handler for Misbehaving {
+    async fn handle(&self, request: Request) -> Response {
+        match request.info.path.as_str() {
+            "/healthz" => panic!("on purpose"),
+            "/livez" => std::future::pending().await,
+            "/readyz" => {
+                respond::text(StatusCode::OK, request.header(&AUTHORIZATION).unwrap_or("none").to_owned())
+            }
+            _ => respond::text(StatusCode::OK, Body::empty()),
+        }
+    }
+}
+
+struct Nobody;
+
+#[async_trait]
+impl Authenticator for Nobody {
+    async fn authenticate(&self, _: Credentials<'_>) -> Result<Option<Arc<User>>, AuthenticationError> {
+        Ok(None)
+    }
+}
+
+struct Fixture {
+    chain: Chain,
+    lifecycle: Lifecycle,
+    draining: Draining,
+    connection: Arc<Connection>,
+}
+
+fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
+    let mut config = ChainConfig {
+        authenticator: Arc::new(OrAnonymous::new(Nobody)),
+        close_unauthenticated: true,
+        authorizer: Arc::new(PublicInfo),
+        request_timeout: Duration::from_secs(60),
+        cors_allowed_origins: Vec::new(),
+        strict_transport_security: None,
+        goaway_chance: 0.0,
+        send_retry_after: false,
+    };
+    change(&mut config);
+    let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
+    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    let chain = build(config, Arc::new(Misbehaving), &lifecycle, &draining, &metrics);
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
+    Fixture {
+        chain,
+        lifecycle,
+        draining,
+        connection: Arc::new(Connection::new(nowhere, nowhere, Vec::new())),
+    }
+}
+
+impl Fixture {
+    async fn ask(&self, request: http::request::Builder) -> (StatusCode, http::HeaderMap, String) {
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let body = Empty::new().map_err(|never| match never {}).boxed();
+        let response = self.chain.handle(Request::new(parts, body, self.connection.clone())).await;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (head.status, head.headers, String::from_utf8_lossy(&body).into_owned())
+    }
+
+    async fn get(&self, uri: &str) -> (StatusCode, http::HeaderMap, String) {
+        self.ask(http::Request::get(uri)).await
+    }
+}
+
+#[tokio::test]
+async fn a_panic_answers_500_and_the_next_request_is_served() {
+    let fixture = fixture(|_| {});
+    let (status, headers, body) = fixture.get("/healthz").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(body, "This request caused apiserver to panic. Look in the logs for details.\n");
+    assert!(headers.contains_key(AUDIT_ID), "also an answer for a panic names its request");
+    assert_eq!(fixture.get("/version").await.0, StatusCode::OK);
+    assert_eq!(fixture.draining.active(), 0, "the panic did not leave it counted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_takes_too_long_is_a_timeout() {
+    let fixture = fixture(|_| {});
+    let (status, _, body) = fixture.get("/livez?timeout=2s").await;
+    assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+    assert!(
+        body.contains(r#""message":"Timeout: request did not complete within the allotted timeout""#),
+        "{body}"
+    );
+    let start = tokio::time::Instant::now();
+    fixture.get("/livez?timeout=10h").await;
+    assert_eq!(start.elapsed().as_secs(), 60, "nobody may ask for more than the server gives");
+}
+
+#[tokio::test]
+async fn a_timeout_that_is_no_duration_is_a_bad_request() {
+    let (status, _, body) = fixture(|_| {}).get("/livez?timeout=soon").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let message = r#"invalid timeout specified in the request URL - time: invalid duration \"soon\""#;
+    assert!(body.contains(message), "{body}");
+}
+
+#[tokio::test]
+async fn credentials_go_no_further_than_authentication() {
+    let fixture = fixture(|_| {});
+    let request = http::Request::get("/readyz").header(AUTHORIZATION, "Basic c2VjcmV0");
+    assert_eq!(fixture.ask(request).await.2, "none");
+}
+
+#[tokio::test]
+async fn answers_are_not_for_keeping() {
+    assert_eq!(fixture(|_| {}).get("/version").await.1[CACHE_CONTROL], "no-cache, private");
+}
+
+#[tokio::test]
+async fn a_request_brings_its_own_name_or_gets_one() {
+    let fixture = fixture(|_| {});
+    let named = fixture.ask(http::Request::get("/version").header(AUDIT_ID, "mine")).await;
+    assert_eq!(named.1[AUDIT_ID], "mine");
+    assert_eq!(fixture.get("/version").await.1[AUDIT_ID].len(), 36);
+}
+
+#[tokio::test]
+async fn preflight_requests_need_no_credentials_and_only_allowed_origins_are_told_so() {
+    let fixture =
+        fixture(|config| config.cors_allowed_origins = vec![Regex::new(r"//ok\.example$").unwrap()]);
+    let from =
+        |origin| http::Request::builder().method(Method::OPTIONS).uri("/secret").header(ORIGIN, origin);
+    let (status, headers, _) = fixture.ask(from("https://ok.example")).await;
+    assert_eq!(
+        (status, headers[ACCESS_CONTROL_ALLOW_ORIGIN].to_str().unwrap()),
+        (StatusCode::NO_CONTENT, "https://ok.example")
+    );
+    let (status, headers, _) = fixture.ask(from("https://evil.example")).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(!headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN));
+}
+
+#[tokio::test]
+async fn a_draining_server_turns_new_requests_away_but_not_probes() {
+    let fixture = fixture(|_| {});
+    fixture.draining.drain().await;
+    let (status, headers, body) = fixture.get("/version").await;
+    assert_eq!((status, headers[RETRY_AFTER].to_str().unwrap()), (StatusCode::SERVICE_UNAVAILABLE, "1"));
+    assert!(body.contains("apiserver is shutting down"), "{body}");
+    assert_eq!(fixture.get("/readyz").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn with_retry_after_a_stopping_server_answers_429() {
+    let fixture = fixture(|config| config.send_retry_after = true);
+    assert_eq!(fixture.get("/version").await.0, StatusCode::OK);
+    fixture.lifecycle.not_accepting.set();
+    let (status, headers, body) = fixture.get("/version").await;
+    assert_eq!((status, headers[RETRY_AFTER].to_str().unwrap()), (StatusCode::TOO_MANY_REQUESTS, "5"));
+    assert_eq!(body, "The apiserver is shutting down, please try again later.\n");
+    assert_eq!(headers[http::header::CONNECTION], "close");
+}
+
+#[tokio::test]
+async fn directives_for_browsers_are_sent_where_given() {
+    let value = HeaderValue::from_static("max-age=31536000; includeSubDomains");
+    let fixture = fixture(|config| config.strict_transport_security = Some(value.clone()));
+    assert_eq!(fixture.get("/version").await.1[http::header::STRICT_TRANSPORT_SECURITY], value);
+}
+
+#[tokio::test]
+async fn nobody_gets_a_second_request_on_an_http2_connection() {
+    let closing = async |close_unauthenticated: bool, version| {
+        let fixture = fixture(|config| config.close_unauthenticated = close_unauthenticated);
+        fixture.ask(http::Request::get("/version").version(version)).await;
+        fixture.connection.is_closing()
+    };
+    assert!(closing(true, http::Version::HTTP_2).await);
+    assert!(!closing(true, http::Version::HTTP_11).await);
+    assert!(!closing(false, http::Version::HTTP_2).await, "the gate is off");
+}
+
+#[tokio::test]
+async fn goaway_is_sent_by_chance() {
+    let fixture = fixture(|config| {
+        config.goaway_chance = 1.0;
+        config.close_unauthenticated = false;
+    });
+    fixture.ask(http::Request::get("/version").version(http::Version::HTTP_2)).await;
+    assert!(fixture.connection.is_closing());
+}
