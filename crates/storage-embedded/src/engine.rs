@@ -90,7 +90,10 @@ impl Engine {
         // A damaged file may lead the engine to places where it panics. While it opens, nothing else runs on it, so
         // that can be told as what it is.
         let db = catch_unwind(AssertUnwindSafe(|| {
-            Database::builder().set_cache_size(cache_bytes).create_with_backend(backend)
+            Database::builder()
+                .set_cache_size(cache_bytes)
+                .set_repair_callback(|_| tracing::info!("the store was not closed, checking all of it"))
+                .create_with_backend(backend)
         }))
         .map_err(|_| redb::Error::Corrupted("the engine cannot make sense of it".into()))??;
         Ok(Engine { disk, health, db })

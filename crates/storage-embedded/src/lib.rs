@@ -8,12 +8,12 @@
 //!                      fsync
 //! ```
 //!
-//! - [`tables`] and [`record`] are the format on disk (docs/storage-format.md).
-//! - [`apply`] turns transactions into versions; [`compact`] and [`lease`] take versions away again.
-//! - [`writer`] is the only thread that writes. What has queued while a commit was under way becomes the next commit.
-//!   [`recover`] is what it does when the disk fails.
-//! - [`view`] reads what is committed; [`feed`] and [`watch`] tell about it as it comes.
-//! - [`disk`] is the seam below the engine, through which tests inject faults.
+//! - `tables` and `record` are the format on disk (docs/storage-format.md).
+//! - `apply` turns transactions into versions; `compact` and `lease` take versions away again.
+//! - `writer` is the only thread that writes. What has queued while a commit was under way becomes the next commit.
+//!   `recover` is what it does when the disk fails.
+//! - `view` reads what is committed; `feed` and `watch` tell about it as it comes.
+//! - `disk` is the seam below the engine, through which tests inject faults.
 //!
 //! Two invariants hold it together. *Nothing is visible before it is durable*: the view, the feed and the answers
 //! change only after the commit's fsync. *Revisions have no gaps*: each changing transaction takes the next one, so

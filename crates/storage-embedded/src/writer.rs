@@ -288,7 +288,13 @@ impl Writer {
                 return Err(error.into());
             }
         };
-        let mut group = Group::open(&txn, self.state)?;
+        let mut group = match Group::open(&txn, self.state) {
+            Ok(group) => group,
+            Err(error) => {
+                done.extend(jobs.into_iter().filter_map(refuse));
+                return Err(error.into());
+            }
+        };
         let mut spoiled = None;
         let mut transactions = 0;
         for job in jobs {

@@ -110,6 +110,22 @@ async fn a_snapshot_under_load_is_one_moment() {
 }
 
 #[tokio::test]
+async fn a_snapshot_of_a_store_that_closed_meanwhile_is_an_error_and_not_half_a_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(Options::directory(dir.path())).unwrap();
+    for i in 0..100 {
+        put(&store, &format!("/{i}"), &"v".repeat(100_000)).await;
+    }
+    let snapshot = store.snapshot().unwrap();
+    store.close().await.unwrap();
+    let mut image = Vec::new();
+    snapshot.write_to(&mut image, |_| {}).unwrap_err();
+    snapshot::verify(&image[..]).unwrap_err();
+    drop(snapshot);
+    assert_eq!(Store::open(Options::directory(dir.path())).unwrap().count(b"/").await.unwrap(), 100);
+}
+
+#[tokio::test]
 async fn a_directory_is_saved_when_nothing_runs() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(Options::directory(dir.path())).unwrap();
