@@ -21,7 +21,7 @@ pub(crate) fn text(
     let _ = writeln!(text, "Pintle {pintle} (Kubernetes {version}) is serving on https://{address}\n");
     match kubeconfig {
         Some(kubeconfig) => {
-            let _ = writeln!(text, "  export KUBECONFIG={}", kubeconfig.display());
+            let _ = writeln!(text, "  export KUBECONFIG={}", for_shell(kubeconfig));
             let _ = writeln!(text, "  kubectl version\n");
         }
         None => {
@@ -40,4 +40,26 @@ pub(crate) fn text(
     };
     let _ = writeln!(text, "Data is {store}. Stop with Ctrl-C.");
     text
+}
+
+/// A path that can be pasted into a shell, from any directory.
+fn for_shell(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%".contains(&byte);
+    match path.bytes().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_survives_the_shell() {
+        assert_eq!(for_shell(Path::new("/a/b.c")), "/a/b.c");
+        assert_eq!(for_shell(Path::new("/my data/it's")), r"'/my data/it'\''s'");
+        assert!(for_shell(Path::new("a")).starts_with('/'));
+    }
 }

@@ -14,12 +14,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use pintle_auth::PRIVILEGED_GROUP;
 use pintle_server::tls::{KeyPairFiles, read_certificates};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, PublicKeyData, SanType,
 };
 use time::OffsetDateTime;
 use x509_parser::extensions::GeneralName;
@@ -85,8 +85,17 @@ impl Pki {
     /// Makes sure that there is a serving certificate for these names.
     pub(crate) fn ensure_serving(&self, names: &Names) -> anyhow::Result<()> {
         let pair = self.serving();
-        if self.has_foreign_serving() || (pair.key.exists() && self.is_good(&pair.certificate, names)) {
+        if self.has_foreign_serving() || self.is_good(&pair, names) {
             return Ok(());
+        }
+        // What is not ours is not written over, half a pair neither.
+        let is_replaceable = match (pair.certificate.exists(), pair.key.exists()) {
+            (true, _) => self.is_ours(&pair.certificate),
+            (false, has_key) => !has_key,
+        };
+        if !is_replaceable {
+            let (certificate, key) = (pair.certificate.display(), pair.key.display());
+            bail!("of {certificate} and {key} there is only one; a certificate is served with its key");
         }
         let mut params = leaf("kube-apiserver", ExtendedKeyUsagePurpose::ServerAuth);
         for name in &names.dns {
@@ -100,7 +109,7 @@ impl Pki {
     /// Makes sure that there is a certificate for the administrator.
     pub(crate) fn ensure_admin(&self) -> anyhow::Result<()> {
         let pair = self.admin();
-        if pair.key.exists() && self.is_good(&pair.certificate, &Names::default()) {
+        if self.is_good(&pair, &Names::default()) {
             return Ok(());
         }
         let mut params = leaf("kubernetes-admin", ExtendedKeyUsagePurpose::ClientAuth);
@@ -114,47 +123,44 @@ impl Pki {
         let certificate = params.signed_by(&key, &issuer).context("cannot sign a certificate")?;
         // The authority comes along: who trusts only what is served can then verify what else it signs.
         let authority = std::fs::read_to_string(self.authority()).unwrap_or_default();
-        write_private(&pair.key, key.serialize_pem().as_bytes())?;
-        write_public(&pair.certificate, format!("{}{authority}", certificate.pem()).as_bytes())
+        // The certificate first: one of ours without its key is known as ours, and is made anew.
+        write_public(&pair.certificate, format!("{}{authority}", certificate.pem()).as_bytes())?;
+        write_private(&pair.key, key.serialize_pem().as_bytes())
     }
 
     /// The authority that is there, or a new one.
     fn issuer(&self) -> anyhow::Result<Issuer<'static, KeyPair>> {
         let (certificate, key) = (self.authority(), self.path("ca.key"));
         match (certificate.exists(), key.exists()) {
-            (true, true) => {
-                let read = |path: &Path| {
-                    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-                };
-                let (certificate_pem, key_pem) = (read(&certificate)?, read(&key)?);
-                let bad = |path: &Path| {
-                    let path = path.display();
-                    anyhow!(
-                        "{path} cannot be used to sign certificates; remove ca.crt and ca.key to get new ones"
-                    )
-                };
-                let key_pair = KeyPair::from_pem(&key_pem).map_err(|_| bad(&key))?;
-                Issuer::from_ca_cert_pem(&certificate_pem, key_pair).map_err(|_| bad(&certificate))
-            }
+            (true, true) => Issuer::from_ca_cert_pem(&read(&certificate)?, read_key(&key)?)
+                .map_err(|_| cannot_sign(&certificate)),
             (true, false) => Err(anyhow!(
                 "{} is there without its key ca.key, so nothing can be signed",
                 certificate.display()
             )),
-            (false, _) => self.new_authority(&certificate, &key),
+            // A start that was cut short, or somebody's key: it is used and not replaced.
+            (false, true) => self.new_authority(&certificate, read_key(&key)?),
+            (false, false) => {
+                let key_pair = KeyPair::generate().context("cannot make a key")?;
+                private_directory(&self.directory)?;
+                write_private(&key, key_pair.serialize_pem().as_bytes())?;
+                self.new_authority(&certificate, key_pair)
+            }
         }
     }
 
-    fn new_authority(&self, certificate: &Path, key: &Path) -> anyhow::Result<Issuer<'static, KeyPair>> {
-        private_directory(&self.directory)?;
+    fn new_authority(
+        &self,
+        certificate: &Path,
+        key_pair: KeyPair,
+    ) -> anyhow::Result<Issuer<'static, KeyPair>> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "pintle-ca");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         lasts(&mut params, AUTHORITY_LIFE);
-        let key_pair = KeyPair::generate().context("cannot make a key")?;
         let authority = params.self_signed(&key_pair).context("cannot sign a certificate")?;
-        write_private(key, key_pair.serialize_pem().as_bytes())?;
         write_public(certificate, authority.pem().as_bytes())?;
         Ok(Issuer::new(params, key_pair))
     }
@@ -173,19 +179,37 @@ impl Pki {
         }
     }
 
-    /// Whether it is ours, lasts for a while and has all these names.
-    fn is_good(&self, certificate: &Path, names: &Names) -> bool {
-        let Ok(chain) = read_certificates(certificate) else { return false };
+    /// Whether it is ours, fits its key, lasts for a while and has all these names.
+    fn is_good(&self, pair: &KeyPairFiles, names: &Names) -> bool {
+        let Ok(chain) = read_certificates(&pair.certificate) else { return false };
         let Ok((_, leaf)) = X509Certificate::from_der(&chain[0]) else { return false };
+        let fits =
+            read_key(&pair.key).is_ok_and(|key| key.subject_public_key_info() == leaf.public_key().raw);
         let left = u64::try_from(leaf.validity().not_after.timestamp()).ok().and_then(|end| {
             (SystemTime::UNIX_EPOCH + Duration::from_secs(end)).duration_since(SystemTime::now()).ok()
         });
-        left.is_some_and(|left| left > RENEW_BEFORE) && self.is_ours(certificate) && covers(&leaf, names)
+        fits && left.is_some_and(|left| left > RENEW_BEFORE)
+            && self.is_ours(&pair.certificate)
+            && covers(&leaf, names)
     }
 }
 
 /// How often to look whether something is near its end.
 pub(crate) const RENEWAL_INTERVAL: Duration = DAY;
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn read_key(path: &Path) -> anyhow::Result<KeyPair> {
+    // The reason is left out on purpose: a parser's message could repeat what it read.
+    KeyPair::from_pem(&read(path)?).map_err(|_| cannot_sign(path))
+}
+
+fn cannot_sign(path: &Path) -> anyhow::Error {
+    let path = path.display();
+    anyhow!("{path} cannot be used to sign certificates; remove ca.crt and ca.key to get new ones")
+}
 
 fn leaf(common_name: &str, usage: ExtendedKeyUsagePurpose) -> CertificateParams {
     let mut params = CertificateParams::default();
@@ -257,6 +281,44 @@ mod tests {
         assert!(pki.has_foreign_serving());
         let served = std::fs::read(pki.serving().certificate).unwrap();
         assert_eq!(served, std::fs::read(other.serving().certificate).unwrap());
+    }
+
+    #[test]
+    fn a_start_that_was_cut_short_is_made_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let pki = Pki::new(dir.path().into());
+        let serving = pki.serving();
+        pki.ensure_serving(&names(&[])).unwrap();
+        std::fs::remove_file(&serving.key).unwrap();
+        pki.ensure_serving(&names(&[])).unwrap();
+        assert!(pki.is_good(&serving, &names(&[])), "our certificate without its key");
+
+        std::fs::copy(dir.path().join("ca.key"), &serving.key).unwrap();
+        pki.ensure_serving(&names(&[])).unwrap();
+        assert!(pki.is_good(&serving, &names(&[])), "our certificate with another key");
+
+        let key = std::fs::read(dir.path().join("ca.key")).unwrap();
+        std::fs::remove_file(pki.authority()).unwrap();
+        pki.ensure_admin().unwrap();
+        assert_eq!(
+            std::fs::read(dir.path().join("ca.key")).unwrap(),
+            key,
+            "an authority's key is never replaced"
+        );
+    }
+
+    #[test]
+    fn half_a_foreign_pair_is_an_error_and_not_replaced() {
+        let other = tempfile::tempdir().unwrap();
+        Pki::new(other.path().into()).ensure_serving(&names(&[])).unwrap();
+        for file in ["apiserver.crt", "apiserver.key"] {
+            let dir = tempfile::tempdir().unwrap();
+            let (from, to) = (other.path().join(file), dir.path().join(file));
+            std::fs::copy(&from, &to).unwrap();
+            let error = Pki::new(dir.path().into()).ensure_serving(&names(&[])).unwrap_err().to_string();
+            assert!(error.contains("there is only one"), "{error}");
+            assert_eq!(std::fs::read(from).unwrap(), std::fs::read(to).unwrap());
+        }
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub fn status(status: &Status) -> Response {
 }
 
 /// What is not a request at all. The client cannot be followed any further, so its connection ends.
-pub fn bad_request() -> Response {
-    let mut response = text(StatusCode::BAD_REQUEST, "400 Bad Request");
+pub fn bad_request(reason: &str) -> Response {
+    let mut response = text(StatusCode::BAD_REQUEST, format!("400 Bad Request{reason}"));
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

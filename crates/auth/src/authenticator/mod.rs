@@ -23,16 +23,15 @@ pub struct Credentials<'a> {
 }
 
 impl<'a> Credentials<'a> {
-    /// The token of an `Authorization: Bearer` header. An empty one counts as none.
-    pub fn bearer_token(&self) -> Option<&'a str> {
-        let header = self.headers.get(http::header::AUTHORIZATION)?.to_str().ok()?.trim();
-        let (scheme, rest) = header.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
+    /// The token of an `Authorization: Bearer` header, which may be any bytes. An empty one counts as none.
+    pub fn bearer_token(&self) -> Option<&'a [u8]> {
+        let header = self.headers.get(http::header::AUTHORIZATION)?.as_bytes().trim_ascii();
+        let mut words = header.split(|byte| *byte == b' ');
+        if !words.next()?.eq_ignore_ascii_case(b"bearer") {
             return None;
         }
         // Two spaces leave an empty token behind, which is no token at all.
-        let token = rest.split(' ').next().unwrap_or_default();
-        (!token.is_empty()).then_some(token)
+        words.next().filter(|token| !token.is_empty())
     }
 }
 
@@ -155,12 +154,13 @@ mod tests {
                 certificates: &PeerCertificates::default(),
                 now: SystemTime::now(),
             };
-            assert_eq!(credentials.bearer_token(), expect, "{header:?}");
+            assert_eq!(credentials.bearer_token(), expect.map(str::as_bytes), "{header:?}");
         };
         check("Bearer abc", Some("abc"));
         check("bearer abc", Some("abc"));
         check("Bearer  abc", None);
         check("Bearer", None);
+        check("Bearer \u{fc}ml\u{e4}ut", Some("\u{fc}ml\u{e4}ut"));
         check("Basic abc", None);
         check("Bearer abc def", Some("abc"));
     }

@@ -59,7 +59,7 @@ impl TokenFile {
                 _ => Vec::new(),
             };
             let user = User { name: record[1].into(), uid: record[2].into(), groups, ..User::default() };
-            let digest = tokens.digest(&record[0]);
+            let digest = tokens.digest(record[0].as_bytes());
             if tokens.users.insert(digest, Arc::new(user.authenticated())).is_some() {
                 tracing::warn!(line, "token file has the same token twice, the last one counts");
             }
@@ -67,8 +67,8 @@ impl TokenFile {
         Ok(tokens)
     }
 
-    fn digest(&self, token: &str) -> [u8; digest::SHA256_OUTPUT_LEN] {
-        let tag = hmac::sign(&self.key, token.as_bytes());
+    fn digest(&self, token: &[u8]) -> [u8; digest::SHA256_OUTPUT_LEN] {
+        let tag = hmac::sign(&self.key, token);
         let mut digest = [0; digest::SHA256_OUTPUT_LEN];
         digest.copy_from_slice(tag.as_ref());
         digest

@@ -91,6 +91,7 @@ async fn odd_authorization_headers_are_read_as_the_reference_reads_them() {
     }
     for wrong in [
         "Bearer x",
+        "Bearer \u{fc}",
         &format!("Bearer {MASTER}x"),
         &format!("Bearer \"{MASTER}\""),
         &format!("Bearer {}", "x".repeat(10_000)),

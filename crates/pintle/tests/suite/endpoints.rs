@@ -211,3 +211,15 @@ async fn a_bad_timeout_is_a_bad_request() {
     assert_eq!((answer.code, &answer.json()["reason"]), (400, &"BadRequest".into()));
     assert_eq!(server.client().get("/version?timeout=5s").await.code, 200);
 }
+
+#[tokio::test]
+async fn now_and_then_an_http2_client_is_asked_to_reconnect() {
+    let server = Launch::new().args(&["--goaway-chance=0.02"]).start().await;
+    let mut connection = server.admin().http2().connect().await.expect("connect");
+    let mut answered = 0;
+    // That none of so many is asked to go happens once in ten million runs.
+    while answered < 800 && connection.get("/readyz/ping").await.is_ok() {
+        answered += 1;
+    }
+    assert!(answered < 800);
+}

@@ -55,6 +55,20 @@ async fn a_directory_without_permission_is_named() {
 }
 
 #[tokio::test]
+async fn half_a_pair_to_be_served_is_named_and_kept() {
+    let launch = Launch::new();
+    let pki = launch.path("pki");
+    std::fs::create_dir(&pki).expect("a directory");
+    let (_, key) = Authority::new("a").server(&["a"]).write(&pki, "apiserver");
+    let before = std::fs::read(&key).expect("the key");
+    std::fs::remove_file(pki.join("apiserver.crt")).expect("removed");
+    let launch = launch.cert_dir(pki);
+    let sentence = launch.fails().await;
+    assert!(sentence.contains("apiserver.key there is only one"), "{sentence}");
+    assert_eq!(std::fs::read(&key).expect("the key"), before);
+}
+
+#[tokio::test]
 async fn a_foreign_file_as_the_store_is_left_alone() {
     let launch = Launch::new();
     let mut server = launch.start().await;

@@ -85,6 +85,35 @@ async fn lines_that_are_no_request_are_bad_requests() {
 }
 
 #[tokio::test]
+async fn a_request_names_its_host_once() {
+    let server = Launch::new().start().await;
+    for (headers, reason) in
+        [("", "missing required Host header"), ("Host: a\r\nHost: b\r\n", "too many Host headers")]
+    {
+        let answer = exchange(&server, format!("GET /healthz HTTP/1.1\r\n{headers}\r\n").as_bytes()).await;
+        assert_eq!(codes(&answer), ["400"], "{answer}");
+        assert!(answer.ends_with(&format!("400 Bad Request: {reason}")), "{answer}");
+    }
+    let old = exchange(&server, b"GET /healthz HTTP/1.0\r\n\r\n").await;
+    assert!(old.contains(" 200 OK") && old.ends_with("ok"), "{old}");
+}
+
+#[tokio::test]
+async fn requests_to_proxies_get_no_further_than_others() {
+    let server = Launch::new().start().await;
+    for (line, code) in [
+        ("CONNECT example.com:443 HTTP/1.1", "404"),
+        ("OPTIONS * HTTP/1.1", "404"),
+        ("GET https://example.com/healthz HTTP/1.1", "200"),
+        ("GET //healthz HTTP/1.1", "404"),
+    ] {
+        let answer =
+            exchange(&server, format!("{line}\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes()).await;
+        assert_eq!(codes(&answer), [code], "{line}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn encoded_paths_mean_what_they_decode_to() {
     let server = Launch::new().start().await;
     assert_eq!(server.admin().get("/%68ealthz").await.code, 200);

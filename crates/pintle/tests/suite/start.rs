@@ -174,3 +174,23 @@ async fn help_and_version_print_and_end() {
         assert!(finished.stdout.contains(expect), "{}", finished.stdout);
     }
 }
+
+#[tokio::test]
+async fn two_servers_may_share_a_port_when_both_agree() {
+    let share = |launch: Launch| launch.args(&["--permit-port-sharing=true"]);
+    let first = share(Launch::new()).start().await;
+    let mut second = share(Launch::new()).spawn(Some(first.port));
+    second.until_it_serves().await.expect("a second server on the port");
+}
+
+#[tokio::test]
+async fn what_the_banner_says_can_be_pasted_anywhere() {
+    let launch = Launch::bare().args(&["--data-dir=my data"]);
+    let server = launch.start().await;
+    let path = launch.path("my data/pki/admin.kubeconfig");
+    assert!(
+        server.stdout().contains(&format!("export KUBECONFIG='{}'\n", path.display())),
+        "{}",
+        server.stdout()
+    );
+}
