@@ -133,7 +133,7 @@ mod tests {
             let certificate = CertificateParams::default().self_signed(&pair).unwrap();
             let expect = PublicKey { spki: pair.subject_public_key_info() };
             for text in [pair.serialize_pem(), pair.public_key_pem(), certificate.pem()] {
-                assert_eq!(keys_in(&text).unwrap(), [expect.clone()], "{text}");
+                assert_eq!(keys_in(&text).unwrap().as_slice(), std::slice::from_ref(&expect), "{text}");
             }
             let all = [pair.serialize_pem(), certificate.pem()].concat();
             assert_eq!(keys_in(&all).unwrap().len(), 2);
