@@ -29,9 +29,10 @@ const GROUP_BYTES: usize = 4 << 20;
 /// How long a group may wait for company: this part of what the last commit took, and never longer than that.
 const GATHER_PART: u32 = 8;
 const GATHER_MAX: Duration = Duration::from_micros(500);
-/// Entries that the sweep handles in a commit of its own, and at least when it rides along.
-const SWEEP_ALONE: usize = 500;
-const SWEEP_ALONG: usize = 64;
+/// Versions that the sweep takes away at a time...
+const SWEEP_STEP: usize = 64;
+/// ...and how long it goes on in a commit of its own: who begins to write then waits no longer than for another writer.
+const SWEEP_TIME: Duration = Duration::from_millis(5);
 /// Puts are refused when less than this is free, so that deletions and compaction still can make room...
 const PUT_RESERVE: u64 = 8 << 20;
 /// ...and everything is when less than this is, before the engine runs into it.
@@ -338,8 +339,12 @@ impl Writer {
             group.end_lease(*lease).map_err(failed)?;
         }
         if housekeeping && group.state.sweeping() {
-            let budget = if transactions == 0 { SWEEP_ALONE } else { SWEEP_ALONG.max(2 * transactions) };
-            group.sweep(budget).map_err(failed)?;
+            // Riding along, twice what is written, so that the sweep catches up however long the writers go on.
+            group.sweep(SWEEP_STEP.max(2 * transactions)).map_err(failed)?;
+            let start = Instant::now();
+            while transactions == 0 && group.state.sweeping() && start.elapsed() < SWEEP_TIME {
+                group.sweep(SWEEP_STEP).map_err(failed)?;
+            }
         }
         if !group.changed() {
             drop(group);

@@ -74,7 +74,7 @@ async fn the_file_stops_growing_under_overwrites_with_compaction() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(Options { no_fsync: true, ..Options::directory(dir.path()) }).unwrap();
     let mut sizes = Vec::new();
-    for round in 0..12 {
+    for round in 0..24 {
         for i in 0..500 {
             put(&store, &format!("/{:03}", i % 100), &format!("{round} {}", "x".repeat(2000))).await;
         }
@@ -82,6 +82,6 @@ async fn the_file_stops_growing_under_overwrites_with_compaction() {
         settled(&store, 400_000).await;
         sizes.push(store.stats().await.unwrap().size);
     }
-    // 12 MB were written, and 0.2 MB are there.
-    assert!(sizes[11] <= sizes[3].max(4 << 20), "{sizes:?}");
+    // 24 MB were written, and 0.2 MB are there. What is used again is not the same page every time.
+    assert!(sizes[23] <= sizes[11] + (1 << 20) && sizes[23] < 8 << 20, "{sizes:?}");
 }
