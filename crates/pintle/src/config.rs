@@ -19,7 +19,6 @@ use crate::pki::{Names, Pki};
 
 /// How the server is reached and whom it trusts.
 pub(crate) struct Serving {
-    pub(crate) listen: ListenOptions,
     pub(crate) limits: Limits,
     pub(crate) tls: Arc<Tls>,
     pub(crate) client_ca: PathBuf,
@@ -71,6 +70,12 @@ impl Generated {
     }
 }
 
+/// Where to listen.
+pub(crate) fn listen_options(options: &Options) -> ListenOptions {
+    let ServingOptions { bind_address, port, share_port, .. } = options.serving;
+    ListenOptions { address: SocketAddr::new(bind_address, port), share_port }
+}
+
 /// Decides how to serve, and makes what it takes.
 pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
     let serving = &options.serving;
@@ -100,10 +105,6 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
         limits.http2_streams = streams;
     }
     Ok(Serving {
-        listen: ListenOptions {
-            address: SocketAddr::new(serving.bind_address, serving.port),
-            share_port: serving.share_port,
-        },
         limits,
         tls: Arc::new(tls(serving, default, client_ca.clone())?),
         client_ca,

@@ -75,14 +75,13 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let mut stop = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
-    let serving = config::serving(options)?;
-    let authenticator = config::authenticator(options, serving.clients.clone())?;
     let cors_allowed_origins = config::cors(options)?;
     let strict_transport_security = config::strict_transport_security(options)?;
-    let address = serving.listen.address;
     // The port comes before the store: who started us twice by mistake learns of it in the clearest words.
-    let listener = listen(serving.listen)
-        .with_context(|| format!("cannot listen on {address} (--bind-address, --secure-port)"))?;
+    let listen_options = config::listen_options(options);
+    let listener = listen(listen_options).with_context(|| {
+        format!("cannot listen on {} (--bind-address, --secure-port)", listen_options.address)
+    })?;
     let port = listener.local_addr()?.port();
 
     let storage = tokio::select! {
@@ -90,6 +89,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         _ = stop.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
+    // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
+    // on them must not find others made by one that could not start.
+    let serving = config::serving(options)?;
+    let authenticator = config::authenticator(options, serving.clients.clone())?;
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();

@@ -24,6 +24,24 @@ async fn a_data_directory_in_use_is_named() {
 }
 
 #[tokio::test]
+async fn a_second_start_by_mistake_leaves_the_certificates_of_the_first() {
+    let launch = Launch::new();
+    let data = launch.path("data");
+    let server = launch.args(&["--service-cluster-ip-range=10.96.0.0/12"]).start().await;
+    let read = || {
+        let files = std::fs::read_dir(server.pki()).expect("a directory").flatten();
+        files
+            .map(|file| (file.file_name(), std::fs::read(file.path()).ok()))
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let before = read();
+    // Other flags would need other names in the certificate.
+    Launch::new().data_dir(data).args(&["--service-cluster-ip-range=10.0.0.0/24"]).fails().await;
+    assert!(read() == before, "the files of the running server changed");
+    server.client().named("10.96.0.1").get("/healthz").await.is(200, "ok");
+}
+
+#[tokio::test]
 async fn a_file_in_place_of_a_directory_is_named() {
     for flag in ["--data-dir", "--cert-dir"] {
         let launch = Launch::bare();

@@ -1,7 +1,7 @@
 //! /healthz, /livez and /readyz in the reference's words.
 
 use crate::support::etcd::{Etcd, Version};
-use crate::support::{Launch, Server, eventually};
+use crate::support::{Launch, Server, eventually, free_port};
 
 async fn ready(server: &Server) {
     eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;
@@ -108,4 +108,20 @@ async fn a_lost_etcd_shows_and_its_return_too() {
     assert!(metrics.contains("kubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 0"), "{metrics}");
     assert!(etcd.run(), "etcd starts again");
     eventually("the return", async || server.client().get("/readyz").await.code == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etcd_that_comes_late_is_waited_for() {
+    let etcd = Etcd::start(Version::New);
+    etcd.signal("STOP");
+    let launch = Launch::bare();
+    let pki = launch.path("pki");
+    let launch = launch
+        .cert_dir(pki)
+        .args(&[format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()]);
+    let mut server = launch.spawn(Some(free_port()));
+    eventually("a word about it", async || server.stderr().contains("etcd does not answer yet")).await;
+    etcd.signal("CONT");
+    server.until_it_serves().await.expect("a start");
+    ready(&server).await;
 }
