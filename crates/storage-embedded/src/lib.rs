@@ -27,6 +27,7 @@ pub mod disk;
 mod engine;
 mod error;
 mod feed;
+mod job;
 mod lease;
 mod options;
 mod record;

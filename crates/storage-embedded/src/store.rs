@@ -19,12 +19,13 @@ use crate::disk::{Disk, MemoryDisk};
 use crate::engine::{Engine, State, Unusable};
 use crate::error::OpenError;
 use crate::feed::{Committed, Feed};
+use crate::job::Job;
 use crate::options::{Location, Options};
 use crate::snapshot::Snapshot;
 use crate::tables::FORMAT;
 use crate::view::View;
 use crate::watch;
-use crate::writer::{Job, Writer};
+use crate::writer::Writer;
 
 /// The queue holds so many KiB of transactions; each counts at least one. When it is full, callers wait.
 const QUEUE_KIB: usize = 16 << 10;

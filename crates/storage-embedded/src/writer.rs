@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use pintle_storage::{Error, LeaseId, Op, Result, Revision, Txn, TxnResult};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use pintle_storage::{Error, LeaseId, Op, Result};
 
 use crate::apply::{Decided, Group};
 use crate::clock::Clock;
@@ -19,6 +18,7 @@ use crate::disk::Disk;
 use crate::engine::{Engine, State};
 use crate::error::storage_error;
 use crate::feed::Committed;
+use crate::job::{Done, Job, refuse};
 use crate::options::Options;
 use crate::store::Shared;
 use crate::view::View;
@@ -45,40 +45,6 @@ const CLOCK_CHECK: Duration = Duration::from_millis(500);
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 /// Nothing that waits for a time is worth waking up more often than this.
 const CLOCK_STEP: Duration = Duration::from_millis(1);
-
-pub(crate) enum Job {
-    Txn { txn: Txn, size: usize, permit: OwnedSemaphorePermit, reply: oneshot::Sender<Result<TxnResult>> },
-    Compact { revision: Revision, reply: oneshot::Sender<Result<()>> },
-    Grant { ttl: Duration, reply: oneshot::Sender<Result<LeaseId>> },
-    Ping { reply: oneshot::Sender<Result<()>> },
-    Stop,
-}
-
-/// A request that was applied and waits for the commit.
-enum Done {
-    Txn(oneshot::Sender<Result<TxnResult>>, Result<TxnResult>),
-    Compact(oneshot::Sender<Result<()>>, Result<()>),
-    Grant(oneshot::Sender<Result<LeaseId>>, Result<LeaseId>, u64),
-    Ping(oneshot::Sender<Result<()>>),
-}
-
-impl Done {
-    /// Answers, with `failure` if the commit failed. Nobody may be waiting any more, which is their right.
-    fn answer(self, failure: Option<&Error>) {
-        fn send<T>(reply: oneshot::Sender<Result<T>>, result: Result<T>, failure: Option<&Error>) {
-            let _ = reply.send(match failure {
-                Some(error) => Err(error.clone()),
-                None => result,
-            });
-        }
-        match self {
-            Done::Txn(reply, result) => send(reply, result, failure),
-            Done::Compact(reply, result) => send(reply, result, failure),
-            Done::Grant(reply, result, _) => send(reply, result, failure),
-            Done::Ping(reply) => send(reply, Ok(()), failure),
-        }
-    }
-}
 
 /// Why a group did not make it, and what the store would have been had it.
 pub(crate) struct Failed {
@@ -439,16 +405,4 @@ fn decided<T>(result: Decided<T>, spoiled: &mut Option<Error>) -> Result<T> {
         *spoiled = Some(error.clone());
         Err(error)
     })
-}
-
-/// For a request that will not be looked at: only its reply is left.
-fn refuse(job: Job) -> Option<Done> {
-    let unseen = || Error::Unavailable("not applied".into());
-    match job {
-        Job::Txn { reply, .. } => Some(Done::Txn(reply, Err(unseen()))),
-        Job::Compact { reply, .. } => Some(Done::Compact(reply, Err(unseen()))),
-        Job::Grant { reply, .. } => Some(Done::Grant(reply, Err(unseen()), 0)),
-        Job::Ping { reply } => Some(Done::Ping(reply)),
-        Job::Stop => None,
-    }
 }
