@@ -46,6 +46,19 @@ async fn a_token_is_worth_what_its_user_is() {
 }
 
 #[tokio::test]
+async fn credentials_are_judged_per_request_and_not_per_connection() {
+    let server = Launch::new().tokens().start().await;
+    for client in [server.client(), server.client().http2()] {
+        let mut connection = client.connect().await.expect("connect");
+        for (token, code) in [(MASTER, 200), (ALICE, 403), (MASTER, 200)] {
+            let header = format!("Bearer {token}");
+            let answer = connection.send(Method::GET, GUARDED, &[("authorization", &header)], "").await;
+            assert_eq!(answer.expect("an answer").code, code);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_token_is_unauthorized_also_where_anyone_may_read() {
     let server = Launch::new().tokens().secret("wrong-token-51ab").start().await;
     let client = server.client().token("wrong-token-51ab");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{Launch, Server};
+use crate::support::{Launch, Server, eventually};
 
 /// Sends bytes and reads until the server closes, or has nothing more to say.
 async fn exchange(server: &Server, bytes: &[u8]) -> String {
@@ -188,4 +188,27 @@ async fn many_silent_connections_do_not_keep_others_out() {
     for client in [server.client(), server.client().http2()] {
         client.get("/healthz").await.is(200, "ok");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_end_leave_nothing_behind() {
+    let server = Launch::new().start().await;
+    let open_files = || std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("its files").count();
+    server.admin().get("/metrics").await;
+    eventually("quiet", async || open_files() < 64).await;
+    let before = open_files();
+    let mut clients = tokio::task::JoinSet::new();
+    for number in 0..100 {
+        let client = if number % 2 == 0 { server.admin() } else { server.admin().http2() };
+        let port = server.port;
+        clients.spawn(async move {
+            client.get("/readyz").await.is(200, "ok");
+            // Some leave in the middle of everything.
+            let mut rude = client.tls().await.expect("a handshake");
+            let _ = rude.write_all(b"GET /readyz HTTP/1.1\r\n").await;
+            drop(tokio::net::TcpStream::connect(("127.0.0.1", port)).await);
+        });
+    }
+    clients.join_all().await;
+    eventually("all descriptors closed", async || open_files() <= before).await;
 }

@@ -3,14 +3,13 @@
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use pintle_storage::{Backend, Txn};
 use pintle_storage_embedded as embedded;
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::etcd::{Etcd, Version};
 use crate::support::frames::{GOAWAY, Raw};
+use crate::support::store::fill;
 use crate::support::{Launch, Server, eventually};
 
 async fn ready(server: &Server) {
@@ -115,18 +114,8 @@ async fn late_requests_are_sent_elsewhere_while_the_last_ones_drain() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_being_sent_is_sent_to_its_end() {
     let launch = Launch::new();
-    let mut options = embedded::Options::directory(launch.path("data/store"));
-    options.no_fsync = true;
-    std::fs::create_dir_all(launch.path("data")).expect("a directory");
-    let store = embedded::Store::open(options).expect("a store");
     // More than the sockets between the two ends can hold.
-    for number in 0..32 {
-        let key = Bytes::from(format!("/key/{number}"));
-        store.txn(Txn::put(key, vec![number as u8; 1 << 20].into())).await.expect("a write");
-    }
-    store.close().await.expect("closed");
-    drop(store);
-
+    fill(&launch.path("data"), (0..32).map(|number| vec![number; 1 << 20])).await;
     let mut server = launch.start().await;
     let mut stream = server.admin().tls().await.expect("a handshake");
     stream.write_all(b"GET /pintle/snapshot HTTP/1.0\r\nHost: a\r\n\r\n").await.expect("send");

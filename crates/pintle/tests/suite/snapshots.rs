@@ -3,10 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use bytes::Bytes;
-use pintle_storage::{Backend, KeyValue, RangeRequest, Txn};
 use pintle_storage_embedded as embedded;
 
+use crate::support::store::{content, fill};
 use crate::support::{Finished, Launch, Server, eventually};
 
 const KEYS: u64 = 300;
@@ -14,23 +13,8 @@ const KEYS: u64 = 300;
 /// A launch whose store has something in it.
 async fn seeded() -> Launch {
     let launch = Launch::new();
-    std::fs::create_dir_all(launch.path("data")).expect("a directory");
-    let mut options = embedded::Options::directory(launch.path("data/store"));
-    options.no_fsync = true;
-    let store = embedded::Store::open(options).expect("a store");
-    for number in 0..KEYS {
-        let (key, value) = (format!("/registry/{number:04}"), "v".repeat(number as usize));
-        store.txn(Txn::put(Bytes::from(key), Bytes::from(value))).await.expect("a write");
-    }
-    store.close().await.expect("closed");
+    fill(&launch.path("data"), (0..KEYS).map(|number| vec![b'v'; number as usize])).await;
     launch
-}
-
-async fn content(data_dir: &Path) -> Vec<KeyValue> {
-    let store = embedded::Store::open(embedded::Options::directory(data_dir.join("store"))).expect("a store");
-    let kvs = store.range(RangeRequest::default()).await.expect("a read").kvs;
-    store.close().await.expect("closed");
-    kvs
 }
 
 /// Runs `pintle snapshot ACTION FILE --data-dir DIR`.

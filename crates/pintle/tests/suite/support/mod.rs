@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod etcd;
 pub(crate) mod frames;
 pub(crate) mod server;
+pub(crate) mod store;
 
 pub(crate) use certs::{Authority, Identity};
 pub(crate) use client::{Answer, Client};
