@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use crate::chain::{self, ChainConfig};
 use crate::connection::{Connections, Limits};
 use crate::filter::Handler;
-use crate::handlers::{HealthRegistry, Index, MetricsEndpoint, Version, VersionEndpoint};
+use crate::handlers::{HealthRegistry, Index, IndicatorsEndpoint, MetricsEndpoint, Version, VersionEndpoint};
 use crate::lifecycle::{Draining, Hooks, Lifecycle};
 use crate::listener;
 use crate::metrics::Metrics;
@@ -86,6 +86,7 @@ impl Server {
         let mut router = Router::new(metrics.clone(), Arc::new(NoResources));
         health.install(&mut router, &metrics, lifecycle.has_been_ready.clone());
         router.route("/metrics", MetricsEndpoint(metrics.clone()));
+        router.route("/metrics/slis", IndicatorsEndpoint(metrics.clone()));
         router.route("/version", VersionEndpoint::new(&version));
         for (path, handler) in endpoints {
             router.route(&path, Boxed(handler));

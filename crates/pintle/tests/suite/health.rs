@@ -104,7 +104,7 @@ async fn a_lost_etcd_shows_and_its_return_too() {
     let reason = server.admin().get("/readyz/etcd").await;
     assert_eq!(reason.code, 500);
     assert!(reason.body.starts_with("internal server error: "), "{reason:?}");
-    let metrics = server.admin().get("/metrics").await.body;
+    let metrics = server.admin().get("/metrics/slis").await.body;
     assert!(metrics.contains("kubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 0"), "{metrics}");
     assert!(etcd.run(), "etcd starts again");
     eventually("the return", async || server.client().get("/readyz").await.code == 200).await;

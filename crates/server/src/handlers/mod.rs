@@ -7,5 +7,5 @@ mod version;
 
 pub use health::{Check, HealthCheck, HealthRegistry};
 pub use index::Index;
-pub use metrics::MetricsEndpoint;
+pub use metrics::{IndicatorsEndpoint, MetricsEndpoint};
 pub use version::{Version, VersionEndpoint};

@@ -33,6 +33,8 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
+    /// What `/metrics/slis` shows: service level indicators, cheap to scrape often.
+    indicators: Registry,
     requests: Labelled<IntCounterVec>,
     request_duration: Labelled<HistogramVec>,
     response_sizes: Labelled<HistogramVec>,
@@ -59,26 +61,27 @@ pub struct RouteMetrics {
 
 impl Metrics {
     pub fn new(options: &MetricsOptions) -> Result<Metrics, prometheus::Error> {
-        let registry = Registry::new();
+        let (registry, indicators) = (Registry::new(), Registry::new());
         // What is disabled is counted all the same and never shown.
-        let register = |name: &str, collector: Box<dyn Collector>| match options.disables(name) {
-            true => Ok(()),
-            false => registry.register(collector),
-        };
-        let counter = |name: &str, help: &str, labels: &[&str]| {
+        let register =
+            |registry: &Registry, name: &str, collector: Box<dyn Collector>| match options.disables(name) {
+                true => Ok(()),
+                false => registry.register(collector),
+            };
+        let counter = |registry: &Registry, name: &str, help: &str, labels: &[&str]| {
             let counter = IntCounterVec::new(Opts::new(name, help), labels)?;
-            register(name, Box::new(counter.clone()))?;
+            register(registry, name, Box::new(counter.clone()))?;
             Ok::<_, prometheus::Error>(Labelled::new(counter, name, labels, options))
         };
-        let gauge = |name: &str, help: &str, labels: &[&str]| {
+        let gauge = |registry: &Registry, name: &str, help: &str, labels: &[&str]| {
             let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            register(name, Box::new(gauge.clone()))?;
+            register(registry, name, Box::new(gauge.clone()))?;
             Ok::<_, prometheus::Error>(Labelled::new(gauge, name, labels, options))
         };
         let histogram = |name: &str, help: &str, labels: &[&str], buckets: &[f64]| {
             let histogram =
                 HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
-            register(name, Box::new(histogram.clone()))?;
+            register(&registry, name, Box::new(histogram.clone()))?;
             Ok::<_, prometheus::Error>(Labelled::new(histogram, name, labels, options))
         };
         let mut with_code = REQUEST_LABELS.to_vec();
@@ -86,6 +89,7 @@ impl Metrics {
         let latency: Vec<f64> = (0..15).map(|power| 0.001 * f64::from(1 << power)).collect();
         let inner = Inner {
             requests: counter(
+                &registry,
                 "apiserver_request_total",
                 "Requests answered, by route and HTTP code.",
                 &with_code,
@@ -103,11 +107,13 @@ impl Metrics {
                 &SIZE_BUCKETS,
             )?,
             in_flight: gauge(
+                &registry,
                 "apiserver_current_inflight_requests",
                 "Requests being worked on, long-running ones aside.",
                 &["request_kind"],
             )?,
             terminations: counter(
+                &registry,
                 "apiserver_request_terminations_total",
                 "Requests ended by the server to protect itself.",
                 &["code", "component", "group", "resource", "scope", "subresource", "verb", "version"],
@@ -115,10 +121,11 @@ impl Metrics {
             tls_handshake_errors: {
                 let help = "Connections dropped because their TLS handshake failed.";
                 let counter = IntCounter::new("apiserver_tls_handshake_errors_total", help)?;
-                register("apiserver_tls_handshake_errors_total", Box::new(counter.clone()))?;
+                register(&registry, "apiserver_tls_handshake_errors_total", Box::new(counter.clone()))?;
                 counter
             },
             authentication_attempts: counter(
+                &registry,
                 "authentication_attempts",
                 "Authentications, by result.",
                 &["result"],
@@ -130,11 +137,13 @@ impl Metrics {
                 &latency,
             )?,
             authenticated_users: counter(
+                &registry,
                 "authenticated_user_requests",
                 "Requests by kind of user.",
                 &["username"],
             )?,
             authorization_attempts: counter(
+                &registry,
                 "authorization_attempts_total",
                 "Authorizations, by result.",
                 &["result"],
@@ -146,23 +155,29 @@ impl Metrics {
                 &latency,
             )?,
             health: gauge(
+                &indicators,
                 "kubernetes_healthcheck",
                 "Result of a health check: 1 is healthy.",
                 &["name", "type"],
             )?,
             healths: counter(
+                &indicators,
                 "kubernetes_healthchecks_total",
                 "Health checks, by result.",
                 &["name", "status", "type"],
             )?,
             storage_size: gauge(
+                &registry,
                 "apiserver_storage_size_bytes",
                 "Bytes that the store takes on its disk.",
                 &["storage_cluster_id"],
             )?,
             registry,
+            indicators,
         };
-        inner.registry.register(Box::new(ProcessCollector::new()?))?;
+        let process = ProcessCollector::new()?;
+        inner.indicators.register(Box::new(process.start_time()))?;
+        inner.registry.register(Box::new(process))?;
         Ok(Metrics(Arc::new(inner)))
     }
 
@@ -270,9 +285,12 @@ impl Metrics {
 
     /// All figures in Prometheus' text format.
     pub(crate) fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
-        let mut text = Vec::new();
-        TextEncoder::new().encode(&self.0.registry.gather(), &mut text)?;
-        Ok(text)
+        text_of(&self.0.registry)
+    }
+
+    /// The service level indicators alone.
+    pub(crate) fn render_indicators(&self) -> Result<Vec<u8>, prometheus::Error> {
+        text_of(&self.0.indicators)
     }
 }
 
@@ -287,6 +305,12 @@ impl RouteMetrics {
         labels.extend(self.labels.iter().map(String::as_str));
         self.metrics.0.requests.with(&labels).inc();
     }
+}
+
+fn text_of(registry: &Registry) -> Result<Vec<u8>, prometheus::Error> {
+    let mut text = Vec::new();
+    TextEncoder::new().encode(&registry.gather(), &mut text)?;
+    Ok(text)
 }
 
 /// User names are without number; the metric tells only the kinds apart that the reference does.

@@ -32,6 +32,11 @@ impl ProcessCollector {
         Ok(collector)
     }
 
+    /// When the process started; the same gauge.
+    pub(crate) fn start_time(&self) -> Gauge {
+        self.start_time.clone()
+    }
+
     fn gauges(&self) -> [&Gauge; 6] {
         [
             &self.cpu,
