@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue};
+use http::request::Parts;
 use http::{Method, Request as HttpRequest, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -26,8 +27,9 @@ use crate::filter::Handler;
 use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::request::Connection;
+use crate::request_info::escapes_are_whole;
 use crate::tls::Tls;
-use crate::{Body, Request, Response};
+use crate::{Body, Request, Response, respond};
 
 /// What a client may make us wait for and hold.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +176,10 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let (version, is_head) = (parts.version, parts.method == Method::HEAD);
     let body = body.map_err(Into::into).boxed();
-    let mut response = handler.handle(Request::new(parts, body, connection.clone())).await;
+    let mut response = match malformed(&parts) {
+        Some(reason) => respond::bad_request(reason),
+        None => handler.handle(Request::new(parts, body, connection.clone())).await,
+    };
     // HTTP/2 has no such header; what it means there is GOAWAY.
     let closing = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
     if is_head {
@@ -192,6 +197,20 @@ async fn answer(
         _ => {}
     }
     Ok(response.map(|body| body.holding(under_way)))
+}
+
+/// What the reference's HTTP server refuses before anybody looks at it, with the end of its answer.
+fn malformed(parts: &Parts) -> Option<&'static str> {
+    if !escapes_are_whole(parts.uri.path()) {
+        return Some("");
+    }
+    match parts.headers.get_all(HOST).iter().count() {
+        0 if parts.version == Version::HTTP_11 && parts.method != Method::CONNECT => {
+            Some(": missing required Host header")
+        }
+        0 | 1 => None,
+        _ => Some(": too many Host headers"),
+    }
 }
 
 /// The answer to HEAD: all of the answer to GET but its body. hyper does this for HTTP/1.1 only.
