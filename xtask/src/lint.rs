@@ -105,7 +105,8 @@ fn long_files(root: &Path) -> anyhow::Result<Vec<String>> {
                 let lines = fs::read_to_string(&path)?.lines().count();
                 if lines > MAX_LINES {
                     let path = path.strip_prefix(root).unwrap_or(&path).display();
-                    problems.push(format!("{path} has {lines} lines, more than {MAX_LINES}: is it one concept?"));
+                    problems
+                        .push(format!("{path} has {lines} lines, more than {MAX_LINES}: is it one concept?"));
                 }
             }
         }
@@ -128,7 +129,10 @@ mod tests {
 
     #[test]
     fn a_lower_crate_must_not_know_a_higher_one() {
-        assert_eq!(layers(&packages("pintle-meta", "pintle-server", "")), ["pintle-meta must not know pintle-server"]);
+        assert_eq!(
+            layers(&packages("pintle-meta", "pintle-server", "")),
+            ["pintle-meta must not know pintle-server"]
+        );
         assert!(layers(&packages("pintle-meta", "pintle-server", "dev")).is_empty(), "tests may");
         assert!(layers(&packages("pintle", "pintle-server", "")).is_empty(), "the binary may");
     }

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("lint") => lint::run(),
-        _ => Err(anyhow::anyhow!("cargo xtask lint: checks crate layers, file lengths and documented dependencies")),
+        _ => Err(anyhow::anyhow!(
+            "cargo xtask lint: checks crate layers, file lengths and documented dependencies"
+        )),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@
 //! | tracing level | klog | own crates from | libraries from | text | JSON |
 //! |---|---|---|---|---|---|
 //! | `ERROR` | error | always | always | `E` | no `v`, error under `err` |
-//! | `WARN` | warning | always | always | `W` | `"v":0` |
+//! | `WARN` | warning | always | `-v 4` | `W` | `"v":0` |
 //! | `INFO` | info | always | `-v 4` | `I` | `"v":0` |
 //! | `DEBUG` | V(2) | `-v 2` | `-v 8` | `I` | `"v":2` |
 //! | `TRACE` | V(4) | `-v 4` | `-v 10` | `I` | `"v":4` |

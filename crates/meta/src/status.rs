@@ -170,6 +170,11 @@ impl Status {
         self
     }
 
+    /// The JSON document, indented for people.
+    pub fn to_pretty_json(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(&Wire::from(self)).unwrap_or_default()
+    }
+
     /// The JSON document with the line end the reference puts behind it.
     pub fn to_json(&self) -> Vec<u8> {
         let mut json = serde_json::to_vec(&Wire::from(self)).unwrap_or_default();

@@ -10,7 +10,7 @@ use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenF
 use pintle_auth::authorizer::{self, Authorizer, PrivilegedGroup, PublicInfo};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
-use pintle_server::{Limits, ListenOptions, MetricsOptions};
+use pintle_server::{Limits, ListenOptions, MetricsOptions, WatchedFiles};
 use regex_lite::Regex;
 
 use crate::admin;
@@ -24,6 +24,8 @@ pub(crate) struct Serving {
     pub(crate) client_ca: PathBuf,
     pub(crate) clients: Arc<ClientCertificates>,
     pub(crate) generated: Option<Generated>,
+    /// Files of which `tls` and `clients` are made.
+    pub(crate) files: WatchedFiles,
     /// Kept while the server runs, when certificates have no place that lasts.
     _temporary: Option<tempfile::TempDir>,
 }
@@ -97,6 +99,8 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
     }
 
     let client_ca = serving.client_ca.clone().unwrap_or_else(|| pki.authority());
+    let tls = tls_options(serving, default, client_ca.clone());
+    let files = WatchedFiles::new(tls.files());
     let roots = read_certificates(&client_ca).context("--client-ca-file")?;
     let clients =
         ClientCertificates::new(&roots, options.uid_from_certificates).context("--client-ca-file")?;
@@ -106,16 +110,17 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
     }
     Ok(Serving {
         limits,
-        tls: Arc::new(tls(serving, default, client_ca.clone())?),
+        tls: Arc::new(Tls::new(tls).context("cannot serve TLS")?),
         client_ca,
         clients: Arc::new(clients),
         generated,
+        files,
         _temporary: temporary,
     })
 }
 
-fn tls(serving: &ServingOptions, default: KeyPairFiles, client_ca: PathBuf) -> anyhow::Result<Tls> {
-    Tls::new(TlsOptions {
+fn tls_options(serving: &ServingOptions, default: KeyPairFiles, client_ca: PathBuf) -> TlsOptions {
+    TlsOptions {
         default,
         named: serving.named_key_pairs.clone(),
         min_version: serving.min_version,
@@ -123,8 +128,7 @@ fn tls(serving: &ServingOptions, default: KeyPairFiles, client_ca: PathBuf) -> a
         curve_preferences: serving.curve_preferences.clone(),
         http2: serving.http2,
         client_ca: Some(client_ca),
-    })
-    .context("cannot serve TLS")
+    }
 }
 
 /// Where certificates are looked for and made: as told, beside the store, or for the life of the process only.
@@ -188,10 +192,18 @@ fn is_dns_name(name: &str) -> bool {
 /// The first address of a service range, which the `kubernetes` Service gets.
 fn first_address(range: &str) -> anyhow::Result<IpAddr> {
     let bad = || anyhow!("--service-cluster-ip-range: {range:?} is not a CIDR");
-    let (address, _) = range.split_once('/').ok_or_else(bad)?;
+    let (address, length) = range.split_once('/').ok_or_else(bad)?;
+    let length: u32 = length.parse().map_err(|_| bad())?;
     Ok(match address.parse().map_err(|_| bad())? {
-        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits().saturating_add(1)).into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits().saturating_add(1)).into(),
+        IpAddr::V4(address) if length <= 32 => {
+            let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+            Ipv4Addr::from_bits((address.to_bits() & mask).saturating_add(1)).into()
+        }
+        IpAddr::V6(address) if length <= 128 => {
+            let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
+            Ipv6Addr::from_bits((address.to_bits() & mask).saturating_add(1)).into()
+        }
+        _ => return Err(bad()),
     })
 }
 
@@ -281,7 +293,9 @@ mod tests {
     fn the_first_service_address_is_one_above_the_range() {
         assert_eq!(first_address("10.96.0.0/12").unwrap().to_string(), "10.96.0.1");
         assert_eq!(first_address("fd00::/108").unwrap().to_string(), "fd00::1");
+        assert_eq!(first_address("10.96.0.5/12").unwrap().to_string(), "10.96.0.1");
         assert!(first_address("10.96.0.0").is_err());
+        assert!(first_address("10.96.0.0/33").is_err());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Files that others must not read, and files that must not be found half written.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::Context;
@@ -27,24 +27,21 @@ pub(crate) fn write_public(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 }
 
 fn write_through(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let fresh = path.with_file_name(name);
-    match fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // `create_new` so that nobody can have put a link or an open file there for us to write secrets into.
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&fresh, path)
+    // Under a name of its own, so that two processes do not write into each other's, and made anew, so that nobody can
+    // have put a link or an open file there for us to write secrets into.
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut fresh = tempfile::Builder::new()
+        .prefix(".new-")
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(directory)?;
+    fresh.write_all(content)?;
+    fresh.as_file().sync_all()?;
+    fresh.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]

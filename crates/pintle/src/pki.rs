@@ -5,10 +5,12 @@
 //! that a kubeconfig handed out once goes on working:
 //!
 //! ```text
-//! ca.crt, ca.key                 who signs; kept for ten years
+//! pintle-ca.crt, pintle-ca.key   who signs; kept for ten years
 //! apiserver.crt, apiserver.key   what is served; foreign files found here are served and never touched
 //! admin.crt, admin.key           CN=kubernetes-admin, O=system:masters
 //! ```
+//!
+//! The authority's name is nobody else's: a directory may hold a cluster's own `ca.key`, which is not ours to sign with.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -58,7 +60,7 @@ impl Pki {
     }
 
     pub(crate) fn authority(&self) -> PathBuf {
-        self.path("ca.crt")
+        self.path("pintle-ca.crt")
     }
 
     pub(crate) fn serving(&self) -> KeyPairFiles {
@@ -130,12 +132,12 @@ impl Pki {
 
     /// The authority that is there, or a new one.
     fn issuer(&self) -> anyhow::Result<Issuer<'static, KeyPair>> {
-        let (certificate, key) = (self.authority(), self.path("ca.key"));
+        let (certificate, key) = (self.authority(), self.path("pintle-ca.key"));
         match (certificate.exists(), key.exists()) {
             (true, true) => Issuer::from_ca_cert_pem(&read(&certificate)?, read_key(&key)?)
                 .map_err(|_| cannot_sign(&certificate)),
             (true, false) => Err(anyhow!(
-                "{} is there without its key ca.key, so nothing can be signed",
+                "{} is there without its key pintle-ca.key, so nothing can be signed",
                 certificate.display()
             )),
             // A start that was cut short, or somebody's key: it is used and not replaced.
@@ -208,7 +210,9 @@ fn read_key(path: &Path) -> anyhow::Result<KeyPair> {
 
 fn cannot_sign(path: &Path) -> anyhow::Error {
     let path = path.display();
-    anyhow!("{path} cannot be used to sign certificates; remove ca.crt and ca.key to get new ones")
+    anyhow!(
+        "{path} cannot be used to sign certificates; remove pintle-ca.crt and pintle-ca.key to get new ones"
+    )
 }
 
 fn leaf(common_name: &str, usage: ExtendedKeyUsagePurpose) -> CertificateParams {
@@ -293,15 +297,15 @@ mod tests {
         pki.ensure_serving(&names(&[])).unwrap();
         assert!(pki.is_good(&serving, &names(&[])), "our certificate without its key");
 
-        std::fs::copy(dir.path().join("ca.key"), &serving.key).unwrap();
+        std::fs::copy(dir.path().join("pintle-ca.key"), &serving.key).unwrap();
         pki.ensure_serving(&names(&[])).unwrap();
         assert!(pki.is_good(&serving, &names(&[])), "our certificate with another key");
 
-        let key = std::fs::read(dir.path().join("ca.key")).unwrap();
+        let key = std::fs::read(dir.path().join("pintle-ca.key")).unwrap();
         std::fs::remove_file(pki.authority()).unwrap();
         pki.ensure_admin().unwrap();
         assert_eq!(
-            std::fs::read(dir.path().join("ca.key")).unwrap(),
+            std::fs::read(dir.path().join("pintle-ca.key")).unwrap(),
             key,
             "an authority's key is never replaced"
         );
@@ -326,7 +330,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pki = Pki::new(dir.path().into());
         pki.ensure_admin().unwrap();
-        std::fs::remove_file(dir.path().join("ca.key")).unwrap();
+        std::fs::remove_file(dir.path().join("pintle-ca.key")).unwrap();
         std::fs::remove_file(pki.admin().certificate).unwrap();
         let error = pki.ensure_admin().unwrap_err().to_string();
         assert!(error.contains("without its key"), "{error}");

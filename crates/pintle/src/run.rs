@@ -12,7 +12,7 @@ use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, HealthRegistry};
 use pintle_server::lifecycle::Hooks;
 use pintle_server::tls::read_certificates;
-use pintle_server::{Metrics, Server, ServerConfig, listen, raise_open_file_limit, watch_files};
+use pintle_server::{Metrics, Server, ServerConfig, listen, raise_open_file_limit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Serving};
@@ -166,8 +166,7 @@ fn endpoints(storage: &Storage) -> Vec<(String, Box<dyn Handler>)> {
 /// Takes up certificates that change on disk, and renews our own before they end.
 fn keep_certificates(serving: &Serving, port: u16) {
     let (tls, clients, client_ca) = (serving.tls.clone(), serving.clients.clone(), serving.client_ca.clone());
-    let files = tls.files();
-    tokio::spawn(watch_files(files, move || {
+    tokio::spawn(serving.files.clone().watch(move || {
         match tls.reload() {
             Ok(()) => tracing::info!("reloaded certificates"),
             Err(error) => {

@@ -1,14 +1,13 @@
 //! `pintle snapshot save|restore`, and the endpoint that a running server answers it by.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
@@ -140,39 +139,31 @@ fn save(file: &Path, target: &Target) -> anyhow::Result<()> {
     if file.exists() {
         bail!("{} is there already; name a new file", file.display());
     }
-    let partial = partial_name(file);
-    let result = save_to(&partial, target).and_then(|bytes| {
-        std::fs::rename(&partial, file).with_context(|| format!("cannot rename to {}", file.display()))?;
-        Ok(bytes)
-    });
-    match result {
-        Ok(summary) => {
-            print(&format!(
-                "Saved {} keys at revision {} to {} ({}).\n",
-                summary.keys,
-                summary.revision,
-                file.display(),
-                size(summary.bytes)
-            ));
-            Ok(())
-        }
-        Err(error) => {
-            let _ = std::fs::remove_file(&partial);
-            Err(error)
-        }
-    }
+    let directory = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // Private, under a name nobody can have prepared, and gone if it does not become what was asked for.
+    let cannot_write = || format!("cannot write {}", file.display());
+    let mut partial = tempfile::Builder::new()
+        .prefix(".pintle-snapshot-")
+        .tempfile_in(directory)
+        .with_context(cannot_write)?;
+    write(partial.as_file_mut(), target)?;
+    partial.as_file().sync_all().with_context(cannot_write)?;
+    // Reading it back is cheap beside finding out on the day that it is needed.
+    let summary = snapshot::verify(BufReader::new(partial.reopen().with_context(cannot_write)?))?;
+    partial.persist_noclobber(file).map_err(|error| {
+        anyhow!("cannot write {}: {}; nothing was overwritten", file.display(), error.error)
+    })?;
+    let (path, bytes) = (file.display(), size(summary.bytes));
+    print(&format!("Saved {} keys at revision {} to {path} ({bytes}).\n", summary.keys, summary.revision));
+    Ok(())
 }
 
-fn partial_name(file: &Path) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    file.with_file_name(name)
-}
-
-fn save_to(partial: &Path, target: &Target) -> anyhow::Result<snapshot::Summary> {
-    let cannot_write = || format!("cannot write {}", partial.display());
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(partial);
-    let mut output = BufWriter::new(file.with_context(cannot_write)?);
+/// Writes the snapshot: from the directory, or from the server that runs on it.
+fn write(file: &mut File, target: &Target) -> anyhow::Result<()> {
+    let mut output = BufWriter::new(file);
     let mut bar = Bar::new("saving");
     match snapshot::save_dir(&target.store, &mut output, |done, total| bar.show(done, total)) {
         Ok(_) => {}
@@ -182,18 +173,13 @@ fn save_to(partial: &Path, target: &Target) -> anyhow::Result<snapshot::Summary>
                 "a server runs on the data directory, and it can only be asked with its own kubeconfig",
             )?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(client::download(&access, PATH, &ESTIMATE, &mut output, |done, total| {
-                bar.show(done, total);
-            }))?;
+            let progress = |done, total| bar.show(done, total);
+            runtime.block_on(client::download(&access, PATH, &ESTIMATE, &mut output, progress))?;
         }
         Err(error) => return Err(error.into()),
     }
     bar.clear();
-    let file = output.into_inner().map_err(io::IntoInnerError::into_error).with_context(cannot_write)?;
-    file.sync_all().with_context(cannot_write)?;
-    // Reading it back is cheap beside finding out on the day that it is needed.
-    let saved = File::open(partial).with_context(|| format!("cannot read {}", partial.display()))?;
-    Ok(snapshot::verify(BufReader::new(saved))?)
+    output.flush().context("cannot write the snapshot")
 }
 
 fn restore(file: &Path, target: &Target) -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use async_trait::async_trait;
@@ -20,6 +20,9 @@ use crate::options::{EtcdOptions, Options, StoreOptions};
 pub(crate) const STORE_DIRECTORY: &str = "store";
 /// How often to say that the server still waits for its store.
 const NOTE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// An answer about the store's health is good for this long, or half its timeout.
+const MAX_HEALTH_AGE: Duration = Duration::from_secs(1);
 
 /// The one place that knows which backend there is.
 #[derive(Clone)]
@@ -102,7 +105,7 @@ impl Storage {
 
     /// The reference's checks of its store, under its names, whichever store it is.
     pub(crate) fn add_checks(&self, health: &mut HealthRegistry, options: &Options) {
-        let check = |timeout| StoreAnswers { backend: self.backend(), timeout };
+        let check = |timeout| StoreAnswers { backend: self.backend(), timeout, last: Default::default() };
         health.add(HealthCheck::new("etcd", check(options.health_timeout)));
         health.add_readyz(
             HealthCheck::new("etcd-readiness", check(options.ready_timeout)).in_group("etcd-readiness"),
@@ -139,18 +142,29 @@ impl Storage {
     }
 }
 
+/// Anyone may ask for health, so the store is asked at most twice per timeout and by one at a time; all others hear the
+/// last answer.
 struct StoreAnswers {
     backend: Arc<dyn Backend>,
     timeout: Duration,
+    last: tokio::sync::Mutex<Option<(Instant, Result<(), String>)>>,
 }
 
 #[async_trait]
 impl Check for StoreAnswers {
     async fn check(&self) -> Result<(), String> {
-        match tokio::time::timeout(self.timeout, self.backend.health()).await {
+        let mut last = self.last.lock().await;
+        if let Some((at, result)) = &*last
+            && at.elapsed() < (self.timeout / 2).min(MAX_HEALTH_AGE)
+        {
+            return result.clone();
+        }
+        let result = match tokio::time::timeout(self.timeout, self.backend.health()).await {
             Ok(result) => result.map_err(|error| error.to_string()),
             Err(_) => Err("error getting data from etcd: context deadline exceeded".into()),
-        }
+        };
+        *last = Some((Instant::now(), result.clone()));
+        result
     }
 }
 

@@ -9,8 +9,8 @@ use regex_lite::Regex;
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
-    AuditId, Authentication, Authorization, CacheControl, Cors, Deadline, Goaway, Hsts, InFlight, Logging,
-    PanicRecovery, ParseRequestInfo, RetryAfter,
+    AuditId, Authentication, Authorization, CacheControl, Cors, Deadline, Goaway, Hsts, Impersonation,
+    InFlight, Logging, PanicRecovery, ParseRequestInfo, RetryAfter, StatusEncoding,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -32,12 +32,15 @@ pub(crate) fn build(
     config: ChainConfig,
     handler: Arc<dyn Handler>,
     lifecycle: &Lifecycle,
-    draining: &Draining,
+    requests: &Draining,
+    answers: &Draining,
     metrics: &Metrics,
 ) -> Chain {
     let mut filters: Vec<Box<dyn Filter>> = vec![
         // Outermost, so that every answer carries the name of its request, also the one for a panic.
         Box::new(AuditId),
+        // Around all that answers with a `Status`.
+        Box::new(StatusEncoding),
         // Around everything that could go wrong.
         Box::new(PanicRecovery),
         // Before all that asks whether a request is long-running or what it is about.
@@ -55,7 +58,7 @@ pub(crate) fn build(
         filters.push(Box::new(Goaway { chance: config.goaway_chance }));
     }
     // Before the deadline: a request that times out is still counted until it is answered.
-    filters.push(Box::new(InFlight::new(draining.clone(), metrics)));
+    filters.push(Box::new(InFlight::new(requests.clone(), answers.clone(), metrics)));
     filters.push(Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }));
     // Before authentication: a browser's preflight request carries no credentials.
     if !config.cors_allowed_origins.is_empty() {
@@ -66,6 +69,8 @@ pub(crate) fn build(
         close_unauthenticated: config.close_unauthenticated,
         metrics: metrics.clone(),
     }));
+    // Between the two: whom somebody wants to be must not be taken for who they are.
+    filters.push(Box::new(Impersonation));
     // Last: nothing behind it asks again.
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
     Chain::new(filters, handler)

@@ -61,7 +61,8 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
     let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
-    let chain = build(config, Arc::new(Misbehaving), &lifecycle, &draining, &metrics);
+    let answers = Draining::default();
+    let chain = build(config, Arc::new(Misbehaving), &lifecycle, &draining, &answers, &metrics);
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
     Fixture {
         chain,
@@ -203,4 +204,24 @@ async fn goaway_is_sent_by_chance() {
     });
     fixture.ask(http::Request::get("/version").version(http::Version::HTTP_2)).await;
     assert!(fixture.connection.is_closing());
+}
+
+#[tokio::test]
+async fn nobody_acts_as_somebody_else() {
+    let request = http::Request::get("/version").header("Impersonate-User", "alice");
+    let (status, _, body) = fixture(|_| {}).ask(request).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(body.contains("impersonation is not supported"), "{body}");
+}
+
+#[tokio::test]
+async fn errors_are_indented_for_people() {
+    let fixture = fixture(|_| {});
+    let indented =
+        async |request: http::request::Builder| fixture.ask(request).await.2.starts_with("{\n  \"kind\"");
+    assert!(indented(http::Request::get("/metrics?pretty=true")).await);
+    assert!(indented(http::Request::get("/metrics").header(http::header::USER_AGENT, "curl/8.0")).await);
+    assert!(!indented(http::Request::get("/metrics")).await);
+    let curl = http::Request::get("/metrics?pretty=0").header(http::header::USER_AGENT, "curl/8.0");
+    assert!(!indented(curl).await);
 }

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,10 +18,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::activity::{Activity, Overdue, UnderWay};
 use crate::filter::Handler;
 use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
@@ -76,7 +75,7 @@ impl Connections {
     /// Serves a connection to its end. Whatever happens to it happens to it alone.
     pub(crate) async fn serve(&self, mut stream: TcpStream, remote: SocketAddr) {
         let local = stream.local_addr().unwrap_or(remote);
-        let acceptor = TlsAcceptor::from(self.tls.current());
+        let acceptor = TlsAcceptor::from(self.tls.current(local.ip()));
         let handshake = async {
             if is_plain_http(&stream).await {
                 refuse_plain_http(&mut stream).await;
@@ -102,7 +101,11 @@ impl Connections {
         let service = service_fn({
             let (connection, activity) = (connection.clone(), activity.clone());
             let handler = self.handler.clone();
-            move |request| answer(handler.clone(), connection.clone(), activity.begin(), request)
+            let streams = self.limits.http2_streams as usize;
+            move |request| {
+                connection.count_after_close(streams);
+                answer(handler.clone(), connection.clone(), activity.begin(), request)
+            }
         });
         let io = TokioIo::new(Watched { stream, activity: activity.clone() });
         let limits = &self.limits;
@@ -150,9 +153,10 @@ impl Connections {
             let overdue = activity.deadline(&self.limits, http1);
             tokio::select! {
                 result = serving.as_mut() => return result,
+                () = connection.abort.notified() => return Ok(()),
                 () = connection.close.notified(), if !stopping => {}
-                () = self.stop.wait(), if !stopping => {}
-                () = tokio::time::sleep_until(overdue.at) => match activity.overdue(&self.limits, http1) {
+                () = self.stop.wait(), if !stopping => connection.close_when_idle(),
+                () = tokio::time::sleep_until(overdue) => match activity.overdue(&self.limits, http1) {
                     Some(Overdue::Headers) => return Ok(()),
                     // Already asked to go and still there, with no request under way: it is not listening.
                     Some(Overdue::Idle) if stopping => return Ok(()),
@@ -236,98 +240,6 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
     let _ = stream.read(&mut ignored).await;
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
-}
-
-/// What a connection is doing, for its deadlines. Times are milliseconds since the connection began.
-struct Activity {
-    begun: Instant,
-    under_way: AtomicUsize,
-    /// When it last became idle.
-    idle_since: AtomicU64,
-    /// When the first byte after that came; 0 if none has.
-    bytes_since: AtomicU64,
-}
-
-struct Deadline {
-    at: Instant,
-}
-
-#[derive(Debug, PartialEq)]
-enum Overdue {
-    Headers,
-    Idle,
-}
-
-/// A request, from its headers to the last byte of its answer.
-struct UnderWay(Arc<Activity>);
-
-impl Activity {
-    fn new() -> Activity {
-        Activity {
-            begun: Instant::now(),
-            under_way: AtomicUsize::new(0),
-            idle_since: AtomicU64::new(0),
-            bytes_since: AtomicU64::new(0),
-        }
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn begin(self: &Arc<Self>) -> UnderWay {
-        self.under_way.fetch_add(1, Ordering::AcqRel);
-        UnderWay(self.clone())
-    }
-
-    fn touch(&self) {
-        self.bytes_since.store(0, Ordering::Release);
-        self.idle_since.store(self.now(), Ordering::Release);
-    }
-
-    fn received(&self) {
-        if self.under_way.load(Ordering::Acquire) == 0 {
-            let now = self.now().max(1);
-            let _ = self.bytes_since.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
-        }
-    }
-
-    /// When to look again.
-    fn deadline(&self, limits: &Limits, http1: bool) -> Deadline {
-        let after = |millis: u64, limit: Duration| self.begun + Duration::from_millis(millis) + limit;
-        let at = if self.under_way.load(Ordering::Acquire) > 0 {
-            Instant::now() + limits.idle
-        } else {
-            match self.bytes_since.load(Ordering::Acquire) {
-                since if http1 && since > 0 => after(since, limits.read_header),
-                // Bytes may begin to come just before the connection would have idled out.
-                _ => after(self.idle_since.load(Ordering::Acquire), limits.idle.min(limits.read_header)),
-            }
-        };
-        Deadline { at: at.max(Instant::now() + Duration::from_millis(10)) }
-    }
-
-    fn overdue(&self, limits: &Limits, http1: bool) -> Option<Overdue> {
-        if self.under_way.load(Ordering::Acquire) > 0 {
-            return None;
-        }
-        let lasts =
-            |since: u64, limit: Duration| Duration::from_millis(self.now().saturating_sub(since)) >= limit;
-        let bytes_since = self.bytes_since.load(Ordering::Acquire);
-        if http1 && bytes_since > 0 {
-            return lasts(bytes_since, limits.read_header).then_some(Overdue::Headers);
-        }
-        lasts(self.idle_since.load(Ordering::Acquire), limits.idle).then_some(Overdue::Idle)
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        if self.0.under_way.load(Ordering::Acquire) == 1 {
-            self.0.touch();
-        }
-        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// A stream that tells when bytes arrive.

@@ -1,6 +1,7 @@
 //! The generic server: TLS, filters, routing, health, metrics and the order of starting and stopping. It knows nothing
 //! of concrete resources.
 
+mod activity;
 pub mod body;
 pub mod chain;
 mod connection;
@@ -23,7 +24,7 @@ pub use body::Body;
 pub use connection::Limits;
 pub use listener::{ListenOptions, listen};
 pub use metrics::{AllowListError, Metrics, MetricsOptions};
-pub use reload::watch_files;
+pub use reload::WatchedFiles;
 pub use request::{Connection, Request, RequestBody, Response};
 pub use request_info::RequestInfo;
 pub use server::{Error, Server, ServerConfig, raise_open_file_limit};

@@ -26,20 +26,33 @@ fn look(path: &Path) -> Option<Seen> {
     })
 }
 
-/// Calls `changed` after any of the files has changed and its state has held for one look, so that a certificate and
-/// its key written one after the other are read together. Never returns.
-pub async fn watch_files(files: Vec<PathBuf>, mut changed: impl FnMut()) {
-    let state = || files.iter().map(|file| look(file)).collect::<Vec<_>>();
-    let mut loaded = state();
-    let mut last = loaded.clone();
-    loop {
-        tokio::time::sleep(INTERVAL).await;
-        let now = state();
-        if now != loaded && now == last {
-            changed();
-            loaded.clone_from(&now);
+/// Files, and what they looked like when they were read.
+#[derive(Clone)]
+pub struct WatchedFiles {
+    files: Vec<PathBuf>,
+    loaded: Vec<Option<Seen>>,
+}
+
+impl WatchedFiles {
+    /// To be made before the files are read: a change in between is then noticed.
+    pub fn new(files: Vec<PathBuf>) -> WatchedFiles {
+        let loaded = files.iter().map(|file| look(file)).collect();
+        WatchedFiles { files, loaded }
+    }
+
+    /// Calls `changed` after any of the files has changed and its state has held for one look, so that a certificate
+    /// and its key written one after the other are read together. Never returns.
+    pub async fn watch(mut self, mut changed: impl FnMut()) {
+        let mut last = None;
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let now: Vec<_> = self.files.iter().map(|file| look(file)).collect();
+            if now != self.loaded && last.as_ref() == Some(&now) {
+                changed();
+                self.loaded.clone_from(&now);
+            }
+            last = Some(now);
         }
-        last = now;
     }
 }
 
@@ -56,7 +69,7 @@ mod tests {
         let file = dir.path().join("a");
         std::fs::write(&file, "one").unwrap();
         let changes = Arc::new(AtomicU32::new(0));
-        let watcher = tokio::spawn(watch_files(vec![file.clone()], {
+        let watcher = tokio::spawn(WatchedFiles::new(vec![file.clone()]).watch({
             let changes = changes.clone();
             move || _ = changes.fetch_add(1, Ordering::SeqCst)
         }));

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use http::request::Parts;
 use pintle_auth::{PeerCertificates, User};
@@ -68,6 +68,8 @@ pub struct Connection {
     pub certificates: PeerCertificates,
     closing: AtomicBool,
     pub(crate) close: Notify,
+    pub(crate) abort: Notify,
+    after_close: AtomicUsize,
 }
 
 impl Connection {
@@ -82,6 +84,8 @@ impl Connection {
             certificates: PeerCertificates::new(certificates),
             closing: AtomicBool::new(false),
             close: Notify::new(),
+            abort: Notify::new(),
+            after_close: AtomicUsize::new(0),
         }
     }
 
@@ -89,6 +93,13 @@ impl Connection {
     pub fn close_when_idle(&self) {
         if !self.closing.swap(true, Ordering::AcqRel) {
             self.close.notify_one();
+        }
+    }
+
+    /// Counts a request. HTTP/2 lets a client that ignores GOAWAY go on asking; one that does so is cut off.
+    pub(crate) fn count_after_close(&self, limit: usize) {
+        if self.is_closing() && self.after_close.fetch_add(1, Ordering::AcqRel) >= limit {
+            self.abort.notify_one();
         }
     }
 

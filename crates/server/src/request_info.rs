@@ -148,14 +148,23 @@ fn first(query: &str, name: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// The name in a field selector that holds for one name only: `metadata.name=a`, perhaps among other terms.
+/// The name in a field selector that holds for one name only: `metadata.name=a`, perhaps among other terms. A selector
+/// that is not valid as a whole names nothing: what its list would return is not known.
 fn exact_name(selector: &str) -> Option<&str> {
-    let term = selector.split(',').find_map(|term| {
+    let mut exact = None;
+    for term in selector.split(',').filter(|term| !term.is_empty()) {
         let (field, value) = term.split_once('=')?;
-        (field == "metadata.name").then(|| value.strip_prefix('=').unwrap_or(value))
-    })?;
-    let fits_a_path = !matches!(term, "" | "." | "..") && !term.contains(['/', '%', '\\']);
-    fits_a_path.then_some(term)
+        let unequal = field.ends_with('!');
+        let value = value.strip_prefix('=').unwrap_or(value);
+        // Escapes are left to the real parser; a name has no use for them.
+        if value.contains(['\\', '=']) || field.contains('\\') {
+            return None;
+        }
+        if field == "metadata.name" && !unequal {
+            exact = exact.or(Some(value));
+        }
+    }
+    exact.filter(|name| !matches!(*name, "" | "." | "..") && !name.contains(['/', '%']))
 }
 
 #[cfg(test)]
@@ -218,6 +227,8 @@ mod tests {
         check("GET /api/v1/pods?fieldSelector=metadata.name%3Dp", "list /v1  pods/p/");
         check("GET /api/v1/pods?fieldSelector=metadata.name%3D..", "list /v1  pods//");
         check("GET /api/v1/pods?fieldSelector=metadata.name!%3Dp", "list /v1  pods//");
+        check("GET /api/v1/pods?fieldSelector=a%3Db,metadata.name%3D%3Dp", "list /v1  pods/p/");
+        check("GET /api/v1/pods?fieldSelector=metadata.name%3Dp,garbage", "list /v1  pods//");
     }
 
     #[test]

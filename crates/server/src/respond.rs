@@ -41,6 +41,8 @@ pub fn status(status: &Status) -> Response {
     {
         response.headers_mut().insert(RETRY_AFTER, details.retry_after_seconds.into());
     }
+    // For the filter that knows how the client wants it.
+    response.extensions_mut().insert(status.clone());
     response
 }
 

@@ -18,7 +18,9 @@ use crate::router::{NoResources, Router};
 use crate::systemd;
 use crate::tls::Tls;
 
-/// Connections that are only waiting for a client to notice GOAWAY are given this long.
+/// Clients get so long to take the answers that have begun...
+const TAKE_ANSWERS: Duration = Duration::from_secs(5);
+/// ...and to notice that the connection is over.
 const LINGER: Duration = Duration::from_secs(2);
 
 pub struct ServerConfig {
@@ -39,6 +41,7 @@ pub struct Server {
     connections: Connections,
     lifecycle: Lifecycle,
     requests: Draining,
+    answers: Draining,
     hooks: Hooks,
     shutdown_delay: Duration,
     request_timeout: Duration,
@@ -76,6 +79,7 @@ impl Server {
             shutdown_delay,
         } = config;
         let (lifecycle, requests) = (Lifecycle::default(), Draining::default());
+        let answers = Draining::default();
         let (request_timeout, send_retry_after) = (chain.request_timeout, chain.send_retry_after);
 
         for (name, _, done) in &hooks.post_start {
@@ -96,10 +100,19 @@ impl Server {
         router.uncounted("/", Index::new(&index));
         router.uncounted("/index.html", Index::new(&index));
 
-        let handler = chain::build(chain, Arc::new(router), &lifecycle, &requests, &metrics);
+        let handler = chain::build(chain, Arc::new(router), &lifecycle, &requests, &answers, &metrics);
         let stop = crate::lifecycle::Signal::new("StopConnections");
         let connections = Connections { tls, handler: Arc::new(handler), metrics, limits, stop };
-        Server { connections, lifecycle, requests, hooks, shutdown_delay, request_timeout, send_retry_after }
+        Server {
+            connections,
+            lifecycle,
+            requests,
+            answers,
+            hooks,
+            shutdown_delay,
+            request_timeout,
+            send_retry_after,
+        }
     }
 
     /// The moments of this server's life, for those who wait for one.
@@ -120,6 +133,7 @@ impl Server {
             connections,
             lifecycle,
             requests,
+            answers,
             hooks,
             shutdown_delay,
             request_timeout,
@@ -190,6 +204,7 @@ impl Server {
         if tokio::time::timeout(request_timeout, requests.drain()).await.is_err() {
             tracing::warn!(requests = requests.active(), "gave up waiting for requests to end");
         }
+        let _ = tokio::time::timeout(TAKE_ANSWERS, answers.drain()).await;
         lifecycle.drained.set();
         if send_retry_after {
             stop_listening();

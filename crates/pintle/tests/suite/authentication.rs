@@ -16,7 +16,7 @@ async fn trusting(authority: &Authority) -> Server {
     let file = authority.write(launch.dir(), "client-ca.crt");
     let names = Authority::new("serving");
     let (certificate, key) = names.server(&["127.0.0.1"]).write(launch.dir(), "serving");
-    names.write(launch.dir(), "ca.crt");
+    names.write(launch.dir(), "pintle-ca.crt");
     let dir = launch.dir().to_owned();
     let launch = launch
         .cert_dir_is(dir)
@@ -134,11 +134,12 @@ async fn a_foreign_or_expired_certificate_is_unauthorized_and_not_a_broken_conne
 }
 
 #[tokio::test]
-async fn a_certificate_for_servers_or_without_a_name_is_unauthorized() {
+async fn a_certificate_without_a_name_is_nobody_s_and_a_self_signed_one_is_refused() {
     let authority = Authority::new("clients");
     let server = trusting(&authority).await;
     let nameless = authority.client("", &["system:masters"]);
-    assert_eq!(server.client().identity(&nameless).get(GUARDED).await.code, 401);
+    let message = "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"";
+    server.client().identity(&nameless).get(GUARDED).await.is_status(403, "Forbidden", message);
     let own = Authority::new("self");
     let self_signed = Identity { certificate: own.pem.clone(), key: own.key_pem.clone() };
     assert_eq!(server.client().identity(&self_signed).get(GUARDED).await.code, 401);

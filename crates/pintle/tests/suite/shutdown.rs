@@ -92,7 +92,8 @@ async fn late_requests_are_sent_elsewhere_while_the_last_ones_drain() {
     ]);
     let mut server = launch.start().await;
     ready(&server).await;
-    // A check that waits for a frozen etcd is a request that takes its time.
+    // A check that waits for a frozen etcd is a request that takes its time; what it found a second ago is forgotten.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
     etcd.signal("STOP");
     let slow = tokio::spawn({
         let client = server.admin();

@@ -48,7 +48,7 @@ async fn a_bare_server_keeps_its_data_at_home_and_its_secrets_private() {
     let (_, server) = at_home().await;
     let pki = server.pki();
     assert!(pki.parent().is_some_and(|data| data.join("store").is_dir()), "a durable store");
-    for secret in ["ca.key", "apiserver.key", "admin.key", "admin.kubeconfig"] {
+    for secret in ["pintle-ca.key", "apiserver.key", "admin.key", "admin.kubeconfig"] {
         assert_eq!(mode(&pki.join(secret)), 0o600, "{secret}");
     }
     assert_eq!(mode(pki), 0o700);
@@ -123,11 +123,11 @@ async fn kubectl_works_with_the_generated_kubeconfig() {
 async fn a_second_start_keeps_what_was_handed_out() {
     let (launch, mut first) = at_home().await;
     let read = |server: &Server, name: &str| std::fs::read(server.pki().join(name)).expect("a file");
-    let (authority, copy) = (read(&first, "ca.crt"), first.admin());
+    let (authority, copy) = (read(&first, "pintle-ca.crt"), first.admin());
     let serving = read(&first, "apiserver.crt");
     first.stop().await;
     let second = launch.start().await;
-    assert_eq!(read(&second, "ca.crt"), authority, "the authority stays");
+    assert_eq!(read(&second, "pintle-ca.crt"), authority, "the authority stays");
     assert_eq!(read(&second, "apiserver.crt"), serving, "nothing changed, so neither does the certificate");
     assert_eq!(copy.on_port(second.port).get("/metrics").await.code, 200, "an old client still gets in");
     said(&kubectl(&kubeconfig(&second), &["version"]));

@@ -7,16 +7,13 @@ use crate::filter::{Filter, Next};
 use crate::respond::AUDIT_ID;
 use crate::{Request, Response};
 
-/// A name longer than this would only fill logs.
-const MAX_LENGTH: usize = 64;
-
 pub struct AuditId;
 
 #[async_trait]
 impl Filter for AuditId {
     async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
         request.audit_id = match request.header(&AUDIT_ID) {
-            Some(id) if !id.is_empty() => id.chars().take(MAX_LENGTH).collect(),
+            Some(id) if !id.is_empty() => id.to_owned(),
             _ => uuid(rand::random()),
         };
         let value = HeaderValue::from_str(&request.audit_id);

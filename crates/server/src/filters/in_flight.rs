@@ -1,5 +1,5 @@
-//! Counts requests, so that a shutdown knows when the last one is answered. One is under way until the last byte of its
-//! answer is sent.
+//! Counts requests, so that a shutdown knows when the last one is answered: first until its answer begins, then until
+//! the last byte of it is sent. The second depends on the client, which gets less patience.
 
 use async_trait::async_trait;
 use http::header::RETRY_AFTER;
@@ -13,15 +13,17 @@ use crate::metrics::Metrics;
 use crate::{Request, Response, respond};
 
 pub struct InFlight {
-    draining: Draining,
+    requests: Draining,
+    answers: Draining,
     mutating: IntGauge,
     read_only: IntGauge,
 }
 
 impl InFlight {
-    pub fn new(draining: Draining, metrics: &Metrics) -> InFlight {
+    pub fn new(requests: Draining, answers: Draining, metrics: &Metrics) -> InFlight {
         InFlight {
-            draining,
+            requests,
+            answers,
             mutating: metrics.in_flight("mutating"),
             read_only: metrics.in_flight("readOnly"),
         }
@@ -51,8 +53,13 @@ impl Filter for InFlight {
             return next.run(request).await;
         }
         let counted = Counted::new(if request.info.is_mutating() { &self.mutating } else { &self.read_only });
-        match self.draining.enter() {
-            Some(guard) => next.run(request).await.map(|body| body.holding((counted, guard))),
+        match self.requests.enter() {
+            Some(guard) => {
+                let response = next.run(request).await;
+                let answer = self.answers.enter();
+                drop(guard);
+                response.map(|body| body.holding((counted, answer)))
+            }
             None if is_exempt_from_shutdown(&request) => next.run(request).await,
             None => {
                 let mut response =

@@ -8,11 +8,13 @@ mod cors;
 mod deadline;
 mod goaway;
 mod hsts;
+mod impersonation;
 mod in_flight;
 mod logging;
 mod panic_recovery;
 mod request_info;
 mod retry_after;
+mod status_encoding;
 
 pub use audit_id::AuditId;
 pub use authentication::Authentication;
@@ -22,11 +24,13 @@ pub use cors::Cors;
 pub use deadline::Deadline;
 pub use goaway::Goaway;
 pub use hsts::Hsts;
+pub use impersonation::Impersonation;
 pub use in_flight::InFlight;
 pub use logging::Logging;
 pub use panic_recovery::PanicRecovery;
 pub use request_info::ParseRequestInfo;
 pub use retry_after::RetryAfter;
+pub use status_encoding::StatusEncoding;
 
 use crate::Request;
 

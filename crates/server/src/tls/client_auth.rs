@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
-use rustls_pki_types::{CertificateDer, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use webpki::RawPublicKeyEntity;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 #[derive(Debug)]
@@ -52,12 +53,17 @@ impl ClientCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
+        // rustls offers this for whole certificates only, and only for those of version 3.
+        let key = public_key(certificate)?;
+        let key = RawPublicKeyEntity::try_from(&key).map_err(|_| bad_encoding())?;
+        let algorithms = &self.provider.signature_verification_algorithms;
+        let fitting = algorithms.mapping.iter().filter(|(scheme, _)| *scheme == signature.scheme);
+        let mut fitting = fitting.flat_map(|(_, algorithms)| algorithms.iter());
+        if fitting.any(|algorithm| key.verify_signature(*algorithm, message, signature.signature()).is_ok()) {
+            Ok(HandshakeSignatureValid::assertion())
+        } else {
+            Err(CertificateError::BadSignature.into())
+        }
     }
 
     fn verify_tls13_signature(
@@ -66,15 +72,21 @@ impl ClientCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature_with_raw_key(message, &public_key(certificate)?, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// The key of a certificate of whatever version, with whatever else is in it.
+fn public_key(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDer<'static>, Error> {
+    let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| bad_encoding())?;
+    Ok(parsed.public_key().raw.to_vec().into())
+}
+
+fn bad_encoding() -> Error {
+    CertificateError::BadEncoding.into()
 }

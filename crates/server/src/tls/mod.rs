@@ -5,11 +5,15 @@ mod client_auth;
 mod keys;
 mod sni;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::sign::CertifiedKey;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
@@ -40,6 +44,17 @@ pub struct TlsOptions {
     pub client_ca: Option<PathBuf>,
 }
 
+impl TlsOptions {
+    /// Every file whose change calls for a reload.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let pairs = std::iter::once(&self.default).chain(self.named.iter().map(|(pair, _)| pair));
+        let mut files: Vec<PathBuf> =
+            pairs.flat_map(|pair| [pair.certificate.clone(), pair.key.clone()]).collect();
+        files.extend(self.client_ca.clone());
+        files
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -63,7 +78,13 @@ pub enum Error {
 pub struct Tls {
     options: TlsOptions,
     provider: Arc<CryptoProvider>,
-    current: RwLock<Arc<ServerConfig>>,
+    current: RwLock<Arc<Configs>>,
+}
+
+/// What connections get: by the server's address, where a certificate is for one, else by name.
+struct Configs {
+    by_name: Arc<ServerConfig>,
+    by_address: HashMap<IpAddr, Arc<ServerConfig>>,
 }
 
 impl Tls {
@@ -78,8 +99,11 @@ impl Tls {
         Ok(Tls { options, provider, current })
     }
 
-    pub fn current(&self) -> Arc<ServerConfig> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The configuration for a connection to this address of ours. A client that asks for a name gets the certificate of
+    /// that name all the same.
+    pub fn current(&self, local: IpAddr) -> Arc<ServerConfig> {
+        let configs = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        configs.by_address.get(&local.to_canonical()).unwrap_or(&configs.by_name).clone()
     }
 
     /// Reads all files again. On an error the old configuration stays.
@@ -88,19 +112,9 @@ impl Tls {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
-
-    /// Every file whose change calls for a reload.
-    pub fn files(&self) -> Vec<PathBuf> {
-        let pairs =
-            std::iter::once(&self.options.default).chain(self.options.named.iter().map(|(pair, _)| pair));
-        let mut files: Vec<PathBuf> =
-            pairs.flat_map(|pair| [pair.certificate.clone(), pair.key.clone()]).collect();
-        files.extend(self.options.client_ca.clone());
-        files
-    }
 }
 
-fn configure(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<ServerConfig, Error> {
+fn configure(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Configs, Error> {
     let load = |pair: &KeyPairFiles| keys::load(pair, provider);
     let default = load(&options.default)?;
     let mut named = Vec::new();
@@ -111,15 +125,27 @@ fn configure(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Ser
         Some(path) => read_certificates(path)?,
         None => Vec::new(),
     };
-    let mut config = ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(options.min_version.protocol_versions())?
-        .with_client_cert_verifier(Arc::new(client_auth::AnyCertificate::new(provider.clone(), &hints)))
-        .with_cert_resolver(Arc::new(sni::Resolver::new(default, named)));
-    config.alpn_protocols = match options.http2 {
-        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        false => vec![b"http/1.1".to_vec()],
+    let verifier = Arc::new(client_auth::AnyCertificate::new(provider.clone(), &hints));
+    let with_default = |default: Arc<CertifiedKey>| {
+        let mut config = ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(options.min_version.protocol_versions())?
+            .with_client_cert_verifier(verifier.clone())
+            .with_cert_resolver(Arc::new(sni::Resolver::new(default, &named)));
+        config.alpn_protocols = match options.http2 {
+            true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            false => vec![b"http/1.1".to_vec()],
+        };
+        Ok::<_, Error>(Arc::new(config))
     };
-    Ok(config)
+    let mut by_address = HashMap::new();
+    for certificate in &named {
+        for address in certificate.addresses() {
+            if let Entry::Vacant(entry) = by_address.entry(address) {
+                entry.insert(with_default(certificate.key())?);
+            }
+        }
+    }
+    Ok(Configs { by_name: with_default(default)?, by_address })
 }
 
 /// All certificates of a PEM file; at least one.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -12,14 +13,30 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 /// A certificate with the names it is served for.
 pub struct NamedCertificate {
     key: Arc<CertifiedKey>,
+    /// Said by the operator, or found in the certificate.
+    explicit: bool,
     names: Vec<String>,
 }
 
 impl NamedCertificate {
     /// Without names, those of the certificate itself count.
     pub fn new(key: Arc<CertifiedKey>, names: Vec<String>) -> NamedCertificate {
-        let names = if names.is_empty() { names_of(&key) } else { names };
-        NamedCertificate { key, names: names.into_iter().map(|name| name.to_ascii_lowercase()).collect() }
+        let explicit = !names.is_empty();
+        let names = if explicit { names } else { names_of(&key) };
+        NamedCertificate {
+            key,
+            explicit,
+            names: names.into_iter().map(|name| name.to_ascii_lowercase()).collect(),
+        }
+    }
+
+    /// The addresses among the names. Clients that connect to one send no name, so it is found by the connection.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.names.iter().filter_map(|name| name.parse().ok())
+    }
+
+    pub(super) fn key(&self) -> Arc<CertifiedKey> {
+        self.key.clone()
     }
 }
 
@@ -30,12 +47,13 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Where two certificates have a name in common, the first one gets it.
-    pub(super) fn new(default: Arc<CertifiedKey>, named: Vec<NamedCertificate>) -> Resolver {
+    /// Where two certificates have a name in common, the one it was said for gets it, and else the first.
+    pub(super) fn new(default: Arc<CertifiedKey>, named: &[NamedCertificate]) -> Resolver {
         let mut by_name = HashMap::new();
-        for certificate in named {
-            for name in certificate.names {
-                by_name.entry(name).or_insert_with(|| certificate.key.clone());
+        let explicit = named.iter().filter(|certificate| certificate.explicit);
+        for certificate in explicit.chain(named.iter().filter(|certificate| !certificate.explicit)) {
+            for name in &certificate.names {
+                by_name.entry(name.clone()).or_insert_with(|| certificate.key.clone());
             }
         }
         Resolver { default, by_name }
@@ -65,12 +83,12 @@ impl fmt::Debug for Resolver {
     }
 }
 
-/// The DNS names of a certificate; its common name if it has none.
+/// The names of a certificate: its alternative ones, and its common name where that looks like one.
 fn names_of(key: &CertifiedKey) -> Vec<String> {
     let Some(Ok((_, certificate))) = key.cert.first().map(|leaf| X509Certificate::from_der(leaf)) else {
         return Vec::new();
     };
-    let names: Vec<String> = certificate
+    let mut names: Vec<String> = certificate
         .subject_alternative_name()
         .ok()
         .flatten()
@@ -79,16 +97,26 @@ fn names_of(key: &CertifiedKey) -> Vec<String> {
         .flatten()
         .filter_map(|name| match name {
             GeneralName::DNSName(name) => Some((*name).to_owned()),
+            GeneralName::IPAddress(bytes) => address(bytes).map(|address| address.to_string()),
             _ => None,
         })
         .collect();
-    if !names.is_empty() {
-        return names;
+    let common = certificate.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
+    let is_name = |name: &&str| {
+        !name.is_empty() && !name.contains(|c: char| !c.is_ascii_alphanumeric() && !"-.*".contains(c))
+    };
+    if let Some(common) = common.filter(is_name)
+        && !names.iter().any(|name| name == common)
+    {
+        names.push(common.to_owned());
     }
-    certificate
-        .subject()
-        .iter_common_name()
-        .filter_map(|name| name.as_str().ok())
-        .map(str::to_owned)
-        .collect()
+    names
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from),
+        16 => <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from),
+        _ => None,
+    }
 }

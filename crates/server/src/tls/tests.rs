@@ -5,6 +5,8 @@ use rcgen::{CertificateParams, KeyPair};
 
 use super::*;
 
+const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
 fn write_pair(dir: &Path, name: &str, subjects: &[&str]) -> KeyPairFiles {
     let names: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
     let key = KeyPair::generate().unwrap();
@@ -33,13 +35,13 @@ fn a_reload_takes_new_files_and_keeps_the_old_when_they_are_bad() {
     let dir = tempfile::tempdir().unwrap();
     let pair = write_pair(dir.path(), "a", &["localhost"]);
     let tls = Tls::new(options(pair.clone())).unwrap();
-    let first = tls.current();
+    let first = tls.current(LOCAL);
     std::fs::write(&pair.certificate, "garbage").unwrap();
     assert!(matches!(tls.reload(), Err(Error::NoCertificate(_))));
-    assert!(Arc::ptr_eq(&first, &tls.current()));
+    assert!(Arc::ptr_eq(&first, &tls.current(LOCAL)));
     write_pair(dir.path(), "a", &["localhost"]);
     tls.reload().unwrap();
-    assert!(!Arc::ptr_eq(&first, &tls.current()));
+    assert!(!Arc::ptr_eq(&first, &tls.current(LOCAL)));
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn every_file_is_watched() {
     let mut options = options(a.clone());
     options.named = vec![(b, Vec::new())];
     options.client_ca = Some(a.certificate);
-    assert_eq!(Tls::new(options).unwrap().files().len(), 5);
+    assert_eq!(options.files().len(), 5);
 }
 
 #[test]
@@ -82,11 +84,35 @@ fn certificates_are_chosen_by_name_then_wildcard_then_default() {
         NamedCertificate::new(exact.clone(), Vec::new()),
         NamedCertificate::new(wildcard.clone(), vec!["*.Example.com".into()]),
     ];
-    let resolver = sni::Resolver::new(default.clone(), named);
+    let resolver = sni::Resolver::new(default.clone(), &named);
     let is = |name: &str, expect: &Arc<_>| assert!(Arc::ptr_eq(&resolver.find(name), expect), "{name}");
     is("a.example.com", &exact);
     is("A.example.com.", &exact);
     is("b.example.com", &wildcard);
     is("a.b.example.com", &default);
     is("ignored", &default);
+}
+
+#[test]
+fn a_name_said_for_a_certificate_beats_one_found_in_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let provider = aws_lc_rs::default_provider();
+    let load = |name: &str| keys::load(&write_pair(dir.path(), name, &["a.example.com"]), &provider).unwrap();
+    let (default, found, said) = (load("d"), load("f"), load("s"));
+    let named = [
+        NamedCertificate::new(found, Vec::new()),
+        NamedCertificate::new(said.clone(), vec!["a.example.com".into()]),
+    ];
+    assert!(Arc::ptr_eq(&sni::Resolver::new(default, &named).find("a.example.com"), &said));
+}
+
+#[test]
+fn a_certificate_for_an_address_is_found_by_the_connection() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(write_pair(dir.path(), "a", &["localhost"]));
+    options.named = vec![(write_pair(dir.path(), "b", &["b"]), vec!["127.0.0.9".into()])];
+    let tls = Tls::new(options).unwrap();
+    let by_name = tls.current(LOCAL);
+    assert!(!Arc::ptr_eq(&tls.current([127, 0, 0, 9].into()), &by_name));
+    assert!(Arc::ptr_eq(&tls.current([127, 0, 0, 8].into()), &by_name));
 }

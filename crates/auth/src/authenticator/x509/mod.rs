@@ -5,15 +5,19 @@
 //! the outcome is kept with the connection, for as long as the certificates are valid and the roots are the same.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
-use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
-use webpki::{EndEntityCert, KeyUsage};
+use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{Authenticator, Credentials, Error};
 use crate::User;
+
+mod roots;
+
+pub use roots::RootError;
+use roots::{Roots, Validity};
 
 /// The object identifier under which a subject carries the user's uid.
 const UID_OID: &str = "1.3.6.1.4.1.57683.2";
@@ -23,11 +27,6 @@ pub struct ClientCertificates {
     roots: RwLock<Arc<Roots>>,
     /// Whether a subject may name the user's uid (`AllowParsingUserUIDFromCertAuth`).
     reads_uid: bool,
-}
-
-struct Roots {
-    generation: u64,
-    anchors: Vec<TrustAnchor<'static>>,
 }
 
 /// What a client sent in its TLS handshake, leaf first: proven to be the client's own, and nothing else.
@@ -48,29 +47,18 @@ impl PeerCertificates {
 struct Verified {
     user: Arc<User>,
     generation: u64,
-    not_before: SystemTime,
-    not_after: SystemTime,
-}
-
-/// Why roots cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("certificate {index} of the bundle is not a certificate authority that can be used: {reason}")]
-pub struct RootError {
-    index: usize,
-    reason: String,
+    valid: Validity,
 }
 
 impl ClientCertificates {
     pub fn new(roots: &[CertificateDer<'static>], reads_uid: bool) -> Result<ClientCertificates, RootError> {
-        let anchors = anchors(roots)?;
-        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots { generation: 1, anchors })), reads_uid })
+        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots::new(1, roots)?)), reads_uid })
     }
 
     /// Trusts these roots from the next request on, and only these.
     pub fn replace(&self, roots: &[CertificateDer<'static>]) -> Result<(), RootError> {
-        let anchors = anchors(roots)?;
         let mut current = self.roots.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Roots { generation: current.generation + 1, anchors });
+        *current = Arc::new(Roots::new(current.generation + 1, roots)?);
         Ok(())
     }
 
@@ -78,61 +66,47 @@ impl ClientCertificates {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Judges a chain, leaf first. `None` if there is no certificate.
+    /// Judges a chain, leaf first. `None` if there is no certificate, or it names nobody.
     fn verify(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<Option<Verified>, Error> {
-        let Some((leaf, intermediates)) = chain.split_first() else { return Ok(None) };
+        let Some(leaf) = chain.first() else { return Ok(None) };
         let roots = self.current();
         let fail = |reason: String| Error::Certificate { certificate: describe(leaf), reason };
-        let time = now.duration_since(SystemTime::UNIX_EPOCH).map_err(|error| fail(error.to_string()))?;
-        let path_time = UnixTime::since_unix_epoch(time);
-        EndEntityCert::try_from(leaf)
-            .and_then(|certificate| {
-                certificate
-                    .verify_for_usage(
-                        webpki::ALL_VERIFICATION_ALGS,
-                        &roots.anchors,
-                        intermediates,
-                        path_time,
-                        KeyUsage::client_auth(),
-                        None,
-                        None,
-                    )
-                    .map(drop)
-            })
-            .map_err(|error| fail(error.to_string()))?;
-
+        let valid = roots.verify(chain, now).map_err(fail)?;
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| fail(error.to_string()))?;
-        let user = self.user_of(&parsed).ok_or_else(|| {
-            fail("the subject names no user (no common name, or a uid that is empty or there twice)".into())
-        })?;
-        let (not_before, not_after) = validity(chain);
-        let user = Arc::new(user.authenticated());
-        Ok(Some(Verified { user, generation: roots.generation, not_before, not_after }))
+        let user = self.user_of(&parsed).map_err(|reason| fail(reason.into()))?;
+        Ok(user.map(|user| Verified {
+            user: Arc::new(user.authenticated()),
+            generation: roots.generation,
+            valid,
+        }))
     }
 
-    fn user_of(&self, certificate: &X509Certificate<'_>) -> Option<User> {
+    /// Whom the subject names; `None` if it has no common name.
+    fn user_of(&self, certificate: &X509Certificate<'_>) -> Result<Option<User>, &'static str> {
         let subject = certificate.subject();
-        let name = subject.iter_common_name().last()?.as_str().ok()?.to_owned();
+        let name = subject.iter_common_name().last().and_then(|name| name.as_str().ok()).unwrap_or_default();
         if name.is_empty() {
-            return None;
+            return Ok(None);
         }
+        let name = name.to_owned();
         let groups =
             subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
-        let uid = if self.reads_uid { uid_of(certificate)? } else { String::new() };
+        let uid = match self.reads_uid {
+            true => uid_of(certificate).ok_or("the subject has an empty uid, or more than one")?,
+            false => String::new(),
+        };
         let mut user = User { name, uid, groups, ..User::default() };
         // Lets an audit trail tell two certificates of one user apart, and a revocation name one of them.
         let fingerprint = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate.as_raw());
         let hex: String = fingerprint.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         user.extra
             .insert("authentication.kubernetes.io/credential-id".into(), vec![format!("X509SHA256={hex}")]);
-        Some(user)
+        Ok(Some(user))
     }
 
     /// Whether an earlier verification still holds: the same roots, and within the validity of every certificate sent.
     fn still_holds(&self, verified: &Verified, now: SystemTime) -> bool {
-        verified.not_before <= now
-            && now <= verified.not_after
-            && verified.generation == self.current().generation
+        verified.valid.contains(now) && verified.generation == self.current().generation
     }
 }
 
@@ -154,15 +128,6 @@ impl Authenticator for ClientCertificates {
     }
 }
 
-fn anchors(roots: &[CertificateDer<'static>]) -> Result<Vec<TrustAnchor<'static>>, RootError> {
-    let anchor =
-        |(index, root): (usize, &CertificateDer<'static>)| match webpki::anchor_from_trusted_cert(root) {
-            Ok(anchor) => Ok(anchor.to_owned()),
-            Err(error) => Err(RootError { index, reason: error.to_string() }),
-        };
-    roots.iter().enumerate().map(anchor).collect()
-}
-
 /// The uid in the subject, empty if there is none. A subject with several, or an empty one, is nobody's.
 fn uid_of(certificate: &X509Certificate<'_>) -> Option<String> {
     let mut uids =
@@ -172,32 +137,13 @@ fn uid_of(certificate: &X509Certificate<'_>) -> Option<String> {
     uids.next().is_none().then(|| uid.to_owned())
 }
 
-/// When all certificates of the chain are valid. Ones that cannot be read narrow it to nothing.
-fn validity(chain: &[CertificateDer<'_>]) -> (SystemTime, SystemTime) {
-    let far = SystemTime::UNIX_EPOCH + Duration::from_secs(u32::MAX.into());
-    chain.iter().fold((SystemTime::UNIX_EPOCH, far), |(from, until), certificate| {
-        match X509Certificate::from_der(certificate) {
-            Ok((_, parsed)) => {
-                let validity = parsed.validity();
-                (from.max(at(validity.not_before.timestamp())), until.min(at(validity.not_after.timestamp())))
-            }
-            Err(_) => (from, SystemTime::UNIX_EPOCH),
-        }
-    })
-}
-
-fn at(timestamp: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(timestamp).unwrap_or(0).min(u32::MAX.into()))
-}
-
-/// The certificate's subject for a log line.
+/// Which certificate it is, for a log line. Its subject is whatever a stranger wrote into it, so only the number.
 fn describe(certificate: &CertificateDer<'_>) -> String {
     match X509Certificate::from_der(certificate) {
-        Ok((_, parsed)) => pintle_meta::quote(&parsed.subject().to_string()),
+        Ok((_, parsed)) => format!("SN={}", parsed.raw_serial_as_string()),
         Err(_) => "that cannot be parsed".into(),
     }
 }
 
 #[cfg(test)]
-#[path = "x509_tests.rs"]
 mod tests;

@@ -83,7 +83,7 @@ fn a_verification_ends_with_the_certificate_and_with_the_roots() {
     let certificate = client(&ca, |params| params.not_after = date_time_ymd(2050, 1, 1));
     let verified = verifier.verify(&[certificate], SystemTime::now()).unwrap().unwrap();
     assert!(verifier.still_holds(&verified, SystemTime::now()));
-    let later = SystemTime::UNIX_EPOCH + Duration::from_secs(2_600_000_000);
+    let later = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2_600_000_000);
     assert!(!verifier.still_holds(&verified, later), "the certificate has expired");
     verifier.replace(&[authority("new").certificate]).unwrap();
     assert!(!verifier.still_holds(&verified, SystemTime::now()), "its roots are gone");
@@ -114,4 +114,50 @@ fn a_uid_in_the_subject_counts_where_it_may() {
             verifier.verify(std::slice::from_ref(&certificate), SystemTime::now()).unwrap().unwrap();
         assert_eq!(verified.user.uid, expect);
     }
+}
+
+#[test]
+fn an_expired_authority_is_not_trusted_any_more() {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "old");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2021, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap().der().clone();
+    let ca = Authority { certificate, issuer: Issuer::new(params, key) };
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
+    assert_ne!(reason(verifier.verify(&[client(&ca, |_| {})], SystemTime::now())), "");
+}
+
+#[test]
+fn a_certificate_that_is_no_authority_vouches_only_for_itself() {
+    let ca = authority("ca");
+    let trusted = client(&ca, |_| {});
+    let verifier = ClientCertificates::new(std::slice::from_ref(&trusted), true).unwrap();
+    let user = |certificate| verifier.verify(&[certificate], SystemTime::now()).ok().flatten();
+    assert_eq!(user(trusted.clone()).unwrap().user.name, "ann");
+    assert!(user(client(&ca, |_| {})).is_none(), "not even for one of the same authority");
+}
+
+#[test]
+fn a_client_that_is_an_authority_itself_is_let_in() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
+    let certificate = client(&ca, |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
+    assert!(verifier.verify(&[certificate], SystemTime::now()).unwrap().is_some());
+    let forged = client(&authority("ca"), |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
+    assert_ne!(
+        reason(verifier.verify(&[forged], SystemTime::now())),
+        "",
+        "another authority of the same name"
+    );
+}
+
+#[test]
+fn a_subject_without_a_common_name_is_nobody() {
+    let ca = authority("ca");
+    let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
+    let certificate = client(&ca, |params| params.distinguished_name = rcgen::DistinguishedName::new());
+    assert!(verifier.verify(&[certificate], SystemTime::now()).unwrap().is_none());
 }

@@ -275,7 +275,7 @@ impl Server {
 
     /// A client without credentials that trusts what the server made for itself.
     pub(crate) fn client(&self) -> Client {
-        let authority = std::fs::read_to_string(self.pki().join("ca.crt")).expect("the authority");
+        let authority = std::fs::read_to_string(self.pki().join("pintle-ca.crt")).expect("the authority");
         Client::new(self.port, &authority)
     }
 
