@@ -124,7 +124,7 @@ mod tests {
     async fn headers_that_do_not_end_are_overdue() {
         let (activity, limits) = (Activity::new(), Limits::default());
         activity.received();
-        tokio::time::sleep(limits.read_header).await;
+        tokio::time::sleep_until(activity.deadline(&limits, true)).await;
         assert_eq!(activity.overdue(&limits, true), Some(Overdue::Headers));
     }
 
