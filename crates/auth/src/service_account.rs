@@ -146,6 +146,52 @@ mod tests {
         assert_eq!(rsa_spki(pair.der_bytes()), pair.subject_public_key_info());
     }
 
+    /// The key inside a PKCS #8 envelope, which is what the older forms hold by itself.
+    fn inner_key(pkcs8: &[u8]) -> &[u8] {
+        // The envelope is a version, an algorithm, and the key in an octet string.
+        let (_, envelope) = value(pkcs8);
+        let (rest, _) = value(envelope);
+        let (rest, _) = value(rest);
+        value(rest).1
+    }
+
+    /// The content of the first DER value, and what follows it.
+    fn value(der: &[u8]) -> (&[u8], &[u8]) {
+        let (length, header) = match der[1] {
+            short @ 0..0x80 => (usize::from(short), 2),
+            long => {
+                let count = usize::from(long & 0x7f);
+                let length =
+                    der[2..2 + count].iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+                (length, 2 + count)
+            }
+        };
+        (&der[header + length..], &der[header..header + length])
+    }
+
+    #[test]
+    fn the_older_forms_of_private_keys_are_read_too() {
+        for (algorithm, label) in
+            [(&rcgen::PKCS_RSA_SHA256, "RSA PRIVATE KEY"), (&rcgen::PKCS_ECDSA_P256_SHA256, "EC PRIVATE KEY")]
+        {
+            let pair = KeyPair::generate_for(algorithm).unwrap();
+            let der = pair.serialize_der();
+            let base64 = base64(inner_key(&der));
+            let pem = format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n");
+            assert_eq!(
+                keys_in(&pem).unwrap(),
+                [PublicKey { spki: pair.subject_public_key_info() }],
+                "{label}"
+            );
+        }
+    }
+
+    fn base64(bytes: &[u8]) -> String {
+        use base64::Engine;
+        let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+        text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n")
+    }
+
     #[test]
     fn other_keys_and_garbage_are_refused() {
         let ed25519 = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();

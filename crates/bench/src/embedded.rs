@@ -13,25 +13,25 @@ use pintle_storage_embedded::{Options, Store};
 use rand::Rng;
 
 use crate::figures::{cpu_seconds, memory, show};
-use crate::puts::{self, WRITERS, key, random_value};
+use crate::puts::{self, Puts, WRITERS, key, random_value};
 
 const WATCHERS: u64 = 500;
 /// A file beside the store that says that it was left without closing.
 const LEFT_OPEN: &str = "../left-open";
 
-/// Puts of new keys into an empty store. Returns puts per second.
-pub(crate) async fn puts(directory: &Path, time: Duration) -> anyhow::Result<f64> {
+/// Puts of new keys into an empty store.
+pub(crate) async fn puts(directory: &Path, time: Duration) -> anyhow::Result<Puts> {
     let store = Arc::new(Store::open(Options::directory(directory))?);
-    let per_second = puts::measure("embedded", store.clone(), time, None).await?;
+    let puts = puts::measure(store.clone(), time, None).await?;
     store.close().await?;
-    Ok(per_second)
+    Ok(puts)
 }
 
 /// A store with this many keys: overwriting them, and compacting what that leaves behind.
 pub(crate) async fn filled(directory: &Path, keys: u64, time: Duration) -> anyhow::Result<()> {
     fill(directory, keys).await?;
     let store = Arc::new(Store::open(Options::directory(directory))?);
-    puts::measure("embedded_overwrite", store.clone(), time, Some(keys)).await?;
+    puts::measure(store.clone(), time, Some(keys)).await?.show("embedded_overwrite");
 
     let before = store.stats().await?;
     let start = Instant::now();

@@ -10,7 +10,8 @@ use anyhow::{Context, bail};
 use pintle_storage::Backend;
 use pintle_storage_etcd::{Config, Store};
 
-use crate::{figures, puts};
+use crate::figures;
+use crate::puts::{self, Puts};
 
 /// Ends with us, whatever happens.
 struct Etcd(Child);
@@ -22,8 +23,8 @@ impl Drop for Etcd {
     }
 }
 
-/// Returns puts per second.
-pub(crate) async fn puts(directory: &Path, time: Duration) -> anyhow::Result<f64> {
+/// Puts of new keys into an empty etcd, and what it has resident then, in MB.
+pub(crate) async fn puts(directory: &Path, time: Duration) -> anyhow::Result<(Puts, f64)> {
     let binary = std::env::var("PINTLE_ETCD")
         .or_else(|_| std::env::var("PINTLE_ETCD_OLD"))
         .context("no etcd to compare with: make bench finds one, or set PINTLE_ETCD")?;
@@ -50,10 +51,10 @@ pub(crate) async fn puts(directory: &Path, time: Duration) -> anyhow::Result<f64
     }
     let store: Arc<dyn Backend> = Arc::new(store);
     let process = etcd.0.id().to_string();
-    let per_second = puts::measure("etcd", store.clone(), time, None).await?;
-    figures::show("etcd_resident", figures::memory(&process, "VmRSS"), "MB");
+    let puts = puts::measure(store.clone(), time, None).await?;
+    let resident = figures::memory(&process, "VmRSS");
     store.close().await?;
-    Ok(per_second)
+    Ok((puts, resident))
 }
 
 fn free_address() -> anyhow::Result<String> {

@@ -20,6 +20,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use puts::Puts;
+
+/// Of which the one in the middle counts.
+const ROUNDS: usize = 5;
+
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let flags: HashMap<&str, &str> = arguments
@@ -42,12 +47,26 @@ fn main() -> anyhow::Result<()> {
     start::measure(&server, directory.path())?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
-        // The two take turns on the same disk, so that neither has the better hour.
-        let ours = embedded::puts(&directory.path().join("first"), time).await?;
-        let theirs = etcd::puts(&directory.path().join("etcd"), time).await?;
-        figures::show("embedded_over_etcd", ours / theirs, "x");
+        compare(directory.path(), time).await?;
         embedded::filled(&directory.path().join("filled"), keys, time).await?;
         embedded::fan_out(time).await
     })?;
     embedded::reopen_in_fresh_processes(&directory.path().join("filled"))
+}
+
+/// The same puts on both stores. They take turns on the same disk, so that neither has the better hour.
+async fn compare(directory: &Path, time: Duration) -> anyhow::Result<()> {
+    let (mut ours, mut theirs, mut resident) = (Vec::new(), Vec::new(), 0.0);
+    for round in 0..ROUNDS {
+        ours.push(embedded::puts(&directory.join(format!("embedded-{round}")), time).await?);
+        let (puts, memory) = etcd::puts(&directory.join(format!("etcd-{round}")), time).await?;
+        theirs.push(puts);
+        resident = memory;
+    }
+    let (ours, theirs) = (Puts::median(ours), Puts::median(theirs));
+    ours.show("embedded");
+    theirs.show("etcd");
+    figures::show("etcd_resident", resident, "MB");
+    figures::show("embedded_over_etcd", ours.per_second / theirs.per_second, "x");
+    Ok(())
 }

@@ -24,13 +24,34 @@ pub(crate) fn key(number: u64) -> Bytes {
     format!("/registry/pods/namespace-{:03}/pod-{number:08}", number % 100).into()
 }
 
-/// Puts of new keys, or of random ones of the first `keys`. Returns puts per second.
+/// What one round of puts came to.
+#[derive(Clone, Copy)]
+pub(crate) struct Puts {
+    pub(crate) per_second: f64,
+    p50: f64,
+    p99: f64,
+}
+
+impl Puts {
+    pub(crate) fn show(&self, name: &str) {
+        figures::show(&format!("{name}_puts_per_second"), self.per_second, "1/s");
+        figures::show(&format!("{name}_put_p50"), self.p50, "ms");
+        figures::show(&format!("{name}_put_p99"), self.p99, "ms");
+    }
+
+    /// The round in the middle.
+    pub(crate) fn median(mut rounds: Vec<Puts>) -> Puts {
+        rounds.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
+        rounds[rounds.len() / 2]
+    }
+}
+
+/// Puts of new keys, or of random ones of the first `keys`.
 pub(crate) async fn measure(
-    name: &str,
     store: Arc<dyn Backend>,
     time: Duration,
     keys: Option<u64>,
-) -> anyhow::Result<f64> {
+) -> anyhow::Result<Puts> {
     let start = Instant::now();
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..WRITERS {
@@ -58,8 +79,5 @@ pub(crate) async fn measure(
     anyhow::ensure!(!latencies.is_empty(), "no put was answered within {time:?}");
     let per_second = latencies.len() as f64 / elapsed.as_secs_f64();
     let quantile = |percent: usize| latencies[(latencies.len() - 1) * percent / 100].as_secs_f64() * 1e3;
-    figures::show(&format!("{name}_puts_per_second"), per_second, "1/s");
-    figures::show(&format!("{name}_put_p50"), quantile(50), "ms");
-    figures::show(&format!("{name}_put_p99"), quantile(99), "ms");
-    Ok(per_second)
+    Ok(Puts { per_second, p50: quantile(50), p99: quantile(99) })
 }

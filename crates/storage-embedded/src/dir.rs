@@ -23,7 +23,14 @@ pub(crate) const LOCK: &str = "lock";
 
 /// Holds the directory until dropped.
 #[derive(Debug)]
-pub(crate) struct Lock(#[allow(dead_code, reason = "held, not used")] File);
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process that is just being made holds every open file for a moment.
+        let _ = self.0.unlock();
+    }
+}
 
 /// Makes the directory if need be and locks it.
 pub(crate) fn lock(dir: &Path) -> Result<Lock, OpenError> {

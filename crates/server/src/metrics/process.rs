@@ -4,11 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, Opts};
+use prometheus::{Counter, Gauge, Opts};
 
 /// Read anew on every scrape; nothing is kept up to date in between.
 pub(crate) struct ProcessCollector {
-    cpu: Gauge,
+    cpu: Counter,
     open_fds: Gauge,
     max_fds: Gauge,
     virtual_memory: Gauge,
@@ -20,7 +20,10 @@ impl ProcessCollector {
     pub(crate) fn new() -> Result<ProcessCollector, prometheus::Error> {
         let gauge = |name: &str, help: &str| Gauge::with_opts(Opts::new(name, help));
         let collector = ProcessCollector {
-            cpu: gauge("process_cpu_seconds_total", "User and system CPU time spent, in seconds.")?,
+            cpu: {
+                let help = "User and system CPU time spent, in seconds.";
+                Counter::with_opts(Opts::new("process_cpu_seconds_total", help))?
+            },
             open_fds: gauge("process_open_fds", "Open file descriptors.")?,
             max_fds: gauge("process_max_fds", "How many file descriptors may be open.")?,
             virtual_memory: gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.")?,
@@ -37,7 +40,7 @@ impl ProcessCollector {
         self.start_time.clone()
     }
 
-    fn gauges(&self) -> [&Gauge; 6] {
+    fn parts(&self) -> [&dyn Collector; 6] {
         [
             &self.cpu,
             &self.open_fds,
@@ -61,7 +64,8 @@ impl ProcessCollector {
         let fields: Vec<f64> = fields.split(' ').map(|field| field.parse().unwrap_or(0.0)).collect();
         let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0.0);
         let ticks = rustix::param::clock_ticks_per_second() as f64;
-        self.cpu.set((field(14) + field(15)) / ticks);
+        // What was added at the last scrape is there already; the kernel's figure never goes down.
+        self.cpu.inc_by(((field(14) + field(15)) / ticks - self.cpu.get()).max(0.0));
         self.virtual_memory.set(field(23));
         self.resident_memory.set(field(24) * rustix::param::page_size() as f64);
     }
@@ -69,11 +73,11 @@ impl ProcessCollector {
 
 impl Collector for ProcessCollector {
     fn desc(&self) -> Vec<&Desc> {
-        self.gauges().into_iter().flat_map(Collector::desc).collect()
+        self.parts().into_iter().flat_map(Collector::desc).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
         self.read();
-        self.gauges().into_iter().flat_map(Collector::collect).collect()
+        self.parts().into_iter().flat_map(Collector::collect).collect()
     }
 }
