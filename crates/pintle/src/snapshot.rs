@@ -34,8 +34,10 @@ Usage:
 
 save asks the server that runs on the data directory, with the administrator's
 credentials from the certificate directory; it opens the directory itself when
-none runs. restore needs a directory without a store. Watches and lists that
-began before a restore start over.
+none runs. A server with a client CA of your own is asked with your own
+credentials: GET /pintle/snapshot, as a member of system:masters. restore needs
+a directory without a store. Watches and lists that began before a restore
+start over.
 
 Flags:
       --data-dir string   as given to the server (default ~/.local/share/pintle)
