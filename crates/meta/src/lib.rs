@@ -2,9 +2,12 @@
 //! and prints durations and quoted text, which users see in messages and flags.
 
 mod duration;
+pub mod field_path;
+pub mod gvk;
+pub mod names;
 mod quote;
 mod status;
 
 pub use duration::{format_duration, parse_duration};
 pub use quote::{is_printable, push_quoted, quote, quote_all, quote_char};
-pub use status::{Cause, CauseType, Details, Reason, Status};
+pub use status::{Cause, CauseType, Details, Reason, ServerResponse, Status};

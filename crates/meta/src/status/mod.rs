@@ -2,11 +2,14 @@
 //!
 //! Clients branch on `reason` and `code` and show `message`, so all three are the reference's, to the letter.
 
+mod constructors;
+mod server_response;
+
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::quote;
+pub use server_response::ServerResponse;
 
 /// Why a request failed, in one word that programs can compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,6 +24,7 @@ pub enum Reason {
     Gone,
     Invalid,
     ServerTimeout,
+    #[serde(rename = "StorageReadError")]
     StoreReadError,
     Timeout,
     TooManyRequests,
@@ -45,6 +49,8 @@ pub enum CauseType {
     FieldValueForbidden,
     FieldValueTooLong,
     FieldValueTooMany,
+    FieldValueTooFew,
+    FieldValueTooShort,
     InternalError,
     FieldValueTypeInvalid,
     UnexpectedServerResponse,
@@ -82,9 +88,10 @@ pub struct Details {
     pub retry_after_seconds: u32,
 }
 
-/// A failure as the API shows it. Successes with a `Status` body come with the verbs that answer so.
+/// An outcome as the API shows it, nearly always a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
+    /// The HTTP code. From 400 on the outcome is a failure; 0 is a success that shows no code.
     pub code: u16,
     pub reason: Reason,
     pub message: String,
@@ -97,77 +104,26 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_no_code(code: &u16) -> bool {
+    *code == 0
+}
+
 impl Status {
-    fn new(code: u16, reason: Reason, message: impl Into<String>) -> Status {
-        Status { code, reason, message: message.into(), details: None }
-    }
-
-    fn about(mut self, group: &str, resource: &str, name: &str) -> Status {
-        self.details = Some(Details {
-            name: name.into(),
-            group: group.into(),
-            kind: resource.into(),
-            ..Details::default()
-        });
-        self
-    }
-
-    pub fn unauthorized() -> Status {
-        Status::new(401, Reason::Unauthorized, "Unauthorized")
-    }
-
-    pub fn bad_request(message: impl Into<String>) -> Status {
-        Status::new(400, Reason::BadRequest, message)
-    }
-
-    /// `pods "a" is forbidden: why`, or without the name, or, where there is no resource, `forbidden: why`.
-    pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Status {
-        let qualified = qualified(group, resource);
-        let message = match (qualified.is_empty(), name.is_empty()) {
-            (true, _) => format!("forbidden: {why}"),
-            (false, true) => format!("{qualified} is forbidden: {why}"),
-            (false, false) => format!("{qualified} {} is forbidden: {why}", quote(name)),
-        };
-        Status::new(403, Reason::Forbidden, message).about(group, resource, name)
-    }
-
-    pub fn timeout(message: &str) -> Status {
-        let mut status = Status::new(504, Reason::Timeout, format!("Timeout: {message}"));
-        status.details = Some(Details::default());
-        status
-    }
-
-    pub fn service_unavailable(message: impl Into<String>) -> Status {
-        Status::new(503, Reason::ServiceUnavailable, message)
-    }
-
-    pub fn internal(error: impl fmt::Display) -> Status {
-        let mut status = Status::new(500, Reason::InternalError, format!("Internal error occurred: {error}"));
-        let cause = Cause { kind: None, message: error.to_string(), field: String::new() };
-        status.details = Some(Details { causes: vec![cause], ..Details::default() });
-        status
-    }
-
-    /// No such resource is served: not an object that is missing, but its whole collection.
-    pub fn no_such_resource() -> Status {
-        let mut status =
-            Status::new(404, Reason::NotFound, "the server could not find the requested resource");
-        status.details = Some(Details::default());
-        status
-    }
-
-    pub fn method_not_allowed() -> Status {
-        let message = "the server does not allow this method on the requested resource";
-        let mut status = Status::new(405, Reason::MethodNotAllowed, message);
-        status.details = Some(Details::default());
-        status
-    }
-
     /// Tells the client when to come back; a response also carries it as the `Retry-After` header.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Status {
         self.details.get_or_insert_default().retry_after_seconds = seconds;
         self
+    }
+
+    pub fn is_failure(&self) -> bool {
+        self.code >= 400
+    }
+
+    /// The first cause of this type.
+    pub fn cause(&self, kind: CauseType) -> Option<&Cause> {
+        self.details.as_ref()?.causes.iter().find(|cause| cause.kind == Some(kind))
     }
 
     /// The JSON document, indented for people.
@@ -191,11 +147,6 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// `deployments.apps`; only the resource for the core group.
-fn qualified(group: &str, resource: &str) -> String {
-    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
-}
-
 /// The fields in the order of the wire.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -210,6 +161,7 @@ struct Wire<'a> {
     reason: Option<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Details>,
+    #[serde(skip_serializing_if = "is_no_code")]
     code: u16,
 }
 
@@ -222,7 +174,7 @@ impl<'a> From<&'a Status> for Wire<'a> {
             kind: "Status",
             api_version: "v1",
             metadata: Empty {},
-            status: "Failure",
+            status: if status.is_failure() { "Failure" } else { "Success" },
             message: &status.message,
             reason: (status.reason != Reason::Unknown).then_some(status.reason),
             details: status.details.as_ref(),
@@ -265,6 +217,26 @@ mod tests {
             &status,
             r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"deployments.apps \"web\" is forbidden: no","reason":"Forbidden","details":{"name":"web","group":"apps","kind":"deployments"},"code":403}"#,
         );
+    }
+
+    #[test]
+    fn a_success_shows_what_it_was_about_and_no_code() {
+        let details =
+            Details { name: "a".into(), kind: "configmaps".into(), uid: "u".into(), ..Details::default() };
+        check(
+            &Status::success(details),
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a","kind":"configmaps","uid":"u"}}"#,
+        );
+    }
+
+    #[test]
+    fn reasons_and_causes_are_spelled_as_on_the_wire() {
+        let spelled = |reason: Reason| serde_json::to_string(&reason).unwrap();
+        assert_eq!(spelled(Reason::StoreReadError), r#""StorageReadError""#);
+        assert_eq!(spelled(Reason::RequestEntityTooLarge), r#""RequestEntityTooLarge""#);
+        assert_eq!(spelled(Reason::Unknown), r#""""#);
+        let cause = serde_json::to_string(&CauseType::FieldValueTooShort).unwrap();
+        assert_eq!(cause, r#""FieldValueTooShort""#);
     }
 
     #[test]
