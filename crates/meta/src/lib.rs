@@ -5,8 +5,10 @@ mod duration;
 pub mod field_path;
 pub mod gvk;
 pub mod names;
+pub mod quantity;
 mod quote;
 mod status;
+pub mod validation;
 
 pub use duration::{format_duration, parse_duration};
 pub use quote::{is_printable, push_quoted, quote, quote_all, quote_char};
