@@ -4,10 +4,12 @@
 mod duration;
 pub mod field_path;
 pub mod gvk;
+pub mod int_or_string;
 pub mod names;
 pub mod quantity;
 mod quote;
 mod status;
+pub mod time;
 pub mod validation;
 
 pub use duration::{format_duration, parse_duration};

@@ -1,13 +1,13 @@
 //! `resource.Quantity`: the fixed-point numbers of CPU, memory and storage.
 //!
-//! A quantity remembers in which of three notations it was written and prints in the canonical form of that notation: no
-//! fraction, the largest suffix that allows it (`1.5` is `1500m`, `1024Mi` is `1Gi`). Nearly all fit an `i64` and a power
-//! of ten; the rest is a [`Decimal`] on the heap. Which of the two a number is decides a few visible details
+//! A quantity remembers in which of three notations it was written and prints in the canonical form of that notation:
+//! no fraction, the largest suffix that allows it (`1.5` is `1500m`, `1024Mi` is `1Gi`). Nearly all fit an `i64` and
+//! a power of ten; the rest is a [`Decimal`] on the heap. Which of the two a number is decides a few visible details
 //! ([`Quantity::as_i64`], rounding below zero), so arithmetic changes over exactly where the reference does.
 //!
-//! Bounds: the cost of every operation is linear in the length of the text a quantity came from. The reference multiplies
-//! large exponents out (comparing `1e1000000000` with 1 takes it minutes and gigabytes); here they stay exponents, and
-//! only where a sum would have to be written out does it lose its far lower addend.
+//! Bounds: the cost of every operation is linear in the length of the text a quantity came from. The reference
+//! multiplies large exponents out (comparing `1e1000000000` with 1 takes it minutes and gigabytes); here they stay
+//! exponents, and only where a sum would have to be written out does it lose its far lower addend.
 
 mod decimal;
 mod json;
@@ -102,8 +102,8 @@ impl Quantity {
         }
     }
 
-    /// The number if it is an integer that was written without a fraction, a fine suffix or excessive length; `1000m` is
-    /// none.
+    /// The number if it is an integer that was written without a fraction, a fine suffix or excessive length; `1000m`
+    /// is none.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.amount {
             Amount::Int { value, scale } if *scale >= 0 => scaled(*value, i64::from(*scale)),
@@ -121,8 +121,9 @@ impl Quantity {
         self.scaled_value(Self::MILLI)
     }
 
-    /// In units of `10^scale`, rounded up, with the reference's behaviour where that does not fit: small amounts give 0,
-    /// big ones wrap around. And below zero: small amounts round away from zero, big ones one past the integer above.
+    /// In units of `10^scale`, rounded up, with the reference's behaviour where that does not fit: small amounts give
+    /// 0, big ones wrap around. And below zero: small amounts round away from zero, big ones one past the integer
+    /// above.
     pub fn scaled_value(&self, scale: i32) -> i64 {
         match &self.amount {
             Amount::Int { value, scale: own } => {

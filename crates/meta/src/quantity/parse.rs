@@ -8,8 +8,8 @@ const SAFE_DIGITS: usize = 18;
 /// The finest unit: everything smaller is rounded up to it.
 const NANO: i32 = -9;
 
-/// A text taken apart. The scanner is as lenient as the reference's: digits may be missing altogether, so that `Ki`, `-`
-/// and `.` are zeros.
+/// A text taken apart. The scanner is as lenient as the reference's: digits may be missing altogether, so that `Ki`,
+/// `-` and `.` are zeros.
 struct Parts<'a> {
     negative: bool,
     /// Sign, digits and point as they stand in the text; without any digit there is no number for the exact path.
