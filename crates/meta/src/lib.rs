@@ -8,6 +8,7 @@ pub mod int_or_string;
 pub mod names;
 pub mod quantity;
 mod quote;
+pub mod selector;
 mod status;
 pub mod time;
 pub mod validation;
