@@ -14,6 +14,7 @@ use serde_json::Value;
 /// serves them, and one binary that knows all.
 const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-meta", &[]),
+    ("pintle-schema", &["pintle-meta"]),
     ("pintle-storage", &[]),
     ("pintle-storage-embedded", &["pintle-storage"]),
     ("pintle-storage-etcd", &["pintle-storage"]),
@@ -29,8 +30,7 @@ const TOP: &[&str] = &["pintle", "pintle-bench", "xtask"];
 /// A longer file is more than one concept.
 const MAX_LINES: usize = 800;
 
-pub(crate) fn run() -> anyhow::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent directory")?;
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let metadata = metadata(root)?;
     let mut problems = layers(&metadata);
     problems.extend(undocumented(&metadata, &fs::read_to_string(root.join("ARCHITECTURE.md"))?));

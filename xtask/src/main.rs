@@ -1,12 +1,20 @@
-//! Chores of this repository: `cargo xtask lint` holds it to the rules that rustc and clippy do not know.
+//! Chores of this repository.
+//!
+//! - `cargo xtask lint` holds it to the rules that rustc and clippy do not know.
+//! - `cargo xtask schema --kubernetes CHECKOUT` writes the facts about built-in types down.
 
 mod lint;
+mod schema;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match std::env::args().nth(1).as_deref() {
-        Some("lint") => lint::run(),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let result = match arguments.first().map(String::as_str) {
+        Some("lint") => lint::run(root),
+        Some("schema") => schema::run(root, &arguments[1..]),
         _ => Err(anyhow::anyhow!(
             "cargo xtask lint: checks crate layers, file lengths and documented dependencies"
         )),

@@ -12,6 +12,7 @@ mod embedded;
 mod etcd;
 mod figures;
 mod puts;
+mod schema;
 mod start;
 
 use std::collections::HashMap;
@@ -44,6 +45,7 @@ fn main() -> anyhow::Result<()> {
     let directory = tempfile::tempdir_in(&parent)?;
     let server = flags.get("--server").map_or_else(|| PathBuf::from("target/release/pintle"), PathBuf::from);
 
+    schema::measure()?;
     start::measure(&server, directory.path())?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
