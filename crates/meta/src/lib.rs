@@ -1,5 +1,6 @@
-//! Kubernetes' own vocabulary, free of any I/O: for now the `Status` object that every error becomes, and how Go reads
-//! and prints durations and quoted text, which users see in messages and flags.
+//! Kubernetes' own vocabulary, free of any I/O: kinds and resources, the `Status` object that every error becomes, field
+//! paths and errors, selectors, quantities, times, the formats of names and labels, and how Go reads and prints durations
+//! and quoted text, which users see in messages and flags.
 
 mod duration;
 pub mod field_path;

@@ -5,4 +5,7 @@ pub mod label;
 mod label_parser;
 mod label_selector;
 
+#[cfg(test)]
+mod properties;
+
 pub use label_selector::{LabelSelector, LabelSelectorRequirement, ValidationOptions};

@@ -35,6 +35,12 @@ impl Status {
         Status::new(401, Reason::Unauthorized, "Unauthorized")
     }
 
+    /// As [`Status::unauthorized`], with a reason of its own.
+    pub fn unauthorized_because(why: &str) -> Status {
+        let why = if why.is_empty() { "not authorized" } else { why };
+        Status::new(401, Reason::Unauthorized, why)
+    }
+
     /// `pods "a" is forbidden: why`, or without the name, or, where there is no resource, `forbidden: why`.
     pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Status {
         let qualified = qualified(group, resource);
@@ -151,6 +157,11 @@ impl Status {
         Status::new(429, Reason::TooManyRequests, message).retry_after(retry_after_seconds)
     }
 
+    /// As [`Status::too_many_requests`], without a hint when to come back.
+    pub fn overloaded(why: impl fmt::Display) -> Status {
+        Status::new(429, Reason::TooManyRequests, format!("Too many requests: {why}"))
+    }
+
     pub fn internal(error: impl fmt::Display) -> Status {
         let cause = Cause { kind: None, message: error.to_string(), field: String::new() };
         Status::new(500, Reason::InternalError, format!("Internal error occurred: {error}"))
@@ -225,6 +236,8 @@ mod tests {
                 Reason::Conflict,
                 r#"Operation cannot be fulfilled on pods "a": the object has been modified"#,
             ),
+            (Status::unauthorized_because(""), 401, Reason::Unauthorized, "not authorized"),
+            (Status::overloaded("wait"), 429, Reason::TooManyRequests, "Too many requests: wait"),
             (Status::gone("over"), 410, Reason::Gone, "over"),
             (Status::expired("too old"), 410, Reason::Expired, "too old"),
             (
