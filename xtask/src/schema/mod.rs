@@ -7,29 +7,32 @@
 mod collect;
 mod golang;
 mod render;
+mod resources;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 /// Where the facts go, from the root of the repository.
-pub(crate) const OUTPUT: &str = "crates/schema/data/types.facts";
+const OUTPUT: &str = "crates/schema/data";
 
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     let [flag, checkout] = arguments else { bail!("cargo xtask schema --kubernetes CHECKOUT") };
     if flag != "--kubernetes" {
         bail!("unknown flag {flag}; cargo xtask schema --kubernetes CHECKOUT");
     }
-    let facts = facts(Path::new(checkout))?;
-    let output = root.join(OUTPUT);
-    if let Some(directory) = output.parent() {
-        std::fs::create_dir_all(directory)?;
+    let checkout = Path::new(checkout);
+    for (name, facts) in
+        [("types.facts", type_facts(checkout)?), ("resources.facts", resources::render(checkout)?)]
+    {
+        let output = root.join(OUTPUT).join(name);
+        std::fs::write(&output, facts).with_context(|| format!("cannot write {}", output.display()))?;
     }
-    std::fs::write(&output, facts).with_context(|| format!("cannot write {}", output.display()))
+    Ok(())
 }
 
-/// The whole file. The same checkout gives the same bytes.
-fn facts(checkout: &Path) -> Result<String> {
+/// The file of types. The same checkout gives the same bytes.
+fn type_facts(checkout: &Path) -> Result<String> {
     Ok(render::render(&collect::collect(checkout)?))
 }
 

@@ -115,17 +115,17 @@ fn checkout() -> tempfile::TempDir {
 
 #[test]
 fn facts_of_a_small_checkout() {
-    assert_eq!(facts(checkout().path()).unwrap(), EXPECT);
+    assert_eq!(type_facts(checkout().path()).unwrap(), EXPECT);
 }
 
 #[test]
 fn the_same_checkout_gives_the_same_bytes() {
     let root = checkout();
-    assert_eq!(facts(root.path()).unwrap(), facts(root.path()).unwrap());
+    assert_eq!(type_facts(root.path()).unwrap(), type_facts(root.path()).unwrap());
 }
 
 #[test]
 fn a_folder_that_is_no_checkout_is_refused() {
-    let error = facts(tempfile::tempdir().unwrap().path()).unwrap_err().to_string();
+    let error = type_facts(tempfile::tempdir().unwrap().path()).unwrap_err().to_string();
     assert!(error.contains("is not a Kubernetes source tree"), "{error}");
 }

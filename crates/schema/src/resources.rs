@@ -1,0 +1,192 @@
+//! Every built-in resource: under which name it is served, what kind it is, what can be done with it, and where and as
+//! what it is stored. Discovery and routing read this table.
+
+use crate::facts::Error;
+use crate::graph::{Graph, TypeId};
+
+const BUILTIN: &str = include_str!("../data/resources.facts");
+
+/// The resources of all group versions, in the order of discovery.
+#[derive(Debug)]
+pub struct Resources {
+    versions: Vec<GroupVersion>,
+}
+
+/// Versions of a group stand next to each other, the preferred one first.
+#[derive(Debug)]
+pub struct GroupVersion {
+    /// Empty for the core group.
+    pub group: &'static str,
+    pub version: &'static str,
+    pub resources: Vec<Resource>,
+}
+
+#[derive(Debug)]
+pub struct Resource {
+    /// In the plural; without the subresource.
+    pub name: &'static str,
+    pub subresource: Option<&'static str>,
+    /// What its requests and answers hold.
+    pub kind: TypeId,
+    pub namespaced: bool,
+    pub singular: &'static str,
+    pub short_names: Vec<&'static str>,
+    pub categories: Vec<&'static str>,
+    pub verbs: Vec<&'static str>,
+    /// `None` for what is not kept: subresources, reviews.
+    pub storage: Option<Storage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Storage {
+    pub kind: TypeId,
+    /// Below the prefix of all keys, before namespace and name.
+    pub path: &'static str,
+}
+
+impl GroupVersion {
+    /// Whether it is served when nobody says anything: what is still alpha or beta is not.
+    pub fn is_served_by_default(&self) -> bool {
+        !self.version.contains("alpha") && !self.version.contains("beta")
+    }
+}
+
+impl Resources {
+    /// Every built-in resource. Their kinds are types of `graph`.
+    pub fn builtin(graph: &Graph) -> Result<Resources, Error> {
+        Resources::parse(BUILTIN, graph)
+    }
+
+    fn parse(text: &'static str, graph: &Graph) -> Result<Resources, Error> {
+        let mut versions: Vec<GroupVersion> = Vec::new();
+        for (line, text) in text.lines().enumerate() {
+            let fail = |reason| Error { line: line + 1, reason };
+            if let Some(group_version) = text.strip_prefix("groupversion ") {
+                let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+                versions.push(GroupVersion { group, version, resources: Vec::new() });
+            } else if let Some(resource) = text.strip_prefix("  ") {
+                let open =
+                    versions.last_mut().ok_or_else(|| fail("a resource without a group version".into()))?;
+                open.resources.push(resource_of(resource, graph).map_err(fail)?);
+            }
+        }
+        Ok(Resources { versions })
+    }
+
+    pub fn versions(&self) -> &[GroupVersion] {
+        &self.versions
+    }
+
+    /// A resource of a group version; `name` may have a subresource behind a slash.
+    pub fn find(&self, group: &str, version: &str, name: &str) -> Option<&Resource> {
+        let (name, subresource) = split(name);
+        let found = self.versions.iter().find(|found| found.group == group && found.version == version)?;
+        found.resources.iter().find(|resource| resource.name == name && resource.subresource == subresource)
+    }
+}
+
+fn split(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('/') {
+        Some((name, subresource)) => (name, Some(subresource)),
+        None => (name, None),
+    }
+}
+
+fn resource_of(text: &'static str, graph: &Graph) -> Result<Resource, String> {
+    let kind_of = |name: &str| graph.find(name).ok_or_else(|| format!("there is no type {name:?}"));
+    let mut words = text.split(' ');
+    let (name, subresource) = split(words.next().unwrap_or_default());
+    let mut resource = Resource {
+        name,
+        subresource,
+        kind: kind_of(words.next().unwrap_or_default())?,
+        namespaced: words.next() == Some("namespaced"),
+        singular: "",
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        verbs: Vec::new(),
+        storage: None,
+    };
+    let (mut stored, mut path) = (None, "");
+    for word in words {
+        let (fact, value) = word.split_once('=').unwrap_or((word, ""));
+        match fact {
+            "singular" => resource.singular = value,
+            "short" => resource.short_names = value.split(',').collect(),
+            "categories" => resource.categories = value.split(',').collect(),
+            "verbs" => resource.verbs = value.split(',').collect(),
+            "stored" => stored = Some(kind_of(value)?),
+            "path" => path = value,
+            other => return Err(format!("{other:?} is not known of a resource")),
+        }
+    }
+    resource.storage = stored.map(|kind| Storage { kind, path });
+    Ok(resource)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builtin() -> (Graph, Resources) {
+        let graph = Graph::builtin().unwrap();
+        let resources = Resources::builtin(&graph).unwrap();
+        (graph, resources)
+    }
+
+    #[test]
+    fn a_resource_is_found_by_group_version_and_name() {
+        let (graph, resources) = builtin();
+        let deployments = resources.find("apps", "v1", "deployments").unwrap();
+        assert_eq!(graph.name(deployments.kind), "apps/v1.Deployment");
+        assert_eq!(
+            (deployments.singular, deployments.short_names.as_slice()),
+            ("deployment", &["deploy"][..])
+        );
+        assert!(deployments.namespaced);
+        let scale = resources.find("apps", "v1", "deployments/scale").unwrap();
+        assert_eq!(graph.name(scale.kind), "autoscaling/v1.Scale");
+        assert_eq!(scale.storage, None);
+        assert!(resources.find("apps", "v1", "pods").is_none());
+    }
+
+    #[test]
+    fn some_kinds_are_stored_as_another_or_under_another_name() {
+        let (graph, resources) = builtin();
+        let stored = |group: &str, version: &str, name: &str| {
+            let storage = resources.find(group, version, name).unwrap().storage.unwrap();
+            (graph.name(storage.kind), storage.path)
+        };
+        assert_eq!(stored("", "v1", "nodes"), ("core/v1.Node", "minions"));
+        assert_eq!(stored("events.k8s.io", "v1", "events"), ("core/v1.Event", "events"));
+        let definitions = stored("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        let path = "apiextensions.k8s.io/customresourcedefinitions";
+        assert_eq!(definitions, ("apiextensions/v1beta1.CustomResourceDefinition", path));
+    }
+
+    #[test]
+    fn what_can_be_created_and_listed_is_stored_somewhere() {
+        let (_, resources) = builtin();
+        for version in resources.versions() {
+            for resource in &version.resources {
+                let kept = resource.verbs.contains(&"create") && resource.verbs.contains(&"list");
+                assert_eq!(
+                    kept,
+                    resource.storage.is_some(),
+                    "{}/{} {}",
+                    version.group,
+                    version.version,
+                    resource.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn unfinished_versions_are_served_only_when_asked_for() {
+        let (_, resources) = builtin();
+        let served = resources.versions().iter().filter(|version| version.is_served_by_default());
+        assert!(served.clone().any(|version| version.group == "apps" && version.version == "v1"));
+        assert!(!served.clone().any(|version| version.version == "v1beta1" || version.version == "v1alpha3"));
+    }
+}
