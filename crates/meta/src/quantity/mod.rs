@@ -122,8 +122,9 @@ impl Quantity {
     }
 
     /// In units of `10^scale`, rounded up, with the reference's behaviour where that does not fit: small amounts give
-    /// 0, big ones wrap around. And below zero: small amounts round away from zero, big ones one past the integer
-    /// above.
+    /// 0, big ones wrap around. And below zero: small amounts round away from zero, big ones to one more than their
+    /// integer part. Only where the reference loses the upper bits of big negative amounts before it divides, and is
+    /// off by any factor (`-4Pi`), is the answer the right one instead.
     pub fn scaled_value(&self, scale: i32) -> i64 {
         match &self.amount {
             Amount::Int { value, scale: own } => {

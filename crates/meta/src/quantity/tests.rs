@@ -288,10 +288,15 @@ fn integers_are_rounded_up_and_overflow_as_in_the_reference() {
         ("100E", 0, 0),
         ("18446744073709551617", 1, 1000),
         ("9Ei", i64::MAX, -1000),
+        ("-4Pi", -(4 << 50), -(4 << 50) * 1000),
     ];
     for (text, value, milli) in cases {
         assert_eq!(quantity(text).value(), value, "{text}");
         assert_eq!(quantity(text).milli_value(), milli, "{text}");
+    }
+    for (scale, units) in [(-9, 100_000_000_000), (-2, 10_000), (0, 100), (2, 1), (3, 1), (400, 1)] {
+        assert_eq!(int(1, 2).scaled_value(scale), units);
+        assert_eq!(promoted(&int(1, 2)).scaled_value(scale), units);
     }
     assert_eq!(quantity("5k").as_i64(), Some(5000));
     assert_eq!(quantity("1Gi").as_i64(), Some(1 << 30));
@@ -336,6 +341,7 @@ fn floating_point_is_approximate() {
         ("100k", 1e5),
         ("1Gi", 1_073_741_824.0),
         ("0.1Ki", 102.4),
+        ("1.1Ki", 1126.4),
         ("9Ei", 9_223_372_036_854_775_807.0),
         ("-1e400", f64::NEG_INFINITY),
         ("12345678901234567890e400", f64::INFINITY),
