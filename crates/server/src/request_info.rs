@@ -5,6 +5,8 @@
 
 use http::Method;
 use percent_encoding::percent_decode_str;
+use pintle_meta::selector::field;
+use pintle_meta::validation;
 
 /// The verbs that come as a path segment before the resource.
 const SPECIAL_VERBS: [&str; 2] = ["proxy", "watch"];
@@ -104,7 +106,7 @@ impl RequestInfo {
                 self.verb = if watch { "watch" } else { "list" }.into();
                 // A list of exactly one name is, to authorization, about that name.
                 if let Some(name) = first(query, "fieldSelector").as_deref().and_then(exact_name) {
-                    self.name = name.to_owned();
+                    self.name = name;
                 }
             }
             "delete" => self.verb = "deletecollection".into(),
@@ -150,21 +152,10 @@ fn first(query: &str, name: &str) -> Option<String> {
 
 /// The name in a field selector that holds for one name only: `metadata.name=a`, perhaps among other terms. A selector
 /// that is not valid as a whole names nothing: what its list would return is not known.
-fn exact_name(selector: &str) -> Option<&str> {
-    let mut exact = None;
-    for term in selector.split(',').filter(|term| !term.is_empty()) {
-        let (field, value) = term.split_once('=')?;
-        let unequal = field.ends_with('!');
-        let value = value.strip_prefix('=').unwrap_or(value);
-        // Escapes are left to the real parser; a name has no use for them.
-        if value.contains(['\\', '=']) || field.contains('\\') {
-            return None;
-        }
-        if field == "metadata.name" && !unequal {
-            exact = exact.or(Some(value));
-        }
-    }
-    exact.filter(|name| !matches!(*name, "" | "." | "..") && !name.contains(['/', '%']))
+fn exact_name(selector: &str) -> Option<String> {
+    let selector = field::Selector::parse(selector).ok()?;
+    let name = selector.requires_exact_match("metadata.name")?;
+    (!name.is_empty() && validation::path_segment_name(name).is_empty()).then(|| name.to_owned())
 }
 
 #[cfg(test)]
