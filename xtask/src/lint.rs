@@ -15,6 +15,8 @@ use serde_json::Value;
 const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-meta", &[]),
     ("pintle-schema", &["pintle-meta"]),
+    ("pintle-codec", &["pintle-meta", "pintle-schema"]),
+    ("pintle-resources", &["pintle-codec", "pintle-meta", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-storage-embedded", &["pintle-storage"]),
     ("pintle-storage-etcd", &["pintle-storage"]),

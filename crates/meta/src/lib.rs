@@ -1,5 +1,5 @@
 //! Kubernetes' own vocabulary, free of any I/O: kinds and resources, the `Status` object that every error becomes, field
-//! paths and errors, selectors, quantities, times, the formats of names and labels, and how Go reads and prints durations
+//! paths and errors, selectors, quantities, times, the tree that objects are, the formats of names and labels, and how Go reads and prints durations
 //! and quoted text, which users see in messages and flags.
 
 mod duration;
@@ -13,7 +13,9 @@ pub mod selector;
 mod status;
 pub mod time;
 pub mod validation;
+pub mod value;
 
 pub use duration::{format_duration, parse_duration};
 pub use quote::{is_printable, push_quoted, quote, quote_all, quote_char};
 pub use status::{Cause, CauseType, Details, Reason, ServerResponse, Status};
+pub use value::{Node, Object, Value};

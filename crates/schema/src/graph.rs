@@ -1,40 +1,70 @@
 //! Types and how they refer to each other.
 
-use std::collections::HashMap;
+use pintle_meta::value::Layout;
 
-/// All types, each known by a number.
-#[derive(Debug, Default)]
-pub struct Graph {
-    pub(crate) types: Vec<(&'static str, Type)>,
-    pub(crate) names: HashMap<&'static str, TypeId>,
+use crate::tables::TYPES;
+
+/// A built-in type. There is one of each, so that a type is known by its address.
+#[derive(Debug)]
+pub struct Type {
+    /// Such as `core/v1.Pod`.
+    pub name: &'static str,
+    /// Among all types, sorted by name; an index for tables by type.
+    pub place: usize,
+    pub kind: Kind,
 }
 
-/// A type's place in its graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypeId(pub(crate) u32);
-
-#[derive(Debug, PartialEq, Eq)]
-pub enum Type {
+#[derive(Debug)]
+pub enum Kind {
     Struct(Struct),
     /// Another name for a shape, perhaps with the only values it may have.
     Alias {
         of: Shape,
-        values: Vec<&'static str>,
+        values: &'static [&'static str],
         atomic: bool,
     },
-    /// Writes its own JSON, in a form that only code knows: times, quantities, numbers or strings.
-    Opaque,
+    /// Writes its own JSON, in a form that only code knows.
+    Opaque(Opaque),
 }
 
-#[derive(Debug, PartialEq, Eq)]
+/// The types that write their own JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opaque {
+    Time,
+    MicroTime,
+    Duration,
+    Quantity,
+    IntOrString,
+    /// An object that says which fields are owned; kept as the JSON it came as.
+    FieldsV1,
+    /// Any object; kept as the JSON it came as.
+    RawExtension,
+    /// Any JSON; kept as it came.
+    JSON,
+    JSONSchemaPropsOrArray,
+    JSONSchemaPropsOrBool,
+    JSONSchemaPropsOrStringArray,
+    /// A string `group/version`. Not part of anything served.
+    GroupVersion,
+}
+
+#[derive(Debug)]
 pub struct Struct {
-    /// In the order of the declaration, which is the order of the JSON.
-    pub fields: Vec<Field>,
+    /// In the order of the declaration. Protobuf sees these.
+    pub fields: &'static [Field],
+    /// In the order of JSON, which does not see inline fields but their fields in their place.
+    pub flat: &'static [&'static Field],
+    /// The names of `flat`.
+    pub layout: Layout,
+    /// Indices into `flat`, sorted by name.
+    pub by_name: &'static [u16],
+    /// Indices into `fields` of those that protobuf has, sorted by number.
+    pub by_number: &'static [u16],
     /// Owned and replaced as a whole by server-side apply.
     pub atomic: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Field {
     /// In JSON; empty for an inline field, whose own fields stand in its place.
     pub name: &'static str,
@@ -46,30 +76,26 @@ pub struct Field {
     pub optional: bool,
     pub list: Option<ListType>,
     /// The fields that tell the items of a [`ListType::Map`] apart.
-    pub keys: Vec<&'static str>,
+    pub keys: &'static [&'static str],
     /// A map or struct that server-side apply owns as a whole.
     pub atomic: bool,
     pub patch: Option<Patch>,
     /// A JSON value.
     pub default: Option<&'static str>,
-}
-
-impl Field {
-    pub fn is_inline(&self) -> bool {
-        self.name.is_empty()
-    }
+    /// Where it stands in the `flat` of its own struct; for an inline field, where its fields begin there.
+    pub place: u16,
 }
 
 /// What a field holds, as Go declares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     Scalar(Scalar),
     /// Base64 in JSON.
     Bytes,
-    Named(TypeId),
-    Pointer(Box<Shape>),
-    List(Box<Shape>),
-    Map(Box<Shape>, Box<Shape>),
+    Named(&'static Type),
+    Pointer(&'static Shape),
+    List(&'static Shape),
+    Map(&'static Shape, &'static Shape),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +103,7 @@ pub enum Scalar {
     String,
     Bool,
     Int32,
-    /// Also Go's `int`.
     Int64,
-    Uint32,
-    Uint64,
-    Float32,
     Float64,
     /// Anything that JSON has.
     Any,
@@ -96,71 +118,116 @@ pub enum ListType {
 }
 
 /// How a strategic merge patch treats a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
-    pub strategies: Vec<&'static str>,
+    pub strategies: &'static [&'static str],
     pub merge_key: Option<&'static str>,
 }
 
-impl Graph {
-    /// The type of a name such as `core/v1.Pod`.
-    pub fn find(&self, name: &str) -> Option<TypeId> {
-        self.names.get(name).copied()
+/// Every built-in type, sorted by name.
+pub fn types() -> &'static [&'static Type] {
+    &TYPES
+}
+
+/// The type of a name such as `core/v1.Pod`.
+pub fn find(name: &str) -> Option<&'static Type> {
+    TYPES.binary_search_by_key(&name, |found| found.name).ok().map(|place| TYPES[place])
+}
+
+impl PartialEq for Type {
+    fn eq(&self, other: &Type) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Type {}
+
+impl Type {
+    pub fn structure(&'static self) -> Option<&'static Struct> {
+        Shape::Named(self).structure()
     }
 
-    /// The type at a place that this graph gave out.
-    pub fn get(&self, id: TypeId) -> Option<&Type> {
-        self.types.get(id.0 as usize).map(|(_, found)| found)
+    /// As Go's messages call it: `v1.Pod`, `resource.Quantity`.
+    pub fn go_name(&self) -> &'static str {
+        self.name.rsplit('/').next().unwrap_or(self.name)
     }
+}
 
+impl Shape {
     /// What a shape is in the end, through names for names: a struct or an opaque type by name, or no name at all.
-    pub fn underlying<'a>(&'a self, shape: &'a Shape) -> &'a Shape {
-        let mut shape = shape;
-        // No chain of names is longer than there are names, unless it goes in a circle.
-        for _ in 0..=self.types.len() {
-            match shape {
-                Shape::Named(id) => match self.get(*id) {
-                    Some(Type::Alias { of, .. }) => shape = of,
-                    _ => return shape,
-                },
-                _ => return shape,
-            }
+    pub fn underlying(self) -> Shape {
+        let mut shape = self;
+        while let Shape::Named(Type { kind: Kind::Alias { of, .. }, .. }) = shape {
+            shape = *of;
         }
         shape
     }
 
     /// The struct that a shape is in the end.
-    pub fn structure<'a>(&'a self, shape: &'a Shape) -> Option<&'a Struct> {
-        match self.underlying(shape) {
-            Shape::Named(id) => match self.get(*id)? {
-                Type::Struct(found) => Some(found),
-                _ => None,
-            },
+    pub fn structure(self) -> Option<&'static Struct> {
+        match self.underlying() {
+            Shape::Named(Type { kind: Kind::Struct(found), .. }) => Some(found),
             _ => None,
         }
     }
 
+    /// The opaque type that a shape is in the end.
+    pub fn opaque(self) -> Option<Opaque> {
+        match self.underlying() {
+            Shape::Named(Type { kind: Kind::Opaque(found), .. }) => Some(*found),
+            _ => None,
+        }
+    }
+
+    /// As Go's messages call it: `*v1.Pod`, `[]string`, `map[string]resource.Quantity`.
+    pub fn go_name(self) -> String {
+        match self {
+            Shape::Scalar(scalar) => scalar.go_name().into(),
+            Shape::Bytes => "[]uint8".into(),
+            Shape::Named(named) => named.go_name().into(),
+            Shape::Pointer(of) => format!("*{}", of.go_name()),
+            Shape::List(of) => format!("[]{}", of.go_name()),
+            Shape::Map(key, value) => format!("map[{}]{}", key.go_name(), value.go_name()),
+        }
+    }
+}
+
+impl Scalar {
+    pub fn go_name(self) -> &'static str {
+        match self {
+            Scalar::String => "string",
+            Scalar::Bool => "bool",
+            Scalar::Int32 => "int32",
+            Scalar::Int64 => "int64",
+            Scalar::Float64 => "float64",
+            Scalar::Any => "interface {}",
+        }
+    }
+}
+
+impl Field {
+    pub fn is_inline(&self) -> bool {
+        self.name.is_empty()
+    }
+}
+
+impl Struct {
+    /// The place in `flat` of the field with a JSON name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let found =
+            self.by_name.binary_search_by_key(&name, |place| self.flat[usize::from(*place)].name).ok()?;
+        Some(usize::from(self.by_name[found]))
+    }
+
     /// The field of a JSON name, also where it stands in an inline field.
-    pub fn field<'a>(&'a self, of: &'a Struct, name: &str) -> Option<&'a Field> {
-        of.fields.iter().find_map(|field| match field.is_inline() {
-            true => self.field(self.structure(&field.shape)?, name),
-            false => (field.name == name).then_some(field),
-        })
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.position(name).map(|place| self.flat[place])
     }
 
-    pub fn name(&self, id: TypeId) -> &'static str {
-        self.types.get(id.0 as usize).map_or("", |(name, _)| name)
-    }
-
-    pub fn len(&self) -> usize {
-        self.types.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.types.is_empty()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Type)> {
-        self.types.iter().map(|(name, found)| (*name, found))
+    /// The field of a protobuf number.
+    pub fn numbered(&self, number: u32) -> Option<&'static Field> {
+        let of = |place: &u16| self.fields[usize::from(*place)].number;
+        let found = self.by_number.binary_search_by_key(&Some(number), of).ok()?;
+        Some(&self.fields[usize::from(self.by_number[found])])
     }
 }

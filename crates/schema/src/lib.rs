@@ -1,13 +1,15 @@
-//! The type graph: what every built-in type is made of.
+//! The type graph: what every built-in type is made of, which kinds there are, and what is served of them.
 //!
-//! `data/types.facts` holds the facts (see `cargo xtask schema`), one field to a line; [`Graph::builtin`] reads them. The
-//! graph is a value that whoever needs it shares by reference. Names and texts point into the program itself, so it costs
-//! little more than its lists of fields. `data/resources.facts` and [`Resources::builtin`] are the same for what is served.
+//! `data/types.facts` holds the facts (see `cargo xtask schema`), one field to a line; the build script turns them into
+//! tables of the program, so that a start costs nothing and a type is known by its address. `data/resources.facts` and
+//! [`Resources::builtin`] are the same for what is served. [`normal`] is the normal form of a built-in object.
 
-mod facts;
 mod graph;
+pub mod normal;
 mod resources;
+mod scheme;
+mod tables;
 
-pub use facts::Error;
-pub use graph::{Field, Graph, ListType, Patch, Scalar, Shape, Struct, Type, TypeId};
-pub use resources::{GroupVersion, Resource, Resources, Storage};
+pub use graph::{Field, Kind, ListType, Opaque, Patch, Scalar, Shape, Struct, Type, find, types};
+pub use resources::{Error, GroupVersion, Resource, Resources, Storage};
+pub use scheme::{find_kind, has_version};

@@ -1,10 +1,17 @@
 //! Every built-in resource: under which name it is served, what kind it is, what can be done with it, and where and as
 //! what it is stored. Discovery and routing read this table.
 
-use crate::facts::Error;
-use crate::graph::{Graph, TypeId};
+use crate::graph::{Type, find};
 
 const BUILTIN: &str = include_str!("../data/resources.facts");
+
+/// The facts are not of the form they should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the facts: {reason}")]
+pub struct Error {
+    pub line: usize,
+    pub reason: String,
+}
 
 /// The resources of all group versions, in the order of discovery.
 #[derive(Debug)]
@@ -27,7 +34,7 @@ pub struct Resource {
     pub name: &'static str,
     pub subresource: Option<&'static str>,
     /// What its requests and answers hold.
-    pub kind: TypeId,
+    pub kind: &'static Type,
     pub namespaced: bool,
     pub singular: &'static str,
     pub short_names: Vec<&'static str>,
@@ -39,7 +46,7 @@ pub struct Resource {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
-    pub kind: TypeId,
+    pub kind: &'static Type,
     /// Below the prefix of all keys, before namespace and name.
     pub path: &'static str,
 }
@@ -52,12 +59,12 @@ impl GroupVersion {
 }
 
 impl Resources {
-    /// Every built-in resource. Their kinds are types of `graph`.
-    pub fn builtin(graph: &Graph) -> Result<Resources, Error> {
-        Resources::parse(BUILTIN, graph)
+    /// Every built-in resource.
+    pub fn builtin() -> Result<Resources, Error> {
+        Resources::parse(BUILTIN)
     }
 
-    fn parse(text: &'static str, graph: &Graph) -> Result<Resources, Error> {
+    fn parse(text: &'static str) -> Result<Resources, Error> {
         let mut versions: Vec<GroupVersion> = Vec::new();
         for (line, text) in text.lines().enumerate() {
             let fail = |reason| Error { line: line + 1, reason };
@@ -67,7 +74,7 @@ impl Resources {
             } else if let Some(resource) = text.strip_prefix("  ") {
                 let open =
                     versions.last_mut().ok_or_else(|| fail("a resource without a group version".into()))?;
-                open.resources.push(resource_of(resource, graph).map_err(fail)?);
+                open.resources.push(resource_of(resource).map_err(fail)?);
             }
         }
         Ok(Resources { versions })
@@ -92,8 +99,8 @@ fn split(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn resource_of(text: &'static str, graph: &Graph) -> Result<Resource, String> {
-    let kind_of = |name: &str| graph.find(name).ok_or_else(|| format!("there is no type {name:?}"));
+fn resource_of(text: &'static str) -> Result<Resource, String> {
+    let kind_of = |name: &str| find(name).ok_or_else(|| format!("there is no type {name:?}"));
     let mut words = text.split(' ');
     let (name, subresource) = split(words.next().unwrap_or_default());
     let mut resource = Resource {
@@ -128,34 +135,32 @@ fn resource_of(text: &'static str, graph: &Graph) -> Result<Resource, String> {
 mod tests {
     use super::*;
 
-    fn builtin() -> (Graph, Resources) {
-        let graph = Graph::builtin().unwrap();
-        let resources = Resources::builtin(&graph).unwrap();
-        (graph, resources)
+    fn builtin() -> Resources {
+        Resources::builtin().unwrap()
     }
 
     #[test]
     fn a_resource_is_found_by_group_version_and_name() {
-        let (graph, resources) = builtin();
+        let resources = builtin();
         let deployments = resources.find("apps", "v1", "deployments").unwrap();
-        assert_eq!(graph.name(deployments.kind), "apps/v1.Deployment");
+        assert_eq!(deployments.kind.name, "apps/v1.Deployment");
         assert_eq!(
             (deployments.singular, deployments.short_names.as_slice()),
             ("deployment", &["deploy"][..])
         );
         assert!(deployments.namespaced);
         let scale = resources.find("apps", "v1", "deployments/scale").unwrap();
-        assert_eq!(graph.name(scale.kind), "autoscaling/v1.Scale");
+        assert_eq!(scale.kind.name, "autoscaling/v1.Scale");
         assert_eq!(scale.storage, None);
         assert!(resources.find("apps", "v1", "pods").is_none());
     }
 
     #[test]
     fn some_kinds_are_stored_as_another_or_under_another_name() {
-        let (graph, resources) = builtin();
+        let resources = builtin();
         let stored = |group: &str, version: &str, name: &str| {
             let storage = resources.find(group, version, name).unwrap().storage.unwrap();
-            (graph.name(storage.kind), storage.path)
+            (storage.kind.name, storage.path)
         };
         assert_eq!(stored("", "v1", "nodes"), ("core/v1.Node", "minions"));
         assert_eq!(stored("events.k8s.io", "v1", "events"), ("core/v1.Event", "events"));
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_can_be_created_and_listed_is_stored_somewhere() {
-        let (_, resources) = builtin();
+        let resources = builtin();
         for version in resources.versions() {
             for resource in &version.resources {
                 let kept = resource.verbs.contains(&"create") && resource.verbs.contains(&"list");
@@ -184,7 +189,7 @@ mod tests {
 
     #[test]
     fn unfinished_versions_are_served_only_when_asked_for() {
-        let (_, resources) = builtin();
+        let resources = builtin();
         let served = resources.versions().iter().filter(|version| version.is_served_by_default());
         assert!(served.clone().any(|version| version.group == "apps" && version.version == "v1"));
         assert!(!served.clone().any(|version| version.version == "v1beta1" || version.version == "v1alpha3"));

@@ -1,0 +1,31 @@
+//! What is particular to each built-in resource: one folder per group; in it the defaults, conversions and columns of its
+//! kinds, and later their validation, subresources and allocators.
+
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apiserverinternal;
+mod apps;
+mod authentication;
+mod authorization;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod coordination;
+mod core;
+mod discovery;
+mod events;
+mod flowcontrol;
+mod networking;
+mod node;
+mod policy;
+mod rbac;
+mod resource;
+mod scheduling;
+mod storage;
+mod storagemigration;
+
+pub mod columns;
+pub mod conversion;
+pub mod defaults;
+pub mod field_labels;

@@ -1,0 +1,132 @@
+//! Writes the types as tables of Rust, which cost a start nothing.
+
+use std::fmt::Write;
+
+use crate::facts::{Field, Kind, Shape, Type};
+
+pub(crate) fn write(types: &[Type]) -> Result<String, String> {
+    let mut text = String::new();
+    for (place, found) in types.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _ = write_type(&mut text, types, place, found)?;
+    }
+    let all: String = (0..types.len()).map(|place| format!("&T{place},")).collect();
+    let _ = writeln!(text, "pub(crate) static TYPES: [&Type; {}] = [{all}];", types.len());
+    Ok(text)
+}
+
+fn write_type(
+    text: &mut String,
+    types: &[Type],
+    place: usize,
+    found: &Type,
+) -> Result<std::fmt::Result, String> {
+    let name = &found.name;
+    let kind = match &found.kind {
+        Kind::Opaque => {
+            let own = name.rsplit('.').next().unwrap_or_default();
+            format!("Kind::Opaque(Opaque::{own})")
+        }
+        Kind::Alias { of, values, atomic } => {
+            format!("Kind::Alias {{ of: {}, values: &{values:?}, atomic: {atomic} }}", shape(of))
+        }
+        Kind::Struct { fields, atomic } => {
+            let mut places = Vec::new();
+            let mut flat = Vec::new();
+            for (index, field) in fields.iter().enumerate() {
+                places.push(flat.len());
+                flatten(types, place, index, field, &mut flat)?;
+            }
+            let declared: String =
+                fields.iter().zip(&places).map(|(field, place)| self::field(field, *place)).collect();
+            let _ = writeln!(text, "static F{place}: [Field; {}] = [{declared}];", fields.len());
+            structure(types, place, fields, &flat, *atomic)
+        }
+    };
+    Ok(writeln!(text, "static T{place}: Type = Type {{ name: {name:?}, place: {place}, kind: {kind} }};"))
+}
+
+/// The fields as JSON has them: those of an inline field stand in its place.
+fn flatten(
+    types: &[Type],
+    owner: usize,
+    index: usize,
+    field: &Field,
+    flat: &mut Vec<(usize, usize)>,
+) -> Result<(), String> {
+    if !field.name.is_empty() {
+        flat.push((owner, index));
+        return Ok(());
+    }
+    let mut shape = field.shape.as_ref();
+    while let Some(Shape::Named(named)) = shape
+        && let Kind::Alias { of, .. } = &types[*named].kind
+    {
+        shape = Some(of);
+    }
+    let Some(Shape::Named(inline)) = shape else {
+        return Err(format!("{} has an inline field that is no struct", types[owner].name));
+    };
+    let inline = *inline;
+    let Kind::Struct { fields, .. } = &types[inline].kind else {
+        return Err(format!("{} is inline and no struct", types[inline].name));
+    };
+    fields.iter().enumerate().try_for_each(|(index, field)| flatten(types, inline, index, field, flat))
+}
+
+fn structure(
+    types: &[Type],
+    place: usize,
+    fields: &[Field],
+    flat: &[(usize, usize)],
+    atomic: bool,
+) -> String {
+    let name_of = |(owner, index): &(usize, usize)| match &types[*owner].kind {
+        Kind::Struct { fields, .. } => fields[*index].name.as_str(),
+        _ => "",
+    };
+    let names: Vec<&str> = flat.iter().map(name_of).collect();
+    let mut by_name: Vec<usize> = (0..flat.len()).collect();
+    by_name.sort_by_key(|index| names[*index]);
+    let mut by_number: Vec<usize> =
+        (0..fields.len()).filter(|index| fields[*index].number.is_some()).collect();
+    by_number.sort_by_key(|index| fields[*index].number);
+    let flat: String = flat.iter().map(|(owner, index)| format!("&F{owner}[{index}],")).collect();
+    format!(
+        "Kind::Struct(Struct {{ fields: &F{place}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
+         by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic} }})"
+    )
+}
+
+fn field(field: &Field, place: usize) -> String {
+    let Field { name, number, omit_empty, omit_zero, optional, keys, atomic, default, .. } = field;
+    let shape = field.shape.as_ref().map(shape).unwrap_or_default();
+    let list = match field.list.as_deref() {
+        Some("atomic") => "Some(ListType::Atomic)",
+        Some("set") => "Some(ListType::Set)",
+        Some("map") => "Some(ListType::Map)",
+        _ => "None",
+    };
+    let patch = match &field.patch {
+        Some((strategies, key)) => {
+            format!("Some(Patch {{ strategies: &{strategies:?}, merge_key: {key:?} }})")
+        }
+        None => "None".into(),
+    };
+    format!(
+        "Field {{ name: {name:?}, number: {number:?}, shape: {shape}, omit_empty: {omit_empty}, omit_zero: {omit_zero}, \
+         optional: {optional}, list: {list}, keys: &{keys:?}, atomic: {atomic}, patch: {patch}, default: {default:?}, \
+         place: {place} }},"
+    )
+}
+
+fn shape(of: &Shape) -> String {
+    match of {
+        Shape::Scalar(name) => format!("Shape::Scalar(Scalar::{name})"),
+        Shape::Bytes => "Shape::Bytes".into(),
+        Shape::Named(place) => format!("Shape::Named(&T{place})"),
+        Shape::Pointer(of) => format!("Shape::Pointer(&{})", shape(of)),
+        Shape::List(of) => format!("Shape::List(&{})", shape(of)),
+        Shape::Map(key, value) => format!("Shape::Map(&{}, &{})", shape(key), shape(value)),
+    }
+}

@@ -1,0 +1,224 @@
+//! The normal form of a built-in kind: what a Go struct would hold and print.
+//!
+//! Whatever a decoder reads, it puts the fields that it found into a [`Builder`] and closes the frame; what was not there is
+//! added as Go's zero value or left out, as `omitempty` and `omitzero` say.
+//!
+//! ```text
+//! found:   status {}, kind "Pod"
+//! becomes: kind "Pod", metadata {}, spec { containers null }, status {}
+//! ```
+
+use pintle_meta::value::{Key, Object};
+use pintle_meta::{Node, Value};
+
+use crate::graph::{Field, Opaque, Scalar, Shape, Struct};
+
+/// Collects the fields of structs, innermost last. One is used for a whole tree, so that its memory is.
+#[derive(Debug, Default)]
+pub struct Builder {
+    found: Vec<Option<Value>>,
+}
+
+/// An open struct of a [`Builder`].
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    of: &'static Struct,
+    base: usize,
+}
+
+impl Frame {
+    pub fn structure(&self) -> &'static Struct {
+        self.of
+    }
+}
+
+impl Builder {
+    pub fn open(&mut self, of: &'static Struct) -> Frame {
+        let base = self.found.len();
+        self.found.resize(base + of.flat.len(), None);
+        Frame { of, base }
+    }
+
+    /// What was found for the field at a place of the struct's `flat`; `NULL` is as good as nothing but for
+    /// [`Builder::is_set`].
+    pub fn set(&mut self, frame: Frame, place: usize, value: Value) {
+        self.found[frame.base + place] = Some(value);
+    }
+
+    pub fn is_set(&self, frame: Frame, place: usize) -> bool {
+        self.found[frame.base + place].is_some()
+    }
+
+    pub fn get(&self, frame: Frame, place: usize) -> Option<&Value> {
+        self.found[frame.base + place].as_ref()
+    }
+
+    pub fn get_mut(&mut self, frame: Frame, place: usize) -> Option<&mut Value> {
+        self.found[frame.base + place].as_mut()
+    }
+
+    pub fn take(&mut self, frame: Frame, place: usize) -> Option<Value> {
+        self.found[frame.base + place].take()
+    }
+
+    /// The struct in normal form. Frames opened later are closed before.
+    pub fn close(&mut self, frame: Frame) -> Value {
+        let found = &mut self.found[frame.base..];
+        let mut entries = Vec::with_capacity(found.len().min(count(frame.of, found)));
+        for (field, found) in frame.of.flat.iter().zip(found) {
+            if let Some(value) = normal_field(field, found.take()) {
+                entries.push((Key::new_static(field.name), value));
+            }
+        }
+        self.found.truncate(frame.base);
+        Value::object(Object::of_ordered(&frame.of.layout, entries))
+    }
+}
+
+/// How many fields there may be at most.
+fn count(of: &Struct, found: &[Option<Value>]) -> usize {
+    of.flat.iter().zip(found).filter(|(field, found)| found.is_some() || !may_be_absent(field)).count()
+}
+
+/// What a field holds in normal form: what was found, Go's zero value, or `None` where JSON leaves it out.
+pub fn normal_field(field: &Field, found: Option<Value>) -> Option<Value> {
+    let Some(value) = found else {
+        return (!may_be_absent(field)).then(|| zero(field.shape));
+    };
+    if field.omit_empty {
+        match (field.shape.underlying(), value.node()) {
+            (Shape::Bytes, Node::Bytes([])) => return Some(Value::hollow()),
+            (Shape::Named(_), _) => {}
+            (Shape::Pointer(_), node) if node != Node::Null => {}
+            (_, node) if is_empty(node) => return None,
+            _ => {}
+        }
+    }
+    if value.is_null() {
+        // A null for something that cannot be null leaves its zero value.
+        return normal_field_of_null(field);
+    }
+    if field.omit_zero && value == zero(field.shape) {
+        return None;
+    }
+    Some(value)
+}
+
+fn normal_field_of_null(field: &Field) -> Option<Value> {
+    (!may_be_absent(field)).then(|| zero(field.shape))
+}
+
+/// Whether JSON leaves out the field when nothing was set: structs and types that write their own JSON stay, unless
+/// `omitzero` is there.
+fn may_be_absent(field: &Field) -> bool {
+    field.omit_zero || (field.omit_empty && !matches!(field.shape.underlying(), Shape::Named(_)))
+}
+
+fn is_empty(node: Node<'_>) -> bool {
+    match node {
+        Node::Null | Node::Bool(false) | Node::Int(0) => true,
+        Node::Float(value) => value == 0.0,
+        Node::String(value) => value.is_empty(),
+        Node::Bytes(value) => value.is_empty(),
+        Node::List(value) => value.is_empty(),
+        Node::Object(value) => value.is_empty(),
+        _ => false,
+    }
+}
+
+/// Go's zero value of a shape, as JSON has it.
+pub fn zero(shape: Shape) -> Value {
+    match shape.underlying() {
+        Shape::Scalar(scalar) => match scalar {
+            Scalar::String => Value::literal(""),
+            Scalar::Bool => false.into(),
+            Scalar::Int32 | Scalar::Int64 => 0i64.into(),
+            Scalar::Float64 => 0.0.into(),
+            Scalar::Any => Value::NULL,
+        },
+        Shape::Bytes | Shape::Pointer(_) | Shape::List(_) | Shape::Map(..) => Value::NULL,
+        named @ Shape::Named(_) => match (named.structure(), named.opaque()) {
+            (Some(of), _) => zero_struct(of),
+            (None, Some(opaque)) => zero_opaque(opaque),
+            (None, None) => Value::NULL,
+        },
+    }
+}
+
+/// A struct of which nothing was set.
+pub fn zero_struct(of: &'static Struct) -> Value {
+    let fields = of.flat.iter().filter(|field| !may_be_absent(field));
+    let entries = fields.map(|field| (Key::new_static(field.name), zero(field.shape))).collect();
+    Value::object(Object::of_ordered(&of.layout, entries))
+}
+
+fn zero_opaque(opaque: Opaque) -> Value {
+    match opaque {
+        Opaque::Duration => Value::literal("0s"),
+        Opaque::Quantity => Value::literal("0"),
+        Opaque::IntOrString => 0i64.into(),
+        Opaque::JSONSchemaPropsOrBool => false.into(),
+        Opaque::GroupVersion => Value::literal(""),
+        Opaque::Time
+        | Opaque::MicroTime
+        | Opaque::FieldsV1
+        | Opaque::RawExtension
+        | Opaque::JSON
+        | Opaque::JSONSchemaPropsOrArray
+        | Opaque::JSONSchemaPropsOrStringArray => Value::NULL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find;
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().collect()
+    }
+
+    #[test]
+    fn an_empty_pod_has_what_go_prints_of_it() {
+        let pod = zero_struct(find("core/v1.Pod").unwrap().structure().unwrap());
+        assert_eq!(keys(&pod), ["metadata", "spec", "status"]);
+        assert_eq!(keys(pod.get("metadata").unwrap()), [""; 0]);
+        assert_eq!(keys(pod.get("spec").unwrap()), ["containers"]);
+        assert!(pod.at(&["spec", "containers"]).unwrap().is_null());
+    }
+
+    #[test]
+    fn what_omitempty_leaves_out_goes_and_the_rest_stays_in_order() {
+        let of = find("core/v1.Container").unwrap().structure().unwrap();
+        let mut builder = Builder::default();
+        let frame = builder.open(of);
+        let mut set = |name: &str, value: Value| builder.set(frame, of.position(name).unwrap(), value);
+        set("image", "".into());
+        set("args", Value::list(vec![]));
+        set("tty", true.into());
+        set("env", Value::NULL);
+        set("command", Value::list(vec!["sh".into()]));
+        set("name", "a".into());
+        let container = builder.close(frame);
+        assert_eq!(keys(&container), ["name", "command", "resources", "tty"]);
+    }
+
+    #[test]
+    fn empty_bytes_that_json_leaves_out_are_still_there_for_protobuf() {
+        let of = find("admissionregistration/v1.WebhookClientConfig").unwrap().structure().unwrap();
+        let mut builder = Builder::default();
+        let frame = builder.open(of);
+        builder.set(frame, of.position("caBundle").unwrap(), Value::bytes([]));
+        assert_eq!(builder.close(frame).get("caBundle").unwrap().node(), Node::Hollow);
+    }
+
+    #[test]
+    fn pointers_to_zero_values_stay() {
+        let of = find("apps/v1.DeploymentSpec").unwrap().structure().unwrap();
+        let mut builder = Builder::default();
+        let frame = builder.open(of);
+        builder.set(frame, of.position("replicas").unwrap(), 0i64.into());
+        builder.set(frame, of.position("minReadySeconds").unwrap(), 0i64.into());
+        assert_eq!(keys(&builder.close(frame)), ["replicas", "selector", "template", "strategy"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Which type a kind is, both ways.
+
+use std::borrow::Cow;
+
+use crate::graph::{Kind, Type, find};
+
+/// Kinds that every group version has, declared once.
+const COMMON: &[&str] = &[
+    "CreateOptions",
+    "DeleteOptions",
+    "GetOptions",
+    "ListOptions",
+    "PatchOptions",
+    "UpdateOptions",
+    "WatchEvent",
+];
+
+/// Kinds of the core group that are declared beside the metadata types.
+const UNVERSIONED: &[&str] = &["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
+
+/// The type of a kind, if it is built in. `group` is empty for the core group.
+pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
+    if COMMON.contains(&kind) && has_version(group, version)
+        || UNVERSIONED.contains(&kind) && group.is_empty() && version == "v1"
+    {
+        return find(&format!("meta/v1.{kind}"));
+    }
+    find(&format!("{}/{version}.{kind}", folder(group)?)).filter(|found| is_root(found))
+}
+
+/// Whether there is anything of a group version.
+pub fn has_version(group: &str, version: &str) -> bool {
+    let Some(folder) = folder(group) else { return false };
+    let prefix = format!("{folder}/{version}.");
+    let types = crate::types();
+    let first = types.partition_point(|found| found.name < prefix.as_str());
+    types.get(first).is_some_and(|found| found.name.starts_with(&prefix))
+}
+
+impl Type {
+    /// The group that a kind of this type belongs to. Options are of every group; theirs is the core group.
+    pub fn group(&self) -> Cow<'static, str> {
+        group(self.name.split('/').next().unwrap_or_default())
+    }
+
+    pub fn version(&self) -> &'static str {
+        self.name.split('/').nth(1).and_then(|rest| rest.split('.').next()).unwrap_or_default()
+    }
+
+    /// The type's own name, which for a kind is the kind.
+    pub fn kind_name(&self) -> &'static str {
+        self.name.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// As objects of this kind say it in `apiVersion`.
+    pub fn api_version(&self) -> Cow<'static, str> {
+        match &*self.group() {
+            "" => Cow::Borrowed(self.version()),
+            group => Cow::Owned(format!("{group}/{}", self.version())),
+        }
+    }
+}
+
+/// Whether a type says its kind, as those do that stand on their own.
+fn is_root(found: &'static Type) -> bool {
+    match &found.kind {
+        Kind::Struct(of) => {
+            of.flat.first().is_some_and(|field| field.name == "kind")
+                && of.fields.first().is_some_and(|f| f.is_inline())
+        }
+        _ => false,
+    }
+}
+
+/// Where the types of a group are declared, if they are: its first label names the folder.
+fn folder(of: &str) -> Option<&str> {
+    let folder = match of {
+        "" => "core",
+        "meta.k8s.io" => "meta",
+        "internal.apiserver.k8s.io" => "apiserverinternal",
+        other => other.split('.').next().unwrap_or_default(),
+    };
+    (group(folder) == of || of == "meta.k8s.io").then_some(folder)
+}
+
+fn group(folder: &str) -> Cow<'static, str> {
+    Cow::Borrowed(match folder {
+        "core" | "meta" => "",
+        "apps" => "apps",
+        "autoscaling" => "autoscaling",
+        "batch" => "batch",
+        "extensions" => "extensions",
+        "policy" => "policy",
+        "apiserverinternal" => "internal.apiserver.k8s.io",
+        "flowcontrol" => "flowcontrol.apiserver.k8s.io",
+        "rbac" => "rbac.authorization.k8s.io",
+        other => return Cow::Owned(format!("{other}.k8s.io")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_group_and_version() {
+        let name = |group, version, kind| find_kind(group, version, kind).map(|found| found.name);
+        assert_eq!(name("", "v1", "Pod"), Some("core/v1.Pod"));
+        assert_eq!(name("rbac.authorization.k8s.io", "v1", "Role"), Some("rbac/v1.Role"));
+        assert_eq!(name("apps", "v1", "DeleteOptions"), Some("meta/v1.DeleteOptions"));
+        assert_eq!(name("", "v1", "Status"), Some("meta/v1.Status"));
+        assert_eq!(name("apps", "v1", "Status"), None);
+        assert_eq!(name("meta.k8s.io", "v1", "Table"), Some("meta/v1.Table"));
+        assert_eq!(name("", "v1", "PodSpec"), None);
+        assert_eq!(name("nope", "v1", "DeleteOptions"), None);
+        // Another group of the same first label is not the same group.
+        assert_eq!(name("apps.example.com", "v1", "Deployment"), None);
+    }
+
+    #[test]
+    fn a_type_knows_its_group_and_version() {
+        for (name, api_version, kind) in [
+            ("core/v1.Pod", "v1", "Pod"),
+            ("apps/v1.Deployment", "apps/v1", "Deployment"),
+            ("events/v1.Event", "events.k8s.io/v1", "Event"),
+            ("flowcontrol/v1.FlowSchema", "flowcontrol.apiserver.k8s.io/v1", "FlowSchema"),
+        ] {
+            let found = find(name).unwrap();
+            assert_eq!((&*found.api_version(), found.kind_name()), (api_version, kind));
+        }
+    }
+
+    #[test]
+    fn every_resource_finds_its_kind_again() {
+        let resources = crate::Resources::builtin().unwrap();
+        for version in resources.versions() {
+            for resource in version.resources.iter().filter(|resource| resource.subresource.is_none()) {
+                let kind = resource.kind.kind_name();
+                assert_eq!(find_kind(version.group, version.version, kind), Some(resource.kind), "{kind}");
+                assert_eq!(resource.kind.group(), version.group);
+            }
+        }
+    }
+}
