@@ -2,8 +2,9 @@
 
 CARGO ?= cargo
 ARGS ?=
+FUZZ ?=
 
-.PHONY: run test lint bench deny etcd
+.PHONY: run test lint bench fuzz deny etcd
 
 # Builds and starts the server on the embedded store; ARGS="--secure-port=7443 ..." adds flags.
 run:
@@ -28,6 +29,10 @@ lint:
 bench: etcd
 	$(CARGO) build --release -p pintle -p pintle-bench
 	set -a && . build/etcd.env && target/release/pintle-bench
+
+# Feeds every parser mutated input, 60 seconds each; FUZZ="--seconds 3600 json" for longer or for one of them.
+fuzz:
+	$(CARGO) run --profile fuzz -p pintle-fuzz -- $(FUZZ)
 
 # Licences, advisories and sources of dependencies (needs the network for the advisory database).
 deny:

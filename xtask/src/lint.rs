@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// May use everything: the binary, and what measures it.
-const TOP: &[&str] = &["pintle", "pintle-bench", "xtask"];
+const TOP: &[&str] = &["pintle", "pintle-bench", "pintle-fuzz", "xtask"];
 
 /// A longer file is more than one concept.
 const MAX_LINES: usize = 800;

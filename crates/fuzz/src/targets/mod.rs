@@ -1,0 +1,33 @@
+//! What is fuzzed: everything that parses what clients send.
+
+mod text;
+
+use std::fmt::Display;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::Target;
+
+/// All of them.
+pub fn targets() -> Vec<Target> {
+    [text::TARGETS].concat()
+}
+
+/// A number for the way something went.
+fn way(of: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The way of an error: its text without quoted parts and digits, which are the input's.
+fn refused(error: impl Display) -> u64 {
+    let text = error.to_string();
+    let mut quoted = false;
+    let kept = text.chars().filter(|c| {
+        if matches!(c, '"' | '\'' | '`') {
+            quoted = !quoted;
+        }
+        !quoted && !c.is_ascii_digit()
+    });
+    way(kept.take(200).collect::<String>())
+}
