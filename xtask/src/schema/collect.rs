@@ -22,8 +22,15 @@ const PACKAGES: [&str; 9] = [
     "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1beta1",
 ];
 
+/// Where most internal types are imported from; in a checkout it is below the root, without `k8s.io/kubernetes`.
+pub(super) const INTERNAL: &str = "k8s.io/kubernetes/pkg/apis/";
+const INTERNAL_PACKAGES: [&str; 2] = [
+    "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions",
+    "k8s.io/kube-aggregator/pkg/apis/apiregistration",
+];
+
 /// Go's own types that data is made of.
-const BUILTIN: [&str; 15] = [
+pub(super) const BUILTIN: [&str; 15] = [
     "string", "bool", "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint32", "uint64",
     "float32", "float64", "byte", "any",
 ];
@@ -60,7 +67,7 @@ pub(super) fn collect(checkout: &Path) -> Result<Types> {
     packages.extend(PACKAGES.iter().filter(|path| source.join(path).is_dir()).map(|path| (*path).to_owned()));
     let mut types = Types::new();
     for package in packages {
-        package_types(&source, &package, &mut types).with_context(|| package.clone())?;
+        package_types(&source.join(&package), &package, &mut types).with_context(|| package.clone())?;
     }
     // A name for something that is no data, such as a watch's event in memory, names nothing that we need.
     let known: BTreeSet<String> = types.keys().cloned().collect();
@@ -120,10 +127,28 @@ fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
+/// The internal types, which the reference works on and which its messages show: those of `pkg/apis`, and those of the
+/// servers that it embeds.
+pub(super) fn collect_internal(checkout: &Path) -> Result<Types> {
+    let mut types = Types::new();
+    for folder in subfolders(&checkout.join("pkg/apis"))? {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let package = format!("{INTERNAL}{name}");
+        package_types(&folder, &package, &mut types).with_context(|| package.clone())?;
+    }
+    for package in INTERNAL_PACKAGES {
+        let folder = checkout.join("staging/src").join(package);
+        if folder.is_dir() {
+            package_types(&folder, package, &mut types).with_context(|| package.to_owned())?;
+        }
+    }
+    Ok(types)
+}
+
 /// Adds the types of one package.
-fn package_types(source: &Path, package: &str, types: &mut Types) -> Result<()> {
+fn package_types(folder: &Path, package: &str, types: &mut Types) -> Result<()> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(source.join(package))? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if is_source(&path) {
             files.push(path);

@@ -6,6 +6,7 @@
 
 mod collect;
 mod golang;
+mod internal;
 mod render;
 mod resources;
 
@@ -22,18 +23,19 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
         bail!("unknown flag {flag}; cargo xtask schema --kubernetes CHECKOUT");
     }
     let checkout = Path::new(checkout);
-    for (name, facts) in
-        [("types.facts", type_facts(checkout)?), ("resources.facts", resources::render(checkout)?)]
-    {
+    let types = collect::collect(checkout)?;
+    let resources = resources::render(checkout)?;
+    let internal =
+        internal::render(&collect::collect_internal(checkout)?, &types, &resources::kinds(&resources))?;
+    for (name, facts) in [
+        ("types.facts", render::render(&types)),
+        ("internal.facts", internal),
+        ("resources.facts", resources),
+    ] {
         let output = root.join(OUTPUT).join(name);
         std::fs::write(&output, facts).with_context(|| format!("cannot write {}", output.display()))?;
     }
     Ok(())
-}
-
-/// The file of types. The same checkout gives the same bytes.
-fn type_facts(checkout: &Path) -> Result<String> {
-    Ok(render::render(&collect::collect(checkout)?))
 }
 
 #[cfg(test)]

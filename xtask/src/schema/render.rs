@@ -93,7 +93,7 @@ fn number(field: &Field) -> &str {
     number.filter(|number| !number.is_empty()).unwrap_or("-")
 }
 
-fn expression(shape: &Shape) -> String {
+pub(super) fn expression(shape: &Shape) -> String {
     match shape {
         Shape::Named(name) => short(name),
         Shape::Pointer(of) => format!("*{}", expression(of)),
@@ -104,7 +104,7 @@ fn expression(shape: &Shape) -> String {
 }
 
 /// The path without the folders that all have in common: `core/v1.Pod`, `meta/v1.ObjectMeta`, `resource.Quantity`.
-fn short(path: &str) -> String {
+pub(super) fn short(path: &str) -> String {
     let folders = [
         "k8s.io/apiextensions-apiserver/pkg/apis/",
         "k8s.io/kube-aggregator/pkg/apis/",
@@ -113,6 +113,7 @@ fn short(path: &str) -> String {
         "k8s.io/apimachinery/pkg/util/",
         "k8s.io/apimachinery/pkg/",
         "k8s.io/api/",
+        super::collect::INTERNAL,
     ];
     folders.iter().find_map(|folder| path.strip_prefix(folder)).unwrap_or(path).to_owned()
 }

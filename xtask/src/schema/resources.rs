@@ -46,6 +46,15 @@ pub(super) fn render(checkout: &Path) -> Result<String> {
     Ok(text)
 }
 
+/// The types of all kinds in a text of facts: first those that are stored, as what they are stored, then the others.
+pub(super) fn kinds(facts: &str) -> Vec<String> {
+    let words =
+        |line: &str, fact: &str| line.split(' ').find_map(|word| Some(word.strip_prefix(fact)?.to_owned()));
+    let resources = || facts.lines().filter_map(|line| line.strip_prefix("  "));
+    let stored = resources().filter_map(|line| words(line, "stored="));
+    stored.chain(resources().filter_map(|line| line.split(' ').nth(1).map(str::to_owned))).collect()
+}
+
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
@@ -191,6 +200,12 @@ mod tests {
                       verbs=get,list stored=core/v1.Service path=services/specs\n  pods/eviction policy/v1.Eviction \
                       namespaced verbs=create\n";
         assert_eq!(text, expect);
+    }
+
+    #[test]
+    fn what_kinds_are_stored_as_comes_before_the_kinds() {
+        let facts = "groupversion v1\n  a core/v1.A cluster verbs=get\n  b core/v1.B cluster stored=core/v2.B path=b\n";
+        assert_eq!(kinds(facts), ["core/v2.B", "core/v1.A", "core/v1.B"]);
     }
 
     #[test]

@@ -97,6 +97,63 @@ struct meta/v1.TypeMeta
   kind 1 string omitempty
 ";
 
+/// The kind, its internal form, and something that is none of both.
+const INTERNAL_CORE: &str = r#"
+package core
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+type Protocol string
+
+type Pod struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Ports []Port
+	Limits ResourceList
+	PortNumbers
+	secret string
+}
+
+type PortNumbers struct {
+	limits []int32
+}
+
+type ResourceList map[Name]resource.Quantity
+
+type Port struct {
+	Protocol *Protocol
+}
+
+type Name string
+
+type Unrelated struct{ Field string }
+"#;
+
+const EXPECT_INTERNAL: &str = "\
+# Written by `cargo xtask schema`. Facts of the internal types, one field to a line.
+
+alias core.Name string
+
+struct core.Pod core/v1.Pod
+  *TypeMeta meta/v1.TypeMeta -
+  *ObjectMeta meta/v1.ObjectMeta metadata
+  Ports []core.Port ports
+  Limits core.ResourceList limits
+  *PortNumbers core.PortNumbers .
+
+struct core.Port core/v1.Port
+  Protocol *core.Protocol protocol
+
+struct core.PortNumbers core/v1.Pod
+
+alias core.Protocol string
+
+alias core.ResourceList map[core.Name]resource.Quantity
+";
+
 fn write(root: &Path, package: &str, name: &str, text: &str) {
     let folder = root.join("staging/src").join(package);
     fs::create_dir_all(&folder).unwrap();
@@ -110,7 +167,32 @@ fn checkout() -> tempfile::TempDir {
     write(root.path(), "k8s.io/apimachinery/pkg/apis/meta/v1", "types.go", META);
     write(root.path(), "k8s.io/apimachinery/pkg/apis/meta/v1", "a_time.go", META_JSON);
     write(root.path(), "k8s.io/apimachinery/pkg/api/resource", "quantity.go", QUANTITY);
+    fs::create_dir_all(root.path().join("pkg/apis/core/v1")).unwrap();
+    fs::write(root.path().join("pkg/apis/core/types.go"), INTERNAL_CORE).unwrap();
     root
+}
+
+fn type_facts(checkout: &Path) -> Result<String> {
+    Ok(render::render(&collect::collect(checkout)?))
+}
+
+fn internal_facts(checkout: &Path) -> Result<String> {
+    let kinds = ["core/v1.Pod".to_owned(), "core/v1.Gone".to_owned()];
+    internal::render(&collect::collect_internal(checkout)?, &collect::collect(checkout)?, &kinds)
+}
+
+#[test]
+fn internal_facts_of_a_small_checkout() {
+    assert_eq!(internal_facts(checkout().path()).unwrap(), EXPECT_INTERNAL);
+}
+
+#[test]
+fn an_internal_field_without_a_counterpart_must_be_explained() {
+    let root = checkout();
+    let source = INTERNAL_CORE.replace("\tLimits ", "\tBounds ");
+    fs::write(root.path().join("pkg/apis/core/types.go"), source).unwrap();
+    let error = internal_facts(root.path()).unwrap_err().to_string();
+    assert!(error.contains("core.Pod has a field Bounds"), "{error}");
 }
 
 #[test]
@@ -122,6 +204,7 @@ fn facts_of_a_small_checkout() {
 fn the_same_checkout_gives_the_same_bytes() {
     let root = checkout();
     assert_eq!(type_facts(root.path()).unwrap(), type_facts(root.path()).unwrap());
+    assert_eq!(internal_facts(root.path()).unwrap(), internal_facts(root.path()).unwrap());
 }
 
 #[test]
