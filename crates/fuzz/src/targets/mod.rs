@@ -19,6 +19,11 @@ fn way(of: impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// A text's punctuation, up to a point: what it is made of, without what it says.
+fn skeleton(text: &str) -> String {
+    text.chars().filter(|c| !c.is_alphanumeric()).take(8).collect()
+}
+
 /// The way of an error: its text without quoted parts and digits, which are the input's.
 fn refused(error: impl Display) -> u64 {
     let text = error.to_string();
@@ -29,5 +34,5 @@ fn refused(error: impl Display) -> u64 {
         }
         !quoted && !c.is_ascii_digit()
     });
-    way(kept.take(200).collect::<String>())
+    way(kept.take(48).collect::<String>())
 }

@@ -5,7 +5,7 @@ use pintle_meta::selector::{field, label};
 use pintle_meta::time::{MicroTime, Time};
 use pintle_meta::{format_duration, parse_duration};
 
-use super::{refused, way};
+use super::{refused, skeleton, way};
 use crate::Target;
 
 pub(super) const TARGETS: &[Target] = &[
@@ -87,7 +87,7 @@ fn label_selector(input: &[u8]) -> u64 {
             let text = read.to_string();
             let again = label::Selector::parse(&text).expect("a printed selector can be read");
             assert_eq!(again.to_string(), text);
-            way(text.chars().filter(|c| !c.is_alphanumeric()).collect::<String>())
+            way(skeleton(&text))
         }
     }
 }
@@ -102,7 +102,7 @@ fn field_selector(input: &[u8]) -> u64 {
             };
             let text = again(&read.to_string());
             assert_eq!(again(&text), text);
-            way(text.chars().filter(|c| !c.is_alphanumeric()).collect::<String>())
+            way(skeleton(&text))
         }
     }
 }
@@ -117,7 +117,7 @@ fn time(input: &[u8]) -> u64 {
             if let Ok(again) = Time::parse(&printed) {
                 assert_eq!(again.to_string(), printed);
             }
-            way((micro, text.len(), printed.len()))
+            way((micro, text.len().min(40), printed.len()))
         }
     }
 }
@@ -128,7 +128,7 @@ fn duration(input: &[u8]) -> u64 {
         Ok(nanos) => {
             let text = format_duration(nanos);
             assert_eq!(parse_duration(&text), Ok(nanos), "{text}");
-            way(text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>())
+            way(text.chars().filter(|c| !c.is_ascii_digit()).take(8).collect::<String>())
         }
     }
 }
