@@ -6,6 +6,7 @@
 
 pub mod cbor;
 pub mod json;
+pub mod negotiate;
 pub mod partial;
 pub mod protobuf;
 pub mod table;

@@ -1,0 +1,347 @@
+//! Which encoding a client gets, and which one it sent.
+//!
+//! `Accept` is a list of clauses, best first; parameters ask for another form of the object:
+//!
+//! ```text
+//! application/json;as=Table;v=v1;g=meta.k8s.io, application/vnd.kubernetes.protobuf;q=0.9, */*
+//! ```
+//!
+//! A clause whose parameters cannot be had is passed over, not refused: kubectl lists a Table first and plain JSON last.
+
+use pintle_meta::gvk::GroupVersionKind;
+
+/// What objects are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    Json,
+    Yaml,
+    Protobuf,
+    Cbor,
+}
+
+/// In the order in which they are offered. CBOR is behind a feature gate and comes last.
+pub const ENCODINGS: &[Encoding] = &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+pub const ENCODINGS_WITH_CBOR: &[Encoding] =
+    &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf, Encoding::Cbor];
+
+impl Encoding {
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+            Encoding::Cbor => "application/cbor",
+        }
+    }
+
+    /// The media type of a watch; YAML has none, because its documents cannot follow each other.
+    pub fn stream_media_type(self) -> Option<&'static str> {
+        match self {
+            Encoding::Json => Some("application/json;stream=watch"),
+            Encoding::Yaml => None,
+            Encoding::Protobuf => Some("application/vnd.kubernetes.protobuf;stream=watch"),
+            Encoding::Cbor => Some("application/cbor-seq"),
+        }
+    }
+}
+
+/// What was agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    pub encoding: Encoding,
+    /// `pretty=1`.
+    pub pretty: bool,
+    /// `as`, `g` and `v`: another kind than the object's own.
+    pub convert: Option<GroupVersionKind>,
+    /// `stream=watch`.
+    pub stream: bool,
+    /// Of discovery: `local` or empty.
+    pub profile: String,
+}
+
+impl Accepted {
+    /// What a client gets that does not say.
+    pub fn plain(encoding: Encoding) -> Accepted {
+        Accepted { encoding, pretty: false, convert: None, stream: false, profile: String::new() }
+    }
+}
+
+/// Finds what a client accepts and the endpoint can give: `allows` says whether an encoding may carry another kind than
+/// the endpoint's own (`None` is its own). `None` is for a 406.
+pub fn output(
+    accept: &str,
+    supported: &[Encoding],
+    allows: impl Fn(Encoding, Option<&GroupVersionKind>) -> bool,
+) -> Option<Accepted> {
+    if accept.is_empty() {
+        return supported.first().copied().map(Accepted::plain);
+    }
+    clauses(accept).iter().find_map(|clause| {
+        let mut matching = supported.iter().filter(|encoding| clause.matches(**encoding));
+        matching.find_map(|encoding| clause.options(*encoding, &allows))
+    })
+}
+
+/// The encoding of a request's body; `None` is for a 415. Without a content type it is JSON.
+pub fn input(content_type: &str, supported: &[Encoding]) -> Option<Encoding> {
+    if content_type.is_empty() {
+        return supported.first().copied();
+    }
+    let media_type = media_type(content_type)?;
+    supported.iter().copied().find(|encoding| encoding.media_type() == media_type)
+}
+
+/// The text of a 406.
+pub fn not_acceptable(supported: &[&str]) -> String {
+    format!("only the following media types are accepted: {}", supported.join(", "))
+}
+
+/// The text of a 415.
+pub fn unsupported(supported: &[&str]) -> String {
+    format!(
+        "the body of the request was in an unknown format - accepted media types include: {}",
+        supported.join(", ")
+    )
+}
+
+#[derive(Debug)]
+struct Clause<'a> {
+    media: &'a str,
+    sub: &'a str,
+    quality: f32,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl Clause<'_> {
+    fn matches(&self, encoding: Encoding) -> bool {
+        let (media, sub) = encoding.media_type().split_once('/').unwrap_or_default();
+        match (self.media, self.sub) {
+            ("*", "*") => true,
+            (asked, "*") => asked == media,
+            (asked, asked_sub) => asked == media && asked_sub == sub,
+        }
+    }
+
+    fn options(
+        &self,
+        encoding: Encoding,
+        allows: impl Fn(Encoding, Option<&GroupVersionKind>) -> bool,
+    ) -> Option<Accepted> {
+        let mut accepted = Accepted::plain(encoding);
+        for (name, value) in &self.parameters {
+            match *name {
+                "as" => accepted.convert.get_or_insert_default().kind = (*value).into(),
+                "g" => accepted.convert.get_or_insert_default().group = (*value).into(),
+                "v" => accepted.convert.get_or_insert_default().version = (*value).into(),
+                "stream" if !value.is_empty() => {
+                    if *value != "watch" || encoding.stream_media_type().is_none() {
+                        return None;
+                    }
+                    accepted.stream = true;
+                }
+                // No endpoint has more than one version of itself.
+                "sv" if !value.is_empty() => return None,
+                "pretty" => accepted.pretty = *value == "1",
+                "profile" => accepted.profile = (*value).into(),
+                _ => {}
+            }
+        }
+        allows(encoding, accepted.convert.as_ref()).then_some(accepted)
+    }
+
+    /// Whether this one is to be tried before another. It is no order (three clauses can go in a circle), and which of
+    /// them wins then is the sort's doing; see [`sort`].
+    fn is_before(&self, other: &Clause<'_>) -> bool {
+        self.quality > other.quality
+            || (self.media != "*" && other.media == "*")
+            || (self.sub != "*" && other.sub == "*")
+    }
+}
+
+fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(clause).collect();
+    sort(&mut clauses);
+    clauses
+}
+
+fn clause(text: &str) -> Option<Clause<'_>> {
+    let mut parts = text.trim_matches(' ').split(';');
+    let mut names = parts.next()?.split('/');
+    let media = names.next()?.trim_matches(' ');
+    let sub = match (names.next().filter(|sub| !sub.is_empty()), names.next()) {
+        (None, _) if media == "*" => "*",
+        (None, _) => return None,
+        // A slash at the very end is not a third part.
+        (Some(sub), None | Some("")) => sub.trim_matches(' '),
+        (Some(_), Some(_)) => return None,
+    };
+    let mut clause = Clause { media, sub, quality: 1.0, parameters: Vec::new() };
+    for part in parts {
+        let Some((name, value)) = part.split_once('=') else { continue };
+        let value = value.strip_suffix('=').unwrap_or(value);
+        if value.is_empty() || value.contains('=') {
+            continue;
+        }
+        match name.trim_matches(' ') {
+            "q" => clause.quality = value.parse().unwrap_or(0.0),
+            name => clause.parameters.push((name, value.trim_matches(' '))),
+        }
+    }
+    Some(clause)
+}
+
+/// Go sorts up to twelve by insertion, and that decides between clauses that have no order. More than that nobody sends,
+/// and a stranger's thousands must not cost their square.
+fn sort(clauses: &mut [Clause<'_>]) {
+    if clauses.len() > 12 {
+        clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+        return;
+    }
+    for end in 1..clauses.len() {
+        let mut place = end;
+        while place > 0 && clauses[place].is_before(&clauses[place - 1]) {
+            clauses.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+}
+
+/// The type without its parameters, in lower case; `None` if either is malformed.
+fn media_type(content_type: &str) -> Option<String> {
+    let (media_type, parameters) = content_type.split_once(';').unwrap_or((content_type, ""));
+    let media_type = media_type.trim().to_ascii_lowercase();
+    let (media, sub) = media_type.split_once('/')?;
+    let well_formed = is_token(media) && is_token(sub) && are_parameters(parameters);
+    well_formed.then_some(media_type)
+}
+
+fn are_parameters(text: &str) -> bool {
+    let mut rest = text.trim();
+    let mut seen: Vec<String> = Vec::new();
+    while !rest.is_empty() {
+        let Some((name, value)) = rest.split_once('=') else { return false };
+        let name = name.trim().to_ascii_lowercase();
+        if !is_token(&name) || seen.len() > 16 || seen.contains(&name) {
+            return false;
+        }
+        seen.push(name);
+        let value = value.trim_start();
+        let end = match value.strip_prefix('"') {
+            Some(quoted) => match quoted_end(quoted) {
+                Some(end) => end + 1,
+                None => return false,
+            },
+            None => value.find([';', ' ', '\t']).unwrap_or(value.len()),
+        };
+        if end == 0 || (!value.starts_with('"') && !is_token(&value[..end])) {
+            return false;
+        }
+        rest = value[end..].trim_start();
+        match rest.strip_prefix(';') {
+            Some(next) => rest = next.trim(),
+            None if rest.is_empty() => {}
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Behind the quote that closes, counted from behind the one that opens.
+fn quoted_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 1),
+            b'\r' | b'\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agreed(accept: &str) -> Option<Encoding> {
+        output(accept, ENCODINGS, |_, convert| convert.is_none()).map(|accepted| accepted.encoding)
+    }
+
+    #[test]
+    fn the_best_clause_that_can_be_had_wins() {
+        for (accept, expect) in [
+            ("", Some(Encoding::Json)),
+            ("*/*", Some(Encoding::Json)),
+            ("*", Some(Encoding::Json)),
+            ("application/*", Some(Encoding::Json)),
+            ("application/yaml", Some(Encoding::Yaml)),
+            ("application/json;q=0.5, application/yaml;q=0.9", Some(Encoding::Yaml)),
+            ("application/vnd.kubernetes.protobuf,application/json", Some(Encoding::Protobuf)),
+            ("*/*;q=1, application/yaml;q=0.1", Some(Encoding::Yaml)),
+            ("text/html, application/xml;q=0.9", None),
+            ("application/json/x", None),
+            ("application", None),
+            ("application/cbor", None),
+            ("application/json;stream=watch", Some(Encoding::Json)),
+            ("application/yaml;stream=watch", None),
+            ("application/json;stream=other", None),
+            ("application/json;sv=1", None),
+            ("application/json;pretty=1;unknown=2", Some(Encoding::Json)),
+            ("application/json;q=bad, application/yaml", Some(Encoding::Yaml)),
+        ] {
+            assert_eq!(agreed(accept), expect, "{accept}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_passed_over_where_there_is_none() {
+        let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml";
+        assert_eq!(agreed(accept), Some(Encoding::Yaml));
+        let table = output(accept, ENCODINGS, |_, _| true).unwrap();
+        assert_eq!(table.encoding, Encoding::Json);
+        assert_eq!(table.convert, Some(GroupVersionKind::new("meta.k8s.io", "v1", "Table")));
+    }
+
+    #[test]
+    fn thousands_of_clauses_are_no_trouble() {
+        let accept = "text/html,".repeat(100_000) + "application/yaml";
+        assert_eq!(agreed(&accept), Some(Encoding::Yaml));
+    }
+
+    #[test]
+    fn the_content_type_of_a_body_is_read_with_its_parameters() {
+        for (content_type, expect) in [
+            ("", Some(Encoding::Json)),
+            ("application/json", Some(Encoding::Json)),
+            ("Application/JSON; charset=utf-8", Some(Encoding::Json)),
+            ("application/json; charset=\"a;b\\\"\"", Some(Encoding::Json)),
+            ("application/json;", Some(Encoding::Json)),
+            ("application/json; charset", None),
+            ("application/json; a=1; a=2", None),
+            ("application/yaml", Some(Encoding::Yaml)),
+            ("application/vnd.kubernetes.protobuf", Some(Encoding::Protobuf)),
+            ("text/plain", None),
+            ("application/cbor", None),
+            ("json", None),
+            ("application/ json", None),
+        ] {
+            assert_eq!(input(content_type, ENCODINGS), expect, "{content_type}");
+        }
+        assert_eq!(input("application/cbor", ENCODINGS_WITH_CBOR), Some(Encoding::Cbor));
+    }
+
+    #[test]
+    fn refusals_name_what_there_is() {
+        let types: Vec<&str> = ENCODINGS.iter().map(|encoding| encoding.media_type()).collect();
+        let all = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        assert_eq!(not_acceptable(&types), format!("only the following media types are accepted: {all}"));
+        assert!(unsupported(&types).ends_with(&format!("accepted media types include: {all}")));
+    }
+}
