@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::graph::{Kind, Type, find};
+use crate::graph::{Type, find};
 
 /// Kinds that every group version has, declared once.
 const COMMON: &[&str] = &[
@@ -63,13 +63,10 @@ impl Type {
 
 /// Whether a type says its kind, as those do that stand on their own.
 fn is_root(found: &'static Type) -> bool {
-    match &found.kind {
-        Kind::Struct(of) => {
-            of.flat.first().is_some_and(|field| field.name == "kind")
-                && of.fields.first().is_some_and(|f| f.is_inline())
-        }
-        _ => false,
-    }
+    found.structure().is_some_and(|of| {
+        of.flat.first().is_some_and(|field| field.name == "kind")
+            && of.fields.first().is_some_and(|field| field.is_inline())
+    })
 }
 
 /// Where the types of a group are declared, if they are: its first label names the folder.
@@ -109,6 +106,7 @@ mod tests {
         assert_eq!(name("rbac.authorization.k8s.io", "v1", "Role"), Some("rbac/v1.Role"));
         assert_eq!(name("apps", "v1", "DeleteOptions"), Some("meta/v1.DeleteOptions"));
         assert_eq!(name("", "v1", "Status"), Some("meta/v1.Status"));
+        assert_eq!(name("", "v1", "List"), Some("core/v1.List"));
         assert_eq!(name("apps", "v1", "Status"), None);
         assert_eq!(name("meta.k8s.io", "v1", "Table"), Some("meta/v1.Table"));
         assert_eq!(name("", "v1", "PodSpec"), None);

@@ -1,0 +1,122 @@
+//! Base64 read as Go's `StdEncoding` reads it: line ends are ignored anywhere, padding is a must, and what is wrong is
+//! named by its place.
+
+use crate::Error;
+
+/// Bytes out of base64.
+pub(super) fn decode(text: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let mut at = 0;
+    loop {
+        let Some(quantum) = quantum(text, &mut at).map_err(corrupt)? else { return Ok(out) };
+        out.extend_from_slice(&quantum.bytes[..quantum.length]);
+        if quantum.length < 3 {
+            return Ok(out);
+        }
+    }
+}
+
+fn corrupt(at: usize) -> Error {
+    Error::new(format!("illegal base64 data at input byte {at}"))
+}
+
+struct Quantum {
+    bytes: [u8; 3],
+    length: usize,
+}
+
+/// The next four characters, or fewer with padding; `None` at the end. An error is the place of what is wrong.
+fn quantum(text: &[u8], at: &mut usize) -> Result<Option<Quantum>, usize> {
+    let mut sextets = [0u8; 4];
+    let mut found = 0;
+    while found < 4 {
+        let Some(&byte) = text.get(*at) else {
+            return if found == 0 { Ok(None) } else { Err(*at - found) };
+        };
+        *at += 1;
+        match byte {
+            b'\r' | b'\n' => {}
+            b'=' => {
+                padding(text, at, found)?;
+                break;
+            }
+            _ => {
+                sextets[found] = sextet(byte).ok_or(*at - 1)?;
+                found += 1;
+            }
+        }
+    }
+    let [a, b, c, d] = sextets;
+    let bytes = [a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d];
+    Ok(Some(Quantum { bytes, length: found - 1 }))
+}
+
+/// Behind the first padding character: the second, if it takes two, and then nothing more.
+fn padding(text: &[u8], at: &mut usize, found: usize) -> Result<(), usize> {
+    match found {
+        0 | 1 => return Err(*at - 1),
+        2 => {
+            skip_line_ends(text, at);
+            match text.get(*at) {
+                None => return Err(text.len()),
+                Some(b'=') => *at += 1,
+                Some(_) => return Err(*at - 1),
+            }
+        }
+        _ => {}
+    }
+    skip_line_ends(text, at);
+    if *at < text.len() { Err(*at) } else { Ok(()) }
+}
+
+fn skip_line_ends(text: &[u8], at: &mut usize) {
+    while let Some(b'\r' | b'\n') = text.get(*at) {
+        *at += 1;
+    }
+}
+
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read_and_refused_as_go_does() {
+        let cases: [(&str, Result<&[u8], usize>); 20] = [
+            ("", Ok(b"")),
+            ("YQ==", Ok(b"a")),
+            ("YWI=", Ok(b"ab")),
+            ("YWJj", Ok(b"abc")),
+            ("YW\nJj\r\nZA=\n=\n", Ok(b"abcd")),
+            ("\n", Ok(b"")),
+            // Bits that are cut off need not be zero.
+            ("YR==", Ok(b"a")),
+            ("YQ", Err(0)),
+            ("YWJjY", Err(4)),
+            ("YWJjYQ", Err(4)),
+            ("YQ=", Err(3)),
+            ("YQ=a", Err(2)),
+            ("YQ==a", Err(4)),
+            ("YWI=YWI=", Err(4)),
+            ("=", Err(0)),
+            ("Y===", Err(1)),
+            ("====", Err(0)),
+            ("Y!==", Err(1)),
+            ("YWJj ", Err(4)),
+            ("YWJ-", Err(3)),
+        ];
+        for (text, want) in cases {
+            assert_eq!(decode(text.as_bytes()), want.map(<[u8]>::to_vec).map_err(corrupt), "{text:?}");
+        }
+    }
+}

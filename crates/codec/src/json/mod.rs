@@ -1,0 +1,40 @@
+//! JSON, read and written as the reference does it.
+//!
+//! Reading is one pass over the bytes, directed by the type graph, straight into normal form ([`decode`]), or without a type
+//! by the rules of `Unstructured` ([`decode_untyped`]). What Go would say about bad input is said here too: the first
+//! error of syntax wherever it stands, else the first error that ends the reading (a bad quantity), else the first value of
+//! a wrong type. Writing is directed by the tree alone ([`encode`]), since a normal tree has the right fields in order.
+
+mod base64;
+mod encode;
+mod opaque;
+mod path;
+mod read;
+mod typed;
+mod untyped;
+pub mod write;
+
+pub use encode::{encode, encode_pretty};
+use pintle_schema::Type;
+
+use crate::{Decoded, Error};
+
+/// Reads an object of a type into normal form. Nothing is defaulted.
+pub fn decode(of: &'static Type, text: &[u8]) -> Result<Decoded, Error> {
+    typed::decode(of, text)
+}
+
+/// Reads an object without a type: keys sorted, integers that fit in 64 bits kept apart from floats, nulls kept.
+pub fn decode_untyped(text: &[u8]) -> Result<Decoded, Error> {
+    typed::decode_untyped(text)
+}
+
+/// Reads any JSON value by the rules of [`decode_untyped`].
+pub fn decode_any(text: &[u8]) -> Result<Decoded, Error> {
+    typed::decode_any(text)
+}
+
+/// Whether a text is one JSON value and nothing else; the error is Go's.
+pub fn validate(text: &[u8]) -> Result<(), Error> {
+    read::validate(text)
+}

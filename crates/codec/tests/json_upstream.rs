@@ -1,0 +1,77 @@
+//! JSON against what a reference server wrote. Reads `PINTLE_UPSTREAM` or the folder beside the repository; where there is
+//! none, these pass without having looked, and the vectors beside the code stand alone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use pintle_codec::json;
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_schema::{Type, find_kind};
+use serde_json::Value as Json;
+
+fn upstream() -> Option<PathBuf> {
+    let folder = std::env::var_os("PINTLE_UPSTREAM")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
+    folder.is_dir().then_some(folder)
+}
+
+fn type_of(api_version: &str, kind: &str) -> Option<&'static Type> {
+    let gvk = GroupVersionKind::from_api_version(api_version, kind);
+    find_kind(&gvk.group, &gvk.version, &gvk.kind)
+}
+
+fn recoded(of: &'static Type, text: &[u8]) -> Result<String, String> {
+    let decoded = json::decode(of, text).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    json::encode(&decoded.value, &mut out);
+    String::from_utf8(out).map_err(|error| error.to_string())
+}
+
+#[test]
+fn sparse_objects_come_out_as_the_reference_writes_them() {
+    let Some(folder) = upstream() else { return };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for line in fs::read_to_string(folder.join("wire-sparse.jsonl")).unwrap().lines() {
+        let vector: Json = serde_json::from_str(line).unwrap();
+        let input = &vector["in"];
+        let (version, kind) = (input["apiVersion"].as_str().unwrap(), input["kind"].as_str().unwrap());
+        let of = type_of(version, kind).unwrap_or_else(|| panic!("{version} {kind} has no type"));
+        let got = recoded(of, input.to_string().as_bytes());
+        count += 1;
+        if got.as_deref() != Ok(vector["json"].as_str().unwrap()) {
+            wrong.push(format!(
+                "{} {}:\n  got  {got:?}\n  want {:?}",
+                vector["gvk"], vector["variant"], vector["json"]
+            ));
+        }
+    }
+    assert!(count > 1000);
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn full_objects_come_out_as_they_went_in() {
+    let Some(folder) = upstream() else { return };
+    let mut count = 0;
+    for entry in fs::read_dir(folder.join("wire")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        // GROUP.VERSION.KIND, where the group may have dots.
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let [kind, version, group] = name.rsplitn(3, '.').collect::<Vec<_>>()[..] else { panic!("{name}") };
+        let of = find_kind(if group == "core" { "" } else { group }, version, kind);
+        let of = of.unwrap_or_else(|| panic!("{name} has no type"));
+        let decoded = json::decode(of, text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(decoded.strict, [""; 0], "{name}");
+        let mut out = Vec::new();
+        json::encode_pretty(&decoded.value, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap().trim_end(), text.trim_end(), "{name}");
+        count += 1;
+    }
+    assert!(count > 100);
+}
