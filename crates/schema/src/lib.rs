@@ -4,6 +4,7 @@
 //! tables of the program, so that a start costs nothing and a type is known by its address. `data/resources.facts` and
 //! [`Resources::builtin`] are the same for what is served. [`normal`] is the normal form of a built-in object.
 
+pub mod go;
 mod graph;
 pub mod normal;
 mod resources;

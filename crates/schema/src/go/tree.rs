@@ -1,0 +1,120 @@
+//! What JSON has of an internal Go value: built from an object of the storage version, field by field of the internal type.
+
+use pintle_meta::{Node, Value};
+
+use super::facts::{self, Field, Form, Internal, Shape, Source};
+use crate::graph::{self, Scalar};
+use crate::normal;
+
+/// A Go value as JSON sees it. Owned where Go has something that the object has not.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Go {
+    Null,
+    List(Vec<Go>),
+    Struct(Vec<(&'static str, Go)>),
+    /// Its keys are sorted.
+    Map(Vec<(String, Go)>),
+    /// Whatever is the same inside and outside: scalars, and types that are versioned everywhere.
+    Tree(Value),
+    /// Any JSON, which Go has decoded and encodes again: keys sorted, numbers written its way.
+    Decoded(Value),
+}
+
+/// What a shape holds. `outer` is the object that the value was found in.
+pub(super) fn build(shape: &Shape, value: Option<&Value>, outer: Option<&Value>) -> Go {
+    let value = value.filter(|value| !value.is_null());
+    match shape {
+        Shape::Pointer(of) => match value {
+            Some(value) => build(of, Some(value), outer),
+            None => Go::Null,
+        },
+        Shape::List(of) => match value.map(Value::node) {
+            Some(Node::List(items)) => {
+                Go::List(items.iter().map(|item| build(of, Some(item), None)).collect())
+            }
+            _ => Go::Null,
+        },
+        Shape::Map(_, of) => match value.map(Value::node) {
+            Some(Node::Object(map)) => Go::Map(
+                map.iter().map(|(key, value)| (key.to_owned(), build(of, Some(value), None))).collect(),
+            ),
+            _ => Go::Null,
+        },
+        Shape::Bytes => value.map_or(Go::Null, |value| Go::Tree(value.clone())),
+        Shape::Scalar(Scalar::Any) => value.map_or(Go::Null, |value| Go::Decoded(value.clone())),
+        Shape::Scalar(scalar) => tree(value, graph::Shape::Scalar(*scalar)),
+        Shape::Versioned(named) => tree(value, graph::Shape::Named(named)),
+        Shape::Internal(name) => match facts::find(name) {
+            Some(Internal::Alias(of)) => build(of, value, outer),
+            Some(Internal::Struct(fields)) => {
+                let mut found = Vec::with_capacity(fields.len());
+                push_fields(fields, value, outer, &mut found);
+                Go::Struct(found)
+            }
+            None => Go::Null,
+        },
+    }
+}
+
+fn tree(value: Option<&Value>, shape: graph::Shape) -> Go {
+    Go::Tree(value.cloned().unwrap_or_else(|| normal::zero(shape)))
+}
+
+fn push_fields(
+    fields: &'static [Field],
+    object: Option<&Value>,
+    outer: Option<&Value>,
+    out: &mut Vec<(&'static str, Go)>,
+) {
+    for field in fields {
+        let value = match field.source {
+            Source::Name(name) => object.and_then(|object| object.get(name)),
+            Source::Outer(name) => outer.and_then(|outer| outer.get(name)),
+            Source::Same => object,
+            Source::Itself(form) => object.filter(|object| has_form(object, form)),
+            Source::Nowhere => None,
+        };
+        if field.embedded {
+            embed(field, value, outer, out);
+            continue;
+        }
+        let built = match (&field.shape, field.source, value) {
+            // A schema in place of a bool allows what it describes.
+            (_, Source::Itself(Form::Bool), Some(value)) => Go::Tree(value.as_bool().unwrap_or(true).into()),
+            (Shape::Pointer(of), _, None) if field.set => build(of, None, object),
+            (shape, _, value) => build(shape, value, object),
+        };
+        out.push((field.name, built));
+    }
+}
+
+fn embed(
+    field: &'static Field,
+    value: Option<&Value>,
+    outer: Option<&Value>,
+    out: &mut Vec<(&'static str, Go)>,
+) {
+    match &field.shape {
+        Shape::Internal(name) => {
+            if let Some(Internal::Struct(fields)) = facts::find(name) {
+                push_fields(fields, value, outer, out);
+            }
+        }
+        // Its fields have tags, and the tree is what they make of it.
+        Shape::Versioned(named) => {
+            let fields = named.structure().map(|found| found.layout.names).unwrap_or_default();
+            let value = value.cloned().unwrap_or_else(|| normal::zero(graph::Shape::Named(named)));
+            let present = fields.iter().filter_map(|name| Some((*name, Go::Tree(value.get(name)?.clone()))));
+            out.extend(present.filter(|_| field.source != Source::Nowhere));
+        }
+        _ => {}
+    }
+}
+
+fn has_form(value: &Value, form: Form) -> bool {
+    match form {
+        Form::Object => value.as_object().is_some(),
+        Form::List => value.as_list().is_some(),
+        Form::Bool => true,
+    }
+}
