@@ -1,0 +1,129 @@
+//! Input made to do harm.
+
+use pintle_meta::Value;
+use proptest::prelude::*;
+
+use super::super::{decode, encode};
+use super::upstream::documents;
+use super::{Bytes, error, of, read, write};
+use crate::MAX_DEPTH;
+
+/// A pod with something of most forms in it.
+fn pod() -> Vec<u8> {
+    let label = Bytes::new().bytes(1, "app").bytes(2, "web");
+    let time = Bytes::new().varint(1, 1_800_000_000).varint(2, 0);
+    let managed =
+        Bytes::new().bytes(1, "me").message(4, time.clone()).message(7, Bytes::new().bytes(1, "{}"));
+    let meta =
+        Bytes::new().bytes(1, "a").varint(7, 3).message(8, time).message(11, label).message(17, managed);
+    let limit = Bytes::new().bytes(1, "cpu").message(2, Bytes::new().bytes(1, "250m"));
+    let port = Bytes::new().varint(1, 1).varint(2, 0).bytes(3, "http");
+    let probe = Bytes::new().message(1, Bytes::new().message(3, Bytes::new().message(1, port)));
+    let container = Bytes::new()
+        .bytes(1, "c")
+        .bytes(4, "sh")
+        .message(8, Bytes::new().message(1, limit))
+        .message(10, probe);
+    let volume = Bytes::new().bytes(1, "v").message(2, Bytes::new().message(2, Bytes::new().bytes(1, "")));
+    let context = Bytes::new().varint(4, 1).varint(4, 2);
+    let spec = Bytes::new().message(1, volume).message(2, container).message(14, context);
+    Bytes::new().message(1, meta).message(2, spec).message(3, Bytes::new()).0
+}
+
+/// Whatever comes out of it is a tree that can be written, or an error.
+fn survives(message: &[u8]) {
+    for name in
+        ["core/v1.Pod", "core/v1.Secret", "apiextensions/v1.CustomResourceDefinition", "meta/v1.APIResource"]
+    {
+        if let Ok(tree) = decode(of(name), message) {
+            let _ = encode(of(name), &tree, &mut Vec::new());
+        }
+    }
+}
+
+#[test]
+fn a_message_cut_anywhere_is_read_or_refused() {
+    let whole = pod();
+    let tree = decode(of("core/v1.Pod"), &whole).unwrap();
+    assert_eq!(tree.text_at(&["metadata", "name"]), "a");
+    for end in 0..whole.len() {
+        survives(&whole[..end]);
+    }
+    for (_, document) in documents().iter().step_by(40).take(30) {
+        for end in (0..document.len()).step_by(3) {
+            survives(document.get(20..end).unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn depth_is_bounded_and_what_is_allowed_fits_a_small_stack() {
+    // `not` nests a schema in a schema.
+    let nested = |depth: usize| (0..depth).fold(Bytes::new(), |inner, _| Bytes::new().message(28, inner));
+    let name = "apiextensions/v1.JSONSchemaProps";
+    let deep = read(name, &nested(MAX_DEPTH - 1)).unwrap();
+    assert_eq!(read(name, &Bytes::new().raw(&write(name, &deep))).unwrap(), deep);
+    assert_eq!(error(name, &nested(MAX_DEPTH)), "proto: exceeded max depth");
+    assert_eq!(error(name, &nested(20_000)), "proto: exceeded max depth");
+    let arrays =
+        (0..5_000).fold(Bytes::new(), |inner, _| Bytes::new().message(24, Bytes::new().message(2, inner)));
+    assert_eq!(error(name, &arrays), "proto: exceeded max depth");
+    let groups = Bytes::new().raw(&[0x9b, 0x06].repeat(1_000_000));
+    assert_eq!(error(name, &groups), "unexpected EOF");
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_not_written() {
+    let mut deep = Value::NULL;
+    for _ in 0..MAX_DEPTH + 1 {
+        deep = Value::object([("not", deep)].into_iter().collect());
+    }
+    let written = encode(of("apiextensions/v1.JSONSchemaProps"), &deep, &mut Vec::new());
+    assert_eq!(written.unwrap_err().to_string(), "proto: exceeded max depth");
+}
+
+#[test]
+fn repetition_costs_no_more_than_its_bytes() {
+    // Each piece alone is merged into what the ones before it made, in one go.
+    let label = |i: u32| Bytes::new().message(11, Bytes::new().bytes(1, (1_000_000 - i).to_string()));
+    let metas = (0..50_000).fold(Bytes::new(), |pod, i| pod.message(1, label(i)));
+    let pod = read("core/v1.Pod", &metas).unwrap();
+    assert_eq!(pod.labels().count(), 50_000);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(message in proptest::collection::vec(any::<u8>(), 0..200)) {
+        survives(&message);
+    }
+
+    #[test]
+    fn mutations_are_read_or_refused(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
+        let mut message = pod();
+        for (place, byte) in changes {
+            let place = place % message.len();
+            message[place] = byte;
+        }
+        survives(&message);
+    }
+
+    #[test]
+    fn what_was_written_is_read_back(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..4)) {
+        let mut message = pod();
+        for (place, byte) in changes {
+            let place = place % message.len();
+            message[place] = byte;
+        }
+        // Times of years with five digits can be read and not written.
+        if let Ok(tree) = decode(of("core/v1.Pod"), &message) {
+            let mut written = Vec::new();
+            if encode(of("core/v1.Pod"), &tree, &mut written).is_ok() {
+                let again = decode(of("core/v1.Pod"), &written).unwrap();
+                prop_assert_eq!(&again, &tree);
+                let mut twice = Vec::new();
+                encode(of("core/v1.Pod"), &again, &mut twice).unwrap();
+                prop_assert_eq!(twice, written);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The reference's published data, where it is present.
+
+use std::fs;
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pintle_schema::Type;
+
+use super::super::{decode, encode, envelope};
+
+/// `None` where the data is not there.
+pub(super) fn folder() -> Option<PathBuf> {
+    let folder = match std::env::var_os("PINTLE_UPSTREAM") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"),
+    };
+    folder.is_dir().then_some(folder)
+}
+
+pub(super) fn kind(api_version: &str, kind: &str) -> Option<&'static Type> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    match (api_version, kind) {
+        ("v1", "List") => pintle_schema::find("core/v1.List"),
+        // Watch events go without an envelope, so the one that is in one has no kind.
+        ("", "") => pintle_schema::find("meta/v1.WatchEvent"),
+        _ => pintle_schema::find_kind(group, version, kind),
+    }
+}
+
+/// Every protobuf document there is, by name: with the envelope.
+pub(super) fn documents() -> Vec<(String, Vec<u8>)> {
+    let Some(folder) = folder() else { return Vec::new() };
+    let mut found = Vec::new();
+    for file in fs::read_dir(folder.join("wire")).unwrap().map(Result::unwrap) {
+        if file.path().extension().is_some_and(|extension| extension == "pb") {
+            found.push((file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()));
+        }
+    }
+    assert!(found.len() > 100);
+    let (sparse, stored) = (folder.join("wire-sparse.jsonl"), folder.join("etcd-dump/keys.jsonl"));
+    for (path, name, bytes) in [(sparse, "gvk", "pb"), (stored, "key", "value")] {
+        for line in fs::read_to_string(path).unwrap().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let bytes = STANDARD.decode(line[bytes].as_str().unwrap_or_default()).unwrap();
+            if envelope::is_enveloped(&bytes) {
+                let variant = line["variant"].as_str().unwrap_or_default();
+                found.push((format!("{} {variant}", line[name].as_str().unwrap()), bytes));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_document_decodes_and_encodes_to_the_same_bytes() {
+    let (mut failures, mut count) = (Vec::new(), 0);
+    for (name, document) in documents() {
+        let envelope = envelope::open(&document).unwrap();
+        let Some(of) = kind(envelope.api_version, envelope.kind) else {
+            failures.push(format!("{name}: unknown kind {} {}", envelope.api_version, envelope.kind));
+            continue;
+        };
+        let result = decode(of, envelope.raw).and_then(|tree| {
+            let (mut raw, mut whole) = (Vec::new(), Vec::new());
+            encode(of, &tree, &mut raw)?;
+            envelope::write(envelope.api_version, envelope.kind, &raw, &mut whole);
+            Ok((tree, whole))
+        });
+        count += 1;
+        match result {
+            Ok((_, whole)) if whole == document => {}
+            Ok((tree, whole)) => failures.push(format!(
+                "{name}: {tree:?}\n  want {}\n  have {}",
+                document.escape_ascii(),
+                whole.escape_ascii()
+            )),
+            Err(error) => failures.push(format!("{name}: {error}")),
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {count} fail\n{}",
+        failures.len(),
+        failures[..failures.len().min(8)].join("\n")
+    );
+    assert!(count > 1000 || folder().is_none(), "only {count} documents");
+}
