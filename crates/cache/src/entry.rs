@@ -1,0 +1,113 @@
+//! One object as the cache keeps it: the normal bytes, what selectors ask for, and the bodies that clients got.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use smol_str::SmolStr;
+
+use crate::map::Keyed;
+use crate::pool::Pool;
+
+/// A form that objects are sent in: an encoding of a version. What the number stands for, the [`Kind`] knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Form(pub u16);
+
+/// What the cache must know about the objects of a resource.
+pub trait Kind: Send + Sync + 'static {
+    /// Called once per value that the store delivers: brings it into normal form and reads what selectors need.
+    /// An error is kept in the entry's place and told to whoever reads it.
+    fn read(&self, key: &str, stored: &Bytes) -> Result<Read, String>;
+
+    /// Called at most once per entry and form while the pool holds the result: the object's body with the entry's
+    /// revision in it.
+    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;
+}
+
+/// A stored value, looked into.
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    /// The value in normal form.
+    pub value: Bytes,
+    pub labels: Box<[(SmolStr, SmolStr)]>,
+    /// The values of the kind's selectable fields, in the kind's own order.
+    pub fields: Box<[SmolStr]>,
+}
+
+/// An object at a revision.
+#[derive(Debug)]
+pub struct Entry {
+    key: Box<str>,
+    revision: u64,
+    stored: Bytes,
+    read: Result<Read, String>,
+    bodies: Mutex<Vec<(Form, Bytes)>>,
+}
+
+impl Keyed for Entry {
+    fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(kind: &dyn Kind, key: &str, revision: u64, stored: Bytes) -> Entry {
+        let read = kind.read(key, &stored);
+        Entry { key: key.into(), revision, stored, read, bodies: Mutex::default() }
+    }
+
+    /// The same object at another revision: what was deleted, or left a selector, is shown at the revision of that.
+    pub(crate) fn at(&self, revision: u64) -> Entry {
+        Entry {
+            key: self.key.clone(),
+            revision,
+            stored: self.stored.clone(),
+            read: self.read.clone(),
+            bodies: Mutex::default(),
+        }
+    }
+
+    /// Below the resource's prefix: `namespace/name`, or `name`.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The revision that wrote it, which is the object's resourceVersion.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The bytes as the store has them, for comparing.
+    pub fn stored(&self) -> &Bytes {
+        &self.stored
+    }
+
+    /// The value in normal form and what was read of it; or why it could not be read.
+    pub fn read(&self) -> Result<&Read, &str> {
+        self.read.as_ref().map_err(String::as_str)
+    }
+
+    /// The object in a form. Encoded now if the pool does not have it.
+    pub fn body(self: &Arc<Entry>, kind: &dyn Kind, pool: &Pool, form: Form) -> Result<Bytes, String> {
+        if let Some(found) = self.kept(form) {
+            return Ok(found);
+        }
+        let body = kind.encode(self, form)?;
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = bodies.iter().find(|(kept, _)| *kept == form) {
+            return Ok(found.clone());
+        }
+        bodies.push((form, body.clone()));
+        drop(bodies);
+        pool.add(self, form, body.len());
+        Ok(body)
+    }
+
+    fn kept(&self, form: Form) -> Option<Bytes> {
+        let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.iter().find(|(kept, _)| *kept == form).map(|(_, body)| body.clone())
+    }
+
+    pub(crate) fn forget(&self, form: Form) {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner).retain(|(kept, _)| *kept != form);
+    }
+}

@@ -1,0 +1,173 @@
+//! The one watch of the store, handed out to resources by the prefix of their keys.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use pintle_storage::{Backend, Event, Revision, WatchItem, WatchRequest};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::Error;
+use crate::entry::Kind;
+use crate::history::Limits;
+use crate::resource::Resource;
+
+/// How long to wait before the watch is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Follows the store for as long as it lives.
+#[derive(Debug)]
+pub struct Feed {
+    source: Arc<Source>,
+    resources: Resources,
+    limits: Limits,
+    task: AbortHandle,
+}
+
+type Resources = Arc<RwLock<BTreeMap<Bytes, Arc<Resource>>>>;
+
+/// The store, and how far it was followed.
+pub(crate) struct Source {
+    pub(crate) store: Arc<dyn Backend>,
+    seen: watch::Sender<u64>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Source(seen {})", self.seen())
+    }
+}
+
+impl Source {
+    /// Everything up to this revision has been handed out.
+    pub(crate) fn seen(&self) -> u64 {
+        *self.seen.borrow()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.seen.subscribe()
+    }
+
+    pub(crate) async fn wait_for(&self, revision: u64, most: Duration) -> Result<(), Error> {
+        let mut seen = self.seen.subscribe();
+        if *seen.borrow() >= revision {
+            return Ok(());
+        }
+        // A store whose progress cannot be asked for reports it in time, or with the next change.
+        let _ = self.store.request_progress().await;
+        match tokio::time::timeout(most, seen.wait_for(|seen| *seen >= revision)).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Error::TooLarge { requested: revision, current: self.seen() }),
+        }
+    }
+}
+
+impl Feed {
+    /// Begins to follow everything under a prefix. Returns once the watch stands.
+    pub async fn start(store: Arc<dyn Backend>, prefix: Bytes, limits: Limits) -> Result<Feed, Error> {
+        let Revision(current) = store.current_revision().await?;
+        let (seen, _) = watch::channel(current);
+        let source = Arc::new(Source { store, seen });
+        let resources = Resources::default();
+        let follower = Follower { source: source.clone(), resources: resources.clone(), prefix };
+        let task = tokio::spawn(follower.run()).abort_handle();
+        Ok(Feed { source, resources, limits, task })
+    }
+
+    /// The cache of the objects under a prefix, which ends with a slash. Asking again gives the same one.
+    pub fn resource(&self, prefix: Bytes, kind: impl FnOnce() -> Arc<dyn Kind>) -> Arc<Resource> {
+        let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Resource::new(prefix.clone(), kind(), self.source.clone(), self.limits));
+        resources.entry(prefix.clone()).or_insert_with(new).clone()
+    }
+
+    /// Everything up to this revision is in the caches.
+    pub fn seen(&self) -> u64 {
+        self.source.seen()
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Follower {
+    source: Arc<Source>,
+    resources: Resources,
+    prefix: Bytes,
+}
+
+impl Follower {
+    async fn run(self) {
+        loop {
+            let from = Revision(self.source.seen()).next();
+            let request = WatchRequest { prefix: self.prefix.clone(), from, prev: false, progress: true };
+            let ended = match self.source.store.watch(request).await {
+                Ok(mut stream) => loop {
+                    match stream.next().await {
+                        Some(Ok(item)) => self.take(item),
+                        Some(Err(error)) => break error,
+                        None => break pintle_storage::Error::Unavailable("the watch ended".into()),
+                    }
+                },
+                Err(error) => error,
+            };
+            match ended {
+                pintle_storage::Error::Closed => return,
+                pintle_storage::Error::Compacted { compacted, .. } => self.start_over(compacted),
+                error => {
+                    tracing::warn!(%error, "the watch of the store ended; it is started again");
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    fn take(&self, item: WatchItem) {
+        let revision = match item {
+            WatchItem::Progress(revision) => revision,
+            WatchItem::Changes { revision, events } => {
+                self.hand_out(events);
+                revision
+            }
+        };
+        // After the changes are in the caches, so that whoever waits for the revision finds them.
+        self.source.seen.send_if_modified(|seen| {
+            let later = revision.0 > *seen;
+            *seen = revision.0.max(*seen);
+            later
+        });
+    }
+
+    fn hand_out(&self, events: Vec<Event>) {
+        let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
+        let owner = |key: &Bytes| {
+            let before = resources.range::<Bytes, _>((Bound::Unbounded, Bound::Included(key))).next_back();
+            before.filter(|(prefix, _)| key.starts_with(prefix)).map(|(_, resource)| resource)
+        };
+        // What a transaction changed of one resource is seen together.
+        let mut owned: Vec<(&Arc<Resource>, Vec<Event>)> = Vec::with_capacity(1);
+        for event in events {
+            let Some(resource) = owner(event.key()) else { continue };
+            match owned.iter_mut().find(|(known, _)| Arc::ptr_eq(known, resource)) {
+                Some((_, known)) => known.push(event),
+                None => owned.push((resource, vec![event])),
+            }
+        }
+        owned.into_iter().for_each(|(resource, events)| resource.feed(events));
+    }
+
+    /// Changes are lost for good: every cache forgets what it has.
+    fn start_over(&self, compacted: Revision) {
+        tracing::warn!(%compacted, "the watch of the store is too late; caches are loaded anew");
+        let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
+        resources.values().for_each(|resource| resource.reset());
+        self.source.seen.send_modify(|seen| *seen = compacted.0.max(*seen));
+    }
+}

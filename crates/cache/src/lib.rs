@@ -1,0 +1,40 @@
+//! What the server knows of its objects without asking the store: a snapshot per resource, the changes that led to it, and
+//! the bytes that clients get.
+//!
+//! One watch of the store feeds everything ([`Feed`]); each [`Resource`] is loaded when it is first asked for and follows
+//! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per form
+//! that somebody wants ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
+
+mod entry;
+mod feed;
+mod history;
+mod map;
+mod pool;
+mod resource;
+
+pub use entry::{Entry, Form, Kind, Read};
+pub use feed::Feed;
+pub use history::{Change, Cursor, Limits, Next};
+pub use map::{Keyed, Map};
+pub use pool::Pool;
+pub use resource::{Resource, Snapshot};
+
+/// Why the cache cannot answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The changes since that revision are not kept any more. A client lists anew.
+    #[error("too old resource version: {requested} ({oldest})")]
+    TooOld { requested: u64, oldest: u64 },
+
+    /// The store has not reached that revision in the time there was.
+    #[error("Too large resource version: {requested}, current: {current}")]
+    TooLarge { requested: u64, current: u64 },
+
+    /// A stored value cannot be understood.
+    #[error("unable to decode {key}: {reason}")]
+    Undecodable { key: String, reason: String },
+
+    #[error(transparent)]
+    Storage(#[from] pintle_storage::Error),
+}

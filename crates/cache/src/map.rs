@@ -1,0 +1,203 @@
+//! An ordered map with cheap snapshots: sorted chunks behind shared pointers.
+//!
+//! ```text
+//! chunks: [ a b c d ] [ e f ] [ k l m ]        a snapshot shares the outer list
+//! insert g:           [ e f g ]                and this chunk is copied once if it is shared, the others are not
+//! ```
+//!
+//! A chunk holds pointers, so copying one is a few hundred reference counts; taking a snapshot is one.
+
+use std::sync::Arc;
+
+/// Split when longer than this, in halves.
+const CHUNK: usize = 128;
+
+/// What has a place of its own in a [`Map`].
+pub trait Keyed {
+    fn key(&self) -> &str;
+}
+
+/// A map from keys to shared values, which know their keys.
+#[derive(Debug)]
+pub struct Map<V> {
+    chunks: Arc<Vec<Arc<Vec<Arc<V>>>>>,
+    len: usize,
+}
+
+impl<V> Clone for Map<V> {
+    fn clone(&self) -> Map<V> {
+        Map { chunks: self.chunks.clone(), len: self.len }
+    }
+}
+
+impl<V> Default for Map<V> {
+    fn default() -> Map<V> {
+        Map { chunks: Arc::default(), len: 0 }
+    }
+}
+
+impl<V: Keyed> Map<V> {
+    /// Of values that are sorted and have no key twice, as a store's range returns them.
+    pub fn from_sorted(values: Vec<Arc<V>>) -> Map<V> {
+        debug_assert!(values.is_sorted_by(|a, b| a.key() < b.key()));
+        let len = values.len();
+        let chunks = values.chunks(CHUNK * 3 / 4).map(|chunk| Arc::new(chunk.to_vec())).collect();
+        Map { chunks: Arc::new(chunks), len }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The chunk that a key belongs to, and its place in it.
+    fn find(&self, key: &str) -> (usize, Result<usize, usize>) {
+        // The last chunk that begins at or before the key; the first one takes what is before all.
+        let after = self.chunks.partition_point(|chunk| chunk[0].key() <= key);
+        let chunk = after.saturating_sub(1);
+        match self.chunks.get(chunk) {
+            Some(values) => (chunk, values.binary_search_by(|value| value.key().cmp(key))),
+            None => (0, Err(0)),
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Arc<V>> {
+        let (chunk, place) = self.find(key);
+        place.ok().map(|place| &self.chunks[chunk][place])
+    }
+
+    /// Returns what had the key before.
+    pub fn insert(&mut self, value: Arc<V>) -> Option<Arc<V>> {
+        let (chunk, place) = self.find(value.key());
+        let chunks = Arc::make_mut(&mut self.chunks);
+        match place {
+            Ok(place) => {
+                let values = Arc::make_mut(&mut chunks[chunk]);
+                Some(std::mem::replace(&mut values[place], value))
+            }
+            Err(place) => {
+                self.len += 1;
+                if chunks.is_empty() {
+                    chunks.push(Arc::new(vec![value]));
+                    return None;
+                }
+                let values = Arc::make_mut(&mut chunks[chunk]);
+                values.insert(place, value);
+                if values.len() > CHUNK {
+                    let half = values.split_off(CHUNK / 2);
+                    chunks.insert(chunk + 1, Arc::new(half));
+                }
+                None
+            }
+        }
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Arc<V>> {
+        let (chunk, place) = self.find(key);
+        let place = place.ok()?;
+        self.len -= 1;
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let values = Arc::make_mut(&mut chunks[chunk]);
+        let removed = values.remove(place);
+        if values.is_empty() {
+            chunks.remove(chunk);
+        } else if chunk + 1 < chunks.len() && chunks[chunk].len() + chunks[chunk + 1].len() <= CHUNK / 2 {
+            // Many deletions leave no trail of tiny chunks.
+            let next = chunks.remove(chunk + 1);
+            Arc::make_mut(&mut chunks[chunk]).extend(next.iter().cloned());
+        }
+        Some(removed)
+    }
+
+    /// Everything from a key on, in order.
+    pub fn iter_from<'a>(&'a self, key: &str) -> impl Iterator<Item = &'a Arc<V>> + use<'a, V> {
+        let (chunk, place) = self.find(key);
+        let place = place.unwrap_or_else(|place| place);
+        let chunks = self.chunks.get(chunk..).unwrap_or_default();
+        chunks.iter().flat_map(|chunk| chunk.iter()).skip(place)
+    }
+
+    /// Everything whose key starts with `prefix`, in order.
+    pub fn iter_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a Arc<V>> {
+        self.iter_from(prefix).take_while(move |value| value.key().starts_with(prefix))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<V>> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Item(String, u32);
+
+    impl Keyed for Item {
+        fn key(&self) -> &str {
+            &self.0
+        }
+    }
+
+    fn check(map: &Map<Item>, model: &BTreeMap<String, u32>) {
+        assert_eq!(map.len(), model.len());
+        let pairs: Vec<_> = map.iter().map(|item| (&item.0, &item.1)).collect();
+        assert_eq!(pairs, model.iter().collect::<Vec<_>>());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn it_does_what_a_btree_map_does(
+            steps in prop::collection::vec((0u32..600, any::<bool>(), 0u32..20), 0..2000),
+        ) {
+            let (mut map, mut model) = (Map::default(), BTreeMap::new());
+            let mut snapshots = Vec::new();
+            for (step, (key, insert, snapshot)) in steps.into_iter().enumerate() {
+                let key = format!("{key:03}");
+                if insert {
+                    let old = map.insert(Arc::new(Item(key.clone(), step as u32)));
+                    prop_assert_eq!(old.map(|item| item.1), model.insert(key, step as u32));
+                } else {
+                    prop_assert_eq!(map.remove(&key).map(|item| item.1), model.remove(&key));
+                }
+                if snapshot == 0 && snapshots.len() < 8 {
+                    snapshots.push((map.clone(), model.clone()));
+                }
+            }
+            check(&map, &model);
+            for (map, model) in &snapshots {
+                check(map, model);
+            }
+            let sorted = Map::from_sorted(map.iter().cloned().collect());
+            check(&sorted, &model);
+            for from in ["", "000", "1", "25", "599", "6"] {
+                let found: Vec<_> = map.iter_from(from).map(|item| item.0.as_str()).collect();
+                let expect: Vec<_> = model.range(from.to_owned()..).map(|(key, _)| key.as_str()).collect();
+                prop_assert_eq!(found, expect);
+                let found = sorted.iter_prefix(from).count();
+                prop_assert_eq!(found, model.keys().filter(|key| key.starts_with(from)).count());
+            }
+        }
+    }
+
+    #[test]
+    fn deleting_everything_leaves_nothing() {
+        let mut map = Map::default();
+        for key in 0..1000 {
+            map.insert(Arc::new(Item(format!("{key:04}"), key)));
+        }
+        for key in (0..1000).rev() {
+            assert!(map.remove(&format!("{key:04}")).is_some());
+        }
+        assert!(map.is_empty() && map.chunks.is_empty() && map.get("0001").is_none());
+    }
+}
