@@ -1,0 +1,123 @@
+//! Resources of a pod as a whole: what was not said follows from its containers.
+
+use pintle_meta::Value;
+use pintle_meta::quantity::Quantity;
+use pintle_meta::value::Object;
+
+use crate::defaults::Place;
+
+/// Limits for huge pages first, because requests may come from them.
+pub(super) fn default(spec: &mut Place<'_>) {
+    let Some(resources) = spec.copy("resources") else { return };
+    let is_set = |name| resources.get(name).and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    if is_set("limits") || is_set("requests") {
+        huge_page_limits(spec);
+        requests(spec);
+    }
+}
+
+/// A pod may use as many huge pages as its containers together, unless it says how many it may or needs.
+fn huge_page_limits(spec: &mut Place<'_>) {
+    let requests = spec.get("resources").and_then(|resources| resources.get("requests"));
+    let is_requested = |name: &str| requests.is_some_and(|requests| requests.get(name).is_some());
+    let mut wanted = of_containers(spec, "limits");
+    wanted.retain(|(name, _)| is_huge_page(name) && !is_requested(name));
+    let wanted = to_map(wanted);
+    spec.within("resources", |resources| resources.complete("limits", &wanted));
+}
+
+/// Where a pod has limits, it needs what its containers need together, and of other resources as much as it may use.
+fn requests(spec: &mut Place<'_>) {
+    let Some(limits) = spec.get("resources").and_then(|resources| resources.get("limits")).cloned() else {
+        return;
+    };
+    let mut wanted = of_containers(spec, "requests");
+    wanted.retain(|(name, _)| is_of_pods(name) && may_be_overcommitted(name));
+    let wanted = to_map(wanted);
+    let limits = limits.as_object().into_iter().flat_map(Object::iter);
+    let limits = limits.filter(|(name, _)| is_of_pods(name)).map(|(name, amount)| (name, amount.clone()));
+    let limits = Value::object(limits.collect());
+    spec.within("resources", |resources| {
+        resources.complete("requests", &wanted);
+        resources.complete("requests", &limits);
+    });
+}
+
+fn is_huge_page(name: &str) -> bool {
+    name.starts_with("hugepages-")
+}
+
+/// Resources that can be given to a pod as a whole.
+fn is_of_pods(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || is_huge_page(name)
+}
+
+/// Of the resources of pods, all but huge pages can be promised more often than they are there.
+fn may_be_overcommitted(name: &str) -> bool {
+    !is_huge_page(name)
+}
+
+type Amounts = Vec<(String, Quantity)>;
+
+/// What all containers need or may use at a time. Init containers run one after the other before the rest, beside those
+/// before them that keep running.
+///
+/// ```text
+/// init a 3          3
+/// init b 1, stays   1
+/// init c 4          1 + 4
+/// containers 2, 1   1 + 2 + 1      most at a time: 5
+/// ```
+fn of_containers(spec: &Place<'_>, what: &str) -> Amounts {
+    let amounts = |container: &Value| -> Amounts {
+        let map = container.at(&["resources", what]).and_then(Value::as_object);
+        let parse = |amount: &Value| Quantity::parse(amount.as_str()?).ok();
+        map.into_iter()
+            .flat_map(Object::iter)
+            .filter_map(|(name, amount)| Some((name.to_owned(), parse(amount)?)))
+            .collect()
+    };
+    let mut total = Amounts::new();
+    for container in spec.items("containers") {
+        add(&mut total, &amounts(container));
+    }
+    let mut staying = Amounts::new();
+    let mut starting = Amounts::new();
+    for container in spec.items("initContainers") {
+        let mut own = amounts(container);
+        if container.text_at(&["restartPolicy"]) == "Always" {
+            add(&mut total, &own);
+            add(&mut staying, &own);
+            own.clone_from(&staying);
+        } else {
+            add(&mut own, &staying);
+        }
+        raise(&mut starting, &own);
+    }
+    raise(&mut total, &starting);
+    total
+}
+
+fn add(to: &mut Amounts, amounts: &Amounts) {
+    for (name, amount) in amounts {
+        match to.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => known.add(amount),
+            None => to.push((name.clone(), amount.clone())),
+        }
+    }
+}
+
+fn raise(to: &mut Amounts, amounts: &Amounts) {
+    for (name, amount) in amounts {
+        match to.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) if *known < *amount => *known = amount.clone(),
+            Some(_) => {}
+            None => to.push((name.clone(), amount.clone())),
+        }
+    }
+}
+
+fn to_map(amounts: Amounts) -> Value {
+    let entries = amounts.into_iter().map(|(name, amount)| (name, amount.to_string()));
+    Value::object(entries.collect())
+}
