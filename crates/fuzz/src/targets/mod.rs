@@ -1,6 +1,5 @@
 //! What is fuzzed: everything that parses what clients send.
 
-mod codec;
 mod text;
 
 use std::fmt::Display;
@@ -10,7 +9,7 @@ use crate::Target;
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    [text::TARGETS, codec::TARGETS].concat()
+    [text::TARGETS].concat()
 }
 
 /// A number for the way something went.

@@ -1,3 +1,5 @@
 //! The group's kinds.
 
+pub(crate) mod conversion;
 pub(crate) mod defaults;
+mod metrics;
