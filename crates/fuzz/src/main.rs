@@ -5,13 +5,13 @@
 //! pintle-fuzz --input FILE TARGET
 //! ```
 //!
-//! The seconds are for each target. A failing input is saved to DIR (`build/fuzz`) and can be fed again with `--input`. A run
+//! The seconds are for each target. Failing and slowest inputs are saved to DIR (`build/fuzz`) and can be fed again with `--input`. A run
 //! that ends the process (a stack overflow) is repeated with the seed that was printed.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
 use std::fs;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use pintle_fuzz::{Limits, Target, fuzz, targets};
@@ -41,7 +41,9 @@ fn main() -> anyhow::Result<()> {
     if let Some(input) = input {
         let bytes = fs::read(&input).with_context(|| format!("cannot read {}", input.display()))?;
         for target in chosen {
-            println!("{} {:016x}", target.name, (target.run)(&bytes));
+            let start = Instant::now();
+            let way = (target.run)(&bytes);
+            println!("{} {way:016x} in {:?}", target.name, start.elapsed());
         }
         return Ok(());
     }
@@ -49,22 +51,25 @@ fn main() -> anyhow::Result<()> {
     for target in chosen {
         println!("{} with --seed {seed}", target.name);
         match fuzz(target, seed, limits) {
-            Ok(report) => println!(
-                "  {} runs, {} ways, slowest {:?} ({} bytes)",
-                report.runs,
-                report.ways,
-                report.slowest,
-                report.slowest_input.len()
-            ),
+            Ok(report) => {
+                let file = keep(&save, &format!("{}-slowest", target.name), &report.slowest_input)?;
+                let (runs, ways, slowest) = (report.runs, report.ways, report.slowest);
+                println!("  {runs} runs, {ways} ways, slowest {slowest:?} ({})", file.display());
+            }
             Err(failure) => {
-                fs::create_dir_all(&save)?;
-                let file = save.join(format!("{}-{}", target.name, failure.run));
-                fs::write(&file, &failure.input)?;
+                let file = keep(&save, &format!("{}-{}", target.name, failure.run), &failure.input)?;
                 bail!("{} failed on {}: {}", target.name, file.display(), failure.message);
             }
         }
     }
     Ok(())
+}
+
+fn keep(folder: &Path, name: &str, input: &[u8]) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let file = folder.join(name);
+    fs::write(&file, input)?;
+    Ok(file)
 }
 
 fn choose(names: &[String]) -> anyhow::Result<Vec<Target>> {

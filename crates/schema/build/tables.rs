@@ -94,7 +94,7 @@ fn structure(
     let flat: String = flat.iter().map(|(owner, index)| format!("&F{owner}[{index}],")).collect();
     format!(
         "Kind::Struct(Struct {{ fields: &F{place}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
-         by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic} }})"
+         by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic}, zero: OnceLock::new() }})"
     )
 }
 

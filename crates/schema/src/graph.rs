@@ -1,5 +1,8 @@
 //! Types and how they refer to each other.
 
+use std::sync::OnceLock;
+
+use pintle_meta::Value;
 use pintle_meta::value::Layout;
 
 use crate::tables::TYPES;
@@ -62,6 +65,8 @@ pub struct Struct {
     pub by_number: &'static [u16],
     /// Owned and replaced as a whole by server-side apply.
     pub atomic: bool,
+    /// What it is when nothing was set, once somebody asked; all who need it share it.
+    pub(crate) zero: OnceLock<Value>,
 }
 
 #[derive(Debug)]

@@ -64,6 +64,10 @@ impl Builder {
     /// The struct in normal form. Frames opened later are closed before.
     pub fn close(&mut self, frame: Frame) -> Value {
         let found = &mut self.found[frame.base..];
+        if found.iter().all(Option::is_none) {
+            self.found.truncate(frame.base);
+            return zero_struct(frame.of);
+        }
         let mut entries = Vec::with_capacity(found.len().min(count(frame.of, found)));
         for (field, found) in frame.of.flat.iter().zip(found) {
             if let Some(value) = normal_field(field, found.take()) {
@@ -146,10 +150,15 @@ pub fn zero(shape: Shape) -> Value {
 }
 
 /// A struct of which nothing was set.
+///
+/// All share the same, so that a list of a million empty items is a million pointers.
 pub fn zero_struct(of: &'static Struct) -> Value {
-    let fields = of.flat.iter().filter(|field| !may_be_absent(field));
-    let entries = fields.map(|field| (Key::new_static(field.name), zero(field.shape))).collect();
-    Value::object(Object::of_ordered(&of.layout, entries))
+    let make = || {
+        let fields = of.flat.iter().filter(|field| !may_be_absent(field));
+        let entries = fields.map(|field| (Key::new_static(field.name), zero(field.shape))).collect();
+        Value::object(Object::of_ordered(&of.layout, entries))
+    };
+    of.zero.get_or_init(make).clone()
 }
 
 fn zero_opaque(opaque: Opaque) -> Value {
@@ -210,6 +219,20 @@ mod tests {
         let frame = builder.open(of);
         builder.set(frame, of.position("caBundle").unwrap(), Value::bytes([]));
         assert_eq!(builder.close(frame).get("caBundle").unwrap().node(), Node::Hollow);
+    }
+
+    #[test]
+    fn structs_of_which_nothing_was_set_are_the_same_in_memory() {
+        let of = find("core/v1.Container").unwrap().structure().unwrap();
+        let mut builder = Builder::default();
+        let mut empty = || {
+            let frame = builder.open(of);
+            builder.close(frame)
+        };
+        let (first, mut second) = (empty(), empty());
+        assert!(first.is_same(&second));
+        second.as_object_mut().unwrap().insert("name", "a");
+        assert_ne!(empty(), second);
     }
 
     #[test]

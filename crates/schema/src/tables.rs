@@ -1,5 +1,7 @@
 //! The tables of the built-in types, written by the build script from `data/types.facts`.
 
+use std::sync::OnceLock;
+
 use pintle_meta::value::Layout;
 
 use crate::graph::{Field, Kind, ListType, Opaque, Patch, Scalar, Shape, Struct, Type};

@@ -1,5 +1,6 @@
 //! What is fuzzed: everything that parses what clients send.
 
+mod codec;
 mod text;
 
 use std::fmt::Display;
@@ -9,7 +10,7 @@ use crate::Target;
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    [text::TARGETS].concat()
+    [text::TARGETS, codec::TARGETS].concat()
 }
 
 /// A number for the way something went.

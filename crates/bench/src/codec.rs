@@ -1,0 +1,100 @@
+//! What reading and writing an object costs: a 3 KB Pod and a 100 KB ConfigMap, on one core.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use pintle_codec::{json, protobuf};
+use pintle_meta::Value;
+use pintle_schema::{Type, find};
+
+use crate::figures::show;
+
+const POD: &str = include_str!("../data/pod.json");
+
+pub(crate) fn measure() -> anyhow::Result<()> {
+    object("pod_3k", find("core/v1.Pod").context("there is no Pod")?, POD.trim_end().as_bytes())?;
+    object("configmap_100k", find("core/v1.ConfigMap").context("there is no ConfigMap")?, &config_map())
+}
+
+/// A hundred files of settings.
+fn config_map() -> Vec<u8> {
+    let line = "setting.number.seven = \\\"a value that is <quoted>\\\" # and a remark\\n";
+    let file = line.repeat(1000 / line.len());
+    let files: Vec<String> = (0..100).map(|file_number| format!("\"file-{file_number:03}.conf\":\"{file}\"")).collect();
+    format!(
+        "{{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{{\"name\":\"settings\",\"namespace\":\"shop\"}},\"data\":{{{}}}}}",
+        files.join(",")
+    )
+    .into_bytes()
+}
+
+fn object(name: &str, of: &'static Type, text: &[u8]) -> anyhow::Result<()> {
+    let decoded = json::decode(of, text)?.value;
+    let mut stored = Vec::new();
+    protobuf::encode(of, &decoded, &mut stored)?;
+    let time = |what: &str, run: &mut dyn FnMut()| show(&format!("{name}_{what}"), micros(run), "us");
+    time("json_decode", &mut || drop(black_box(json::decode(of, text))));
+    time("protobuf_decode", &mut || drop(black_box(protobuf::decode(of, &stored))));
+    time("default", &mut || {
+        let mut value = decoded.clone();
+        pintle_resources::defaults::apply(of, &mut value);
+        black_box(&value);
+    });
+    let mut out = Vec::with_capacity(2 * text.len());
+    time("json_encode", &mut || {
+        out.clear();
+        json::encode(&decoded, &mut out);
+    });
+    time("protobuf_encode", &mut || {
+        out.clear();
+        let _ = protobuf::encode(of, &decoded, &mut out);
+    });
+    time("json_default_protobuf", &mut || {
+        out.clear();
+        let _ = create(of, text, &mut out);
+    });
+    transcoding(name, of, &stored)
+}
+
+/// What a create does with its body before it is stored.
+fn create(of: &'static Type, text: &[u8], out: &mut Vec<u8>) -> anyhow::Result<Value> {
+    let mut value = json::decode(of, text)?.value;
+    pintle_resources::defaults::apply(of, &mut value);
+    protobuf::encode(of, &value, out)?;
+    Ok(value)
+}
+
+/// Stored bytes to JSON without a tree.
+fn transcoding(name: &str, of: &'static Type, stored: &[u8]) -> anyhow::Result<()> {
+    let mut out = Vec::new();
+    let mut transcoder = protobuf::transcode::Transcoder::default();
+    let options = protobuf::transcode::Options::default();
+    transcoder.to_json(of, stored, &options, &mut out)?;
+    let written = out.len();
+    let took = micros(&mut || {
+        out.clear();
+        let _ = transcoder.to_json(of, stored, &options, &mut out);
+    });
+    show(&format!("{name}_transcode"), took, "us");
+    show(&format!("{name}_transcode_read"), stored.len() as f64 / took, "MB/s");
+    show(&format!("{name}_transcode_written"), written as f64 / took, "MB/s");
+    Ok(())
+}
+
+/// Of several rounds the one in the middle, per run.
+fn micros(run: &mut dyn FnMut()) -> f64 {
+    let mut rounds: Vec<f64> = (0..9)
+        .map(|_| {
+            let start = Instant::now();
+            let mut runs = 0u32;
+            while start.elapsed() < Duration::from_millis(60) {
+                (0..16).for_each(|_| run());
+                runs += 16;
+            }
+            start.elapsed().as_secs_f64() * 1e6 / f64::from(runs)
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds[rounds.len() / 2]
+}
