@@ -1,4 +1,5 @@
 //! The group's kinds.
 
+pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;

@@ -1,5 +1,6 @@
 //! The group's kinds.
 
+pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
 mod metrics;

@@ -1,1 +1,3 @@
 //! The group's kinds.
+
+pub(crate) mod columns;
