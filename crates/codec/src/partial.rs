@@ -7,12 +7,12 @@
 use std::sync::LazyLock;
 
 use pintle_meta::time::Time;
-use pintle_meta::value::{Key, Layout, Object};
+use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 use pintle_schema::normal::{Builder, Frame};
 use pintle_schema::{Struct, find};
 
-use crate::json;
+use crate::{Error, json, protobuf};
 
 /// In which version of `meta.k8s.io` a view is asked for. They differ in nothing but what they call themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,9 @@ static LIST_META: LazyLock<&'static Struct> = LazyLock::new(|| structure("meta/v
 static OWNER_REFERENCE: LazyLock<&'static Struct> = LazyLock::new(|| structure("meta/v1.OwnerReference"));
 static MANAGED_FIELDS: LazyLock<&'static Struct> = LazyLock::new(|| structure("meta/v1.ManagedFieldsEntry"));
 
-static PARTIAL: Layout = Layout { names: &["kind", "apiVersion", "metadata"] };
-static PARTIAL_LIST: Layout = Layout { names: &["kind", "apiVersion", "metadata", "items"] };
+static PARTIAL: LazyLock<&'static Struct> = LazyLock::new(|| structure("meta/v1.PartialObjectMetadata"));
+static PARTIAL_LIST: LazyLock<&'static Struct> =
+    LazyLock::new(|| structure("meta/v1.PartialObjectMetadataList"));
 
 /// The metadata types are part of the program, so that they are there.
 fn structure(name: &str) -> &'static Struct {
@@ -89,12 +90,23 @@ fn structure(name: &str) -> &'static Struct {
 
 /// The `PartialObjectMetadata` of an object.
 pub fn object(version: Version, object: &Value) -> Value {
+    of_metadata(version, metadata(object))
+}
+
+/// The `PartialObjectMetadata` of a protobuf message of any kind, of which nothing but the metadata is read. All kinds have
+/// it under the same number, so that a message of theirs is a message of this one with fields that it does not know.
+pub fn of_message(version: Version, message: &[u8]) -> Result<Value, Error> {
+    let of = find("meta/v1.PartialObjectMetadata").unwrap_or_else(|| unreachable!("a type of the program"));
+    Ok(of_metadata(version, metadata(&protobuf::decode(of, message)?)))
+}
+
+fn of_metadata(version: Version, metadata: Value) -> Value {
     let entries = vec![
         (Key::new_static("kind"), Value::literal("PartialObjectMetadata")),
         (Key::new_static("apiVersion"), Value::literal(version.api_version())),
-        (Key::new_static("metadata"), metadata(object)),
+        (Key::new_static("metadata"), metadata),
     ];
-    Value::object(Object::of_ordered(&PARTIAL, entries))
+    Value::object(Object::of_ordered(&PARTIAL.layout, entries))
 }
 
 /// The `PartialObjectMetadataList` of some objects. Without any its items are null, not an empty list.
@@ -106,7 +118,7 @@ pub fn list<'a>(version: Version, meta: &ListMeta<'_>, items: impl IntoIterator<
         (Key::new_static("metadata"), meta.tree()),
         (Key::new_static("items"), if items.is_empty() { Value::NULL } else { Value::list(items) }),
     ];
-    Value::object(Object::of_ordered(&PARTIAL_LIST, entries))
+    Value::object(Object::of_ordered(&PARTIAL_LIST.layout, entries))
 }
 
 /// An object's metadata in the normal form of `ObjectMeta`.
@@ -214,6 +226,8 @@ fn managed_fields_entry(entry: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use pintle_schema::Shape;
+
     use super::*;
 
     fn typed(text: &str) -> Value {
@@ -241,6 +255,43 @@ mod tests {
             r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","uid":"u"}}"#
         );
         assert!(partial.get("metadata").unwrap().is_same(object.get("metadata").unwrap()));
+    }
+
+    #[test]
+    fn all_kinds_have_their_metadata_under_the_same_number() {
+        let mut kinds = 0;
+        for found in pintle_schema::types() {
+            let metadata = found.structure().and_then(|of| of.field("metadata"));
+            let is_objects =
+                |shape: Shape| shape.structure().is_some_and(|of| std::ptr::eq(of, *OBJECT_META));
+            if let Some(metadata) = metadata.filter(|metadata| is_objects(metadata.shape)) {
+                assert!(matches!(metadata.number, Some(1)), "{}", found.name);
+                kinds += 1;
+            }
+        }
+        assert!(kinds > 100, "{kinds}");
+    }
+
+    #[test]
+    fn metadata_is_read_from_a_message_without_the_rest() {
+        let of = find("core/v1.ConfigMap").unwrap();
+        let object = typed(r#"{"metadata":{"name":"a","labels":{"k":"v"}},"data":{"x":"1"}}"#);
+        let mut message = Vec::new();
+        protobuf::encode(of, &object, &mut message).unwrap();
+        assert_eq!(of_message(Version::V1, &message).unwrap(), super::object(Version::V1, &object));
+        assert!(of_message(Version::V1, &message[..message.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn views_can_be_sent_as_protobuf() {
+        let items = [typed(r#"{"metadata":{"name":"a"}}"#)];
+        let list = list(Version::V1, &ListMeta { resource_version: "7", ..ListMeta::default() }, &items);
+        let of = find("meta/v1.PartialObjectMetadataList").unwrap();
+        let mut message = Vec::new();
+        protobuf::encode(of, &list, &mut message).unwrap();
+        let read = protobuf::decode(of, &message).unwrap();
+        assert_eq!(read.get("metadata"), list.get("metadata"));
+        assert_eq!(read.items_at(&["items"])[0].get("metadata"), items[0].get("metadata"));
     }
 
     #[test]
