@@ -7,6 +7,7 @@
 mod dns;
 mod fields;
 mod ip;
+pub mod object_meta;
 mod text;
 
 pub use dns::{

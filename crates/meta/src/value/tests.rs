@@ -102,5 +102,7 @@ fn a_view_reads_the_tree_as_its_json() {
     assert_eq!((view.name.as_str(), view.replicas, view.data.as_str()), ("a", Some(3), "aGk="));
     assert_eq!(view.fields["f:a"], serde_json::json!({}));
     assert_eq!((view.missing, view.ca_bundle), (None, None));
+    let json = r#"{"data":"aGk=","fields":{"f:a":{}},"name":"a","other":[null],"replicas":3}"#;
+    assert_eq!(serde_json::to_string(&tree).unwrap(), json);
     assert!(object([("name", 1i64.into())]).view::<View>().is_err());
 }

@@ -1,10 +1,12 @@
-//! Typed views: a struct read from a tree, for logic that would otherwise poke at string keys.
+//! Typed views: a struct read from a tree, for logic that would otherwise poke at string keys; and a tree written as
+//! anything that takes serde's data, as its JSON is.
 
 use std::fmt;
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
-use serde::forward_to_deserialize_any;
+use serde::ser::{self, SerializeMap};
+use serde::{Serialize, Serializer, forward_to_deserialize_any};
 
 use super::{Node, Object, Value};
 
@@ -97,12 +99,40 @@ impl<'de> IntoDeserializer<'de, ViewError> for &'de Value {
     }
 }
 
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.node() {
+            Node::Null | Node::Hollow => serializer.serialize_unit(),
+            Node::Bool(value) => serializer.serialize_bool(value),
+            Node::Int(value) => serializer.serialize_i64(value),
+            Node::Float(value) => serializer.serialize_f64(value),
+            Node::String(value) => serializer.serialize_str(value),
+            Node::Bytes(value) => serializer.serialize_str(&base64(value)),
+            Node::Raw(value) => {
+                let parsed: serde_json::Value = serde_json::from_slice(value).map_err(ser::Error::custom)?;
+                parsed.serialize(serializer)
+            }
+            Node::List(items) => serializer.collect_seq(items),
+            Node::Object(object) => {
+                let mut map = serializer.serialize_map(None)?;
+                for (key, value) in seen(object) {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
 type Fields<'de> = MapDeserializer<'de, Box<dyn Iterator<Item = (&'de str, &'de Value)> + 'de>, ViewError>;
 
 fn fields(object: &Object) -> Fields<'_> {
-    // What JSON leaves out, a view does not see either.
-    let seen = object.iter().filter(|(_, value)| !matches!(value.node(), Node::Hollow));
-    MapDeserializer::new(Box::new(seen))
+    MapDeserializer::new(Box::new(seen(object)))
+}
+
+/// What JSON leaves out, nobody else sees either.
+fn seen(object: &Object) -> impl Iterator<Item = (&str, &Value)> {
+    object.iter().filter(|(_, value)| !matches!(value.node(), Node::Hollow))
 }
 
 fn base64(bytes: &[u8]) -> String {
