@@ -85,3 +85,104 @@ fn stored_versions(definition: &mut Place<'_>) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::defaults::tests::check;
+
+    /// What the status of a definition prints in any case.
+    fn status(stored: &str) -> String {
+        format!(
+            r#"{{"conditions":null,"acceptedNames":{{"plural":"","kind":""}},"storedVersions":{stored}}}"#
+        )
+    }
+
+    #[track_caller]
+    fn check_v1(input: &str, expected: &str, stored: &str) {
+        check(
+            "apiextensions/v1.CustomResourceDefinition",
+            &format!(r#"{{"spec":{{{input}}}}}"#),
+            &format!(
+                r#"{{"metadata":{{}},"spec":{{"group":"","scope":"",{expected}}},"status":{}}}"#,
+                status(stored)
+            ),
+        );
+    }
+
+    const NONE: &str = r#""conversion":{"strategy":"None"}"#;
+
+    #[test]
+    fn names_follow_from_the_kind() {
+        check_v1(
+            r#""names":{"plural":"foos","kind":"FooBar"}"#,
+            &format!(
+                r#"{NONE},"names":{{"plural":"foos","singular":"foobar","kind":"FooBar","listKind":"FooBarList"}},"versions":null"#
+            ),
+            "null",
+        );
+        check_v1("", &format!(r#"{NONE},"names":{{"plural":"","kind":""}},"versions":null"#), "null");
+        check_v1(
+            r#""names":{"plural":"p","singular":"s","kind":"K","listKind":"L"}"#,
+            &format!(
+                r#"{NONE},"names":{{"plural":"p","singular":"s","kind":"K","listKind":"L"}},"versions":null"#
+            ),
+            "null",
+        );
+    }
+
+    #[test]
+    fn the_first_version_to_be_stored_counts_as_stored() {
+        let versions = r#""versions":[{"name":"a","served":true,"storage":false},
+            {"name":"b","served":true,"storage":true},{"name":"c","served":true,"storage":true}]"#;
+        check_v1(versions, &format!(r#"{NONE},"names":{{"plural":"","kind":""}},{versions}"#), r#"["b"]"#);
+    }
+
+    #[test]
+    fn webhooks_listen_on_the_usual_port() {
+        check_v1(
+            r#""conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"service":{"namespace":"n","name":"s"}},
+                "conversionReviewVersions":["v1"]}}"#,
+            r#""conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"service":
+                {"namespace":"n","name":"s","port":443}},"conversionReviewVersions":["v1"]}},
+                "names":{"plural":"","kind":""},"versions":null"#,
+            "null",
+        );
+    }
+
+    #[track_caller]
+    fn check_v1beta1(input: &str, expected: &str, stored: &str) {
+        check(
+            "apiextensions/v1beta1.CustomResourceDefinition",
+            &format!(r#"{{"spec":{{{input}}}}}"#),
+            &format!(
+                r#"{{"metadata":{{}},"spec":{{"group":"","names":{{"plural":"","kind":""}},{expected}}},"status":{}}}"#,
+                status(stored)
+            ),
+        );
+    }
+
+    #[test]
+    fn one_version_and_several_are_kept_alike() {
+        let rest = format!(r#""scope":"Namespaced",{NONE},"preserveUnknownFields":true"#);
+        check_v1beta1("", &rest, "null");
+        check_v1beta1(
+            r#""version":"v1""#,
+            &format!(r#""version":"v1","versions":[{{"name":"v1","served":true,"storage":true}}],{rest}"#),
+            r#"["v1"]"#,
+        );
+        let versions = r#""versions":[{"name":"v2","served":true,"storage":false},{"name":"v1","served":true,"storage":true}]"#;
+        check_v1beta1(versions, &format!(r#""version":"v2",{versions},{rest}"#), r#"["v1"]"#);
+    }
+
+    #[test]
+    fn the_first_version_of_webhooks_talks_v1beta1() {
+        check_v1beta1(
+            r#""scope":"Cluster","preserveUnknownFields":false,
+                "conversion":{"strategy":"Webhook","webhookClientConfig":{"service":{"namespace":"n","name":"s"}}}"#,
+            r#""scope":"Cluster","preserveUnknownFields":false,"conversion":{"strategy":"Webhook",
+                "webhookClientConfig":{"service":{"namespace":"n","name":"s","port":443}},
+                "conversionReviewVersions":["v1beta1"]}"#,
+            "null",
+        );
+    }
+}

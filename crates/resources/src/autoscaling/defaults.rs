@@ -65,3 +65,63 @@ fn scaling_rules(rules: &mut Place<'_>, policies: &[(&'static str, i64)]) {
         rules.set("policies", policies);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::defaults::tests::check;
+
+    const METRICS: &str = r#""metrics":[{"type":"Resource","resource":{"name":"cpu",
+        "target":{"type":"Utilization","averageUtilization":80}}}]"#;
+
+    #[track_caller]
+    fn check_spec(input: &str, expected: &str) {
+        check(
+            "autoscaling/v2.HorizontalPodAutoscaler",
+            &format!(r#"{{"spec":{{{input}}}}}"#),
+            &format!(
+                r#"{{"metadata":{{}},"spec":{{"scaleTargetRef":{{"kind":"","name":""}},"maxReplicas":0,{expected}}},
+                    "status":{{"desiredReplicas":0,"currentMetrics":null}}}}"#
+            ),
+        );
+    }
+
+    #[test]
+    fn the_first_version_has_at_least_one_replica() {
+        check(
+            "autoscaling/v1.HorizontalPodAutoscaler",
+            "{}",
+            r#"{"metadata":{},"spec":{"scaleTargetRef":{"kind":"","name":""},"minReplicas":1,"maxReplicas":0},
+                "status":{"currentReplicas":0,"desiredReplicas":0}}"#,
+        );
+    }
+
+    #[test]
+    fn processors_are_measured_if_nothing_is_said() {
+        check_spec("", &format!(r#""minReplicas":1,{METRICS}"#));
+        check_spec(r#""minReplicas":0"#, &format!(r#""minReplicas":0,{METRICS}"#));
+        let other = r#""metrics":[{"type":"External"}]"#;
+        check_spec(other, &format!(r#""minReplicas":1,{other}"#));
+    }
+
+    #[test]
+    fn behavior_is_completed_in_both_directions_if_there_is_one() {
+        let up = r#"{"stabilizationWindowSeconds":0,"selectPolicy":"Max","policies":[
+            {"type":"Pods","value":4,"periodSeconds":15},{"type":"Percent","value":100,"periodSeconds":15}]}"#;
+        let down = r#"{"selectPolicy":"Max","policies":[{"type":"Percent","value":100,"periodSeconds":15}]}"#;
+        check_spec(
+            r#""behavior":{}"#,
+            &format!(r#""minReplicas":1,{METRICS},"behavior":{{"scaleUp":{up},"scaleDown":{down}}}"#),
+        );
+        check_spec(
+            r#""behavior":{"scaleDown":{"stabilizationWindowSeconds":60,"tolerance":"100m"},
+                "scaleUp":{"selectPolicy":"Disabled","policies":[{"type":"Pods","value":1,"periodSeconds":1}]}}"#,
+            &format!(
+                r#""minReplicas":1,{METRICS},"behavior":{{
+                    "scaleUp":{{"stabilizationWindowSeconds":0,"selectPolicy":"Disabled",
+                        "policies":[{{"type":"Pods","value":1,"periodSeconds":1}}]}},
+                    "scaleDown":{{"stabilizationWindowSeconds":60,"selectPolicy":"Max","tolerance":"100m",
+                        "policies":[{{"type":"Percent","value":100,"periodSeconds":15}}]}}}}"#
+            ),
+        );
+    }
+}

@@ -7,6 +7,8 @@ use pintle_schema::{Kind, normal};
 
 use super::*;
 
+mod parity;
+
 fn decode(of: &'static Type, text: &str) -> Value {
     json::decode(of, text.as_bytes()).unwrap_or_else(|error| panic!("{}: {error}: {text}", of.name)).value
 }

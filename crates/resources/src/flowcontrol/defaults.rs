@@ -58,3 +58,80 @@ fn shares_unless_zero_was_meant(level: &mut Place<'_>) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::defaults::tests::check;
+
+    const VERSIONS: [&str; 4] = ["v1", "v1beta3", "v1beta2", "v1beta1"];
+
+    #[test]
+    fn flow_schemas_have_a_precedence() {
+        for version in VERSIONS {
+            let kind = format!("flowcontrol/{version}.FlowSchema");
+            let schema = |precedence: &str| {
+                format!(
+                    r#"{{"metadata":{{}},"spec":{{"priorityLevelConfiguration":{{"name":"p"}}{precedence}}},"status":{{}}}}"#
+                )
+            };
+            check(&kind, &schema(""), &schema(r#","matchingPrecedence":1000"#));
+            check(&kind, &schema(r#","matchingPrecedence":5"#), &schema(r#","matchingPrecedence":5"#));
+        }
+    }
+
+    fn level(spec: &str) -> String {
+        format!(r#"{{"metadata":{{}},"spec":{{"type":"t",{spec}}},"status":{{}}}}"#)
+    }
+
+    #[test]
+    fn limited_levels_have_shares_and_queues() {
+        for version in VERSIONS {
+            let kind = format!("flowcontrol/{version}.PriorityLevelConfiguration");
+            let shares = if version == "v1" || version == "v1beta3" {
+                "nominalConcurrencyShares"
+            } else {
+                "assuredConcurrencyShares"
+            };
+            check(
+                &kind,
+                &level(r#""limited":{"limitResponse":{"type":"Queue","queuing":{"queues":7}}}"#),
+                &level(&format!(
+                    r#""limited":{{"{shares}":30,"limitResponse":{{"type":"Queue","queuing":
+                        {{"queues":7,"handSize":8,"queueLengthLimit":50}}}},"lendablePercent":0}}"#
+                )),
+            );
+            check(
+                &kind,
+                &level(r#""limited":{"limitResponse":{"type":"Reject"},"lendablePercent":5}"#),
+                &level(&format!(
+                    r#""limited":{{"{shares}":30,"limitResponse":{{"type":"Reject"}},"lendablePercent":5}}"#
+                )),
+            );
+        }
+    }
+
+    #[test]
+    fn zero_shares_can_be_meant() {
+        let limited = |more: &str| {
+            level(&format!(r#""limited":{{{more}"limitResponse":{{"type":"Reject"}},"lendablePercent":0}}"#))
+        };
+        let zero = limited(r#""nominalConcurrencyShares":0,"#);
+        check("flowcontrol/v1.PriorityLevelConfiguration", &zero, &zero);
+        let kind = "flowcontrol/v1beta3.PriorityLevelConfiguration";
+        check(kind, &zero, &limited(r#""nominalConcurrencyShares":30,"#));
+        let annotations = r#""metadata":{"annotations":{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares":""}}"#;
+        let meant = |level: &str| level.replace(r#""metadata":{}"#, annotations);
+        check(kind, &meant(&zero), &meant(&limited(r#""nominalConcurrencyShares":0,"#)));
+    }
+
+    #[test]
+    fn exempt_levels_lend_nothing() {
+        for version in VERSIONS {
+            check(
+                &format!("flowcontrol/{version}.PriorityLevelConfiguration"),
+                &level(r#""exempt":{}"#),
+                &level(r#""exempt":{"nominalConcurrencyShares":0,"lendablePercent":0}"#),
+            );
+        }
+    }
+}

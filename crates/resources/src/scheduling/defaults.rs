@@ -7,3 +7,27 @@ pub(crate) const RULES: &[Rule] = &[Rule::table(
     &["scheduling/v1.PriorityClass", "scheduling/v1beta1.PriorityClass"],
     &[("preemptionPolicy", Text("PreemptLowerPriority"))],
 )];
+
+#[cfg(test)]
+mod tests {
+    use crate::defaults::tests::check;
+
+    #[test]
+    fn who_comes_first_may_push_others_out() {
+        for version in ["v1", "v1beta1"] {
+            let kind = format!("scheduling/{version}.PriorityClass");
+            check(&kind, "{}", r#"{"metadata":{},"value":0,"preemptionPolicy":"PreemptLowerPriority"}"#);
+            let own = r#"{"metadata":{},"value":0,"preemptionPolicy":"Never"}"#;
+            check(&kind, own, own);
+        }
+    }
+
+    #[test]
+    fn groups_of_pods_are_disrupted_pod_by_pod() {
+        let of = pintle_schema::find("scheduling/v1alpha2.PodGroup").unwrap();
+        let mut group =
+            pintle_codec::json::decode(of, br#"{"spec":{"schedulingPolicy":{"basic":{}}}}"#).unwrap().value;
+        crate::defaults::apply(of, &mut group);
+        assert_eq!(group.text_at(&["spec", "disruptionMode"]), "Pod");
+    }
+}
