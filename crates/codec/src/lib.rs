@@ -6,6 +6,7 @@
 
 pub mod cbor;
 pub mod json;
+pub mod kind;
 pub mod negotiate;
 pub mod partial;
 pub mod protobuf;

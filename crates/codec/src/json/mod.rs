@@ -7,14 +7,18 @@
 
 mod base64;
 mod encode;
+mod head;
 mod opaque;
 mod path;
 mod read;
+#[cfg(test)]
+mod tests;
 mod typed;
 mod untyped;
 pub mod write;
 
 pub use encode::{encode, encode_pretty};
+pub(crate) use head::{head, peek};
 use pintle_schema::Type;
 
 use crate::{Decoded, Error};

@@ -2,25 +2,35 @@
 
 use pintle_meta::time::{MicroTime, Time};
 use pintle_meta::{Value, format_duration, parse_duration, quantity::Quantity};
-use pintle_schema::{Opaque, Scalar, Shape, Type, find};
+use pintle_schema::{Opaque, Scalar, Shape, Struct, Type, find};
 
-use super::path::wrong_type;
-use super::typed::{At, Decoder, Stop, json_type};
+use super::path::{Path, Step, wrong_type};
+use super::typed::{At, Decoder, Stop, json_type, refused};
 use crate::Error;
 
 const STRING: Shape = Shape::Scalar(Scalar::String);
 
-fn refused(error: impl ToString) -> Stop {
-    Stop::Refused(Error::new(error.to_string()))
+/// What the types' own functions say.
+#[cold]
+fn refuse(error: impl ToString) -> Stop {
+    refused(Error::new(error.to_string()))
+}
+
+/// Whether a type may be a schema, which is an object.
+pub(super) fn is_schema(opaque: Opaque) -> bool {
+    matches!(
+        opaque,
+        Opaque::JSONSchemaPropsOrArray | Opaque::JSONSchemaPropsOrBool | Opaque::JSONSchemaPropsOrStringArray
+    )
 }
 
 impl Decoder<'_> {
+    #[inline(never)]
     pub(super) fn opaque(
         &mut self,
         opaque: Opaque,
         named: &'static Type,
         first: u8,
-        seed: Option<Value>,
         at: At<'_>,
     ) -> Result<Option<Value>, Stop> {
         match opaque {
@@ -30,7 +40,7 @@ impl Decoder<'_> {
             }
             Opaque::Time => {
                 let text = self.text(first, at)?;
-                let time = Time::parse(&text).map_err(refused)?;
+                let time = Time::parse(&text).map_err(refuse)?;
                 Ok(Some(if time.is_zero() {
                     Value::NULL
                 } else if is_canonical(&text, b"0000-00-00T00:00:00Z") {
@@ -41,7 +51,7 @@ impl Decoder<'_> {
             }
             Opaque::MicroTime => {
                 let text = self.text(first, at)?;
-                let time = MicroTime::parse(&text).map_err(refused)?;
+                let time = MicroTime::parse(&text).map_err(refuse)?;
                 Ok(Some(if time.is_zero() {
                     Value::NULL
                 } else if is_canonical(&text, b"0000-00-00T00:00:00.000000Z") {
@@ -51,29 +61,28 @@ impl Decoder<'_> {
                 }))
             }
             Opaque::Duration => {
-                let nanos = parse_duration(&self.text(first, at)?).map_err(refused)?;
+                let nanos = parse_duration(&self.text(first, at)?).map_err(refuse)?;
                 Ok(Some(format_duration(nanos).into()))
             }
             Opaque::Quantity => {
                 let literal = self.reader.raw()?;
-                let quantity = Quantity::from_json(&String::from_utf8_lossy(literal)).map_err(refused)?;
+                let quantity = Quantity::from_json(&String::from_utf8_lossy(literal)).map_err(refuse)?;
                 Ok(Some(quantity.to_string().into()))
             }
-            Opaque::IntOrString => self.int_or_string(first, seed, at).map(Some),
+            Opaque::IntOrString => self.int_or_string(first, at).map(Some),
             Opaque::FieldsV1 | Opaque::RawExtension | Opaque::JSON => match self.reader.raw()? {
                 b"null" => Ok(None),
                 json => Ok(Some(Value::raw(json))),
             },
             Opaque::JSONSchemaPropsOrBool => match first {
-                b'{' => self.schema(named, at).map(Some),
                 b't' | b'f' => {
                     self.reader.literal()?;
                     Ok(Some((first == b't').into()))
                 }
-                _ => Err(refused("boolean or JSON schema expected")),
+                _ => Err(refuse("boolean or JSON schema expected")),
             },
             Opaque::JSONSchemaPropsOrArray | Opaque::JSONSchemaPropsOrStringArray => {
-                self.schema_or_list(opaque, named, first, at).map(Some)
+                self.schema_or_list(opaque, named, first, at)
             }
             Opaque::GroupVersion => Ok(Some(self.text(first, at)?.as_ref().into())),
         }
@@ -87,30 +96,36 @@ impl Decoder<'_> {
                 self.reader.literal()?;
                 Ok("".into())
             }
-            _ => Err(Stop::Refused(wrong_type(json_type(first), "string", at))),
+            _ => Err(refused(wrong_type(json_type(first), "string", at))),
         }
     }
 
-    fn int_or_string(&mut self, first: u8, seed: Option<Value>, at: At<'_>) -> Result<Value, Stop> {
+    fn int_or_string(&mut self, first: u8, at: At<'_>) -> Result<Value, Stop> {
         match first {
             b'"' => Ok(self.reader.string()?.as_ref().into()),
             b'n' => {
                 self.reader.literal()?;
-                Ok(seed.filter(|old| old.as_i64().is_some()).unwrap_or_else(|| 0i64.into()))
+                Ok(self.before().filter(|old| old.as_i64().is_some()).unwrap_or_else(|| 0i64.into()))
             }
             b'-' | b'0'..=b'9' => {
                 let literal = self.reader.number()?;
-                let refuse = || Stop::Refused(wrong_type(&format!("number {literal}"), "int32", at));
+                let refuse = || refused(wrong_type(&format!("number {literal}"), "int32", at));
                 literal.parse::<i32>().map(Value::from).map_err(|_| refuse())
             }
-            _ => Err(Stop::Refused(wrong_type(json_type(first), "int32", at))),
+            _ => Err(refused(wrong_type(json_type(first), "int32", at))),
         }
     }
 
     /// A schema in one of the types that may be one.
-    fn schema(&mut self, of: &'static Type, at: At<'_>) -> Result<Value, Stop> {
-        let shape = schema_shape(of)?;
-        self.inside(at, |decoder, at| Ok(decoder.value(shape, at)?.unwrap_or(Value::NULL)))
+    #[inline(never)]
+    pub(super) fn schema(&mut self, named: &'static Type, at: At<'_>) -> Result<Option<Value>, Stop> {
+        let of = schema_beside(named)?;
+        self.before();
+        let path = Path { before: at, step: Step::Inside };
+        let outside = self.go_in();
+        let value = self.structure(of, Some(&path))?;
+        self.go_out(outside)?;
+        Ok(value)
     }
 
     /// Go takes a schema or a list, and anything else for nothing at all; an empty list is lost too.
@@ -120,29 +135,31 @@ impl Decoder<'_> {
         named: &'static Type,
         first: u8,
         at: At<'_>,
-    ) -> Result<Value, Stop> {
-        match first {
-            b'{' => self.schema(named, at),
-            b'[' => {
-                let is_texts = opaque == Opaque::JSONSchemaPropsOrStringArray;
-                let item = if is_texts { STRING } else { schema_shape(named)? };
-                let list = self.inside(at, |decoder, at| decoder.list(item, None, at))?;
-                Ok(if list.as_list().is_some_and(<[Value]>::is_empty) { Value::NULL } else { list })
-            }
-            _ => {
-                self.reader.skip()?;
-                Ok(Value::NULL)
-            }
+    ) -> Result<Option<Value>, Stop> {
+        if first != b'[' {
+            self.reader.skip()?;
+            return Ok(Some(Value::NULL));
         }
+        let is_texts = opaque == Opaque::JSONSchemaPropsOrStringArray;
+        let item = if is_texts { STRING } else { Shape::Named(schema_beside(named)?.0) };
+        self.before();
+        let path = Path { before: at, step: Step::Inside };
+        let outside = self.go_in();
+        let list = self.list(item, Some(&path))?;
+        self.go_out(outside)?;
+        let is_empty = list.as_ref().and_then(Value::as_list).is_some_and(<[Value]>::is_empty);
+        Ok(if is_empty { Some(Value::NULL) } else { list })
     }
 }
 
 /// `JSONSchemaProps` of the same version.
-fn schema_shape(of: &'static Type) -> Result<Shape, Stop> {
+#[inline(never)]
+fn schema_beside(of: &'static Type) -> Result<(&'static Type, &'static Struct), Stop> {
     let package = of.name.rsplit_once('.').map_or("", |(package, _)| package);
-    match find(&format!("{package}.JSONSchemaProps")) {
-        Some(found) => Ok(Shape::Named(found)),
-        None => Err(refused(format_args!("{} has no schema type beside it", of.name))),
+    let found = find(&format!("{package}.JSONSchemaProps"));
+    match found.and_then(|found| Some((found, found.structure()?))) {
+        Some(found) => Ok(found),
+        None => Err(refuse(format_args!("{} has no schema type beside it", of.name))),
     }
 }
 

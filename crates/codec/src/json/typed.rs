@@ -6,6 +6,7 @@ use pintle_schema::normal::{Builder, Frame, zero};
 use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
 
 use super::base64;
+use super::opaque::is_schema;
 use super::path::{Path, Step, Strict, wrong_type};
 use super::read::{Reader, validate};
 use super::untyped::Entries;
@@ -18,20 +19,28 @@ pub(super) struct Decoder<'a> {
     /// The first value of a wrong type. Reading goes on behind it.
     saved: Option<Error>,
     /// What the value that is read next is laid over: Go reads a field that comes again into what it holds already.
-    seed: Option<Value>,
+    seed: Option<Box<Value>>,
 }
 
-/// Why reading ends early.
-pub(super) enum Stop {
+/// Why reading ends early. Boxed, since what lies deep in a document is read deep in the stack.
+pub(super) type Stop = Box<Reason>;
+
+pub(super) enum Reason {
     Syntax(Error),
     /// A type that reads its own JSON refused it. An error of syntax that comes later still goes first.
     Refused(Error),
 }
 
 impl From<Error> for Stop {
+    #[cold]
     fn from(error: Error) -> Stop {
-        Stop::Syntax(error)
+        Box::new(Reason::Syntax(error))
     }
+}
+
+#[cold]
+pub(super) fn refused(error: Error) -> Stop {
+    Box::new(Reason::Refused(error))
 }
 
 pub(super) type At<'p> = Option<&'p Path<'p>>;
@@ -80,8 +89,10 @@ fn document<'a>(
                 None => Ok(Decoded { value, strict: decoder.strict.into_messages() }),
             }
         }
-        Err(Stop::Syntax(error)) => Err(error),
-        Err(Stop::Refused(error)) => validate(text).and(Err(error)),
+        Err(stop) => match *stop {
+            Reason::Syntax(error) => Err(error),
+            Reason::Refused(error) => validate(text).and(Err(error)),
+        },
     }
 }
 
@@ -89,43 +100,41 @@ impl<'a> Decoder<'a> {
     /// The value that follows; `None` where it leaves what is there untouched: a null for what cannot be null, or
     /// something of a wrong type, which is noted.
     pub(super) fn value(&mut self, shape: Shape, at: At<'_>) -> Result<Option<Value>, Stop> {
-        let seed = self.seed.take();
         let first = self.reader.begin()?;
         let mut shape = shape;
         while let Shape::Pointer(to) = shape {
             if first == b'n' {
-                self.reader.literal()?;
-                return Ok(Some(Value::NULL));
+                return self.null();
             }
             shape = *to;
         }
         match shape.underlying() {
-            Shape::Scalar(Scalar::String) if first == b'"' => Ok(Some(self.reader.string()?.as_ref().into())),
+            Shape::Named(named) => match &named.kind {
+                Kind::Struct(of) if first == b'{' => self.structure((named_of(shape, named), of), at),
+                Kind::Opaque(opaque) if first == b'{' && is_schema(*opaque) => self.schema(named, at),
+                Kind::Opaque(opaque) => self.opaque(*opaque, named, first, at),
+                _ => self.null_or_mismatch(first, shape, at),
+            },
             Shape::Scalar(Scalar::Any) => self.any(at).map(Some),
             Shape::Scalar(scalar) => self.scalar(scalar, shape, first, at),
-            Shape::Named(named) => match &named.kind {
-                Kind::Struct(of) => match first {
-                    b'{' => self.structure((named_of(shape, named), of), seed, at).map(Some),
-                    _ => self.null_or_mismatch(first, shape, at),
-                },
-                Kind::Opaque(opaque) => self.opaque(*opaque, named, first, seed, at),
-                // Resolved before.
-                Kind::Alias { .. } => self.null_or_mismatch(first, shape, at),
-            },
-            _ if first == b'n' => {
-                self.reader.literal()?;
-                Ok(Some(Value::NULL))
-            }
-            Shape::List(of) if first == b'[' => self.list(*of, seed, at).map(Some),
-            Shape::Map(_, of) if first == b'{' => self.map(*of, seed, at).map(Some),
+            _ if first == b'n' => self.null(),
+            Shape::List(of) if first == b'[' => self.list(*of, at),
+            Shape::Map(_, of) if first == b'{' => self.map(*of, at),
             Shape::Bytes => self.bytes(shape, first, at),
             _ => self.null_or_mismatch(first, shape, at),
         }
     }
 
+    /// A null for what can be null.
+    fn null(&mut self) -> Result<Option<Value>, Stop> {
+        self.reader.literal()?;
+        Ok(Some(Value::NULL))
+    }
+
     fn scalar(&mut self, scalar: Scalar, shape: Shape, first: u8, at: At<'_>) -> Result<Option<Value>, Stop> {
         let is_number = matches!(first, b'-' | b'0'..=b'9');
         let found = match scalar {
+            Scalar::String if first == b'"' => return Ok(Some(self.reader.string()?.as_ref().into())),
             Scalar::Bool if matches!(first, b't' | b'f') => {
                 self.reader.literal()?;
                 return Ok(Some((first == b't').into()));
@@ -147,18 +156,15 @@ impl<'a> Decoder<'a> {
         Ok(found)
     }
 
+    #[inline(never)]
     pub(super) fn structure(
         &mut self,
         (named, of): (&'static Type, &'static Struct),
-        seed: Option<Value>,
         at: At<'_>,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Option<Value>, Stop> {
         let frame = self.builder.open(of);
         // With a seed, what is set was not necessarily set here.
-        let mut seen = seed.map(|seed| {
-            self.plant(frame, &seed);
-            vec![false; of.flat.len()]
-        });
+        let mut seen = self.plant(frame);
         let mut hint = 0;
         let mut more = self.reader.enter_object()?;
         while more {
@@ -175,7 +181,8 @@ impl<'a> Decoder<'a> {
                         self.strict.duplicate(at, &key);
                     }
                     if is_set {
-                        self.seed = self.builder.get(frame, place).filter(|old| !old.is_null()).cloned();
+                        let old = self.builder.get(frame, place).filter(|old| !old.is_null());
+                        self.seed = old.cloned().map(Box::new);
                     }
                     let path = Path { before: at, step: Step::Field(named, of, place) };
                     match self.value(of.flat[place].shape, Some(&path))? {
@@ -183,6 +190,7 @@ impl<'a> Decoder<'a> {
                         None if is_set => {}
                         None => self.builder.set(frame, place, Value::NULL),
                     }
+                    self.seed = None;
                 }
                 None => {
                     self.strict.unknown(at, &key);
@@ -191,34 +199,46 @@ impl<'a> Decoder<'a> {
             }
             more = self.reader.next_field()?;
         }
-        Ok(self.builder.close(frame))
+        Ok(Some(self.builder.close(frame)))
     }
 
-    /// Puts what an earlier occurrence left into a frame.
-    fn plant(&mut self, frame: Frame, seed: &Value) {
+    /// Puts what an earlier occurrence left into a frame; where there was one, no field has been seen in this one.
+    #[inline(never)]
+    fn plant(&mut self, frame: Frame) -> Option<Box<[bool]>> {
+        let seed = self.seed.take()?;
         for (key, value) in seed.as_object().into_iter().flat_map(|object| object.iter()) {
             if let Some(place) = frame.structure().position(key) {
                 self.builder.set(frame, place, value.clone());
             }
         }
+        Some(vec![false; frame.structure().flat.len()].into())
     }
 
-    pub(super) fn list(&mut self, of: Shape, seed: Option<Value>, at: At<'_>) -> Result<Value, Stop> {
-        let seeds = seed.as_ref().and_then(Value::as_list).unwrap_or_default();
+    #[inline(never)]
+    pub(super) fn list(&mut self, of: Shape, at: At<'_>) -> Result<Option<Value>, Stop> {
+        let before = self.seed.take();
         let mut items = Vec::new();
         let mut more = self.reader.enter_list()?;
         while more {
+            if let Some(before) = &before {
+                let old = before.as_list().and_then(|before| before.get(items.len()));
+                self.seed = old.cloned().map(Box::new);
+            }
             let path = Path { before: at, step: Step::Item(items.len()) };
-            let old = seeds.get(items.len());
-            self.seed = old.cloned();
-            let item = self.value(of, Some(&path))?;
-            items.push(item.or_else(|| old.cloned()).unwrap_or_else(|| zero(of)));
+            let item = match self.value(of, Some(&path))? {
+                Some(item) => item,
+                None => self.seed.take().map_or_else(|| zero(of), |old| *old),
+            };
+            self.seed = None;
+            items.push(item);
             more = self.reader.next_item()?;
         }
-        Ok(Value::list(items))
+        Ok(Some(Value::list(items)))
     }
 
-    fn map(&mut self, of: Shape, seed: Option<Value>, at: At<'_>) -> Result<Value, Stop> {
+    #[inline(never)]
+    fn map(&mut self, of: Shape, at: At<'_>) -> Result<Option<Value>, Stop> {
+        let before = self.seed.take();
         let mut entries = Entries::default();
         let mut more = self.reader.enter_object()?;
         while more {
@@ -231,10 +251,12 @@ impl<'a> Decoder<'a> {
             entries.push(Key::new(&key), value.unwrap_or_else(|| zero(of)));
             more = self.reader.next_field()?;
         }
-        Ok(entries.into_object(seed.as_ref().and_then(Value::as_object)).into())
+        let before = before.as_deref().and_then(Value::as_object);
+        Ok(Some(entries.into_object(before).into()))
     }
 
     /// Base64, or a list of numbers.
+    #[inline(never)]
     fn bytes(&mut self, shape: Shape, first: u8, at: At<'_>) -> Result<Option<Value>, Stop> {
         match first {
             b'"' => {
@@ -277,6 +299,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A null, which changes nothing, or something that does not fit.
+    #[inline(never)]
     fn null_or_mismatch(&mut self, first: u8, shape: Shape, at: At<'_>) -> Result<Option<Value>, Stop> {
         if first == b'n' {
             self.reader.literal()?;
@@ -297,21 +320,24 @@ impl<'a> Decoder<'a> {
         self.saved.get_or_insert(error);
     }
 
-    /// Reads inside of a type that reads its own JSON: not strictly, and whatever does not fit is refused.
-    pub(super) fn inside<T>(
-        &mut self,
-        at: At<'_>,
-        read: impl FnOnce(&mut Decoder<'a>, At<'_>) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
-        let path = Path { before: at, step: Step::Inside };
-        let saved = self.saved.take();
+    /// Goes inside of a type that reads its own JSON: not strictly, and whatever does not fit is refused. Returns what
+    /// [`Decoder::go_out`] needs.
+    pub(super) fn go_in(&mut self) -> Option<Error> {
         self.strict.suspend();
-        let value = read(self, Some(&path))?;
+        self.saved.take()
+    }
+
+    pub(super) fn go_out(&mut self, saved: Option<Error>) -> Result<(), Stop> {
         self.strict.resume();
         match std::mem::replace(&mut self.saved, saved) {
-            Some(error) => Err(Stop::Refused(error)),
-            None => Ok(value),
+            Some(error) => Err(refused(error)),
+            None => Ok(()),
         }
+    }
+
+    /// What the value that is read holds already.
+    pub(super) fn before(&mut self) -> Option<Value> {
+        self.seed.take().map(|seed| *seed)
     }
 }
 

@@ -29,6 +29,7 @@ impl Decoder<'_> {
         }
     }
 
+    #[inline(never)]
     fn any_list(&mut self, at: At<'_>) -> Result<Value, Stop> {
         let mut items = Vec::new();
         let mut more = self.reader.enter_list()?;
@@ -40,6 +41,7 @@ impl Decoder<'_> {
         Ok(Value::list(items))
     }
 
+    #[inline(never)]
     fn any_object(&mut self, at: At<'_>) -> Result<Value, Stop> {
         let mut entries = Entries::default();
         let mut more = self.reader.enter_object()?;
@@ -74,7 +76,11 @@ pub(super) struct Entries {
     list: Vec<(Key, Value)>,
     unsorted: bool,
     /// The keys, once there are many and they are not sorted.
-    keys: HashSet<Key>,
+    #[expect(
+        clippy::box_collection,
+        reason = "it is rarely there, and there is one on the stack for every level"
+    )]
+    keys: Option<Box<HashSet<Key>>>,
 }
 
 impl Entries {
@@ -86,19 +92,21 @@ impl Entries {
                     || last.as_str() > key
                         && self.list.binary_search_by(|(known, _)| known.as_str().cmp(key)).is_ok()
             }
-            _ if self.keys.is_empty() => self.list.iter().any(|(known, _)| known == key),
-            _ => self.keys.contains(key),
+            _ => match &self.keys {
+                Some(keys) => keys.contains(key),
+                None => self.list.iter().any(|(known, _)| known == key),
+            },
         }
     }
 
     pub(super) fn push(&mut self, key: Key, value: Value) {
         self.unsorted |= self.list.last().is_some_and(|(last, _)| *last >= key);
-        if !self.keys.is_empty() {
-            self.keys.insert(key.clone());
+        if let Some(keys) = &mut self.keys {
+            keys.insert(key.clone());
         }
         self.list.push((key, value));
-        if self.unsorted && self.keys.is_empty() && self.list.len() > FEW {
-            self.keys = self.list.iter().map(|(key, _)| key.clone()).collect();
+        if self.unsorted && self.keys.is_none() && self.list.len() > FEW {
+            self.keys = Some(Box::new(self.list.iter().map(|(key, _)| key.clone()).collect()));
         }
     }
 

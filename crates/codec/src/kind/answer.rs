@@ -1,0 +1,75 @@
+//! What a client is told about a body that could not be read, or that is not what was asked for.
+
+use pintle_meta::gvk::GroupVersion;
+use pintle_meta::{Status, quote};
+use pintle_schema::Type;
+
+use super::Unreadable;
+use crate::Error;
+
+/// How much of a body is shown.
+const SHOWN: usize = 30;
+
+impl Unreadable {
+    /// The answer to a body that should have been an object of a kind.
+    pub fn status(&self, expected: &str, body: &[u8]) -> Status {
+        let error = &self.error;
+        Status::bad_request(match &self.kind {
+            Some(kind) if !kind.kind.is_empty() => {
+                let version = quote(&kind.version);
+                format!("{} in version {version} cannot be handled as a {expected}: {error}", kind.kind)
+            }
+            _ => {
+                let body = summary(body);
+                format!("the object provided is unrecognized (must be of type {expected}): {error} ({body})")
+            }
+        })
+    }
+}
+
+/// The beginning of a body, as text if it looks like JSON.
+fn summary(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(SHOWN)];
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => {
+            let mut text: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+            text.push_str(more);
+            text
+        }
+    }
+}
+
+/// What `fieldValidation=Strict` makes of [`crate::Decoded::strict`].
+pub fn strict_error(strict: &[String]) -> Error {
+    Error::new(format!("strict decoding error: {}", strict.join(", ")))
+}
+
+/// What `fieldValidation=Warn` makes of it: YAML's one message has a line for each.
+pub fn warnings(strict: &[String]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for message in strict {
+        match message.strip_prefix("yaml: unmarshal errors:") {
+            Some(lines) => warnings.extend(lines.trim().split('\n').map(|line| line.trim().to_owned())),
+            None => warnings.push(message.clone()),
+        }
+    }
+    warnings
+}
+
+/// The answer to an object of a version that the address does not serve.
+pub fn wrong_version(found: &GroupVersion, expected: &GroupVersion) -> Status {
+    Status::bad_request(format!(
+        "the API version in the data ({found}) does not match the expected API version ({expected})"
+    ))
+}
+
+/// Why an object of another kind cannot become the one that was asked for. The reference converts by way of its
+/// internal types, which have no version: `converting (v1.Secret) to (core.ConfigMap): unknown conversion`.
+pub fn not_convertible(found: &'static Type, expected: &'static Type) -> Error {
+    let internal = expected.name.split('/').next().unwrap_or_default();
+    let kind = expected.kind_name();
+    Error::new(format!("converting ({}) to ({internal}.{kind}): unknown conversion", found.go_name()))
+}

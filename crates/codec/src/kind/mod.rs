@@ -1,0 +1,208 @@
+//! Of which kind bytes are, and the object that they are; the way every request body and every stored value takes.
+//!
+//! An object says its kind itself. What it leaves out, a default fills in:
+//!
+//! ```text
+//! says                          default          is
+//! apiVersion v1, kind Pod       apps/v1 Scale    v1 Pod         (the caller finds out that it is another kind)
+//! kind Scale                    apps/v1 Scale    apps/v1 Scale
+//! (nothing)                     apps/v1 Scale    apps/v1 Scale
+//! (nothing)                     -                Object 'Kind' is missing in '{}'
+//! ```
+
+mod answer;
+mod scheme;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
+use pintle_meta::quote;
+use pintle_schema::{Type, find_kind};
+
+pub use self::answer::{not_convertible, strict_error, warnings, wrong_version};
+use self::scheme::Scheme;
+use crate::json::{self, head, peek};
+use crate::negotiate::Encoding;
+use crate::{Decoded, Error};
+
+/// An object of a built-in kind.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    pub kind: GroupVersionKind,
+    pub of: &'static Type,
+    pub decoded: Decoded,
+}
+
+/// An object without a type, which has said its kind itself.
+#[derive(Clone, Debug)]
+pub struct Untyped {
+    pub kind: GroupVersionKind,
+    pub decoded: Decoded,
+}
+
+/// Why bytes are no object, and the kind as far as it was found out: messages depend on it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Unreadable {
+    pub kind: Option<GroupVersionKind>,
+    pub error: Error,
+}
+
+impl From<Error> for Unreadable {
+    fn from(error: Error) -> Unreadable {
+        Unreadable { kind: None, error }
+    }
+}
+
+fn unreadable(kind: GroupVersionKind, error: Error) -> Unreadable {
+    Unreadable { kind: Some(kind), error }
+}
+
+/// Which encoding a stored value is in.
+pub fn recognize(bytes: &[u8]) -> Encoding {
+    let start = bytes.trim_ascii_start();
+    if start.starts_with(b"{") { Encoding::Json } else { Encoding::Yaml }
+}
+
+/// What kind a JSON text says it is.
+pub fn of_json(text: &[u8]) -> Result<GroupVersionKind, Error> {
+    let head = head(text)
+        .map_err(|error| Error::new(format!("couldn't get version/kind; json parse error: {error}")))?;
+    let version = GroupVersion::parse(&head.api_version).map_err(Error::new)?;
+    Ok(version.with_kind(head.kind))
+}
+
+/// Reads an object of a built-in kind. Its tree has `kind` and `apiVersion` in any case.
+pub fn decode(
+    encoding: Encoding,
+    bytes: &[u8],
+    default: Option<&GroupVersionKind>,
+) -> Result<Typed, Unreadable> {
+    match encoding {
+        Encoding::Json => decode_json(bytes, bytes, default),
+        _ => Err(Error::new("not yet").into()),
+    }
+}
+
+/// Reads an object without a type, as custom resources are. It must say its kind; no default fills in for it.
+pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unreadable> {
+    match encoding {
+        Encoding::Json => decode_untyped_json(bytes, bytes),
+        _ => Err(Error::new("not yet").into()),
+    }
+}
+
+/// `original` is what the JSON was made from, for messages.
+fn decode_json(
+    text: &[u8],
+    original: &[u8],
+    default: Option<&GroupVersionKind>,
+) -> Result<Typed, Unreadable> {
+    // Mostly the two fields stand at the beginning and once, and then reading all of the text for them is spared.
+    if let Some(head) = peek(text)
+        && let Ok(version) = GroupVersion::parse(&head.api_version)
+        && let kind = with_default(version.with_kind(head.kind), default)
+        && let Some(of) = type_of(&kind, default)
+        && let Ok(decoded) = json::decode(of, text)
+        && decoded.strict.is_empty()
+    {
+        return Ok(typed(kind, of, decoded));
+    }
+    let kind = with_default(of_json(text)?, default);
+    let kind = complete(kind, || String::from_utf8_lossy(original))?;
+    let of = registered(&kind, default)?;
+    match json::decode(of, text) {
+        Ok(decoded) => Ok(typed(kind, of, decoded)),
+        Err(error) => Err(unreadable(kind, error)),
+    }
+}
+
+fn typed(kind: GroupVersionKind, of: &'static Type, mut decoded: Decoded) -> Typed {
+    // Those of every version say nothing in their fields but what the reader has found.
+    if let Some(object) = decoded.value.as_object_mut()
+        && of.structure().is_some_and(|of| of.position("kind").is_some())
+    {
+        object.insert("kind", &*kind.kind);
+        object.insert("apiVersion", kind.api_version());
+    }
+    Typed { kind, of, decoded }
+}
+
+fn decode_untyped_json(text: &[u8], original: &[u8]) -> Result<Untyped, Unreadable> {
+    let found = of_json(text)?;
+    let decoded = match json::decode_untyped(text) {
+        Ok(decoded) => decoded,
+        Err(error) => return Err(unreadable(found, error)),
+    };
+    let kind = decoded.value.group_version_kind();
+    if kind.kind.is_empty() {
+        let error = missing_kind(&String::from_utf8_lossy(original));
+        return Err(unreadable(kind, error));
+    }
+    Ok(Untyped { kind, decoded })
+}
+
+/// What is left out is filled in. A version alone only if the group is the same.
+fn with_default(mut kind: GroupVersionKind, default: Option<&GroupVersionKind>) -> GroupVersionKind {
+    let Some(default) = default else { return kind };
+    if kind.kind.is_empty() {
+        kind.kind.clone_from(&default.kind);
+    }
+    if kind.version.is_empty() && (kind.group.is_empty() || kind.group == default.group) {
+        kind.group.clone_from(&default.group);
+        kind.version.clone_from(&default.version);
+    }
+    kind
+}
+
+/// A kind with a version, or what is missing of it.
+fn complete<'a>(
+    kind: GroupVersionKind,
+    original: impl FnOnce() -> Cow<'a, str>,
+) -> Result<GroupVersionKind, Unreadable> {
+    if kind.kind.is_empty() {
+        return Err(unreadable(kind, missing_kind(&original())));
+    }
+    if kind.version.is_empty() {
+        let error = Error::new(format!("Object 'apiVersion' is missing in '{}'", original()));
+        return Err(unreadable(kind, error));
+    }
+    Ok(kind)
+}
+
+fn missing_kind(original: &str) -> Error {
+    Error::new(format!("Object 'Kind' is missing in '{original}'"))
+}
+
+fn registered(
+    kind: &GroupVersionKind,
+    default: Option<&GroupVersionKind>,
+) -> Result<&'static Type, Unreadable> {
+    type_of(kind, default).ok_or_else(|| unreadable(kind.clone(), not_registered(kind, default)))
+}
+
+fn type_of(kind: &GroupVersionKind, default: Option<&GroupVersionKind>) -> Option<&'static Type> {
+    match default {
+        Some(default) => Scheme::of(default).find(kind),
+        None => find_kind(&kind.group, &kind.version, &kind.kind),
+    }
+}
+
+fn not_registered(kind: &GroupVersionKind, default: Option<&GroupVersionKind>) -> Error {
+    let scheme = quote(default.map_or(Scheme::Builtin, Scheme::of).name());
+    let name = quote(&kind.kind);
+    Error::new(match &*kind.version {
+        "__internal" => {
+            let group = quote(&kind.group);
+            format!(
+                "no kind {name} is registered for the internal version of group {group} in scheme {scheme}"
+            )
+        }
+        _ => {
+            let version = quote(&kind.api_version());
+            format!("no kind {name} is registered for version {version} in scheme {scheme}")
+        }
+    })
+}

@@ -1,0 +1,158 @@
+use pintle_meta::Value;
+use pintle_schema::find;
+
+use super::*;
+
+fn gvk(group: &str, version: &str, kind: &str) -> GroupVersionKind {
+    GroupVersionKind::new(group, version, kind)
+}
+
+fn read(body: &str, default: Option<&GroupVersionKind>) -> Result<Typed, Unreadable> {
+    decode(Encoding::Json, body.as_bytes(), default)
+}
+
+/// What a client is told that posts a body where a config map belongs.
+fn told(body: &str) -> String {
+    let default = gvk("", "v1", "ConfigMap");
+    match read(body, Some(&default)) {
+        Ok(typed) => format!("{} {:?}", typed.of.name, typed.decoded.strict),
+        Err(error) => error.status("ConfigMap", body.as_bytes()).message,
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_answered_in_the_references_words() {
+    let go = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let unrecognized =
+        |why: &str| format!("the object provided is unrecognized (must be of type ConfigMap): {why}");
+    let no_kind = |why: &str| unrecognized(&format!("couldn't get version/kind; json parse error: {why}"));
+    let cases = [
+        ("", no_kind("unexpected end of JSON input (<empty>)")),
+        ("{", no_kind("unexpected end of JSON input ({)")),
+        ("   ", no_kind("unexpected end of JSON input (202020)")),
+        ("[]", no_kind(&format!("json: cannot unmarshal array into Go value of type {go} (5b5d)"))),
+        ("\"x\"", no_kind(&format!("json: cannot unmarshal string into Go value of type {go} (227822)"))),
+        ("{'a':1}", no_kind(r"invalid character '\'' looking for beginning of object key string ({'a':1})")),
+        (
+            r#"{"apiVersion":"v1","kind":"ConfigMap"} trailing"#,
+            no_kind(r#"invalid character 't' after top-level value ({"apiVersion":"v1","kind":"Con ...)"#),
+        ),
+        (
+            r#"{"apiVersion": "a/b/c", "kind": "ConfigMap"}"#,
+            unrecognized(r#"unexpected GroupVersion string: a/b/c ({"apiVersion": "a/b/c", "kind" ...)"#),
+        ),
+        (
+            r#"{"apiVersion":"v1","kind":"Deployment"}"#,
+            r#"Deployment in version "v1" cannot be handled as a ConfigMap: no kind "Deployment" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30""#.into(),
+        ),
+        (
+            r#"{"apiVersion":"apps/v1","kind":"ConfigMap"}"#,
+            r#"ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30""#.into(),
+        ),
+        (
+            r#"{"apiVersion":"apps/","kind":"X"}"#,
+            r#"X in version "" cannot be handled as a ConfigMap: Object 'apiVersion' is missing in '{"apiVersion":"apps/","kind":"X"}'"#.into(),
+        ),
+        (
+            r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"a":1}}"#,
+            r#"ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string"#.into(),
+        ),
+        (
+            r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"}"#,
+            r#"CustomResourceDefinition in version "v1" cannot be handled as a ConfigMap: no kind "CustomResourceDefinition" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/api/legacyscheme/scheme.go:30""#.into(),
+        ),
+    ];
+    for (body, want) in cases {
+        assert_eq!(told(body), want, "{body}");
+    }
+}
+
+#[test]
+fn a_default_fills_in_what_is_left_out() {
+    let scale = gvk("autoscaling", "v1", "Scale");
+    let cases = [
+        ("{}", "autoscaling/v1.Scale"),
+        (r#"{"kind":"Scale"}"#, "autoscaling/v1.Scale"),
+        (r#"{"apiVersion":"autoscaling/v1"}"#, "autoscaling/v1.Scale"),
+        (r#"{"apiVersion":"v1","kind":"Pod"}"#, "core/v1.Pod"),
+        (r#"{"apiVersion":"apps/v1","kind":"Status"}"#, "meta/v1.Status"),
+        ("null", "autoscaling/v1.Scale"),
+    ];
+    for (body, want) in cases {
+        let typed = read(body, Some(&scale)).unwrap();
+        assert_eq!(typed.of.name, want, "{body}");
+        assert_eq!(typed.decoded.value.kind(), typed.kind.kind, "{body}");
+        assert_eq!(typed.decoded.value.api_version(), typed.kind.api_version(), "{body}");
+        let keys = typed.decoded.value.as_object().unwrap().keys().take(2).collect::<Vec<_>>();
+        assert_eq!(keys, ["kind", "apiVersion"], "{body}");
+    }
+}
+
+#[test]
+fn without_a_default_nothing_may_be_left_out() {
+    let message = |body| read(body, None).unwrap_err().to_string();
+    assert_eq!(message(r#"{"apiVersion":"v1"}"#), r#"Object 'Kind' is missing in '{"apiVersion":"v1"}'"#);
+    assert_eq!(message(r#"{"kind":"Pod"}"#), r#"Object 'apiVersion' is missing in '{"kind":"Pod"}'"#);
+    assert_eq!(read(r#"{"kind":"Pod","apiVersion":"v1"}"#, None).unwrap().of.name, "core/v1.Pod");
+}
+
+#[test]
+fn a_kind_that_is_said_twice_or_oddly_is_still_the_last_one() {
+    let typed = read(r#"{"kind":"Pod","apiVersion":"v1","kind":"Secret"}"#, None).unwrap();
+    assert_eq!((typed.of.name, typed.decoded.value.kind()), ("core/v1.Secret", "Secret"));
+    assert_eq!(typed.decoded.strict, [r#"duplicate field "kind""#]);
+    let typed = read(r#"{"kind":"Pod","apiVersion":"v1","KIND":"Secret"}"#, None).unwrap();
+    assert_eq!((typed.of.name, typed.decoded.value.kind()), ("core/v1.Secret", "Secret"));
+    assert_eq!(typed.decoded.strict, [r#"unknown field "KIND""#]);
+}
+
+#[test]
+fn syntax_errors_win_over_all_others() {
+    let body = r#"{"kind":"Pod","apiVersion":"v1","spec":5,"metadata":{"creationTimestamp":"x"},}"#;
+    let want = "couldn't get version/kind; json parse error: invalid character '}' looking for beginning of object key string";
+    assert_eq!(read(body, None).unwrap_err().to_string(), want);
+}
+
+#[test]
+fn custom_resources_must_say_their_kind() {
+    let read = |body: &str| decode_untyped(Encoding::Json, body.as_bytes());
+    let untyped = read(r#"{"kind":"Widget","apiVersion":"example.com/v1","b":1.0,"a":1,"a":null}"#).unwrap();
+    assert_eq!(untyped.kind, gvk("example.com", "v1", "Widget"));
+    assert_eq!(untyped.decoded.value.get("a"), Some(&Value::NULL));
+    assert_eq!(untyped.decoded.strict, [r#"duplicate field "a""#]);
+    let body = r#"{"metadata": {"name": "x"}}"#;
+    assert_eq!(
+        read(body).unwrap_err().status("Widget", body.as_bytes()).message,
+        r#"the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{"metadata": {"name": "x"}}' ({"metadata": {"name": "x"}})"#
+    );
+    assert!(read("null").unwrap_err().to_string().starts_with("Object 'Kind' is missing"));
+    assert!(read("[]").unwrap_err().to_string().starts_with("couldn't get version/kind; json parse error:"));
+}
+
+#[test]
+fn bodies_are_shown_in_part_and_in_hex_if_they_are_no_json() {
+    let told = |body: &[u8]| Unreadable::from(Error::new("why")).status("X", body).message;
+    let prefix = "the object provided is unrecognized (must be of type X): why ";
+    assert_eq!(told(b"a: ["), format!("{prefix}(613a205b)"));
+    let long = format!("{prefix}({} ...)", "61".repeat(30));
+    assert_eq!(told(&[b'a'; 31]), long);
+    assert_eq!(told(b"{\xff"), format!("{prefix}({{\u{fffd})"));
+}
+
+#[test]
+fn strict_errors_are_one_message_or_many_warnings() {
+    let strict =
+        ["yaml: unmarshal errors:\n  line 3: a\n  line 4: b".to_owned(), "unknown field \"x\"".to_owned()];
+    assert_eq!(strict_error(&strict[1..]).to_string(), "strict decoding error: unknown field \"x\"");
+    assert_eq!(warnings(&strict), ["line 3: a", "line 4: b", "unknown field \"x\""]);
+}
+
+#[test]
+fn another_kind_or_version_than_asked_for_is_named() {
+    let (secret, map) = (find("core/v1.Secret").unwrap(), find("core/v1.ConfigMap").unwrap());
+    let want = "converting (v1.Secret) to (core.ConfigMap): unknown conversion";
+    assert_eq!(not_convertible(secret, map).to_string(), want);
+    let status = wrong_version(&GroupVersion::new("apps", "v1beta1"), &GroupVersion::new("apps", "v1"));
+    let want = "the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)";
+    assert_eq!(status.message, want);
+}
