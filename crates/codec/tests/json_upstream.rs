@@ -4,7 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use pintle_codec::json;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::{json, kind};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_schema::{Type, find_kind};
 use serde_json::Value as Json;
@@ -74,4 +77,30 @@ fn full_objects_come_out_as_they_went_in() {
         count += 1;
     }
     assert!(count > 100);
+}
+
+#[test]
+fn stored_values_come_out_to_the_byte_and_those_in_protobuf_survive_json() {
+    let Some(folder) = upstream() else { return };
+    let (mut texts, mut messages) = (0, 0);
+    for line in fs::read_to_string(folder.join("etcd-dump/keys.jsonl")).unwrap().lines() {
+        let entry: Json = serde_json::from_str(line).unwrap();
+        let key = entry["key"].as_str().unwrap();
+        let bytes = STANDARD.decode(entry["value"].as_str().unwrap()).unwrap();
+        let encoding = kind::recognize(&bytes);
+        let found = kind::decode(encoding, &bytes, None).unwrap_or_else(|error| panic!("{key}: {error}"));
+        let mut out = Vec::new();
+        json::encode(&found.decoded.value, &mut out);
+        if encoding == Encoding::Json {
+            texts += 1;
+            out.push(b'\n');
+            assert_eq!(String::from_utf8(out).unwrap(), String::from_utf8(bytes).unwrap(), "{key}");
+        } else {
+            messages += 1;
+            let again = kind::decode(Encoding::Json, &out, None).unwrap();
+            assert_eq!((again.of, &again.kind), (found.of, &found.kind), "{key}");
+            assert_eq!(again.decoded, found.decoded, "{key}");
+        }
+    }
+    assert!(texts > 0 && messages > 0, "{texts} {messages}");
 }

@@ -25,7 +25,8 @@ pub use self::answer::{not_convertible, strict_error, warnings, wrong_version};
 use self::scheme::Scheme;
 use crate::json::{self, head, peek};
 use crate::negotiate::Encoding;
-use crate::{Decoded, Error};
+use crate::protobuf::{self, envelope};
+use crate::{Decoded, Error, yaml};
 
 /// An object of a built-in kind.
 #[derive(Clone, Debug)]
@@ -60,10 +61,15 @@ fn unreadable(kind: GroupVersionKind, error: Error) -> Unreadable {
     Unreadable { kind: Some(kind), error }
 }
 
-/// Which encoding a stored value is in.
+/// Which encoding a stored value is in. What is neither protobuf nor a JSON object is tried as YAML.
 pub fn recognize(bytes: &[u8]) -> Encoding {
-    let start = bytes.trim_ascii_start();
-    if start.starts_with(b"{") { Encoding::Json } else { Encoding::Yaml }
+    if envelope::is_enveloped(bytes) {
+        Encoding::Protobuf
+    } else if bytes.trim_ascii_start().starts_with(b"{") {
+        Encoding::Json
+    } else {
+        Encoding::Yaml
+    }
 }
 
 /// What kind a JSON text says it is.
@@ -82,7 +88,14 @@ pub fn decode(
 ) -> Result<Typed, Unreadable> {
     match encoding {
         Encoding::Json => decode_json(bytes, bytes, default),
-        _ => Err(Error::new("not yet").into()),
+        Encoding::Yaml => {
+            let (json, strict) = yaml::to_json_strict(bytes)?;
+            let mut typed = decode_json(&json, bytes, default)?;
+            typed.decoded.strict.splice(0..0, strict);
+            Ok(typed)
+        }
+        Encoding::Protobuf => decode_protobuf(bytes, default),
+        Encoding::Cbor => Err(no_cbor()),
     }
 }
 
@@ -90,7 +103,43 @@ pub fn decode(
 pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unreadable> {
     match encoding {
         Encoding::Json => decode_untyped_json(bytes, bytes),
-        _ => Err(Error::new("not yet").into()),
+        Encoding::Yaml => {
+            let (json, strict) = yaml::to_json_strict(bytes)?;
+            let mut untyped = decode_untyped_json(&json, bytes)?;
+            untyped.decoded.strict.splice(0..0, strict);
+            Ok(untyped)
+        }
+        // Its messages cannot be read without a type; negotiation does not offer it for custom resources.
+        Encoding::Protobuf => Err(Error::new("an object without a type has no protobuf form").into()),
+        Encoding::Cbor => Err(no_cbor()),
+    }
+}
+
+/// Negotiation does not offer it either, unless its feature gate is on.
+fn no_cbor() -> Unreadable {
+    Error::new("CBOR is not read yet").into()
+}
+
+fn decode_protobuf(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<Typed, Unreadable> {
+    let envelope = envelope::open(bytes)?;
+    let mut kind = GroupVersionKind::from_api_version(envelope.api_version, envelope.kind);
+    if let Some(default) = default {
+        if kind.kind.is_empty() {
+            kind.kind.clone_from(&default.kind);
+        }
+        if kind.version.is_empty() && !default.version.is_empty() {
+            kind.group.clone_from(&default.group);
+            kind.version.clone_from(&default.version);
+        }
+    }
+    let kind = complete(kind, || {
+        let (version, kind) = (quote(envelope.api_version), quote(envelope.kind));
+        format!("runtime.TypeMeta{{APIVersion:{version}, Kind:{kind}}}").into()
+    })?;
+    let of = registered(&kind, default)?;
+    match protobuf::decode(of, envelope.raw) {
+        Ok(value) => Ok(typed(kind, of, Decoded { value, strict: Vec::new() })),
+        Err(error) => Err(unreadable(kind, error)),
     }
 }
 

@@ -156,3 +156,66 @@ fn another_kind_or_version_than_asked_for_is_named() {
     let want = "the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)";
     assert_eq!(status.message, want);
 }
+
+#[test]
+fn yaml_is_the_same_in_another_notation() {
+    let default = gvk("", "v1", "ConfigMap");
+    let read = |body: &str| decode(Encoding::Yaml, body.as_bytes(), Some(&default));
+    let typed = read("kind: ConfigMap\ndata:\n  a: b\n  a: c\nfoo: 1\n").unwrap();
+    assert_eq!(typed.decoded.value.at(&["data", "a"]).unwrap().as_str(), Some("c"));
+    assert_eq!(typed.decoded.value.api_version(), "v1");
+    assert_eq!(typed.decoded.strict.len(), 2);
+    assert!(
+        typed.decoded.strict[0].starts_with("yaml: unmarshal errors:\n  line 4: "),
+        "{:?}",
+        typed.decoded.strict
+    );
+    assert_eq!(typed.decoded.strict[1], r#"unknown field "foo""#);
+    let told = |body: &str| read(body).unwrap_err().status("ConfigMap", body.as_bytes()).message;
+    assert_eq!(
+        told("a: ["),
+        "the object provided is unrecognized (must be of type ConfigMap): yaml: line 1: did not find expected node content (613a205b)"
+    );
+    // What is missing is missing in the YAML.
+    let error = decode(Encoding::Yaml, b"a: b", None).unwrap_err();
+    assert_eq!(error.to_string(), "Object 'Kind' is missing in 'a: b'");
+    let untyped = decode_untyped(Encoding::Yaml, b"kind: W\napiVersion: e.com/v1\nx: 1\n").unwrap();
+    assert_eq!(untyped.kind, gvk("e.com", "v1", "W"));
+}
+
+#[test]
+fn protobuf_says_its_kind_in_the_envelope() {
+    let map = find("core/v1.ConfigMap").unwrap();
+    let value = json::decode(map, br#"{"data":{"a":"b"}}"#).unwrap().value;
+    let mut message = Vec::new();
+    protobuf::encode(map, &value, &mut message).unwrap();
+    let sealed = |api_version: &str, kind: &str| {
+        let mut out = Vec::new();
+        envelope::write(api_version, kind, &message, &mut out);
+        out
+    };
+    let read = |bytes: &[u8], default| decode(Encoding::Protobuf, bytes, default);
+    let typed = read(&sealed("v1", "ConfigMap"), None).unwrap();
+    assert_eq!(
+        (typed.of, typed.decoded.value.kind(), typed.decoded.value.api_version()),
+        (map, "ConfigMap", "v1")
+    );
+    assert_eq!(typed.decoded.value.at(&["data", "a"]).unwrap().as_str(), Some("b"));
+    let default = gvk("", "v1", "ConfigMap");
+    assert_eq!(read(&sealed("", ""), Some(&default)).unwrap().of, map);
+    let error = |bytes: &[u8]| read(bytes, None).unwrap_err().to_string();
+    let missing = r#"Object 'Kind' is missing in 'runtime.TypeMeta{APIVersion:"v1", Kind:""}'"#;
+    assert_eq!(error(&sealed("v1", "")), missing);
+    let missing = r#"Object 'apiVersion' is missing in 'runtime.TypeMeta{APIVersion:"", Kind:"X"}'"#;
+    assert_eq!(error(&sealed("", "X")), missing);
+    assert_eq!(error(b""), "empty data");
+    assert!(error(&sealed("v1", "Bogus")).starts_with(r#"no kind "Bogus" is registered for version "v1""#));
+}
+
+#[test]
+fn stored_values_are_recognized() {
+    assert_eq!(recognize(b"k8s\0\x0a\0"), Encoding::Protobuf);
+    assert_eq!(recognize(b" \n{}"), Encoding::Json);
+    assert_eq!(recognize(b"a: b"), Encoding::Yaml);
+    assert_eq!(recognize(b""), Encoding::Yaml);
+}
