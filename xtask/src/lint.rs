@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-resources", &["pintle-codec", "pintle-meta", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
+    ("pintle-registry", &["pintle-cache", "pintle-meta", "pintle-storage"]),
     ("pintle-storage-embedded", &["pintle-storage"]),
     ("pintle-storage-etcd", &["pintle-storage"]),
     ("pintle-flags", &["pintle-meta"]),

@@ -1,0 +1,36 @@
+//! What happens to an object between a request and the store, the same way for every resource.
+//!
+//! ```text
+//! create   name, uid, time -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
+//! update   old -> the caller's function -> Strategy::prepare_for_update, validate -> admission -> compare and swap
+//! delete   preconditions -> grace, finalizers: an update; or neither: gone
+//! ```
+//!
+//! An update's function may be called several times: whenever somebody else was faster, with what they left. What is
+//! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`].
+
+mod delete;
+mod key;
+mod metadata;
+mod store;
+mod strategy;
+
+pub use delete::{DeleteOptions, Deleted, Propagation};
+pub use metadata::SystemFields;
+pub use store::{Admission, Created, Hooks, Preconditions, Store, StoreConfig, Transform, WriteOptions};
+pub use strategy::{Context, GarbageCollection, Strategy};
+
+use bytes::Bytes;
+use pintle_meta::{Status, Value};
+
+/// A failure, in the form in which the client gets it.
+pub type Result<T> = std::result::Result<T, Box<Status>>;
+
+/// How the objects of a resource are stored.
+pub trait Stored: Send + Sync + 'static {
+    /// The object in the storage version, in normal form and with its defaults, without a resourceVersion.
+    fn decode(&self, stored: &[u8]) -> std::result::Result<Value, String>;
+
+    /// The bytes of an object in the storage version.
+    fn encode(&self, object: &Value) -> std::result::Result<Bytes, String>;
+}

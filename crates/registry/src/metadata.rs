@@ -1,0 +1,116 @@
+//! The parts of metadata that the server sets.
+
+use pintle_meta::names;
+use pintle_meta::time::Time;
+use pintle_meta::{Status, Value};
+use rand::Rng;
+
+use crate::Result;
+
+/// Where times, names and identities come from; tests bring their own.
+pub trait SystemFields: Send + Sync + 'static {
+    fn now(&self) -> Time;
+
+    /// A random number, for names and UIDs.
+    fn random(&self) -> u64;
+}
+
+/// The machine's clock and the operating system's randomness.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Machine;
+
+impl SystemFields for Machine {
+    fn now(&self) -> Time {
+        std::time::SystemTime::now().into()
+    }
+
+    fn random(&self) -> u64 {
+        rand::rng().random()
+    }
+}
+
+/// Gives a new object its creation time, its identity and, if only the beginning of one was given, its name.
+pub(crate) fn fill(object: &mut Value, system: &dyn SystemFields) -> Result<()> {
+    let now = system.now().truncated().to_string();
+    let uid = names::uuid((u128::from(system.random()) << 64) | u128::from(system.random()));
+    let generated = (object.name().is_empty() && !object.generate_name().is_empty())
+        .then(|| names::generate(object.generate_name(), || system.random()));
+    let metadata = object.metadata_mut().ok_or_else(no_metadata)?;
+    metadata.insert("creationTimestamp", now);
+    metadata.insert("uid", uid);
+    metadata.remove("deletionTimestamp");
+    metadata.remove("deletionGracePeriodSeconds");
+    if let Some(name) = generated {
+        metadata.insert("name", name);
+    }
+    Ok(())
+}
+
+/// An object is in the namespace of its request, or says nothing about it.
+pub(crate) fn settle_namespace(object: &mut Value, namespaced: bool, requested: &str) -> Result<()> {
+    let expected = if namespaced { requested } else { "" };
+    let given = object.namespace();
+    if given == expected {
+        return Ok(());
+    }
+    if !given.is_empty() && namespaced {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Box::new(Status::bad_request(why)));
+    }
+    let metadata = object.metadata_mut().ok_or_else(no_metadata)?;
+    if expected.is_empty() {
+        metadata.remove("namespace");
+    } else {
+        metadata.insert("namespace", expected);
+    }
+    Ok(())
+}
+
+/// The object as the client sees it.
+pub(crate) fn at_revision(mut object: Value, revision: u64) -> Value {
+    if let Some(metadata) = object.metadata_mut() {
+        metadata.insert("resourceVersion", revision.to_string());
+    }
+    object
+}
+
+/// The object as it is stored: which revision wrote it, the store knows.
+pub(crate) fn without_revision(mut object: Value) -> Value {
+    if object
+        .metadata()
+        .is_some_and(|metadata| metadata.contains("resourceVersion") || metadata.contains("selfLink"))
+        && let Some(metadata) = object.metadata_mut()
+    {
+        metadata.remove("resourceVersion");
+        metadata.remove("selfLink");
+    }
+    object
+}
+
+/// The revision that an object names; 0 if it names none.
+pub(crate) fn revision_of(object: &Value) -> Result<u64> {
+    match object.resource_version() {
+        "" => Ok(0),
+        text => text.parse().map_err(|_| {
+            let error = format!("strconv.ParseUint: parsing {}: invalid syntax", pintle_meta::quote(text));
+            Box::new(Status::internal(error))
+        }),
+    }
+}
+
+pub(crate) fn no_metadata() -> Box<Status> {
+    Box::new(Status::internal("object does not implement the Object interfaces"))
+}
+
+/// Puts what stood in the old metadata into the new, or takes it out.
+pub(crate) fn keep(new: &mut Value, old: &Value, field: &str) {
+    let before = old.metadata().and_then(|metadata| metadata.get(field)).cloned();
+    if new.metadata().and_then(|metadata| metadata.get(field)) == before.as_ref() {
+        return;
+    }
+    let Some(metadata) = new.metadata_mut() else { return };
+    match before {
+        Some(before) => drop(metadata.insert(field.to_owned(), before)),
+        None => drop(metadata.remove(field)),
+    }
+}

@@ -1,0 +1,104 @@
+//! Creating.
+
+use pintle_meta::{Reason, Status, Value};
+use pintle_storage::Txn;
+
+use super::{Admission, Store, WriteOptions};
+use crate::strategy::Context;
+use crate::{Result, key, metadata};
+
+/// How often a generated name that is taken is replaced by another.
+const NAME_ATTEMPTS: usize = 8;
+
+impl Store {
+    /// Writes an object that is not there yet, and returns it as it was stored.
+    ///
+    /// Errors: `Invalid`, `AlreadyExists`, what admission says, what the store says.
+    pub async fn create(
+        &self,
+        context: &mut Context,
+        object: &Value,
+        admission: &dyn Admission,
+        options: WriteOptions,
+    ) -> Result<Value> {
+        let generated = object.name().is_empty() && !object.generate_name().is_empty();
+        let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
+        loop {
+            attempts -= 1;
+            match self.try_create(context, object.clone(), admission, options).await {
+                Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_create(
+        &self,
+        context: &mut Context,
+        mut object: Value,
+        admission: &dyn Admission,
+        options: WriteOptions,
+    ) -> Result<Value> {
+        metadata::fill(&mut object, &*self.system)?;
+        self.before_create(context, &mut object)?;
+        admission.create(&object).await?;
+        self.write_new(context, object, options).await
+    }
+
+    /// The last step of a creation, also of one by update.
+    pub(super) async fn write_new(
+        &self,
+        context: &Context,
+        object: Value,
+        options: WriteOptions,
+    ) -> Result<Value> {
+        let name = object.name().to_owned();
+        let own = self.key(context, &name)?;
+        let (object, stored) = self.encode(object)?;
+        if options.dry_run {
+            return match self.read(&own, "create", &name).await? {
+                Some(existing) => Err(self.exists(&object, &existing.object)),
+                None => Ok(object),
+            };
+        }
+        let lease = self.lease(&object, "create", &name).await?;
+        let txn = Txn::create(key::full(&self.config.prefix, &own), stored, lease);
+        let result =
+            self.config.backend.txn(txn).await.map_err(|error| self.failed(&error, "create", &name))?;
+        if result.succeeded {
+            return Ok(metadata::at_revision(object, result.revision.0));
+        }
+        match result.read.into_iter().next().flatten() {
+            Some(kv) => Err(self.exists(&object, &self.state(&kv)?.object)),
+            None => Err(self.exists(&object, &Value::NULL)),
+        }
+    }
+
+    fn exists(&self, object: &Value, existing: &Value) -> Box<Status> {
+        let (group, resource, name) = (&self.config.group, &self.config.resource, object.name());
+        let mut status = if object.generate_name().is_empty() {
+            Status::already_exists(group, resource, name)
+        } else {
+            Status::generate_name_conflict(group, resource, name, 1)
+        };
+        if existing.deletion_timestamp().is_some() {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        Box::new(status)
+    }
+
+    pub(super) async fn lease(
+        &self,
+        object: &Value,
+        operation: &str,
+        name: &str,
+    ) -> Result<Option<pintle_storage::LeaseId>> {
+        match self.config.strategy.time_to_live(object, self.system.now()) {
+            None => Ok(None),
+            Some(time) => {
+                let lease = self.config.backend.lease(time).await;
+                lease.map(Some).map_err(|error| self.failed(&error, operation, name))
+            }
+        }
+    }
+}

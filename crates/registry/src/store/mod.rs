@@ -1,0 +1,259 @@
+//! The generic store of one resource.
+
+mod create;
+mod remove;
+mod swap;
+mod update;
+
+/// For deletions, which are mostly updates.
+pub(crate) mod swap_parts {
+    pub(crate) use super::swap::{Attempt, Step, Swapped};
+}
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pintle_cache::Resource;
+use pintle_meta::field_path::Path;
+use pintle_meta::validation::object_meta;
+use pintle_meta::{Status, Value};
+use pintle_storage::{Backend, KeyValue};
+
+use crate::metadata::{self, Machine, SystemFields};
+use crate::strategy::{Context, Strategy};
+use crate::{Result, Stored, key};
+
+/// What a store is made of.
+pub struct StoreConfig {
+    /// Empty for the core group.
+    pub group: String,
+    /// In the plural, for messages.
+    pub resource: String,
+    pub kind: String,
+    pub namespaced: bool,
+    /// Of all its keys; ends with a slash.
+    pub prefix: Bytes,
+    pub backend: Arc<dyn Backend>,
+    pub cache: Arc<Resource>,
+    pub stored: Arc<dyn Stored>,
+    pub strategy: Arc<dyn Strategy>,
+}
+
+/// One resource: its objects, and the rules about them.
+pub struct Store {
+    config: StoreConfig,
+    system: Arc<dyn SystemFields>,
+}
+
+/// Who is asked before something is written, in the same attempt that writes it.
+#[async_trait]
+pub trait Admission: Send + Sync {
+    async fn create(&self, object: &Value) -> Result<()>;
+    async fn update(&self, new: &Value, old: &Value) -> Result<()>;
+    async fn delete(&self, old: &Value) -> Result<()>;
+}
+
+/// Nobody is asked.
+pub struct Hooks;
+
+#[async_trait]
+impl Admission for Hooks {
+    async fn create(&self, _: &Value) -> Result<()> {
+        Ok(())
+    }
+
+    async fn update(&self, _: &Value, _: &Value) -> Result<()> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &Value) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes the new object of an update. Called on every attempt, with what is there now; `None` where there is nothing.
+#[async_trait]
+pub trait Transform: Send {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value>;
+
+    /// What must hold of the old object.
+    fn preconditions(&self) -> Preconditions {
+        Preconditions::default()
+    }
+}
+
+/// What must hold of an object before it is written or deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// Everything but the write itself.
+    pub dry_run: bool,
+}
+
+/// The outcome of an update.
+#[derive(Clone, Debug)]
+pub struct Created {
+    pub object: Value,
+    /// It was not there before.
+    pub created: bool,
+}
+
+/// An object as the store has it.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) object: Value,
+    pub(crate) stored: Bytes,
+    pub(crate) revision: u64,
+}
+
+impl Store {
+    pub fn new(config: StoreConfig) -> Store {
+        Store { config, system: Arc::new(Machine) }
+    }
+
+    /// With other times, names and identities than the machine's.
+    #[must_use]
+    pub fn with_system(mut self, system: Arc<dyn SystemFields>) -> Store {
+        self.system = system;
+        self
+    }
+
+    pub fn config(&self) -> &StoreConfig {
+        &self.config
+    }
+
+    pub fn cache(&self) -> &Arc<Resource> {
+        &self.config.cache
+    }
+
+    /// The object now, as linearizable as the store is.
+    pub async fn get(&self, context: &Context, name: &str) -> Result<Value> {
+        let own = self.key(context, name)?;
+        let state = self.read(&own, "get", name).await?.ok_or_else(|| self.not_found(name))?;
+        Ok(metadata::at_revision(state.object, state.revision))
+    }
+
+    pub(crate) fn now(&self) -> pintle_meta::time::Time {
+        self.system.now()
+    }
+
+    fn key(&self, context: &Context, name: &str) -> Result<String> {
+        key::own(self.config.namespaced, &context.namespace, name)
+    }
+
+    pub(crate) async fn read(&self, own: &str, operation: &str, name: &str) -> Result<Option<State>> {
+        let full = key::full(&self.config.prefix, own);
+        let (found, _) = self
+            .config
+            .backend
+            .get(&full, None)
+            .await
+            .map_err(|error| self.failed(&error, operation, name))?;
+        found.map(|kv| self.state(&kv)).transpose()
+    }
+
+    fn state(&self, kv: &KeyValue) -> Result<State> {
+        let object = self.config.stored.decode(&kv.value).map_err(|reason| {
+            let key = String::from_utf8_lossy(&kv.key).into_owned();
+            Box::new(Status::internal(format!("unable to decode {key}: {reason}")))
+        })?;
+        Ok(State { object, stored: kv.value.clone(), revision: kv.mod_revision.0 })
+    }
+
+    /// What the cache has, which may be a moment old; `None` if it has nothing or is not loaded.
+    fn cached(&self, own: &str) -> Option<State> {
+        let entry = self.config.cache.get(own)?;
+        let object = self.config.stored.decode(entry.stored()).ok()?;
+        Some(State { object, stored: entry.stored().clone(), revision: entry.revision() })
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> Box<Status> {
+        Box::new(Status::not_found(&self.config.group, &self.config.resource, name))
+    }
+
+    fn conflict(&self, name: &str, why: impl std::fmt::Display) -> Box<Status> {
+        Box::new(Status::conflict(&self.config.group, &self.config.resource, name, why))
+    }
+
+    fn invalid(&self, name: &str, errors: &[pintle_meta::field_path::Error]) -> Box<Status> {
+        Box::new(Status::invalid(&self.config.group, &self.config.kind, name, errors))
+    }
+
+    /// A failure of the store, as clients know it.
+    fn failed(&self, error: &pintle_storage::Error, operation: &str, name: &str) -> Box<Status> {
+        use pintle_storage::Error;
+        Box::new(match error {
+            Error::Unavailable(_) | Error::Closed => {
+                Status::server_timeout(&self.config.group, &self.config.resource, operation, 2)
+            }
+            Error::Unknown(_) => Status::timeout(&format!("{operation} of {name}: {error}")),
+            Error::TooLarge { .. } => Status::request_entity_too_large(error),
+            error => Status::internal(error),
+        })
+    }
+
+    fn encode(&self, object: Value) -> Result<(Value, Bytes)> {
+        let object = metadata::without_revision(object);
+        let stored =
+            self.config.stored.encode(&object).map_err(|reason| Box::new(Status::internal(reason)))?;
+        Ok((object, stored))
+    }
+
+    /// What every new object passes.
+    fn before_create(&self, context: &mut Context, object: &mut Value) -> Result<()> {
+        let strategy = &self.config.strategy;
+        metadata::settle_namespace(object, self.config.namespaced, &context.namespace)?;
+        strategy.prepare_for_create(context, object);
+        let errors = strategy.validate(context, object);
+        if !errors.is_empty() {
+            return Err(self.invalid(object.name(), &errors));
+        }
+        // After the kind's own, so that its more specific words are seen.
+        let errors = self.validate_metadata(object);
+        if !errors.is_empty() {
+            return Err(self.invalid(object.name(), &errors));
+        }
+        context.warnings.extend(strategy.warnings_on_create(context, object));
+        strategy.canonicalize(object);
+        Ok(())
+    }
+
+    /// What every changed object passes.
+    fn before_update(&self, context: &mut Context, new: &mut Value, old: &Value) -> Result<()> {
+        let strategy = &self.config.strategy;
+        metadata::settle_namespace(new, self.config.namespaced, &context.namespace)?;
+        metadata::keep(new, old, "generation");
+        strategy.prepare_for_update(context, new, old);
+        if new.uid().is_empty() {
+            metadata::keep(new, old, "uid");
+        }
+        for field in ["creationTimestamp", "deletionTimestamp"] {
+            if old.metadata().is_some_and(|metadata| metadata.contains(field)) {
+                metadata::keep(new, old, field);
+            }
+        }
+        if new.metadata().is_some_and(|metadata| !metadata.contains("deletionGracePeriodSeconds")) {
+            metadata::keep(new, old, "deletionGracePeriodSeconds");
+        }
+        let mut errors = self.validate_metadata(new);
+        errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
+        errors.extend(strategy.validate_update(context, new, old));
+        if !errors.is_empty() {
+            return Err(self.invalid(new.name(), &errors));
+        }
+        context.warnings.extend(strategy.warnings_on_update(context, new, old));
+        strategy.canonicalize(new);
+        Ok(())
+    }
+
+    fn validate_metadata(&self, object: &Value) -> Vec<pintle_meta::field_path::Error> {
+        let name = &object_meta::path_segment_name;
+        object_meta::validate(object, self.config.namespaced, name, &Path::new("metadata"))
+    }
+}

@@ -1,0 +1,124 @@
+//! Compare and swap: tries until nobody else was faster, beginning with what the cache has.
+
+use async_trait::async_trait;
+use pintle_meta::{Status, Value};
+use pintle_storage::{Revision, Txn};
+
+use super::{Preconditions, Store, WriteOptions};
+use crate::{Result, key, metadata};
+
+/// What one attempt wants.
+pub(crate) enum Step {
+    /// This is to be stored.
+    Write(Value),
+    /// Nothing is to be stored; the caller goes on with what is there.
+    Stop,
+}
+
+/// Decides on every attempt, with the object as it is now (with its resourceVersion).
+#[async_trait]
+pub(crate) trait Attempt: Send {
+    async fn attempt(&mut self, old: Option<&Value>) -> Result<Step>;
+}
+
+/// What came of it.
+pub(crate) enum Swapped {
+    /// The object as it is now.
+    Written(Value),
+    /// An attempt stopped at what is there.
+    Stopped,
+}
+
+impl Store {
+    /// Changes what is at a key. An error that was made of the cache's state counts only if the store has the same.
+    pub(crate) async fn swap(
+        &self,
+        own: &str,
+        name: &str,
+        preconditions: &Preconditions,
+        options: WriteOptions,
+        attempt: &mut dyn Attempt,
+    ) -> Result<Swapped> {
+        let cached = self.cached(own);
+        let mut is_current = cached.is_none();
+        let mut state = match cached {
+            Some(state) => Some(state),
+            None => self.read(own, "update", name).await?,
+        };
+        loop {
+            let old = state.as_ref().map(|state| metadata::at_revision(state.object.clone(), state.revision));
+            let step = match self.check(own, name, preconditions, old.as_ref()) {
+                Ok(()) => attempt.attempt(old.as_ref()).await,
+                Err(failed) => Err(failed),
+            };
+            let new = match step {
+                Ok(Step::Write(new)) => new,
+                Ok(Step::Stop) if is_current => return Ok(Swapped::Stopped),
+                Err(failed) if is_current => return Err(failed),
+                outcome => {
+                    let before = state.as_ref().map(|state| state.revision);
+                    state = self.read(own, "update", name).await?;
+                    is_current = true;
+                    match outcome {
+                        Err(failed) if state.as_ref().map(|state| state.revision) == before => {
+                            return Err(failed);
+                        }
+                        _ => continue,
+                    }
+                }
+            };
+            let (new, stored) = self.encode(new)?;
+            if let Some(same) = state.as_ref().filter(|state| state.stored == stored) {
+                if is_current {
+                    return Ok(Swapped::Written(metadata::at_revision(new, same.revision)));
+                }
+                state = self.read(own, "update", name).await?;
+                is_current = true;
+                continue;
+            }
+            let expected = state.as_ref().map_or(0, |state| state.revision);
+            if options.dry_run {
+                return Ok(Swapped::Written(match expected {
+                    0 => new,
+                    revision => metadata::at_revision(new, revision),
+                }));
+            }
+            let lease = self.lease(&new, "update", name).await?;
+            let txn = Txn::update(key::full(&self.config.prefix, own), stored, Revision(expected), lease);
+            let result = self.config.backend.txn(txn).await;
+            let result = result.map_err(|error| self.failed(&error, "update", name))?;
+            if result.succeeded {
+                return Ok(Swapped::Written(metadata::at_revision(new, result.revision.0)));
+            }
+            state = match result.read.into_iter().next().flatten() {
+                Some(kv) => Some(self.state(&kv)?),
+                None => None,
+            };
+            is_current = true;
+        }
+    }
+
+    pub(super) fn check(
+        &self,
+        own: &str,
+        name: &str,
+        preconditions: &Preconditions,
+        old: Option<&Value>,
+    ) -> Result<()> {
+        let failed = |what: &str, wanted: &str, is: &str| -> Box<Status> {
+            let key = String::from_utf8_lossy(&self.config.prefix).into_owned() + own;
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+                 failed: {what} in precondition: {wanted}, {what} in object meta: {is}"
+            );
+            self.conflict(name, why)
+        };
+        // What is not there has neither.
+        let (uid, version) = old.map_or(("", ""), |old| (old.uid(), old.resource_version()));
+        match (&preconditions.uid, &preconditions.resource_version) {
+            (Some(wanted), _) if wanted != uid => Err(failed("UID", wanted, uid)),
+            (_, Some(wanted)) if wanted != version => Err(failed("ResourceVersion", wanted, version)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Updating, and creating by update.
+
+use async_trait::async_trait;
+use pintle_meta::Value;
+use pintle_meta::field_path::{Error, Path};
+
+use super::swap::{Attempt, Step, Swapped};
+use super::{Admission, Created, Preconditions, Store, Transform, WriteOptions};
+use crate::strategy::Context;
+use crate::{Result, metadata};
+
+const STALE: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+impl Store {
+    /// Changes an object, or creates it if it is not there and the resource or the caller allows that.
+    ///
+    /// Removing the last finalizer of an object that is being deleted deletes it.
+    pub async fn update(
+        &self,
+        context: &mut Context,
+        name: &str,
+        transform: &mut dyn Transform,
+        admission: &dyn Admission,
+        may_create: bool,
+        options: WriteOptions,
+    ) -> Result<Created> {
+        let own = self.key(context, name)?;
+        let preconditions = transform.preconditions();
+        let may_create = may_create || self.config.strategy.allows_create_on_update();
+        let mut attempt = Update {
+            store: self,
+            context,
+            name,
+            transform,
+            admission,
+            may_create,
+            created: false,
+            emptied: None,
+        };
+        match self.swap(&own, name, &preconditions, options, &mut attempt).await? {
+            Swapped::Written(object) => Ok(Created { object, created: attempt.created }),
+            Swapped::Stopped => {
+                // The last finalizer is gone. Clients expect what they sent back.
+                let object = attempt.emptied.unwrap_or_default();
+                self.remove(
+                    &own,
+                    name,
+                    &Preconditions { uid: preconditions.uid, ..Default::default() },
+                    options,
+                )
+                .await?;
+                Ok(Created { object, created: false })
+            }
+        }
+    }
+}
+
+struct Update<'a> {
+    store: &'a Store,
+    context: &'a mut Context,
+    name: &'a str,
+    transform: &'a mut dyn Transform,
+    admission: &'a dyn Admission,
+    may_create: bool,
+    created: bool,
+    /// The new object, when it lost its last finalizer while it was being deleted.
+    emptied: Option<Value>,
+}
+
+#[async_trait]
+impl Attempt for Update<'_> {
+    async fn attempt(&mut self, old: Option<&Value>) -> Result<Step> {
+        let store = self.store;
+        self.context.warnings.clear();
+        let Some(old) = old else {
+            if !self.may_create {
+                return Err(store.not_found(self.name));
+            }
+            let mut new = self.transform.transform(None).await?;
+            metadata::fill(&mut new, &*store.system)?;
+            self.created = true;
+            store.before_create(self.context, &mut new)?;
+            self.admission.create(&new).await?;
+            return Ok(Step::Write(new));
+        };
+        self.created = false;
+        let mut new = self.transform.transform(Some(old)).await?;
+        self.settle_version(&mut new, old)?;
+        store.before_update(self.context, &mut new, old)?;
+        self.admission.update(&new, old).await?;
+        if loses_last_finalizer(&new, old) && store.config.strategy.may_go_during_update(&new, old) {
+            self.emptied = Some(new);
+            return Ok(Step::Stop);
+        }
+        Ok(Step::Write(new))
+    }
+}
+
+impl Update<'_> {
+    /// The new object is of the old one's revision, or says none where that means any.
+    fn settle_version(&self, new: &mut Value, old: &Value) -> Result<()> {
+        let version = metadata::revision_of(new)?;
+        if version == 0 {
+            if self.store.config.strategy.allows_unconditional_update() {
+                metadata::keep(new, old, "resourceVersion");
+                return Ok(());
+            }
+            let error = Error::invalid(
+                &Path::new("metadata").child("resourceVersion"),
+                0i64,
+                "must be specified for an update",
+            );
+            let config = &self.store.config;
+            let status = pintle_meta::Status::invalid(&config.group, &config.resource, self.name, &[error]);
+            return Err(Box::new(status));
+        }
+        if version != metadata::revision_of(old)? {
+            return Err(self.store.conflict(self.name, STALE));
+        }
+        Ok(())
+    }
+}
+
+fn loses_last_finalizer(new: &Value, old: &Value) -> bool {
+    let grace = old.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
+    new.finalizers().next().is_none() && old.deletion_timestamp().is_some() && grace.unwrap_or_default() == 0
+}

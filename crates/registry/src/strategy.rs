@@ -1,0 +1,104 @@
+//! What is particular to a resource on its way to the store.
+
+use pintle_meta::Value;
+use pintle_meta::field_path::Error;
+use pintle_meta::time::Time;
+use pintle_meta::validation::object_meta;
+
+use crate::delete::DeleteOptions;
+
+/// What a request brings along.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Of the request's path; empty for what is in no namespace.
+    pub namespace: String,
+    /// Who asks, for what is recorded about them.
+    pub user: String,
+    /// Told to the client beside the answer.
+    pub warnings: Vec<String>,
+}
+
+/// What becomes of an object's dependents when nobody says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GarbageCollection {
+    #[default]
+    Background,
+    /// They stay, without an owner.
+    Orphan,
+    /// The resource takes no part in it.
+    Unsupported,
+}
+
+/// One per resource or subresource. All objects are of the storage version and in normal form, and stay so.
+pub trait Strategy: Send + Sync + 'static {
+    /// What is wrong with a name; the prefix of a generated one when `is_prefix`.
+    fn validate_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
+        object_meta::subdomain_name(name, is_prefix)
+    }
+
+    /// Called before a new object is validated: clears what clients may not set, sets what they need not.
+    fn prepare_for_create(&self, _context: &Context, _object: &mut Value) {}
+
+    /// Called with the prepared object; must not change it. Its metadata is validated beside this.
+    fn validate(&self, _context: &Context, _object: &Value) -> Vec<Error> {
+        Vec::new()
+    }
+
+    fn warnings_on_create(&self, _context: &Context, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Called before a changed object is validated: keeps what clients may not change, counts the generation.
+    fn prepare_for_update(&self, _context: &Context, _new: &mut Value, _old: &Value) {}
+
+    fn validate_update(&self, _context: &Context, _new: &Value, _old: &Value) -> Vec<Error> {
+        Vec::new()
+    }
+
+    fn warnings_on_update(&self, _context: &Context, _new: &Value, _old: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Called after everything was found to be right, before it is stored.
+    fn canonicalize(&self, _object: &mut Value) {}
+
+    /// Whether a PUT may create what is not there.
+    fn allows_create_on_update(&self) -> bool {
+        false
+    }
+
+    /// Whether a PUT without a resourceVersion overwrites whatever is there.
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn garbage_collection(&self) -> GarbageCollection {
+        GarbageCollection::Background
+    }
+
+    /// Whether the resource knows graceful deletion at all.
+    fn deletes_gracefully(&self) -> bool {
+        false
+    }
+
+    /// Called for a resource that does, when an object is first deleted: whether this one waits for its grace period,
+    /// which is set in the options if it was not.
+    fn check_graceful_delete(&self, _object: &Value, _options: &mut DeleteOptions) -> bool {
+        false
+    }
+
+    /// Called when the last finalizer of an object that is being deleted was removed: whether it may go now.
+    fn may_go_during_update(&self, _new: &Value, _old: &Value) -> bool {
+        true
+    }
+
+    /// Whether a deletion answers with the object and not with a `Status`.
+    fn returns_deleted_object(&self) -> bool {
+        false
+    }
+
+    /// How long an object lives from this write on; `None` for as long as nobody deletes it.
+    fn time_to_live(&self, _object: &Value, _now: Time) -> Option<std::time::Duration> {
+        None
+    }
+}

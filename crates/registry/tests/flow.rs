@@ -1,0 +1,404 @@
+//! The flows of a generic store on a real one, with a small strategy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
+use pintle_codec::json;
+use pintle_meta::field_path::{Error, Path};
+use pintle_meta::time::Time;
+use pintle_meta::{Reason, Status, Value};
+use pintle_registry::{
+    Admission, Context, DeleteOptions, Deleted, Hooks, Preconditions, Propagation, Result, Store,
+    StoreConfig, Stored, Strategy, SystemFields, Transform, WriteOptions,
+};
+use pintle_storage_embedded::Options;
+
+struct Json;
+
+impl Stored for Json {
+    fn decode(&self, stored: &[u8]) -> std::result::Result<Value, String> {
+        json::decode_untyped(stored).map(|decoded| decoded.value).map_err(|error| error.to_string())
+    }
+
+    fn encode(&self, object: &Value) -> std::result::Result<Bytes, String> {
+        let mut out = Vec::new();
+        json::encode(object, &mut out);
+        Ok(out.into())
+    }
+}
+
+impl Kind for Json {
+    fn read(&self, _: &str, stored: &Bytes) -> std::result::Result<Read, String> {
+        Ok(Read { value: stored.clone(), ..Read::default() })
+    }
+
+    fn encode(&self, entry: &Entry, _: Form) -> std::result::Result<Bytes, String> {
+        Ok(entry.stored().clone())
+    }
+}
+
+#[derive(Default)]
+struct Things {
+    unconditional: bool,
+    create_on_update: bool,
+    graceful: bool,
+}
+
+impl Strategy for Things {
+    fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
+        let size = object.at(&["spec", "size"]).and_then(Value::as_i64).unwrap_or_default();
+        let path = Path::new("spec");
+        if size < 0 {
+            vec![Error::invalid(&path.child("size"), size, "must not be negative")]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn prepare_for_update(&self, _: &Context, new: &mut Value, old: &Value) {
+        if new.get("spec") != old.get("spec") {
+            let generation = old.generation() + 1;
+            new.metadata_mut().unwrap().insert("generation", generation);
+        }
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        self.unconditional
+    }
+
+    fn allows_create_on_update(&self) -> bool {
+        self.create_on_update
+    }
+
+    fn deletes_gracefully(&self) -> bool {
+        self.graceful
+    }
+
+    fn check_graceful_delete(&self, _: &Value, options: &mut DeleteOptions) -> bool {
+        options.grace_period_seconds.get_or_insert(30);
+        true
+    }
+}
+
+/// Counts instead of being random.
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl SystemFields for Counting {
+    fn now(&self) -> Time {
+        Time::from_unix(1_700_000_000, 0)
+    }
+
+    fn random(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) / 5
+    }
+}
+
+struct Fixture {
+    things: Store,
+    _feed: Feed,
+}
+
+async fn fixture(strategy: Things) -> Fixture {
+    let store = Arc::new(pintle_storage_embedded::Store::open(Options::memory()).unwrap());
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let prefix = Bytes::from_static(b"/r/things/");
+    let cache = feed.resource(prefix.clone(), || Arc::new(Json));
+    cache.ready().await.unwrap();
+    let things = Store::new(StoreConfig {
+        group: "example.com".into(),
+        resource: "things".into(),
+        kind: "Thing".into(),
+        namespaced: true,
+        prefix,
+        backend: store,
+        cache,
+        stored: Arc::new(Json),
+        strategy: Arc::new(strategy),
+    })
+    .with_system(Arc::new(Counting::default()));
+    Fixture { things, _feed: feed }
+}
+
+fn thing(text: &str) -> Value {
+    json::decode_untyped(text.as_bytes()).unwrap().value
+}
+
+fn context() -> Context {
+    Context { namespace: "n".into(), ..Context::default() }
+}
+
+impl Fixture {
+    async fn create(&self, text: &str) -> Result<Value> {
+        self.things.create(&mut context(), &thing(text), &Hooks, WriteOptions::default()).await
+    }
+
+    async fn put(&self, name: &str, text: &str) -> Result<Value> {
+        let mut put = Put(thing(text));
+        let options = WriteOptions::default();
+        Ok(self.things.update(&mut context(), name, &mut put, &Hooks, false, options).await?.object)
+    }
+
+    async fn delete(&self, name: &str, options: DeleteOptions) -> Result<Deleted> {
+        self.things.delete(&context(), name, &Hooks, options).await
+    }
+
+    async fn get(&self, name: &str) -> Result<Value> {
+        self.things.get(&context(), name).await
+    }
+}
+
+struct Put(Value);
+
+#[async_trait]
+impl Transform for Put {
+    async fn transform(&mut self, _: Option<&Value>) -> Result<Value> {
+        Ok(self.0.clone())
+    }
+}
+
+fn message<T>(result: Result<T>) -> String {
+    result.err().map(|status| status.message).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_created_has_an_identity_and_comes_back_as_stored() {
+    let fixture = fixture(Things::default()).await;
+    let created = fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
+    assert_eq!((created.name(), created.namespace()), ("a", "n"));
+    assert_eq!(created.text_at(&["metadata", "creationTimestamp"]), "2023-11-14T22:13:20Z");
+    assert_eq!(created.uid().len(), 36);
+    assert_eq!(fixture.get("a").await.unwrap(), created);
+    let again = fixture.create(r#"{"metadata":{"name":"a"}}"#).await;
+    assert_eq!(message(again), "things.example.com \"a\" already exists");
+    assert_eq!(message(fixture.get("b").await), "things.example.com \"b\" not found");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_and_not_stored() {
+    let fixture = fixture(Things::default()).await;
+    let wrong = fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":-1}}"#).await;
+    let text = "Thing.example.com \"a\" is invalid: spec.size: Invalid value: -1: must not be negative";
+    assert_eq!(message(wrong), text);
+    let wrong = fixture.create(r#"{"metadata":{"name":"a","namespace":"other"}}"#).await;
+    assert!(message(wrong).starts_with("the namespace of the provided object does not match"));
+    let wrong = fixture.create(r#"{"metadata":{"name":"a","labels":{"a b":"c"}}}"#).await;
+    assert!(message(wrong).contains("metadata.labels: Invalid value: \"a b\""));
+    let wrong = fixture.create(r#"{"metadata":{"name":"a/b"}}"#).await;
+    assert!(message(wrong).contains("may not contain '/'"));
+    assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn a_generated_name_that_is_taken_is_generated_again() {
+    let fixture = fixture(Things::default()).await;
+    let first = fixture.create(r#"{"metadata":{"generateName":"a-"}}"#).await.unwrap();
+    let second = fixture.create(r#"{"metadata":{"generateName":"a-"}}"#).await.unwrap();
+    assert!(first.name().starts_with("a-") && second.name().starts_with("a-"));
+    assert_ne!(first.name(), second.name());
+}
+
+#[tokio::test]
+async fn an_update_needs_the_current_version_unless_any_will_do() {
+    let fixture = fixture(Things::default()).await;
+    let created = fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    let version = created.resource_version();
+    let text = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}},"spec":{{"size":2}}}}"#);
+    let updated = fixture.put("a", &text).await.unwrap();
+    assert_ne!(updated.resource_version(), version);
+    assert_eq!((updated.uid(), updated.generation()), (created.uid(), 1));
+    let stale = fixture.put("a", &text).await;
+    let text = "Operation cannot be fulfilled on things.example.com \"a\": the object has been modified; please apply your \
+                changes to the latest version and try again";
+    assert_eq!(message(stale), text);
+    let without = fixture.put("a", r#"{"metadata":{"name":"a"}}"#).await;
+    let text = "things.example.com \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+    assert_eq!(message(without), text);
+    assert_eq!(fixture.put("b", r#"{"metadata":{"name":"b"}}"#).await.unwrap_err().reason, Reason::NotFound);
+
+    let free = self::fixture(Things { unconditional: true, create_on_update: true, graceful: false }).await;
+    let created = free.put("c", r#"{"metadata":{"name":"c"}}"#).await.unwrap();
+    let updated = free.put("c", r#"{"metadata":{"name":"c"},"spec":{}}"#).await.unwrap();
+    assert_eq!(updated.uid(), created.uid());
+}
+
+#[tokio::test]
+async fn an_update_that_changes_nothing_keeps_the_version() {
+    let fixture = fixture(Things { unconditional: true, ..Things::default() }).await;
+    let created = fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
+    let same = fixture.put("a", r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
+    assert_eq!(same, created);
+}
+
+/// Many at once, each adding one: nothing is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn updates_at_once_are_all_applied() {
+    struct Add;
+    #[async_trait]
+    impl Transform for Add {
+        async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+            let mut new = old.unwrap().clone();
+            let size = new.at(&["spec", "size"]).and_then(Value::as_i64).unwrap();
+            new.get_mut("spec").unwrap().as_object_mut().unwrap().insert("size", size + 1);
+            Ok(new)
+        }
+    }
+    let fixture = Arc::new(fixture(Things::default()).await);
+    fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":0}}"#).await.unwrap();
+    let add = |fixture: Arc<Fixture>| async move {
+        for _ in 0..20 {
+            let options = WriteOptions::default();
+            fixture.things.update(&mut context(), "a", &mut Add, &Hooks, false, options).await.unwrap();
+        }
+    };
+    let tasks: Vec<_> = (0..8).map(|_| tokio::spawn(add(fixture.clone()))).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let object = fixture.get("a").await.unwrap();
+    assert_eq!(object.at(&["spec", "size"]).and_then(Value::as_i64), Some(160));
+    assert_eq!(object.generation(), 160);
+}
+
+#[tokio::test]
+async fn nothing_is_written_in_a_dry_run() {
+    let fixture = fixture(Things::default()).await;
+    let dry = WriteOptions { dry_run: true };
+    let object = thing(r#"{"metadata":{"name":"a"}}"#);
+    let created = fixture.things.create(&mut context(), &object, &Hooks, dry).await.unwrap();
+    assert_eq!(created.resource_version(), "");
+    assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
+    fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    let taken = fixture.things.create(&mut context(), &object, &Hooks, dry).await;
+    assert_eq!(taken.unwrap_err().reason, Reason::AlreadyExists);
+    let gone =
+        fixture.delete("a", DeleteOptions { dry_run: true, ..DeleteOptions::default() }).await.unwrap();
+    assert!(gone.is_gone());
+    fixture.get("a").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_deletion_is_answered_with_what_was_deleted() {
+    let fixture = fixture(Things::default()).await;
+    let created = fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    let Deleted::Status { status, gone: true } = fixture.delete("a", DeleteOptions::default()).await.unwrap()
+    else {
+        panic!()
+    };
+    let details = status.details.unwrap();
+    assert_eq!(
+        (details.name.as_str(), details.kind.as_str(), details.uid.as_str()),
+        ("a", "things", created.uid())
+    );
+    assert_eq!(fixture.delete("a", DeleteOptions::default()).await.unwrap_err().reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn preconditions_are_about_this_object_and_no_other() {
+    let fixture = fixture(Things::default()).await;
+    fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    let preconditions = Preconditions { uid: Some("other".into()), resource_version: None };
+    let refused = fixture.delete("a", DeleteOptions { preconditions, ..DeleteOptions::default() }).await;
+    assert!(
+        message(refused).contains("the UID in the precondition (other) does not match the UID in record")
+    );
+    let preconditions = Preconditions { uid: None, resource_version: Some("1".into()) };
+    let refused = fixture.delete("a", DeleteOptions { preconditions, ..DeleteOptions::default() }).await;
+    assert!(message(refused).contains("the ResourceVersion in the precondition (1)"));
+    fixture.get("a").await.unwrap();
+}
+
+#[tokio::test]
+async fn finalizers_hold_an_object_until_the_last_is_gone() {
+    let fixture = fixture(Things { unconditional: true, ..Things::default() }).await;
+    fixture.create(r#"{"metadata":{"name":"a","finalizers":["x.com/y"],"generation":1}}"#).await.unwrap();
+    let Deleted::Object { object, gone: false } =
+        fixture.delete("a", DeleteOptions::default()).await.unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(object.deletion_timestamp(), Some("2023-11-14T22:13:20Z"));
+    assert_eq!(object.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64), Some(0));
+    assert_eq!(object.generation(), 2);
+    let taken = fixture.create(r#"{"metadata":{"name":"a"}}"#).await;
+    assert_eq!(message(taken), "object is being deleted: things.example.com \"a\" already exists");
+    let more = fixture.put("a", r#"{"metadata":{"name":"a","finalizers":["x.com/y","x.com/z"]}}"#).await;
+    assert!(message(more).contains("no new finalizers can be added if the object is being deleted"));
+    fixture.put("a", r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn what_becomes_of_dependents_is_a_finalizer() {
+    for (propagation, finalizer) in
+        [(Propagation::Foreground, "foregroundDeletion"), (Propagation::Orphan, "orphan")]
+    {
+        let fixture = fixture(Things::default()).await;
+        fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+        let options = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
+        assert!(!fixture.delete("a", options).await.unwrap().is_gone());
+        assert_eq!(fixture.get("a").await.unwrap().finalizers().collect::<Vec<_>>(), [finalizer]);
+    }
+    let fixture = fixture(Things::default()).await;
+    fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    let both = DeleteOptions {
+        propagation: Some(Propagation::Orphan),
+        orphan_dependents: Some(true),
+        ..DeleteOptions::default()
+    };
+    assert!(message(fixture.delete("a", both).await).contains("cannot be both set"));
+}
+
+#[tokio::test]
+async fn grace_is_given_shortened_and_ended() {
+    let fixture = fixture(Things { graceful: true, ..Things::default() }).await;
+    fixture.create(r#"{"metadata":{"name":"a","generation":1}}"#).await.unwrap();
+    let seconds = |seconds| DeleteOptions { grace_period_seconds: Some(seconds), ..DeleteOptions::default() };
+    let grace =
+        |object: &Value| object.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
+    assert!(!fixture.delete("a", DeleteOptions::default()).await.unwrap().is_gone());
+    let object = fixture.get("a").await.unwrap();
+    assert_eq!((grace(&object), object.deletion_timestamp()), (Some(30), Some("2023-11-14T22:13:50Z")));
+    assert_eq!(object.generation(), 2);
+    // Not longer, but shorter.
+    assert!(!fixture.delete("a", seconds(60)).await.unwrap().is_gone());
+    assert_eq!(grace(&fixture.get("a").await.unwrap()), Some(30));
+    assert!(!fixture.delete("a", seconds(5)).await.unwrap().is_gone());
+    let object = fixture.get("a").await.unwrap();
+    assert_eq!((grace(&object), object.deletion_timestamp()), (Some(5), Some("2023-11-14T22:13:25Z")));
+    assert!(fixture.delete("a", seconds(0)).await.unwrap().is_gone());
+    assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn admission_can_refuse_each() {
+    struct No;
+    #[async_trait]
+    impl Admission for No {
+        async fn create(&self, object: &Value) -> Result<()> {
+            Err(Box::new(Status::forbidden("example.com", "things", object.name(), "no")))
+        }
+
+        async fn update(&self, new: &Value, _: &Value) -> Result<()> {
+            self.create(new).await
+        }
+
+        async fn delete(&self, old: &Value) -> Result<()> {
+            self.create(old).await
+        }
+    }
+    let fixture = fixture(Things { unconditional: true, ..Things::default() }).await;
+    let object = thing(r#"{"metadata":{"name":"a"}}"#);
+    let options = WriteOptions::default();
+    let refused = fixture.things.create(&mut context(), &object, &No, options).await;
+    assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
+    fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
+    let refused = fixture.things.update(&mut context(), "a", &mut Put(object), &No, false, options).await;
+    assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
+    let refused = fixture.things.delete(&context(), "a", &No, DeleteOptions::default()).await;
+    assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
+    fixture.get("a").await.unwrap();
+}
