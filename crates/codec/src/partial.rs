@@ -121,6 +121,16 @@ pub fn list<'a>(version: Version, meta: &ListMeta<'_>, items: impl IntoIterator<
     Value::object(Object::of_ordered(&PARTIAL_LIST.layout, entries))
 }
 
+/// Why a list cannot be shown as one object: not acceptable. `go_type` is what the reference calls the list, `core.PodList`.
+pub fn refuse_list(go_type: &str) -> String {
+    format!("you requested PartialObjectMetadata, but the requested object is a list (*{go_type})")
+}
+
+/// Why an object cannot be shown as a list: not acceptable. `go_type` is what the reference calls it, `core.Pod`.
+pub fn refuse_object(go_type: &str) -> String {
+    format!("you requested PartialObjectMetadataList, but the requested object is not a list (*{go_type})")
+}
+
 /// An object's metadata in the normal form of `ObjectMeta`.
 pub fn metadata(object: &Value) -> Value {
     let found = object.get("metadata");

@@ -6,8 +6,8 @@
 //! JSON, by far the most asked for, is written row by row with a [`Writer`], so that a long list needs neither a second
 //! tree nor all of its text at once. The other encodings take the [`tree`] of a table.
 
-use pintle_meta::Value;
 use pintle_meta::value::{Key, Layout, Object};
+use pintle_meta::{Value, quote};
 
 use crate::json;
 use crate::partial::{self, ListMeta, Version};
@@ -52,12 +52,17 @@ pub enum Include {
 }
 
 impl Include {
-    pub fn parse(text: &str) -> Option<Include> {
+    /// The error is the message of a bad request.
+    pub fn parse(text: &str) -> Result<Include, String> {
         match text {
-            "None" => Some(Include::None),
-            "" | "Metadata" => Some(Include::Metadata),
-            "Object" => Some(Include::Object),
-            _ => None,
+            "None" => Ok(Include::None),
+            "" | "Metadata" => Ok(Include::Metadata),
+            "Object" => Ok(Include::Object),
+            other => Err(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', 'Object', \
+                 'None', or empty",
+                quote(other)
+            )),
         }
     }
 }
@@ -318,8 +323,9 @@ mod tests {
 
     #[test]
     fn how_much_to_include_is_one_of_a_few_words() {
-        assert_eq!(Include::parse(""), Some(Include::Metadata));
-        assert_eq!(Include::parse("Object"), Some(Include::Object));
-        assert_eq!(Include::parse("object"), None);
+        assert_eq!(Include::parse(""), Ok(Include::Metadata));
+        assert_eq!(Include::parse("Object"), Ok(Include::Object));
+        let message = "Unable to convert to Table as requested: includeObject: Invalid value: \"Bogus\": must be 'Metadata', 'Object', 'None', or empty";
+        assert_eq!(Include::parse("Bogus"), Err(message.into()));
     }
 }
