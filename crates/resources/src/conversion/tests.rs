@@ -201,6 +201,62 @@ fn no_field_is_lost_by_accident() {
     assert!(seen.len() > 300, "{}", seen.len());
 }
 
+/// The internal types' declarations say where they have a value and the hub a pointer, and where they lack a field.
+#[test]
+fn whatever_the_internal_types_hold_otherwise_is_fixed() {
+    let facts = concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/data/internal.facts");
+    let facts = std::fs::read_to_string(facts).unwrap();
+    let mut aliases = std::collections::HashMap::new();
+    for line in facts.lines() {
+        if let ["alias", name, of] = line.split(' ').collect::<Vec<_>>()[..] {
+            aliases.insert(name, of);
+        }
+    }
+    let fix = |of: &str| FIXES.iter().copied().flatten().find(|fix| fix.of == of);
+    let (mut open, mut filled, mut pairs) = (None, BTreeSet::new(), 0);
+    for line in facts.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["struct", _, external] = words[..] {
+            open = find(external);
+            pairs += 1;
+        }
+        let (Some(of), [_, shape, name], true) = (open, &words[..], line.starts_with("  ")) else {
+            continue;
+        };
+        let Some(field) = of.structure().and_then(|of| of.field(name)) else { continue };
+        let mut shape = *shape;
+        while let Some(found) = aliases.get(shape) {
+            shape = found;
+        }
+        let is_pointer = matches!(field.shape.underlying(), pintle_schema::Shape::Pointer(_));
+        if is_pointer && !shape.starts_with('*') {
+            assert!(fix(of.name).is_some_and(|fix| fix.filled.contains(name)), "{} {name}", of.name);
+            filled.insert((of.name, *name));
+        }
+    }
+    let ours = FIXES.iter().copied().flatten().flat_map(|fix| fix.filled.iter().map(|name| (fix.of, *name)));
+    assert_eq!(filled, ours.collect());
+    assert!(pairs > 500, "{pairs}");
+}
+
+#[test]
+fn deep_schemas_need_no_deep_stack() {
+    let depth = 480;
+    let schema = r#"{"properties":{"a":"#.repeat(depth) + r#"{"default":[ 1 ]}"# + &"}}".repeat(depth);
+    let text = format!(
+        r#"{{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{{"group":"e.com",
+        "names":{{"plural":"ws","kind":"W"}},"scope":"Cluster","versions":[
+        {{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{schema}}}}}]}}}}"#
+    );
+    let on_stack = |size: usize| std::thread::Builder::new().stack_size(size);
+    // Reading without optimization needs more.
+    let definition = on_stack(32 << 20).spawn(move || read(&text)).unwrap().join().unwrap();
+    let of = find("apiextensions/v1.CustomResourceDefinition").unwrap();
+    let convert = move || convert(of, convert(hub(of), definition).unwrap()).unwrap();
+    let back = on_stack(2 << 20).spawn(convert).unwrap().join().unwrap();
+    assert!(write(&back).contains(r#"{"default":[1]}"#));
+}
+
 #[test]
 fn versions_of_one_shape_share_the_tree() {
     let before =
