@@ -4,7 +4,7 @@
 use crate::Error;
 
 /// Bytes out of base64.
-pub(super) fn decode(text: &[u8]) -> Result<Vec<u8>, Error> {
+pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut at = 0;
     loop {

@@ -5,7 +5,7 @@
 //! error of syntax wherever it stands, else the first error that ends the reading (a bad quantity), else the first value of
 //! a wrong type. Writing is directed by the tree alone ([`encode`]), since a normal tree has the right fields in order.
 
-mod base64;
+pub(crate) mod base64;
 mod encode;
 mod head;
 mod opaque;

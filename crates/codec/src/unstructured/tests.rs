@@ -1,0 +1,207 @@
+use pintle_schema::{Type, find};
+
+use super::*;
+use crate::Decoded;
+
+fn tree(json: &str) -> Value {
+    json::decode_any(json.as_bytes()).unwrap().value
+}
+
+fn text(value: &Value) -> String {
+    let mut out = Vec::new();
+    json::encode(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+fn of(name: &str) -> &'static Type {
+    find(name).unwrap()
+}
+
+fn convert(name: &str, json: &str) -> Result<Decoded, String> {
+    to_typed(of(name), &tree(json)).map_err(|error| error.to_string())
+}
+
+fn typed(name: &str, json: &str) -> String {
+    text(&convert(name, json).unwrap().value)
+}
+
+fn error(name: &str, json: &str) -> String {
+    convert(name, json).unwrap_err()
+}
+
+#[test]
+fn an_untyped_tree_becomes_a_normal_one() {
+    assert_eq!(
+        typed(
+            "core/v1.Pod",
+            r#"{"spec":{"containers":[{"name":"a","tty":false,"resources":{"limits":{"cpu":0.5,"memory":"1024Mi"}}}],
+                "nodeName":"","terminationGracePeriodSeconds":0},"kind":"Pod","apiVersion":"v1",
+                "metadata":{"creationTimestamp":null,"labels":{}}}"#
+        ),
+        concat!(
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{},"spec":{"containers":[{"name":"a","#,
+            r#""resources":{"limits":{"cpu":"500m","memory":"1Gi"}}}],"terminationGracePeriodSeconds":0},"status":{}}"#
+        )
+    );
+    assert_eq!(typed("core/v1.Pod", "null"), r#"{"metadata":{},"spec":{"containers":null},"status":{}}"#);
+}
+
+#[test]
+fn nulls_are_zero_values() {
+    assert_eq!(
+        typed("apps/v1.DeploymentSpec", r#"{"replicas":null,"selector":null,"template":null,"paused":null}"#),
+        typed("apps/v1.DeploymentSpec", "{}")
+    );
+    assert_eq!(
+        typed("core/v1.PodSpec", r#"{"containers":[null]}"#),
+        r#"{"containers":[{"name":"","resources":{}}]}"#
+    );
+    assert_eq!(typed("core/v1.ConfigMap", r#"{"data":{"a":null}}"#), r#"{"metadata":{},"data":{"a":""}}"#);
+}
+
+#[test]
+fn numbers_are_cut_to_their_width() {
+    let replicas = |json: &str| {
+        let value = convert("apps/v1.DeploymentSpec", &format!("{{\"replicas\":{json}}}")).unwrap().value;
+        value.get("replicas").unwrap().as_i64().unwrap()
+    };
+    assert_eq!(replicas("3"), 3);
+    assert_eq!(replicas("3.0"), 3);
+    assert_eq!(replicas("4294967299"), 3);
+    assert_eq!(replicas("1e300"), 0);
+    assert_eq!(typed("core/v1.PodSpec", r#"{"containers":[],"priority":-2147483649}"#), {
+        r#"{"containers":[],"priority":2147483647}"#
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_named_as_go_calls_it() {
+    let cases = [
+        ("apps/v1.DeploymentSpec", r#"{"replicas":"3"}"#, "unrecognized type: int32"),
+        ("apps/v1.DeploymentSpec", r#"{"replicas":1.5}"#, "cannot convert float64 to int32"),
+        ("apps/v1.DeploymentSpec", r#"{"paused":"yes"}"#, "unrecognized type: bool"),
+        ("core/v1.PodSpec", r#"{"nodeName":1}"#, "cannot convert int64 to string"),
+        ("core/v1.PodSpec", r#"{"restartPolicy":1}"#, "cannot convert int64 to v1.RestartPolicy"),
+        ("core/v1.PodSpec", r#"{"nodeName":true}"#, "unrecognized type: string"),
+        ("core/v1.PodSpec", r#"{"nodeName":{}}"#, "unrecognized type: string"),
+        ("core/v1.PodSpec", r#"{"containers":{}}"#, "cannot restore slice from map"),
+        ("core/v1.PodSpec", r#"{"containers":["a"]}"#, "cannot restore struct from: string"),
+        ("core/v1.PodSpec", r#"{"nodeSelector":[]}"#, "cannot restore map from slice"),
+        ("core/v1.PodSpec", r#"{"nodeSelector":{"a":1}}"#, "cannot convert int64 to string"),
+        ("core/v1.Pod", r#"{"spec":"a"}"#, "cannot restore struct from: string"),
+        (
+            "core/v1.Secret",
+            r#"{"data":{"a":"!"}}"#,
+            "error decoding from json: illegal base64 data at input byte 0",
+        ),
+        ("core/v1.Secret", r#"{"data":{"a":1}}"#, "cannot restore slice from int64"),
+        ("core/v1.Secret", r#"{"data":{"a":[1.5]}}"#, "cannot convert float64 to uint8"),
+        ("core/v1.ResourceRequirements", r#"{"limits":{"cpu":"x"}}"#, {
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        }),
+        ("meta/v1.ObjectMeta", r#"{"creationTimestamp":1}"#, {
+            "json: cannot unmarshal number into Go value of type string"
+        }),
+    ];
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(name, json, want)| (name, json, want, error(name, json)))
+        .filter(|(_, _, want, got)| got != *want)
+        .map(|(name, json, want, got)| format!("{name} {json}\n  got  {got}\n  want {want}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn unknown_fields_are_strict_errors_in_order() {
+    let decoded = convert(
+        "core/v1.Pod",
+        r#"{"b":1,"a":{"c":1},"spec":{"x":1,"containers":[{"name":"a"},{"y":{},"name":"b"}]},"metadata":{"Name":"a"}}"#,
+    );
+    assert_eq!(
+        decoded.unwrap().strict,
+        [
+            r#"unknown field "a""#,
+            r#"unknown field "b""#,
+            r#"unknown field "metadata.Name""#,
+            r#"unknown field "spec.containers[1].y""#,
+            r#"unknown field "spec.x""#,
+        ]
+    );
+}
+
+#[test]
+fn types_that_read_their_own_json_do() {
+    assert_eq!(
+        typed("core/v1.ServicePort", r#"{"port":1,"targetPort":"http"}"#),
+        r#"{"port":1,"targetPort":"http"}"#
+    );
+    assert_eq!(
+        typed(
+            "meta/v1.ManagedFieldsEntry",
+            r#"{"time":"2020-01-01T01:00:00+01:00","fieldsV1":{"f:b":{},"f:a":{}}}"#
+        ),
+        r#"{"time":"2020-01-01T00:00:00Z","fieldsV1":{"f:a":{},"f:b":{}}}"#
+    );
+    assert_eq!(typed("core/v1.Secret", r#"{"data":{"a":"","b":[104,105],"c":"aGk="}}"#), {
+        r#"{"metadata":{},"data":{"a":"","b":"aGk=","c":"aGk="}}"#
+    });
+}
+
+#[test]
+fn what_is_typed_and_normal_stays_the_same() {
+    let json = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:b":{},"f:a":{}}}]},
+        "spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1"}}}]},"status":{"podIPs":[{"ip":"::1"}]}}"#;
+    let pod = json::decode(of("core/v1.Pod"), json.as_bytes()).unwrap().value;
+    assert!(to_typed(of("core/v1.Pod"), &pod).unwrap().value.is_same(&pod));
+
+    let mut changed = pod.clone();
+    changed.get_mut("spec").unwrap().as_object_mut().unwrap().insert("priority", "1");
+    assert_eq!(to_typed(of("core/v1.Pod"), &changed).unwrap_err().to_string(), "unrecognized type: int32");
+    changed.get_mut("spec").unwrap().as_object_mut().unwrap().insert("priority", 1.0);
+    changed.get_mut("status").unwrap().as_object_mut().unwrap().insert("x", 1i64);
+    let again = to_typed(of("core/v1.Pod"), &changed).unwrap();
+    assert_eq!(again.value.at(&["spec", "priority"]).unwrap().as_i64(), Some(1));
+    assert!(again.value.at(&["metadata"]).unwrap().is_same(pod.get("metadata").unwrap()));
+    assert!(
+        again.value.at(&["spec", "containers"]).unwrap().is_same(pod.at(&["spec", "containers"]).unwrap())
+    );
+    assert_eq!(again.strict, [r#"unknown field "status.x""#]);
+    assert!(again.value.at(&["status", "x"]).is_none());
+
+    let mut removed = pod;
+    removed.get_mut("spec").unwrap().as_object_mut().unwrap().remove("containers");
+    let again = to_typed(of("core/v1.Pod"), &removed).unwrap().value;
+    assert!(again.at(&["spec", "containers"]).unwrap().is_null());
+}
+
+#[test]
+fn a_typed_tree_becomes_an_untyped_one() {
+    let json = r#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:b":1.50}}]},
+        "data":{"b":"aGk=","a":""}}"#;
+    let secret = json::decode(of("core/v1.Secret"), json.as_bytes()).unwrap().value;
+    let plain = from_typed(&secret);
+    assert_eq!(
+        text(&plain),
+        concat!(
+            r#"{"apiVersion":"v1","data":{"a":"","b":"aGk="},"kind":"Secret","#,
+            r#""metadata":{"managedFields":[{"fieldsV1":{"f:b":1.5}}],"name":"a"}}"#
+        )
+    );
+    assert_eq!(plain, tree(&text(&plain)));
+    assert!(from_typed(&plain).is_same(&plain));
+    assert!(plain.at(&["metadata", "name"]).is_some());
+    let hollow = convert("admissionregistration/v1.WebhookClientConfig", r#"{"caBundle":""}"#).unwrap().value;
+    assert_eq!(hollow.get("caBundle").unwrap().node(), Node::Hollow);
+    assert_eq!(text(&from_typed(&hollow)), "{}");
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_refused() {
+    let mut schema = tree("{}");
+    for _ in 0..2000 {
+        schema = Value::object([("not", schema)].into_iter().collect());
+    }
+    let refused = to_typed(of("apiextensions/v1.JSONSchemaProps"), &schema);
+    assert_eq!(refused.unwrap_err().to_string(), "exceeded max depth");
+}

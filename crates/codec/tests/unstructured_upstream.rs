@@ -1,0 +1,76 @@
+//! The conversion between typed and untyped trees against what a reference server wrote. Reads `PINTLE_UPSTREAM` or the
+//! folder beside the repository; where there is none, these pass without having looked, and the vectors beside the code
+//! stand alone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use pintle_codec::{json, unstructured};
+use pintle_meta::Value;
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_schema::{Type, find_kind};
+use serde_json::Value as Json;
+
+fn upstream() -> Option<PathBuf> {
+    let folder = std::env::var_os("PINTLE_UPSTREAM")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
+    folder.is_dir().then_some(folder)
+}
+
+fn type_of(object: &Json) -> &'static Type {
+    let (version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
+    let gvk = GroupVersionKind::from_api_version(version, kind);
+    find_kind(&gvk.group, &gvk.version, &gvk.kind).unwrap_or_else(|| panic!("{version} {kind} has no type"))
+}
+
+fn text(value: &Value) -> String {
+    let mut out = Vec::new();
+    json::encode(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// What the reference's own check of its converter says: the way around JSON comes out the same.
+#[test]
+fn sparse_objects_come_out_as_by_way_of_json() {
+    let Some(folder) = upstream() else { return };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for line in fs::read_to_string(folder.join("wire-sparse.jsonl")).unwrap().lines() {
+        let vector: Json = serde_json::from_str(line).unwrap();
+        let tree = json::decode_untyped(vector["in"].to_string().as_bytes()).unwrap().value;
+        let got = unstructured::to_typed(type_of(&vector["in"]), &tree).map(|decoded| text(&decoded.value));
+        count += 1;
+        if got.as_deref().ok() != vector["json"].as_str() {
+            let (name, want) = (format!("{} {}", vector["gvk"], vector["variant"]), &vector["json"]);
+            wrong.push(format!("{name}:\n  got  {got:?}\n  want {want:?}"));
+        }
+    }
+    assert!(count > 1000);
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn full_objects_survive_both_ways() {
+    let Some(folder) = upstream() else { return };
+    let mut count = 0;
+    for entry in fs::read_dir(folder.join("wire")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let json = fs::read(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let [kind, version, group] = name.rsplitn(3, '.').collect::<Vec<_>>()[..] else { panic!("{name}") };
+        let of = find_kind(if group == "core" { "" } else { group }, version, kind).unwrap();
+        let typed = json::decode(of, &json).unwrap().value;
+        let untyped = json::decode_untyped(&json).unwrap().value;
+        assert_eq!(unstructured::from_typed(&typed), untyped, "{path:?}");
+        let again = unstructured::to_typed(of, &untyped).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        assert_eq!(text(&again.value), text(&unstructured::to_typed(of, &typed).unwrap().value), "{path:?}");
+        assert_eq!(again.strict, [""; 0], "{path:?}");
+        assert!(unstructured::to_typed(of, &typed).unwrap().value.is_same(&typed), "{path:?}");
+        count += 1;
+    }
+    assert!(count > 100);
+}
