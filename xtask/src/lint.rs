@@ -16,7 +16,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-meta", &[]),
     ("pintle-schema", &["pintle-meta"]),
     ("pintle-codec", &["pintle-meta", "pintle-schema"]),
-    ("pintle-resources", &["pintle-codec", "pintle-meta", "pintle-schema"]),
+    (
+        "pintle-resources",
+        &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-schema"],
+    ),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
     ("pintle-registry", &["pintle-cache", "pintle-meta", "pintle-storage"]),

@@ -25,6 +25,7 @@ mod scheduling;
 mod storage;
 mod storagemigration;
 
+pub mod builtin;
 pub mod columns;
 pub mod conversion;
 pub mod defaults;

@@ -1,0 +1,138 @@
+//! The objects of a built-in resource: how they are stored, cached, read from clients and written to them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_codec::{json, kind, protobuf};
+use pintle_meta::Value;
+use pintle_registry::Stored;
+use pintle_schema::{Resource, Resources, Type};
+
+use crate::{conversion, defaults, field_labels};
+
+/// What is kept as JSON and not as protobuf: what the reference's two other servers store.
+const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.io"];
+
+/// In which encoding a body is. A form is an encoding of a served version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// The fields behind kind and apiVersion: `"metadata":{...},...}`.
+    Json,
+    /// A bare message.
+    Protobuf,
+}
+
+/// One stored kind and the versions that it is served in.
+#[derive(Debug)]
+pub struct Builtin {
+    stored: &'static Type,
+    as_json: bool,
+    /// The number of a version is its place here.
+    versions: Vec<&'static Type>,
+}
+
+impl Builtin {
+    /// Of a kind that is stored, with all versions of the table that are stored as it.
+    pub fn new(stored: &'static Type, resources: &Resources) -> Arc<Builtin> {
+        let of_version = |resource: &Resource| {
+            resource.storage.filter(|storage| storage.kind == stored).map(|_| resource.kind)
+        };
+        let all = resources.versions().iter().flat_map(|version| version.resources.iter());
+        let versions = all.filter_map(of_version).collect();
+        let as_json = STORED_AS_JSON.contains(&&*stored.group());
+        Arc::new(Builtin { stored, as_json, versions })
+    }
+
+    /// The kind that is stored.
+    pub fn stored(&self) -> &'static Type {
+        self.stored
+    }
+
+    /// The form of a served version in an encoding.
+    pub fn form(&self, version: &'static Type, body: Body) -> Option<Form> {
+        let number = self.versions.iter().position(|known| *known == version)?;
+        Some(Form(number as u16 * 2 + u16::from(body == Body::Protobuf)))
+    }
+
+    fn meaning(&self, form: Form) -> Option<(&'static Type, Body)> {
+        let version = self.versions.get(usize::from(form.0 / 2))?;
+        Some((version, if form.0.is_multiple_of(2) { Body::Json } else { Body::Protobuf }))
+    }
+
+    /// An object of the stored version as a served one.
+    pub fn to_version(&self, version: &'static Type, object: Value) -> Result<Value, String> {
+        conversion::convert_from(self.stored, version, object).map_err(|error| error.to_string())
+    }
+
+    /// An object of a served version as it will be stored: with its defaults, converted.
+    pub fn from_version(&self, version: &'static Type, mut object: Value) -> Result<Value, String> {
+        defaults::apply(version, &mut object);
+        conversion::convert_from(version, self.stored, object).map_err(|error| error.to_string())
+    }
+}
+
+impl Stored for Builtin {
+    fn decode(&self, stored: &[u8]) -> Result<Value, String> {
+        let typed =
+            kind::decode(kind::recognize(stored), stored, None).map_err(|error| error.error.to_string())?;
+        let mut object = typed.decoded.value;
+        if typed.of != self.stored {
+            defaults::apply(typed.of, &mut object);
+            object =
+                conversion::convert_from(typed.of, self.stored, object).map_err(|error| error.to_string())?;
+        }
+        defaults::apply(self.stored, &mut object);
+        Ok(object)
+    }
+
+    fn encode(&self, object: &Value) -> Result<Bytes, String> {
+        let mut out = Vec::new();
+        if self.as_json {
+            json::encode(object, &mut out);
+            // As the reference's encoder ends a document.
+            out.push(b'\n');
+            return Ok(out.into());
+        }
+        let mut message = Vec::new();
+        protobuf::encode(self.stored, object, &mut message).map_err(|error| error.to_string())?;
+        protobuf::envelope::write(&self.stored.api_version(), self.stored.kind_name(), &message, &mut out);
+        Ok(out.into())
+    }
+}
+
+impl Kind for Builtin {
+    fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
+        let object = self.decode(stored)?;
+        let normal = Stored::encode(self, &object)?;
+        // Mostly the bytes are normal already, and then there is one copy of them.
+        let value = if normal == *stored { stored.clone() } else { normal };
+        let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
+        let fields = field_labels::fields(self.stored, &object);
+        let fields = fields.into_iter().map(|(_, value)| value.as_ref().into()).collect();
+        Ok(Read { value, labels, fields })
+    }
+
+    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
+        let (version, body) = self.meaning(form).ok_or("there is no such form")?;
+        let mut object = self.to_version(version, self.decode(&entry.read()?.value)?)?;
+        if let Some(metadata) = object.metadata_mut() {
+            metadata.insert("resourceVersion", entry.revision().to_string());
+        }
+        let mut out = Vec::new();
+        match body {
+            Body::Protobuf => {
+                protobuf::encode(version, &object, &mut out).map_err(|error| error.to_string())?;
+            }
+            Body::Json => {
+                if let Some(object) = object.as_object_mut() {
+                    object.remove("kind");
+                    object.remove("apiVersion");
+                }
+                json::encode(&object, &mut out);
+                out.remove(0);
+            }
+        }
+        Ok(out.into())
+    }
+}
