@@ -3,6 +3,7 @@
 //! ```text
 //! on the wire      k8s\0 + Unknown { typeMeta, raw, contentEncoding, contentType }      envelope.rs
 //! raw              a message: fields of the Go struct by number                          decode.rs, encode.rs
+//! stored, unread   a message to JSON, or recognised as normal, without a tree            transcode/, normal.rs
 //! ```
 //!
 //! Messages are read as leniently as Go reads them (any order, repetitions merge, unknown fields are skipped) and written in the
@@ -17,9 +18,13 @@ mod decode;
 mod encode;
 pub mod envelope;
 mod form;
+mod normal;
 mod opaque;
+mod place;
+mod plan;
 #[cfg(test)]
 mod tests;
+pub mod transcode;
 mod wire;
 
 pub use decode::decode;

@@ -93,12 +93,30 @@ impl Time {
     pub fn truncated(self) -> Time {
         Time(Instant { nanos: 0, ..self.0 })
     }
+
+    /// What it prints, without the cost of formatting; `None` outside the years of four digits.
+    pub fn to_ascii(&self) -> Option<[u8; 20]> {
+        let mut text = *b"0000-00-00T00:00:00Z";
+        self.0.digits(&mut text)?;
+        Some(text)
+    }
 }
 
 impl MicroTime {
     /// As it will be once it has been written and read again.
     pub fn truncated(self) -> MicroTime {
         MicroTime(Instant { nanos: self.0.nanos / 1000 * 1000, ..self.0 })
+    }
+
+    /// What it prints, without the cost of formatting; `None` outside the years of four digits.
+    pub fn to_ascii(&self) -> Option<[u8; 27]> {
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        self.0.digits(&mut text)?;
+        let micros = self.0.nanos / 1000;
+        for (place, power) in [100_000, 10_000, 1_000, 100, 10, 1].into_iter().enumerate() {
+            text[20 + place] += (micros / power % 10) as u8;
+        }
+        Some(text)
     }
 
     /// What protobuf has beside the seconds: nanoseconds, cut to microseconds.
@@ -130,6 +148,21 @@ impl Instant {
         let seconds = i128::from(self.seconds) - i128::from(earlier.seconds);
         let nanos = seconds * 1_000_000_000 + i128::from(self.nanos) - i128::from(earlier.nanos);
         i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Adds the digits of date and time to the zeros at the beginning of a text.
+    fn digits(self, text: &mut [u8]) -> Option<()> {
+        let (year, month, day) = civil::date(self.seconds.div_euclid(86_400));
+        if !(0..=9_999).contains(&year) {
+            return None;
+        }
+        let second = self.seconds.rem_euclid(86_400);
+        let pairs = [year / 100, year % 100, month, day, second / 3_600, second / 60 % 60, second % 60];
+        for (place, pair) in [0, 2, 5, 8, 11, 14, 17].into_iter().zip(pairs) {
+            text[place] += (pair / 10) as u8;
+            text[place + 1] += (pair % 10) as u8;
+        }
+        Some(())
     }
 
     fn fmt_seconds(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

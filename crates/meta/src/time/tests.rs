@@ -238,3 +238,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_fast_way_to_print_prints_the_same() {
+    for seconds in (-70_000_000_000i64..260_000_000_000).step_by(77_777_777).chain([
+        0,
+        -1,
+        253_402_300_799,
+        253_402_300_800,
+    ]) {
+        let (time, micro) =
+            (Time::from_unix(seconds, 0), MicroTime::from_unix(seconds, seconds % 1_000_000_000));
+        let four_digits = time.to_string().len() == 20;
+        assert_eq!(time.to_ascii().is_some(), four_digits, "{time}");
+        if let Some(text) = time.to_ascii() {
+            assert_eq!(text.as_slice(), time.to_string().as_bytes());
+        }
+        if let Some(text) = micro.to_ascii() {
+            assert_eq!(text.as_slice(), micro.to_string().as_bytes());
+        }
+    }
+}

@@ -1,12 +1,14 @@
 //! Input made to do harm.
 
 use pintle_meta::Value;
+use pintle_schema::Type;
 use proptest::prelude::*;
 
-use super::super::{decode, encode};
+use super::super::transcode::{Options, is_normal, to_json};
+use super::super::{decode, encode, envelope};
 use super::upstream::documents;
 use super::{Bytes, error, of, read, write};
-use crate::MAX_DEPTH;
+use crate::{MAX_DEPTH, json};
 
 /// A pod with something of most forms in it.
 fn pod() -> Vec<u8> {
@@ -91,6 +93,59 @@ fn repetition_costs_no_more_than_its_bytes() {
     assert_eq!(pod.labels().count(), 50_000);
 }
 
+/// Whatever the quick ways say is what the tree says.
+fn agrees(of: &'static Type, message: &[u8]) {
+    let mut want = Vec::new();
+    let tree = decode(of, message).inspect(|tree| json::encode(tree, &mut want));
+    let mut have = Vec::new();
+    let result = to_json(of, message, &Options::default(), &mut have);
+    assert_eq!(result.err(), tree.as_ref().err().cloned());
+    assert_eq!(
+        have.escape_ascii().to_string(),
+        want.escape_ascii().to_string(),
+        "{}",
+        message.escape_ascii()
+    );
+    let mut written = Vec::new();
+    let same = tree.and_then(|tree| encode(of, &tree, &mut written)).is_ok() && written == message;
+    assert!(same || !is_normal(of, message), "{} is not normal", message.escape_ascii());
+}
+
+#[test]
+fn the_quick_ways_agree_with_the_tree_on_all_that_is_cut_or_changed() {
+    let pod = pod();
+    for end in 0..pod.len() {
+        agrees(of("core/v1.Pod"), &pod[..end]);
+    }
+    let mut random = 88_172_645_463_325_252u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random as usize
+    };
+    for (_, document) in documents() {
+        let envelope = envelope::open(&document).unwrap();
+        let of = super::upstream::kind(envelope.api_version, envelope.kind).unwrap();
+        if envelope.raw.is_empty() {
+            continue;
+        }
+        for _ in 0..8 {
+            let mut changed = envelope.raw.to_vec();
+            let place = next() % changed.len();
+            match next() % 4 {
+                0 => changed[place] = next() as u8,
+                1 => changed[place] ^= 1 << (next() % 8),
+                2 => {
+                    changed.remove(place);
+                }
+                _ => changed.insert(place, [0, 1, 0x80, 0xff][next() % 4]),
+            }
+            agrees(of, &changed);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(message in proptest::collection::vec(any::<u8>(), 0..200)) {
@@ -105,6 +160,7 @@ proptest! {
             message[place] = byte;
         }
         survives(&message);
+        agrees(of("core/v1.Pod"), &message);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod hostile;
 mod merging;
+mod quick;
 mod upstream;
 mod vectors;
 

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pintle_meta::Value;
 use pintle_schema::Type;
 
+use super::super::transcode::{Options, Transcoder, TypeMeta, is_normal};
 use super::super::{decode, encode, envelope};
+use crate::json;
 
 /// `None` where the data is not there.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -85,4 +88,33 @@ fn every_document_decodes_and_encodes_to_the_same_bytes() {
         failures[..failures.len().min(8)].join("\n")
     );
     assert!(count > 1000 || folder().is_none(), "only {count} documents");
+}
+
+#[test]
+fn every_document_becomes_the_json_of_its_tree() {
+    let mut transcoder = Transcoder::default();
+    for (name, document) in documents() {
+        let envelope = envelope::open(&document).unwrap();
+        let of = kind(envelope.api_version, envelope.kind).unwrap();
+        let mut tree = decode(of, envelope.raw).unwrap();
+        let (mut want, mut have) = (Vec::new(), Vec::new());
+        json::encode(&tree, &mut want);
+        let quick = transcoder.quickly(of, envelope.raw, &Options::default(), &mut have);
+        assert!(quick, "{name} took the slow way");
+        assert_eq!(String::from_utf8(have).unwrap(), String::from_utf8(want).unwrap(), "{name}");
+
+        assert!(is_normal(of, envelope.raw), "{name} is normal");
+        let type_meta = Some(TypeMeta { kind: envelope.kind, api_version: envelope.api_version });
+        let object = tree.as_object_mut().unwrap();
+        object.insert("kind", envelope.kind);
+        object.insert("apiVersion", envelope.api_version);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion", "123");
+            let (mut want, mut have) = (Vec::new(), Vec::new());
+            json::encode(&tree, &mut want);
+            let options = Options { type_meta, resource_version: Some("123") };
+            assert!(transcoder.quickly(of, envelope.raw, &options, &mut have), "{name} took the slow way");
+            assert_eq!(String::from_utf8(have).unwrap(), String::from_utf8(want).unwrap(), "{name}");
+        }
+    }
 }
