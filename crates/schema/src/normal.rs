@@ -17,6 +17,8 @@ use crate::graph::{Field, Opaque, Scalar, Shape, Struct};
 #[derive(Debug, Default)]
 pub struct Builder {
     found: Vec<Option<Value>>,
+    /// Those of the struct that is being closed.
+    entries: Vec<(Key, Value)>,
 }
 
 /// An open struct of a [`Builder`].
@@ -35,7 +37,7 @@ impl Frame {
 impl Builder {
     pub fn open(&mut self, of: &'static Struct) -> Frame {
         let base = self.found.len();
-        self.found.resize(base + of.flat.len(), None);
+        self.found.resize_with(base + of.flat.len(), || None);
         Frame { of, base }
     }
 
@@ -63,32 +65,36 @@ impl Builder {
 
     /// The struct in normal form. Frames opened later are closed before.
     pub fn close(&mut self, frame: Frame) -> Value {
-        let found = &mut self.found[frame.base..];
-        if found.iter().all(Option::is_none) {
-            self.found.truncate(frame.base);
-            return zero_struct(frame.of);
-        }
-        let mut entries = Vec::with_capacity(found.len().min(count(frame.of, found)));
-        for (field, found) in frame.of.flat.iter().zip(found) {
-            if let Some(value) = normal_field(field, found.take()) {
+        let Builder { found, entries } = self;
+        let mut any = false;
+        for (field, found) in frame.of.flat.iter().zip(found.drain(frame.base..)) {
+            any |= found.is_some();
+            if let Some(value) = normal_field(field, found) {
                 entries.push((Key::new_static(field.name), value));
             }
         }
-        self.found.truncate(frame.base);
-        Value::object(Object::of_ordered(&frame.of.layout, entries))
+        if !any {
+            entries.clear();
+            return zero_struct(frame.of);
+        }
+        // Collected where there is room already, so that what stays takes no more than it needs.
+        let mut exact = Vec::with_capacity(entries.len());
+        exact.append(entries);
+        Value::object(Object::of_ordered(&frame.of.layout, exact))
     }
 }
 
-/// How many fields there may be at most.
-fn count(of: &Struct, found: &[Option<Value>]) -> usize {
-    of.flat.iter().zip(found).filter(|(field, found)| found.is_some() || !may_be_absent(field)).count()
+/// What a field holds in normal form: what was found, Go's zero value, or `None` where JSON leaves it out.
+#[inline]
+pub fn normal_field(field: &Field, found: Option<Value>) -> Option<Value> {
+    match found {
+        None if may_be_absent(field) => None,
+        None => Some(zero(field.shape)),
+        Some(value) => normal_value(field, value),
+    }
 }
 
-/// What a field holds in normal form: what was found, Go's zero value, or `None` where JSON leaves it out.
-pub fn normal_field(field: &Field, found: Option<Value>) -> Option<Value> {
-    let Some(value) = found else {
-        return (!may_be_absent(field)).then(|| zero(field.shape));
-    };
+fn normal_value(field: &Field, value: Value) -> Option<Value> {
     if field.omit_empty {
         match (field.shape.underlying(), value.node()) {
             (Shape::Bytes, Node::Bytes([])) => return Some(Value::hollow()),

@@ -160,11 +160,11 @@ impl<'a> Reader<'a> {
     pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Error> {
         self.at += 1;
         let start = self.at;
-        self.plain();
-        if self.peek() == Some(b'"')
-            && let Some(found) = self.text.and_then(|text| text.get(start..self.at))
+        let end = start + self.bytes.get(start..).map_or(0, stop);
+        if self.bytes.get(end) == Some(&b'"')
+            && let Some(found) = self.text.and_then(|text| text.get(start..end))
         {
-            self.at += 1;
+            self.at = end + 1;
             return Ok(Cow::Borrowed(found));
         }
         self.unescape(start).map(Cow::Owned)
@@ -408,6 +408,27 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Where the first byte of a string stands that is not for itself; eight are looked at in one go.
+#[inline]
+fn stop(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    // The highest bit of each byte that is zero, and perhaps of one behind it: only the first is to be trusted.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let mut at = 0;
+    while let Some(chunk) = bytes[at..].first_chunk() {
+        let word = u64::from_le_bytes(*chunk);
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let found = control | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = &bytes[at..];
+    at + rest.iter().position(|byte| IN_STRING[usize::from(*byte)] == STOP).unwrap_or(rest.len())
+}
+
 fn unexpected_end() -> Error {
     Error::new("unexpected end of JSON input")
 }
@@ -571,6 +592,23 @@ mod tests {
             let mut reader = Reader::new(literal);
             assert_eq!(reader.string().unwrap(), want);
             reader.end().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_string_ends_where_it_ends_whatever_is_around() {
+        for length in 0..40 {
+            for place in 0..length {
+                for (byte, ends) in
+                    [(b'"', true), (b'\\', true), (0x1F, true), (0x20, false), (0x21, false), (0xA2, false)]
+                {
+                    for filler in [b'a', 0x23, 0xFF, 0x7F, 0x80, 0xDC] {
+                        let mut bytes = vec![filler; length];
+                        bytes[place] = byte;
+                        assert_eq!(stop(&bytes), if ends { place } else { length }, "{bytes:?}");
+                    }
+                }
+            }
         }
     }
 

@@ -349,11 +349,14 @@ fn named_of(shape: Shape, underlying: &'static Type) -> &'static Type {
     }
 }
 
-/// The place in `flat` of the field of a name. Fields mostly come in that order.
+/// The place in `flat` of the field of a name. Fields mostly come in that order, some left out.
+#[inline]
 fn place(of: &'static Struct, name: &str, hint: usize) -> Option<usize> {
-    let near = of.flat.iter().enumerate().skip(hint).take(3);
-    let mut near = near.filter(|(_, field)| field.name == name);
-    near.next().map(|(place, _)| place).or_else(|| of.position(name))
+    let names = of.layout.names.get(hint..).unwrap_or_default();
+    match names.iter().take(4).position(|near| *near == name) {
+        Some(found) => Some(hint + found),
+        None => of.position(name),
+    }
 }
 
 /// What Go calls the JSON value that begins with a byte.
