@@ -5,6 +5,7 @@
 //! what only a strict reader minds is collected in the same pass ([`Decoded::strict`]).
 
 pub mod cbor;
+pub mod frame;
 pub mod json;
 pub mod kind;
 pub mod negotiate;

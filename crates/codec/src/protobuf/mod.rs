@@ -25,7 +25,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 pub mod transcode;
-mod wire;
+pub(crate) mod wire;
 
 pub use decode::decode;
 pub use encode::encode;
