@@ -1,0 +1,63 @@
+//! CBOR of what a reference server wrote as JSON. Reads `PINTLE_UPSTREAM` or the folder beside the repository; where there is
+//! none, these pass without having looked, and the vectors beside the code stand alone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use pintle_codec::{cbor, json, unstructured};
+use pintle_meta::Value;
+use pintle_schema::find_kind;
+
+fn upstream() -> Option<PathBuf> {
+    let folder = std::env::var_os("PINTLE_UPSTREAM")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
+    folder.is_dir().then_some(folder)
+}
+
+fn encoded(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    cbor::encode(value, &mut out);
+    out
+}
+
+fn text(value: &Value) -> String {
+    let mut out = Vec::new();
+    json::encode(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn every_kind_survives_typed_and_untyped() {
+    let Some(folder) = upstream() else { return };
+    let mut count = 0;
+    for entry in fs::read_dir(folder.join("wire")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let [kind, version, group] = name.rsplitn(3, '.').collect::<Vec<_>>()[..] else { panic!("{name}") };
+        let of = find_kind(if group == "core" { "" } else { group }, version, kind).unwrap();
+        let json = fs::read(&path).unwrap();
+        let typed = json::decode(of, &json).unwrap().value;
+        let data = encoded(&typed);
+
+        let again = cbor::decode(of, &data).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            text(&again.value),
+            text(&unstructured::to_typed(of, &again.value).unwrap().value),
+            "{name}"
+        );
+        assert_eq!(unstructured::from_typed(&again.value), unstructured::from_typed(&typed), "{name}");
+        assert_eq!(again.strict, [""; 0], "{name}");
+        assert_eq!(encoded(&again.value), data, "{name}");
+
+        let untyped = cbor::decode_untyped(&data).unwrap().value;
+        assert_eq!(untyped, unstructured::from_typed(&typed), "{name}");
+        let from_untyped = cbor::decode(of, &encoded(&untyped)).unwrap().value;
+        assert_eq!(text(&from_untyped), text(&again.value), "{name}");
+        count += 1;
+    }
+    assert!(count > 100);
+}
