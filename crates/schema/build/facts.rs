@@ -9,7 +9,7 @@ pub(crate) struct Type {
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Kind {
-    Struct { fields: Vec<Field>, atomic: bool },
+    Struct { fields: Vec<Field>, atomic: bool, union: bool },
     Alias { of: Shape, values: Vec<String>, atomic: bool },
     Opaque,
 }
@@ -23,9 +23,13 @@ pub(crate) struct Field {
     pub(crate) omit_empty: bool,
     pub(crate) omit_zero: bool,
     pub(crate) optional: bool,
+    /// Said of a field that may be absent by its tags.
+    pub(crate) required: bool,
+    pub(crate) discriminator: bool,
     pub(crate) list: Option<String>,
     pub(crate) keys: Vec<String>,
     pub(crate) atomic: bool,
+    pub(crate) granular: bool,
     pub(crate) patch: Option<(Vec<String>, Option<String>)>,
     pub(crate) default: Option<String>,
 }
@@ -89,7 +93,11 @@ fn read(
     let place = *names.get(name).ok_or("a declaration has no name")?;
     types[place].kind = match kind {
         "opaque" => Kind::Opaque,
-        "struct" => Kind::Struct { fields: Vec::new(), atomic: words.any(|word| word == "atomic") },
+        "struct" => {
+            let facts: Vec<&str> = words.collect();
+            let (atomic, union) = (facts.contains(&"atomic"), facts.contains(&"union"));
+            Kind::Struct { fields: Vec::new(), atomic, union }
+        }
         "alias" => {
             let of = shape(words.next().unwrap_or_default(), names)?;
             // The values come last and may have spaces in them.
@@ -127,9 +135,13 @@ fn field(text: &str, names: &Names<'_>) -> Result<Field, String> {
             ("omitempty", _) => field.omit_empty = true,
             ("omitzero", _) => field.omit_zero = true,
             ("optional", _) => field.optional = true,
+            ("required", _) => field.required = true,
+            ("discriminator", _) => field.discriminator = true,
             ("list", kind) => field.list = Some(kind.into()),
             ("keys", keys) => field.keys = list(keys),
-            ("map" | "struct", kind) => field.atomic = kind == "atomic",
+            ("map" | "struct", kind) => {
+                (field.atomic, field.granular) = (kind == "atomic", kind == "granular");
+            }
             ("patch", patch) => {
                 let (strategies, key) = patch.split_once(':').unwrap_or((patch, ""));
                 let key = (!key.is_empty()).then(|| key.into());

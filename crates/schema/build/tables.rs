@@ -30,7 +30,7 @@ fn write_type(
         Kind::Alias { of, values, atomic } => {
             format!("Kind::Alias {{ of: {}, values: &{values:?}, atomic: {atomic} }}", shape(of))
         }
-        Kind::Struct { fields, atomic } => {
+        Kind::Struct { fields, atomic, union } => {
             let mut places = Vec::new();
             let mut flat = Vec::new();
             for (index, field) in fields.iter().enumerate() {
@@ -40,7 +40,7 @@ fn write_type(
             let declared: String =
                 fields.iter().zip(&places).map(|(field, place)| self::field(field, *place)).collect();
             let _ = writeln!(text, "static F{place}: [Field; {}] = [{declared}];", fields.len());
-            structure(types, place, fields, &flat, *atomic)
+            structure(types, place, fields, &flat, (*atomic, *union))
         }
     };
     Ok(writeln!(text, "static T{place}: Type = Type {{ name: {name:?}, place: {place}, kind: {kind} }};"))
@@ -79,7 +79,7 @@ fn structure(
     place: usize,
     fields: &[Field],
     flat: &[(usize, usize)],
-    atomic: bool,
+    (atomic, union): (bool, bool),
 ) -> String {
     let name_of = |(owner, index): &(usize, usize)| match &types[*owner].kind {
         Kind::Struct { fields, .. } => fields[*index].name.as_str(),
@@ -94,12 +94,14 @@ fn structure(
     let flat: String = flat.iter().map(|(owner, index)| format!("&F{owner}[{index}],")).collect();
     format!(
         "Kind::Struct(Struct {{ fields: &F{place}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
-         by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic}, zero: OnceLock::new() }})"
+         by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic}, union: {union}, zero: OnceLock::new() }})"
     )
 }
 
 fn field(field: &Field, place: usize) -> String {
-    let Field { name, number, omit_empty, omit_zero, optional, keys, atomic, default, .. } = field;
+    let Field { name, number, omit_empty, omit_zero, optional, keys, atomic, granular, .. } = field;
+    let Field { discriminator, default, .. } = field;
+    let required = field.required || !(*optional || *omit_empty || *omit_zero);
     let shape = field.shape.as_ref().map(shape).unwrap_or_default();
     let list = match field.list.as_deref() {
         Some("atomic") => "Some(ListType::Atomic)",
@@ -115,8 +117,8 @@ fn field(field: &Field, place: usize) -> String {
     };
     format!(
         "Field {{ name: {name:?}, number: {number:?}, shape: {shape}, omit_empty: {omit_empty}, omit_zero: {omit_zero}, \
-         optional: {optional}, list: {list}, keys: &{keys:?}, atomic: {atomic}, patch: {patch}, default: {default:?}, \
-         place: {place} }},"
+         optional: {optional}, required: {required}, discriminator: {discriminator}, list: {list}, keys: &{keys:?}, \
+         atomic: {atomic}, granular: {granular}, patch: {patch}, default: {default:?}, place: {place} }},"
     )
 }
 

@@ -65,6 +65,8 @@ pub struct Struct {
     pub by_number: &'static [u16],
     /// Owned and replaced as a whole by server-side apply.
     pub atomic: bool,
+    /// At most one of its optional fields is set; one field may say which.
+    pub union: bool,
     /// What it is when nothing was set, once somebody asked; all who need it share it.
     pub(crate) zero: OnceLock<Value>,
 }
@@ -79,11 +81,17 @@ pub struct Field {
     pub omit_empty: bool,
     pub omit_zero: bool,
     pub optional: bool,
+    /// As OpenAPI tells clients: it was said, or nothing says that it may be absent.
+    pub required: bool,
+    /// Says which of the fields of a union is set.
+    pub discriminator: bool,
     pub list: Option<ListType>,
     /// The fields that tell the items of a [`ListType::Map`] apart.
     pub keys: &'static [&'static str],
     /// A map or struct that server-side apply owns as a whole.
     pub atomic: bool,
+    /// A map or struct whose parts have owners of their own, also where its type is atomic.
+    pub granular: bool,
     pub patch: Option<Patch>,
     /// A JSON value.
     pub default: Option<&'static str>,

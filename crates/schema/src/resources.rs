@@ -56,6 +56,11 @@ impl GroupVersion {
     pub fn is_served_by_default(&self) -> bool {
         !self.version.contains("alpha") && !self.version.contains("beta")
     }
+
+    /// The resources that are no part of another.
+    fn main(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.iter().filter(|resource| resource.subresource.is_none())
+    }
 }
 
 impl Resources {
@@ -89,6 +94,34 @@ impl Resources {
         let (name, subresource) = split(name);
         let found = self.versions.iter().find(|found| found.group == group && found.version == version)?;
         found.resources.iter().find(|resource| resource.name == name && resource.subresource == subresource)
+    }
+
+    /// The versions of each group, the preferred one first; groups in the order of their priority.
+    pub fn groups(&self) -> impl Iterator<Item = &[GroupVersion]> {
+        self.versions.chunk_by(|a, b| a.group == b.group)
+    }
+
+    /// The version of a group that clients take if they have no reason for another.
+    pub fn preferred_version(&self, group: &str) -> Option<&'static str> {
+        self.versions.iter().find(|version| version.group == group).map(|version| version.version)
+    }
+
+    /// The resource that holds objects of a kind.
+    pub fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Resource> {
+        let found = self.versions.iter().find(|found| found.group == group && found.version == version)?;
+        found.main().find(|resource| resource.kind.kind_name() == kind)
+    }
+
+    /// What somebody means by a word such as `pods`, `po` or `pod`: of several groups the one that comes first, and its
+    /// preferred version. A resource's full name comes before another's short one.
+    pub fn meant_by(&self, word: &str) -> Option<(&GroupVersion, &Resource)> {
+        self.first(|resource| resource.name == word)
+            .or_else(|| self.first(|resource| resource.short_names.contains(&word)))
+            .or_else(|| self.first(|resource| resource.singular == word))
+    }
+
+    fn first(&self, is_it: impl Fn(&Resource) -> bool) -> Option<(&GroupVersion, &Resource)> {
+        self.versions.iter().find_map(|version| Some((version, version.main().find(|found| is_it(found))?)))
     }
 }
 
@@ -185,6 +218,41 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_resource_is_found_by_kind() {
+        let resources = builtin();
+        let name = |group, version, kind| resources.of_kind(group, version, kind).map(|found| found.name);
+        assert_eq!(name("", "v1", "Endpoints"), Some("endpoints"));
+        assert_eq!(name("networking.k8s.io", "v1", "NetworkPolicy"), Some("networkpolicies"));
+        assert_eq!(name("apps", "v1", "Scale"), None);
+        assert_eq!(name("apps", "v2", "Deployment"), None);
+    }
+
+    #[test]
+    fn words_mean_the_first_resource_of_that_name() {
+        let resources = builtin();
+        let meant = |word| {
+            resources.meant_by(word).map(|(version, found)| (version.group, version.version, found.name))
+        };
+        assert_eq!(meant("po"), Some(("", "v1", "pods")));
+        assert_eq!(meant("pod"), Some(("", "v1", "pods")));
+        assert_eq!(meant("ev"), Some(("", "v1", "events")));
+        assert_eq!(meant("hpa"), Some(("autoscaling", "v2", "horizontalpodautoscalers")));
+        assert_eq!(meant("csr"), Some(("certificates.k8s.io", "v1", "certificatesigningrequests")));
+        assert_eq!(meant("scale"), None);
+        assert_eq!(meant(""), None);
+    }
+
+    #[test]
+    fn groups_stand_in_the_order_of_their_priority() {
+        let resources = builtin();
+        let groups: Vec<&str> = resources.groups().map(|versions| versions[0].group).collect();
+        assert_eq!(groups[..4], ["", "apiregistration.k8s.io", "apps", "events.k8s.io"]);
+        assert_eq!(resources.preferred_version("autoscaling"), Some("v2"));
+        assert_eq!(resources.preferred_version("resource.k8s.io"), Some("v1"));
+        assert_eq!(resources.preferred_version("nope"), None);
     }
 
     #[test]

@@ -9,11 +9,12 @@ use pintle_schema::{Kind, ListType, Opaque, Shape, find, types};
 const SMALL: &str = "\
 # a comment
 
-struct a/v1.Thing atomic
+struct a/v1.Thing atomic union
   . - a/v1.Meta inline
   items 6 []a/v1.Item omitempty list=map keys=name,port patch=merge,retainKeys:name optional
   color 2 *a/v1.Color omitempty default=\"Red and blue\"
   data - map[string][]byte omitempty map=atomic
+  kind 3 string omitempty map=granular discriminator required
 
 struct a/v1.Meta
 struct a/v1.Item
@@ -30,7 +31,7 @@ fn read(name: &str) -> Fact {
 
 #[test]
 fn every_fact_of_a_field_is_read() {
-    let Fact::Struct { fields, atomic: true } = read("a/v1.Thing") else { panic!() };
+    let Fact::Struct { fields, atomic: true, union: true } = read("a/v1.Thing") else { panic!() };
     assert_eq!((fields[0].name.as_str(), fields[0].number), ("", None));
     let items = &fields[1];
     assert_eq!(
@@ -47,6 +48,8 @@ fn every_fact_of_a_field_is_read() {
     assert_eq!(fields[2].default.as_deref(), Some("\"Red and blue\""));
     let bytes = FactShape::Map(Box::new(FactShape::Scalar("String")), Box::new(FactShape::Bytes));
     assert_eq!((fields[3].number, fields[3].atomic, &fields[3].shape), (None, true, &Some(bytes)));
+    let kind = &fields[4];
+    assert!(kind.granular && !kind.atomic && kind.discriminator && kind.required);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::golang::{self, File, Shape};
+use super::golang::{self, Field, File, Literal, Shape};
 
 /// Below `staging/src`: folders whose subfolders two levels down are group versions, and single packages.
 const GROUPS: [&str; 1] = ["k8s.io/api"];
@@ -38,6 +38,9 @@ pub(super) const BUILTIN: [&str; 15] = [
 /// Every type by its path: `k8s.io/api/core/v1.Pod`.
 pub(super) type Types = BTreeMap<String, Declared>;
 
+/// Values of constants by their path.
+type Constants = BTreeMap<String, String>;
+
 #[derive(Debug)]
 pub(super) struct Declared {
     pub(super) shape: Shape,
@@ -47,6 +50,10 @@ pub(super) struct Declared {
     pub(super) values: BTreeSet<String>,
     /// `+structType=atomic` and the like on the type itself.
     pub(super) atomic: bool,
+    /// Only one of its fields is set; one of them may say which.
+    pub(super) union: bool,
+    /// `type A = B`; gone once all names are resolved.
+    alias: bool,
 }
 
 pub(super) fn collect(checkout: &Path) -> Result<Types> {
@@ -65,9 +72,10 @@ pub(super) fn collect(checkout: &Path) -> Result<Types> {
         }
     }
     packages.extend(PACKAGES.iter().filter(|path| source.join(path).is_dir()).map(|path| (*path).to_owned()));
-    let mut types = Types::new();
+    let (mut types, mut constants) = (Types::new(), Constants::new());
     for package in packages {
-        package_types(&source.join(&package), &package, &mut types).with_context(|| package.clone())?;
+        let folder = source.join(&package);
+        package_types(&folder, &package, &mut types, &mut constants).with_context(|| package.clone())?;
     }
     // A name for something that is no data, such as a watch's event in memory, names nothing that we need.
     let known: BTreeSet<String> = types.keys().cloned().collect();
@@ -76,8 +84,39 @@ pub(super) fn collect(checkout: &Path) -> Result<Types> {
         Shape::Other => false,
         _ => true,
     });
+    resolve_aliases(&mut types);
     keep_what_is_used(&mut types);
     Ok(types)
+}
+
+/// Puts the type itself wherever another name for it stands, as Go does: its messages know no aliases.
+fn resolve_aliases(types: &mut Types) {
+    let mut aliases: BTreeMap<String, String> = BTreeMap::new();
+    types.retain(|path, declared| match &declared.shape {
+        Shape::Named(of) if declared.alias => {
+            aliases.insert(path.clone(), of.clone());
+            false
+        }
+        _ => true,
+    });
+    types.values_mut().for_each(|declared| rename(&mut declared.shape, &aliases));
+}
+
+fn rename(shape: &mut Shape, names: &BTreeMap<String, String>) {
+    match shape {
+        Shape::Named(name) => {
+            while let Some(of) = names.get(name) {
+                name.clone_from(of);
+            }
+        }
+        Shape::Pointer(of) | Shape::Slice(of) => rename(of, names),
+        Shape::Map(key, value) => {
+            rename(key, names);
+            rename(value, names);
+        }
+        Shape::Struct(fields) => fields.iter_mut().for_each(|field| rename(&mut field.shape, names)),
+        Shape::Other => {}
+    }
 }
 
 /// Packages without a version have types of their own use beside those that objects are made of; only what a versioned
@@ -130,23 +169,24 @@ fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The internal types, which the reference works on and which its messages show: those of `pkg/apis`, and those of the
 /// servers that it embeds.
 pub(super) fn collect_internal(checkout: &Path) -> Result<Types> {
-    let mut types = Types::new();
+    let (mut types, mut constants) = (Types::new(), Constants::new());
     for folder in subfolders(&checkout.join("pkg/apis"))? {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let package = format!("{INTERNAL}{name}");
-        package_types(&folder, &package, &mut types).with_context(|| package.clone())?;
+        package_types(&folder, &package, &mut types, &mut constants).with_context(|| package.clone())?;
     }
     for package in INTERNAL_PACKAGES {
         let folder = checkout.join("staging/src").join(package);
         if folder.is_dir() {
-            package_types(&folder, package, &mut types).with_context(|| package.to_owned())?;
+            package_types(&folder, package, &mut types, &mut constants)
+                .with_context(|| package.to_owned())?;
         }
     }
     Ok(types)
 }
 
 /// Adds the types of one package.
-fn package_types(folder: &Path, package: &str, types: &mut Types) -> Result<()> {
+fn package_types(folder: &Path, package: &str, types: &mut Types, constants: &mut Constants) -> Result<()> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -164,8 +204,16 @@ fn package_types(folder: &Path, package: &str, types: &mut Types) -> Result<()> 
         }
         own_json.extend(json_writers(&text));
         let file = golang::parse(&text).with_context(|| path.display().to_string())?;
-        for (name, value) in &file.constants {
-            values.entry(name.clone()).or_default().insert(value.clone());
+        for constant in &file.constants {
+            // One of a package that comes later is not found; none that matters is.
+            let value = match &constant.value {
+                Literal::Text(value) => Some(value.clone()),
+                Literal::Same(name) => constants.get(&path_of(name, package, &file)?).cloned(),
+            };
+            if let Some(value) = value {
+                values.entry(constant.of_type.clone()).or_default().insert(value.clone());
+                constants.insert(format!("{package}.{}", constant.name), value);
+            }
         }
         for declared in &file.types {
             let shape = resolve(&declared.shape, package, &file)?;
@@ -174,7 +222,9 @@ fn package_types(folder: &Path, package: &str, types: &mut Types) -> Result<()> 
                 || declared.markers.value("listType") == Some("atomic");
             let enumerated = declared.markers.has("enum");
             let values = if enumerated { BTreeSet::from([String::new()]) } else { BTreeSet::new() };
-            let declared_type = Declared { shape, own_json: false, values, atomic };
+            let union = declared.markers.has("union");
+            let alias = declared.alias;
+            let declared_type = Declared { shape, own_json: false, values, atomic, union, alias };
             types.insert(format!("{package}.{}", declared.name), declared_type);
         }
     }
@@ -184,6 +234,23 @@ fn package_types(folder: &Path, package: &str, types: &mut Types) -> Result<()> 
         declared.own_json = own_json.contains(name);
         if !declared.values.is_empty() {
             declared.values = values.remove(name).unwrap_or_default();
+        }
+        if let Shape::Struct(fields) = &mut declared.shape {
+            fields.iter_mut().try_for_each(|field| resolve_default(field, package, constants))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the value where `+default=ref(NAME)` names a constant.
+fn resolve_default(field: &mut Field, package: &str, constants: &Constants) -> Result<()> {
+    for marker in &mut field.markers.0 {
+        let reference = marker.strip_prefix("default=ref(").and_then(|rest| rest.strip_suffix(')'));
+        if let Some(name) = reference {
+            let value = constants
+                .get(&format!("{package}.{name}"))
+                .with_context(|| format!("{name} is no constant"))?;
+            *marker = format!("default={value:?}");
         }
     }
     Ok(())
@@ -215,18 +282,23 @@ fn json_writers(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// `Name` or `package.Name` with the path of its package.
+fn path_of(name: &str, package: &str, file: &File) -> Result<String> {
+    Ok(match name.split_once('.') {
+        Some((alias, name)) => {
+            let path = file.imports.get(alias).with_context(|| format!("{alias} is not imported"))?;
+            format!("{path}.{name}")
+        }
+        None => format!("{package}.{name}"),
+    })
+}
+
 /// The same shape with every name as a path.
 fn resolve(shape: &Shape, package: &str, file: &File) -> Result<Shape> {
     let inner = |shape: &Shape| resolve(shape, package, file).map(Box::new);
     Ok(match shape {
         Shape::Named(name) if BUILTIN.contains(&name.as_str()) => Shape::Named(name.clone()),
-        Shape::Named(name) => Shape::Named(match name.split_once('.') {
-            Some((alias, name)) => {
-                let path = file.imports.get(alias).with_context(|| format!("{alias} is not imported"))?;
-                format!("{path}.{name}")
-            }
-            None => format!("{package}.{name}"),
-        }),
+        Shape::Named(name) => Shape::Named(path_of(name, package, file)?),
         Shape::Pointer(of) => Shape::Pointer(inner(of)?),
         Shape::Slice(of) => Shape::Slice(inner(of)?),
         Shape::Map(key, value) => Shape::Map(inner(key)?, inner(value)?),

@@ -34,7 +34,8 @@ fn describe(text: &mut String, path: &str, declared: &Declared) -> std::fmt::Res
         Shape::Other => Ok(()),
         Shape::Struct(fields) => {
             let fields: Vec<&Field> = fields.iter().filter(|field| is_data(field)).collect();
-            writeln!(text, "\nstruct {name}{atomic}")?;
+            let union = if declared.union { " union" } else { "" };
+            writeln!(text, "\nstruct {name}{atomic}{union}")?;
             fields.into_iter().try_for_each(|field| describe_field(text, field))
         }
         shape => {
@@ -77,8 +78,15 @@ fn describe_field(text: &mut String, field: &Field) -> std::fmt::Result {
         let key = field.tags.get("patchMergeKey").map_or(String::new(), |key| format!(":{key}"));
         write!(text, " patch={strategy}{key}")?;
     }
+    if field.markers.has("unionDiscriminator") {
+        write!(text, " discriminator")?;
+    }
+    // Said only where the tags would have it otherwise.
+    let may_be_absent = options.contains(&"omitempty") || options.contains(&"omitzero");
     if field.markers.has("optional") {
         write!(text, " optional")?;
+    } else if field.markers.has("required") && may_be_absent {
+        write!(text, " required")?;
     }
     // Last, because its value may have spaces.
     if let Some(default) = field.markers.value("default") {

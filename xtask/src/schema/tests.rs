@@ -34,10 +34,16 @@ type Pod struct {
 }
 
 // +structType=atomic
+// +union
 type Port struct {
-	// +default="TCP"
-	Protocol *Protocol `json:"protocol,omitempty" protobuf:"bytes,1,opt,name=protocol,casttype=Protocol"`
+	// +default=ref(TCP)
+	// +unionDiscriminator
+	Protocol *Same `json:"protocol,omitempty" protobuf:"bytes,1,opt,name=protocol,casttype=Protocol"`
+	// +required
+	Number *int32 `json:"number,omitempty"`
 }
+
+type Same = Protocol
 
 type Name string
 "#;
@@ -81,8 +87,9 @@ struct core/v1.Pod
   ports 6 []core/v1.Port omitempty list=map keys=port,protocol patch=merge:port
   limits 2 map[core/v1.Name]resource.Quantity omitempty
 
-struct core/v1.Port atomic
-  protocol 1 *core/v1.Protocol omitempty default=\"TCP\"
+struct core/v1.Port atomic union
+  protocol 1 *core/v1.Protocol omitempty discriminator default=\"TCP\"
+  number - *int32 omitempty required
 
 alias core/v1.Protocol string enum=TCP,UDP
 

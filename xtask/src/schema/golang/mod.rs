@@ -16,14 +16,30 @@ pub(super) struct File {
     /// Import path by the name it is used under.
     pub(super) imports: BTreeMap<String, String>,
     pub(super) types: Vec<Type>,
-    /// Constants that name their type: type, value.
-    pub(super) constants: Vec<(String, String)>,
+    pub(super) constants: Vec<Constant>,
+}
+
+/// A constant that names its type.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Constant {
+    pub(super) name: String,
+    pub(super) of_type: String,
+    pub(super) value: Literal,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Literal {
+    Text(String),
+    /// Another constant: `Name` or `package.Name`.
+    Same(String),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) name: String,
     pub(super) markers: Markers,
+    /// `type A = B`: another name for the same type.
+    pub(super) alias: bool,
     pub(super) shape: Shape,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 
 use super::lexer::{Kind, Token, tokens};
-use super::{Field, File, Markers, Shape, Type};
+use super::{Constant, Field, File, Literal, Markers, Shape, Type};
 
 pub(in crate::schema) fn parse(source: &str) -> Result<File> {
     let mut parser = Parser { tokens: tokens(source), at: 0, markers: Vec::new() };
@@ -117,7 +117,10 @@ impl Parser {
 
     /// Passes over a function, a variable, or a package clause.
     fn skip_declaration(&mut self) {
+        let start = self.at;
         self.skip_to_line_end();
+        // A bracket that nothing opened must not be looked at for ever.
+        self.at = self.at.max(start + 1);
         self.markers.clear();
     }
 
@@ -152,29 +155,46 @@ impl Parser {
     }
 
     fn constant(&mut self, file: &mut File) -> Result<()> {
-        let _name = self.word()?;
+        let name = self.word()?;
+        // `Name Type = "value"` or `Name = Type("value")`.
+        let converted = self.takes('=');
         if let Some(Kind::Word(of_type)) = self.kind() {
             let of_type = of_type.clone();
             self.at += 1;
-            if self.takes('=')
-                && let Some(Kind::Text(value)) = self.kind()
+            let start = self.at;
+            if self.takes(if converted { '(' } else { '=' })
+                && let Some(value) = self.literal()
             {
-                file.constants.push((of_type, value.clone()));
+                file.constants.push(Constant { name, of_type, value });
             }
+            // Back before the bracket, so that it is passed over together with what closes it.
+            self.at = start;
         }
         self.skip_to_line_end();
         self.markers.clear();
         Ok(())
     }
 
+    fn literal(&mut self) -> Option<Literal> {
+        match self.kind()? {
+            Kind::Text(text) => Some(Literal::Text(text.clone())),
+            Kind::Word(word) if word.starts_with(char::is_alphabetic) => {
+                let word = word.clone();
+                self.at += 1;
+                let name = if self.takes('.') { format!("{word}.{}", self.word().ok()?) } else { word };
+                Some(Literal::Same(name))
+            }
+            _ => None,
+        }
+    }
+
     fn type_declaration(&mut self) -> Result<Type> {
         let markers = self.take_markers();
         let name = self.word()?;
-        // An alias is a name for the same type, which is all that matters here.
-        self.takes('=');
+        let alias = self.takes('=');
         let shape = self.shape()?;
         self.skip_to_line_end();
-        Ok(Type { name, markers, shape })
+        Ok(Type { name, markers, alias, shape })
     }
 
     fn shape(&mut self) -> Result<Shape> {

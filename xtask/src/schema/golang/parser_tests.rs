@@ -19,6 +19,9 @@ const (
 	Red  Color = "Red"
 	Blue Color = "Blue"
 	Loud       = "not typed"
+	Green      = Color("Green")
+	Blue2      = Color(intstr.Blue)
+	Length     = len("no constant of a type that is declared")
 )
 
 // Thing is a kind.
@@ -43,6 +46,7 @@ type Thing struct {
 type (
 	Item struct{ Name string `json:"name"` }
 	List []Item
+	Same = List
 )
 
 type Doer interface {
@@ -69,7 +73,14 @@ fn fields(file: &File, name: &str) -> Vec<Field> {
 #[test]
 fn all_types_are_found() {
     let names: Vec<_> = parsed().types.iter().map(|declared| declared.name.clone()).collect();
-    assert_eq!(names, ["Color", "Thing", "Item", "List", "Doer"]);
+    assert_eq!(names, ["Color", "Thing", "Item", "List", "Same", "Doer"]);
+}
+
+#[test]
+fn another_name_for_a_type_is_told_from_a_new_type() {
+    let aliases: Vec<_> =
+        parsed().types.into_iter().filter(|found| found.alias).map(|found| found.name).collect();
+    assert_eq!(aliases, ["Same"]);
 }
 
 #[test]
@@ -82,7 +93,13 @@ fn imports_are_known_by_the_name_they_are_used_under() {
 #[test]
 fn typed_constants_are_the_values_of_an_enum() {
     let file = parsed();
-    assert_eq!(file.constants, [("Color".into(), "Red".into()), ("Color".into(), "Blue".into())]);
+    let mut constants = file.constants.iter().filter(|found| found.of_type == "Color");
+    for (name, value) in [("Red", "Red"), ("Blue", "Blue"), ("Green", "Green")] {
+        let constant = constants.next().unwrap();
+        assert_eq!((constant.name.as_str(), &constant.value), (name, &Literal::Text(value.into())));
+    }
+    assert_eq!(constants.next().unwrap().value, Literal::Same("intstr.Blue".into()));
+    assert!(constants.next().is_none());
     assert!(file.types[0].markers.has("enum"));
 }
 

@@ -1,0 +1,56 @@
+//! The facts against what the reference publishes about its types: Go fields, protobuf messages, OpenAPI, discovery, storage
+//! paths. Skipped where these documents are not at hand (`PINTLE_UPSTREAM` or a folder beside the checkout).
+
+#[path = "upstream/discovery.rs"]
+mod discovery;
+#[path = "upstream/go_fields.rs"]
+mod go_fields;
+#[path = "upstream/openapi.rs"]
+mod openapi;
+#[path = "upstream/protobuf.rs"]
+mod protobuf;
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use pintle_schema::{Type, find};
+use serde_json::Value as Json;
+
+fn folder() -> PathBuf {
+    match env::var_os("PINTLE_UPSTREAM") {
+        Some(folder) => folder.into(),
+        None => concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream").into(),
+    }
+}
+
+/// A published document, if the folder is there at all.
+fn text(name: &str) -> Option<String> {
+    let folder = folder();
+    let text = || fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    folder.is_dir().then(text)
+}
+
+fn document(name: &str) -> Option<Json> {
+    text(name).map(|text| serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+fn documents(folder_name: &str) -> Vec<(String, Json)> {
+    let Ok(entries) = fs::read_dir(folder().join(folder_name)) else { return Vec::new() };
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| Some((name.clone(), document(&format!("{folder_name}/{name}"))?))).collect()
+}
+
+/// The type of a path in any of the notations: Go's import path, a protobuf package, a name in OpenAPI. All but the last
+/// label but one differ only in what separates them.
+fn type_of(path: &str) -> Option<&'static Type> {
+    let (package, name) = path.rsplit_once('.')?;
+    let labels: Vec<&str> = package.split(['/', '.']).collect();
+    let [.., folder, last] = labels[..] else { return None };
+    let version = last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    find(&if version { format!("{folder}/{last}.{name}") } else { format!("{last}.{name}") })
+}
+
+/// Fails with all differences, not only the first.
+fn none(differences: &[String]) {
+    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
+}
