@@ -149,13 +149,14 @@ fn decode_json(
     original: &[u8],
     default: Option<&GroupVersionKind>,
 ) -> Result<Typed, Unreadable> {
-    // Mostly the two fields stand at the beginning and once, and then reading all of the text for them is spared.
+    // Mostly the two fields stand at the beginning and once, and then reading all of the text for them is spared. If they
+    // come again, or in other letters, a strict reader minds.
     if let Some(head) = peek(text)
         && let Ok(version) = GroupVersion::parse(&head.api_version)
         && let kind = with_default(version.with_kind(head.kind), default)
         && let Some(of) = type_of(&kind, default)
         && let Ok(decoded) = json::decode(of, text)
-        && decoded.strict.is_empty()
+        && (decoded.strict.is_empty() || of_json(text).is_ok_and(|said| with_default(said, default) == kind))
     {
         return Ok(typed(kind, of, decoded));
     }

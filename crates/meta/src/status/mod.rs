@@ -3,16 +3,17 @@
 //! Clients branch on `reason` and `code` and show `message`, so all three are the reference's, to the letter.
 
 mod constructors;
+mod read;
 mod server_response;
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use server_response::ServerResponse;
 
 /// Why a request failed, in one word that programs can compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     #[serde(rename = "")]
     Unknown,
@@ -39,7 +40,7 @@ pub enum Reason {
 }
 
 /// What kind of thing a [`Cause`] tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CauseType {
     FieldValueNotFound,
     FieldValueRequired,

@@ -1,0 +1,121 @@
+//! A `Status` out of an object, as another server or a webhook has sent it.
+
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+
+use super::{Cause, Details, Reason, Status};
+use crate::Value;
+
+impl Status {
+    /// Reads what is there; what is missing or of another type is empty. Words that the API does not know are lost: a
+    /// reason becomes [`Reason::Unknown`], a cause's is `None`.
+    pub fn from_value(value: &Value) -> Status {
+        let number = |key| value.get(key).and_then(Value::as_i64);
+        let details = value.get("details").filter(|details| details.as_object().is_some());
+        Status {
+            code: number("code").and_then(|code| u16::try_from(code).ok()).unwrap_or_default(),
+            reason: word(value.text_at(&["reason"])).unwrap_or(Reason::Unknown),
+            message: value.text_at(&["message"]).to_owned(),
+            details: details.map(Details::from_value),
+        }
+    }
+}
+
+impl Details {
+    fn from_value(value: &Value) -> Details {
+        let text = |key| value.text_at(&[key]).to_owned();
+        let seconds = value.get("retryAfterSeconds").and_then(Value::as_i64).unwrap_or_default();
+        Details {
+            name: text("name"),
+            group: text("group"),
+            kind: text("kind"),
+            uid: text("uid"),
+            causes: value.items_at(&["causes"]).iter().map(Cause::from_value).collect(),
+            retry_after_seconds: u32::try_from(seconds).unwrap_or_default(),
+        }
+    }
+}
+
+impl Cause {
+    fn from_value(value: &Value) -> Cause {
+        Cause {
+            kind: word(value.text_at(&["reason"])),
+            message: value.text_at(&["message"]).to_owned(),
+            field: value.text_at(&["field"]).to_owned(),
+        }
+    }
+}
+
+/// A word of the wire, if it is one.
+fn word<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    let text: StrDeserializer<'de, Error> = text.into_deserializer();
+    T::deserialize(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CauseType, Object};
+
+    /// What a status would be as a tree.
+    fn tree(status: &Status) -> Value {
+        fn convert(json: &serde_json::Value) -> Value {
+            match json {
+                serde_json::Value::String(text) => text.as_str().into(),
+                serde_json::Value::Number(number) => number.as_i64().unwrap().into(),
+                serde_json::Value::Array(items) => Value::list(items.iter().map(convert).collect()),
+                serde_json::Value::Object(fields) => fields
+                    .iter()
+                    .map(|(key, value)| (key.as_str(), convert(value)))
+                    .collect::<Object>()
+                    .into(),
+                other => panic!("{other}"),
+            }
+        }
+        convert(&serde_json::from_slice(&status.to_json()).unwrap())
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let cause =
+            Cause { kind: Some(CauseType::FieldValueInvalid), message: "m".into(), field: "f".into() };
+        let details = Details {
+            name: "n".into(),
+            group: "g".into(),
+            kind: "k".into(),
+            uid: "u".into(),
+            causes: vec![cause, Cause { kind: None, message: "other".into(), field: String::new() }],
+            retry_after_seconds: 7,
+        };
+        let statuses = [
+            Status {
+                code: 422,
+                reason: Reason::Invalid,
+                message: "wrong".into(),
+                details: Some(details.clone()),
+            },
+            Status { code: 500, reason: Reason::StoreReadError, message: String::new(), details: None },
+            Status::no_such_resource(),
+            Status::success(details),
+        ];
+        for status in statuses {
+            assert_eq!(Status::from_value(&tree(&status)), status);
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let odd: Object = [
+            ("code", Value::from(70_000i64)),
+            ("reason", "Tired".into()),
+            ("message", 5i64.into()),
+            ("details", "none".into()),
+        ]
+        .into_iter()
+        .collect();
+        let want = Status { code: 0, reason: Reason::Unknown, message: String::new(), details: None };
+        assert_eq!(Status::from_value(&odd.into()), want);
+        assert_eq!(Status::from_value(&Value::NULL), want);
+    }
+}
