@@ -19,7 +19,7 @@
 //! Which versioned type an internal one is kept as is found by walking both from the kinds that are stored or served, field
 //! by field of the same Go name. What that does not find must stand in [`ELSEWHERE`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
@@ -60,6 +60,7 @@ pub(super) fn render(internal: &Types, versioned: &Types, kinds: &[String]) -> R
         versioned_paths: by_name(versioned),
         found: BTreeMap::new(),
         waiting: Vec::new(),
+        seen: BTreeSet::new(),
     };
     for kind in kinds {
         walk.start(kind);
@@ -89,40 +90,49 @@ struct Walk<'a> {
     internal_paths: BTreeMap<String, String>,
     versioned_paths: BTreeMap<String, String>,
     found: BTreeMap<String, Facts>,
-    /// Internal and versioned paths of pairs to be looked at.
+    /// Internal and versioned paths of pairs to be looked at, and of those that were.
     waiting: Vec<(String, String)>,
+    seen: BTreeSet<(String, String)>,
 }
 
 impl Walk<'_> {
-    /// A kind's internal type has the name of its group's folder and no version.
+    /// A kind's internal type has the name of its group's folder and no version. Of a kind's versions the first counts.
     fn start(&mut self, kind: &str) {
         let Some((group_version, name)) = kind.split_once('.') else { return };
         let group = group_version.split('/').next().unwrap_or_default();
-        let internal = self.internal_paths.get(&format!("{group}.{name}"));
-        if let (Some(internal), Some(versioned)) = (internal, self.versioned_paths.get(kind)) {
+        let internal = format!("{group}.{name}");
+        if self.found.contains_key(&internal) {
+            return;
+        }
+        if let (Some(internal), Some(versioned)) =
+            (self.internal_paths.get(&internal), self.versioned_paths.get(kind))
+        {
             self.waiting.push((internal.clone(), versioned.clone()));
         }
     }
 
     fn finish(&mut self) -> Result<()> {
         while let Some((internal, versioned)) = self.waiting.pop() {
-            let name = short(&internal);
-            if self.found.contains_key(&name) {
+            if !self.seen.insert((internal.clone(), versioned.clone())) {
                 continue;
             }
-            let Some(Shape::Struct(fields)) = self.internal.get(&internal).map(|declared| &declared.shape)
+            let Some(Shape::Struct(declared)) = self.internal.get(&internal).map(|declared| &declared.shape)
             else {
                 bail!("{internal} is no struct");
             };
-            // Entered before its fields, which may be of the same type.
-            let kept_as = short(&versioned);
-            self.found
-                .insert(name.clone(), Facts::Struct { kept_as: kept_as.clone(), fields: String::new() });
-            let mut facts = String::new();
-            for field in fields.iter().filter(|field| is_exported(field)) {
-                facts.push_str(&self.field(&name, field, &versioned)?);
+            let (name, kept_as) = (short(&internal), short(&versioned));
+            let mut fields = String::new();
+            for field in declared.iter().filter(|field| is_exported(field)) {
+                fields.push_str(&self.field(&name, field, &versioned)?);
             }
-            self.found.insert(name, Facts::Struct { kept_as, fields: facts });
+            // Kinds that are stored in different versions may share an internal type.
+            match self.found.get(&name) {
+                Some(Facts::Struct { kept_as: other, fields: others }) if *others != fields => {
+                    bail!("{name} is kept as {other} and as {kept_as}, which differ:{others}\n{fields}");
+                }
+                Some(_) => {}
+                None => drop(self.found.insert(name, Facts::Struct { kept_as, fields })),
+            }
         }
         Ok(())
     }

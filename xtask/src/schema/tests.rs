@@ -194,6 +194,25 @@ fn internal_facts_of_a_small_checkout() {
 }
 
 #[test]
+fn an_internal_type_that_is_kept_in_two_forms_is_refused() {
+    let root = checkout();
+    let port = "package v2\n\ntype Port struct { Protocol *string `json:\"proto\"` }\n\ntype Claim struct { Port Port `json:\"port\"` }\n";
+    write(root.path(), "k8s.io/api/core/v2", "types.go", port);
+    fs::write(
+        root.path().join("pkg/apis/core/claim.go"),
+        "package core\n\ntype Claim struct { Port Port }\n",
+    )
+    .unwrap();
+    let kinds = ["core/v1.Pod".to_owned(), "core/v2.Claim".to_owned()];
+    let internal = collect::collect_internal(root.path()).unwrap();
+    let error = internal::render(&internal, &collect::collect(root.path()).unwrap(), &kinds).unwrap_err();
+    assert!(
+        error.to_string().starts_with("core.Port is kept as core/v1.Port and as core/v2.Port"),
+        "{error}"
+    );
+}
+
+#[test]
 fn an_internal_field_without_a_counterpart_must_be_explained() {
     let root = checkout();
     let source = INTERNAL_CORE.replace("\tLimits ", "\tBounds ");

@@ -63,6 +63,16 @@ pub(super) fn find(name: &str) -> Option<&'static Internal> {
     all().get(name)
 }
 
+/// The name of the internal struct that is kept as a versioned one.
+pub(super) fn kept_as(versioned: &Type) -> Option<&'static str> {
+    static NAMES: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let pairs = FACTS.lines().filter_map(|line| line.strip_prefix("struct ")?.split_once(' '));
+        pairs.map(|(internal, versioned)| (versioned, internal)).collect()
+    });
+    names.get(versioned.name).copied()
+}
+
 pub(super) fn all() -> &'static HashMap<&'static str, Internal> {
     static ALL: OnceLock<HashMap<&'static str, Internal>> = OnceLock::new();
     ALL.get_or_init(|| parse(FACTS))
@@ -188,6 +198,16 @@ mod tests {
             }
             _ => {}
         }
+    }
+
+    #[test]
+    fn every_internal_struct_is_kept_as_one_versioned_type() {
+        for line in FACTS.lines().filter(|line| line.starts_with("struct ")) {
+            let [_, internal, versioned] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            let versioned = graph::find(versioned).unwrap();
+            assert_eq!(kept_as(versioned), Some(internal));
+        }
+        assert_eq!(kept_as(graph::find("meta/v1.LabelSelector").unwrap()), None);
     }
 
     #[test]

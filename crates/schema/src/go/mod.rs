@@ -22,9 +22,15 @@ mod verbs;
 
 use pintle_meta::{Value, field_path};
 
-use crate::graph::Scalar;
+use crate::graph::{Scalar, Type};
 
 pub use verbs::{display, sharp};
+
+/// The internal struct that objects of a type of the storage version become: `core.SecurityContext` for
+/// `core/v1.SecurityContext`. Types that are versioned everywhere have none.
+pub fn internal(of: &Type) -> Option<&'static str> {
+    facts::kept_as(of)
+}
 
 /// The JSON of an internal value.
 pub fn json(of: &str, value: &Value) -> String {

@@ -36,6 +36,12 @@ fn a_container_security_context_shows_as_recorded() {
 }
 
 #[test]
+fn the_internal_name_of_a_type_is_known() {
+    let context = crate::find("core/v1.SecurityContext").unwrap();
+    assert_eq!(internal(context), Some("core.SecurityContext"));
+}
+
+#[test]
 fn embedded_structs_show_their_fields_in_their_place() {
     let template = object([
         ("metadata", object([("labels", object([("a", "b".into())]))])),
