@@ -11,6 +11,7 @@ pub mod kind;
 pub mod negotiate;
 pub mod partial;
 pub mod protobuf;
+pub mod scan;
 pub mod table;
 pub mod unstructured;
 pub mod yaml;

@@ -11,6 +11,7 @@ mod head;
 mod opaque;
 mod path;
 mod read;
+mod scan;
 #[cfg(test)]
 mod tests;
 mod typed;
@@ -20,6 +21,7 @@ pub mod write;
 pub use encode::{encode, encode_pretty};
 pub(crate) use head::{head, peek};
 use pintle_schema::Type;
+pub(crate) use scan::scan;
 
 use crate::{Decoded, Error};
 

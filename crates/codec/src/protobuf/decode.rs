@@ -287,7 +287,7 @@ fn wrong_wire(wire: u8, field: &Field) -> Error {
 }
 
 /// Text as JSON shows it: every byte that is not part of a character becomes U+FFFD.
-pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => {

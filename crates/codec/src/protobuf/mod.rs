@@ -28,4 +28,5 @@ pub mod transcode;
 pub(crate) mod wire;
 
 pub use decode::decode;
+pub(crate) use decode::text;
 pub use encode::encode;

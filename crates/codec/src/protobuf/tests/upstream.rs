@@ -118,3 +118,64 @@ fn every_document_becomes_the_json_of_its_tree() {
         }
     }
 }
+
+#[test]
+fn what_the_reference_makes_of_sparse_json_is_written_to_the_byte() {
+    let Some(folder) = folder() else { return };
+    let mut failures = Vec::new();
+    for line in fs::read_to_string(folder.join("wire-sparse.jsonl")).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let want = STANDARD.decode(line["pb"].as_str().unwrap_or_default()).unwrap();
+        if want.is_empty() {
+            continue;
+        }
+        let (version, name) =
+            (line["in"]["apiVersion"].as_str().unwrap(), line["in"]["kind"].as_str().unwrap());
+        let of = kind(version, name).unwrap();
+        let tree = json::decode(of, line["in"].to_string().as_bytes()).unwrap().value;
+        let (mut raw, mut have) = (Vec::new(), Vec::new());
+        encode(of, &tree, &mut raw).unwrap();
+        envelope::write(version, name, &raw, &mut have);
+        if have != want {
+            failures.push(format!(
+                "{} {}\n  want {}\n  have {}",
+                line["gvk"],
+                line["variant"],
+                want.escape_ascii(),
+                have.escape_ascii()
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{} fail\n{}", failures.len(), failures[..failures.len().min(8)].join("\n"));
+}
+
+#[test]
+fn full_objects_in_json_are_written_as_the_same_protobuf() {
+    let Some(folder) = folder() else { return };
+    let mut count = 0;
+    for file in fs::read_dir(folder.join("wire")).unwrap().map(Result::unwrap) {
+        let (json_path, path) = (file.path().with_extension("json"), file.path());
+        if path.extension().is_none_or(|extension| extension != "pb") {
+            continue;
+        }
+        let document = fs::read(path).unwrap();
+        let envelope = envelope::open(&document).unwrap();
+        // The watch event is the one without an envelope.
+        if envelope.kind.is_empty() {
+            continue;
+        }
+        let of = kind(envelope.api_version, envelope.kind).unwrap();
+        // Raw JSON is kept to the byte, so it must be compact before it is read.
+        let (mut compact, mut raw) = (Vec::new(), Vec::new());
+        json::encode(&json::decode(of, &fs::read(json_path).unwrap()).unwrap().value, &mut compact);
+        encode(of, &json::decode(of, &compact).unwrap().value, &mut raw).unwrap();
+        assert_eq!(
+            raw.escape_ascii().to_string(),
+            envelope.raw.escape_ascii().to_string(),
+            "{}",
+            envelope.kind
+        );
+        count += 1;
+    }
+    assert!(count > 100);
+}
