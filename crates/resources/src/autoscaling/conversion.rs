@@ -50,7 +50,7 @@ pub(super) fn inward(value: &Value, out: &mut Fields) -> Result<(), Error> {
         metrics.push(cpu_metric(DEFAULT_UTILIZATION));
     }
     let behavior = value.annotation(BEHAVIOR).and_then(read_behavior);
-    if let Some(spec) = out.get_mut("spec").and_then(Value::as_object_mut) {
+    if let Some(spec) = out.get_or_zero("spec").and_then(Value::as_object_mut) {
         spec.insert(Key::new_static("metrics"), metrics);
         if let Some(behavior) = behavior {
             spec.insert(Key::new_static("behavior"), behavior);
@@ -64,7 +64,7 @@ pub(super) fn inward(value: &Value, out: &mut Fields) -> Result<(), Error> {
         current = Some(all(&annotated, "autoscaling/v1.MetricStatus", "autoscaling/v2.MetricStatus")?);
     }
     let conditions = annotated(value, CONDITIONS, "autoscaling/v1.HorizontalPodAutoscalerCondition");
-    if let Some(status) = out.get_mut("status").and_then(Value::as_object_mut) {
+    if let Some(status) = out.get_or_zero("status").and_then(Value::as_object_mut) {
         if let Some(current) = current {
             status.insert(Key::new_static("currentMetrics"), current);
         }
@@ -84,12 +84,13 @@ pub(super) fn inward(value: &Value, out: &mut Fields) -> Result<(), Error> {
 pub(super) fn outward(value: &Value, out: &mut Fields) -> Result<(), Error> {
     let metrics = value.items_at(&["spec", "metrics"]);
     let target = metrics.iter().find_map(|metric| cpu_utilization(metric, "target"));
-    if let (Some(target), Some(spec)) = (target, out.get_mut("spec").and_then(Value::as_object_mut)) {
+    if let (Some(target), Some(spec)) = (target, out.get_or_zero("spec").and_then(Value::as_object_mut)) {
         spec.insert(Key::new_static("targetCPUUtilizationPercentage"), target);
     }
     let current = value.items_at(&["status", "currentMetrics"]);
     let percent = current.iter().rev().find_map(|metric| cpu_utilization(metric, "current"));
-    if let (Some(percent), Some(status)) = (percent, out.get_mut("status").and_then(Value::as_object_mut)) {
+    if let (Some(percent), Some(status)) = (percent, out.get_or_zero("status").and_then(Value::as_object_mut))
+    {
         status.insert(Key::new_static("currentCPUUtilizationPercentage"), percent);
     }
 
@@ -99,7 +100,7 @@ pub(super) fn outward(value: &Value, out: &mut Fields) -> Result<(), Error> {
     let current = all(current, "autoscaling/v2.MetricStatus", "autoscaling/v1.MetricStatus")?;
     let conditions = value.items_at(&["status", "conditions"]).to_vec();
     let behavior = value.at(&["spec", "behavior"]).map(internal_behavior);
-    let Some(metadata) = out.get_mut("metadata") else { return Ok(()) };
+    let Some(metadata) = out.get_or_zero("metadata") else { return Ok(()) };
     for (key, list) in [(METRICS, others), (CURRENT_METRICS, current), (CONDITIONS, conditions)] {
         if !list.is_empty() {
             set_annotation(metadata, key, text(&list.into()));

@@ -58,13 +58,13 @@ pub fn convert_from(from: &'static Type, to: &'static Type, mut value: Value) ->
     if hub != tables.hub(to) {
         return Err(Error::Unrelated { from: from.go_name(), to: to.go_name() });
     }
-    if !tables.is_same(from, hub) {
+    if !tables.is_same_as_hub(from) {
         value = walk::structure(from, hub, &value)?;
     }
     if let Some(fixed) = fix::fix(hub, &value)? {
         value = fixed;
     }
-    if !tables.is_same(hub, to) {
+    if !tables.is_same_as_hub(to) {
         value = walk::structure(hub, to, &value)?;
     }
     if from != to {
@@ -78,7 +78,7 @@ pub fn convert_from(from: &'static Type, to: &'static Type, mut value: Value) ->
 pub fn round_trip(of: &'static Type, value: &mut Value) -> Result<(), Error> {
     let tables = tables::tables();
     let hub = tables.hub(of);
-    if tables.is_same(of, hub) {
+    if tables.is_same_as_hub(of) {
         if let Some(fixed) = fix::fix(hub, value)? {
             *value = fixed;
         }
@@ -99,8 +99,7 @@ pub fn hub(of: &'static Type) -> &'static Type {
 /// Whether two versions of a kind differ in nothing but their name, so that converting costs nothing.
 pub fn is_same(a: &'static Type, b: &'static Type) -> bool {
     let tables = tables::tables();
-    let hub = tables.hub(a);
-    hub == tables.hub(b) && tables.is_same(a, hub) && tables.is_same(hub, b)
+    tables.hub(a) == tables.hub(b) && tables.is_same_as_hub(a) && tables.is_same_as_hub(b)
 }
 
 /// Lets an object say its new kind, if it said one. Items of lists say none.

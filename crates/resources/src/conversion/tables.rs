@@ -118,8 +118,8 @@ pub(super) const FIXES: &[&[Fix]] = &[
 ];
 
 pub(super) struct Tables {
-    /// By the place of the type.
-    hubs: Vec<&'static Type>,
+    /// By the place of the type, and whether the type has the hub's shape.
+    hubs: Vec<(&'static Type, bool)>,
     pairs: HashMap<(usize, usize), (&'static Pair, Direction)>,
     /// Pairs of types whose trees need no change at all, the smaller place first.
     same: HashSet<(usize, usize)>,
@@ -152,16 +152,25 @@ impl Tables {
         let roots = types().iter().map(|of| (*of, hubs[of.place])).filter(|(of, hub)| of != hub);
         let roots = roots.chain(pairs.keys().map(|(from, to)| (types()[*from], types()[*to])));
         let same = same(roots, &pairs);
+        let of_hub = |of: &&'static Type| {
+            (hubs[of.place], *of == hubs[of.place] || same.contains(&key(of, hubs[of.place])))
+        };
+        let hubs = types().iter().map(of_hub).collect();
         let fields_to_fix = fields_to_fix(&fixes);
         Tables { hubs, pairs, same, fixes, fields_to_fix }
     }
 
     pub(super) fn hub(&self, of: &'static Type) -> &'static Type {
-        self.hubs[of.place]
+        self.hubs[of.place].0
     }
 
     pub(super) fn pair(&self, from: &Type, to: &Type) -> Option<(&'static Pair, Direction)> {
         self.pairs.get(&(from.place, to.place)).copied()
+    }
+
+    /// Whether a type and its hub need no change at all.
+    pub(super) fn is_same_as_hub(&self, of: &Type) -> bool {
+        self.hubs[of.place].1
     }
 
     pub(super) fn is_same(&self, a: &Type, b: &Type) -> bool {
@@ -186,17 +195,32 @@ fn folder(of: &'static Type) -> &'static str {
     of.name.split('/').next().unwrap_or_default()
 }
 
+/// The stored kind of each kind, or else its newest version, by folder and name.
+type Preferred = HashMap<(&'static str, &'static str), &'static Type>;
+
 fn hubs() -> Vec<&'static Type> {
-    let mut stored: HashMap<(&str, &str), &'static Type> = HashMap::new();
+    let mut preferred = Preferred::new();
+    for of in types().iter().copied().filter(|of| is_root(of)) {
+        let known = preferred.entry((folder(of), of.kind_name())).or_insert(of);
+        if compare_versions(of.version(), known.version()).is_gt() {
+            *known = of;
+        }
+    }
     // The facts are part of the program, and a test reads them.
     for version in Resources::builtin().iter().flat_map(Resources::versions) {
         for resource in &version.resources {
             if let Some(storage) = resource.storage {
-                stored.insert((folder(resource.kind), resource.kind.kind_name()), storage.kind);
+                preferred.insert((folder(resource.kind), resource.kind.kind_name()), storage.kind);
             }
         }
     }
-    types().iter().map(|of| hub(of, &stored)).collect()
+    types().iter().map(|of| hub(of, &preferred)).collect()
+}
+
+/// Whether it may stand on its own.
+fn is_root(of: &'static Type) -> bool {
+    let first = of.structure().and_then(|of| of.flat.first());
+    first.is_some_and(|field| field.name == "kind") && folder(of) != "meta"
 }
 
 /// Where kinds of groups that are no more have gone.
@@ -208,32 +232,16 @@ fn folders(of: &'static Type) -> &'static [&'static str] {
     }
 }
 
-fn hub(of: &'static Type, stored: &HashMap<(&str, &str), &'static Type>) -> &'static Type {
-    let Some(structure) = of.structure() else { return of };
-    if structure.flat.first().is_none_or(|field| field.name != "kind") || folder(of) == "meta" {
+fn hub(of: &'static Type, preferred: &Preferred) -> &'static Type {
+    if !is_root(of) {
         return of;
     }
-    if structure.field("items").is_some()
-        && let Some(item) = of.name.strip_suffix("List").and_then(find)
-    {
-        let hub = hub(item, stored);
-        return find(&format!("{}List", hub.name)).unwrap_or(of);
+    if let Some(item) = of.name.strip_suffix("List").and_then(find) {
+        return find(&format!("{}List", hub(item, preferred).name)).unwrap_or(of);
     }
     let own = folder(of);
-    for folder in folders(of).iter().chain([&own]) {
-        if let Some(hub) = stored.get(&(*folder, of.kind_name())) {
-            return hub;
-        }
-        if let Some(newest) = newest(folder, of.kind_name()) {
-            return newest;
-        }
-    }
-    of
-}
-
-fn newest(of: &str, kind: &str) -> Option<&'static Type> {
-    let versions = types().iter().copied().filter(|found| folder(found) == of && found.kind_name() == kind);
-    versions.max_by(|a, b| compare_versions(a.version(), b.version()))
+    let mut folders = folders(of).iter().chain([&own]);
+    folders.find_map(|folder| preferred.get(&(*folder, of.kind_name())).copied()).unwrap_or(of)
 }
 
 /// Goes down from the roots through all pairs of structs that stand for each other, and back up from those that differ.
