@@ -1,4 +1,7 @@
 //! Defaults of certificate signing requests. Those of PodCertificateRequest are declared.
+//!
+//! The reference also guesses who shall sign a `v1beta1` request that does not say, by reading it. Nothing can be created in
+//! that version any more, and whatever was stored in it had its signer filled in before; so there is nothing to guess.
 
 use crate::defaults::Fill::{Text, Texts};
 use crate::defaults::Rule;
@@ -14,6 +17,20 @@ pub(crate) const RULES: &[Rule] = &[
 #[cfg(test)]
 mod tests {
     use crate::defaults::tests::check;
+
+    #[test]
+    fn the_first_version_had_usual_usages_and_conditions() {
+        check(
+            "certificates/v1beta1.CertificateSigningRequest",
+            r#"{"spec":{"request":"AAEC"},"status":{"conditions":[{"type":"Approved"},{"type":"Denied","status":"False"}]}}"#,
+            r#"{"metadata":{},"spec":{"request":"AAEC","usages":["digital signature","key encipherment"]},
+                "status":{"conditions":[
+                    {"type":"Approved","status":"True","lastUpdateTime":null,"lastTransitionTime":null},
+                    {"type":"Denied","status":"False","lastUpdateTime":null,"lastTransitionTime":null}]}}"#,
+        );
+        let own = r#"{"request":"AAEC","usages":["client auth"]}"#;
+        check("certificates/v1beta1.CertificateSigningRequestSpec", own, own);
+    }
 
     #[test]
     fn a_certificate_of_a_pod_is_good_for_a_day() {

@@ -155,7 +155,7 @@ fn limit_range_item(item: &mut Place<'_>) {
     }
     for (name, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
         if let Some(from) = item.copy(from) {
-            item.complete(name, &from);
+            item.complete(name, &from, |_| true);
         }
     }
 }

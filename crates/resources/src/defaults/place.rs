@@ -93,13 +93,13 @@ impl<'a> Place<'a> {
 
     /// Whether a field is what Go has where nothing was said: a nil pointer, list or map, otherwise the zero value.
     pub(crate) fn unset(&self, name: &str) -> bool {
-        match self.of.field(name) {
-            Some(field) => is_unset(field, self.get(name)),
-            None => {
-                debug_assert!(false, "no field {name}");
-                false
-            }
-        }
+        let value = self.get(name);
+        // Which field it is matters only for zero values.
+        is_unset_whatever(value).unwrap_or_else(|| {
+            let field = self.of.field(name);
+            debug_assert!(field.is_some(), "no field {name}");
+            field.is_some_and(|field| is_unset(field, value))
+        })
     }
 
     /// Sets a field, or takes it away where the value is one that JSON leaves out.
@@ -139,11 +139,14 @@ impl<'a> Place<'a> {
     /// Works on a struct below, if it is there. Like everything that works below, it is taken for writing only if the
     /// work changes it, which is found out first.
     pub(crate) fn within(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
+        if self.map(name).is_none() {
+            return;
+        }
         let Some(of) = self.structure_of(name) else { return };
         let settings = self.settings;
         match &mut self.at {
             At::Look(value, changes) => {
-                if let Some(value) = value.get(name).filter(|value| value.as_object().is_some()) {
+                if let Some(value) = value.get(name) {
                     work(&mut Place::look(of, value, changes, settings));
                 }
             }
@@ -160,15 +163,20 @@ impl<'a> Place<'a> {
     /// Works on a struct below, made first if it is not there.
     pub(crate) fn make(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
         let Some(of) = self.structure_of(name) else { return };
-        self.default(name, normal::zero_struct(of));
+        if self.unset(name) {
+            self.set(name, normal::zero_struct(of));
+        }
         self.within(name, work);
     }
 
     /// Works on each struct of a list.
     pub(crate) fn each(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
+        let count = self.items(name).len();
+        if count == 0 {
+            return;
+        }
         let Some(of) = self.structure_of(name) else { return };
         let settings = self.settings;
-        let count = self.items(name).len();
         match &mut self.at {
             At::Look(value, changes) => {
                 for item in value.get(name).and_then(Value::as_list).unwrap_or_default() {
@@ -218,15 +226,16 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Adds the entries of one map to another where that has none of the same key.
-    pub(crate) fn complete(&mut self, name: &str, from: &Value) {
+    /// Adds the entries of one map to another where that has none of the same key, if they are wanted.
+    pub(crate) fn complete(&mut self, name: &str, from: &Value, wanted: impl Fn(&str) -> bool) {
         let (Some(from), known) = (from.as_object(), self.map(name)) else { return };
-        if from.keys().all(|key| known.is_some_and(|known| known.contains(key))) {
+        let missing = |key: &str| wanted(key) && !known.is_some_and(|known| known.contains(key));
+        if !from.keys().any(missing) {
             return;
         }
         let mut merged = known.cloned().unwrap_or_default();
-        for (key, value) in from.entries() {
-            merged.get_or_insert_with(key.clone(), || value.clone());
+        for (key, value) in from.entries().iter().filter(|(key, _)| missing(key)) {
+            merged.insert(key.clone(), value.clone());
         }
         self.set(name, merged);
     }
@@ -281,14 +290,19 @@ pub(super) fn element(shape: Shape) -> Shape {
 
 /// Whether a field holds what Go has where nothing was said.
 pub(super) fn is_unset(field: &Field, value: Option<&Value>) -> bool {
-    let Some(value) = value else { return true };
+    is_unset_whatever(value).unwrap_or_else(|| !matches!(field.shape.underlying(), Shape::Pointer(_)))
+}
+
+/// The same as far as it can be told without the field: a zero value can be pointed to, and is set then.
+fn is_unset_whatever(value: Option<&Value>) -> Option<bool> {
+    let Some(value) = value else { return Some(true) };
     let zero = match value.node() {
-        Node::Null => return true,
+        Node::Null => return Some(true),
         Node::Bool(value) => !value,
         Node::Int(value) => value == 0,
         Node::Float(value) => value == 0.0,
         Node::String(value) => value.is_empty(),
         _ => false,
     };
-    zero && !matches!(field.shape.underlying(), Shape::Pointer(_))
+    if zero { None } else { Some(false) }
 }

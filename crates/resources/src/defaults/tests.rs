@@ -7,6 +7,7 @@ use pintle_schema::{Kind, normal};
 
 use super::*;
 
+mod arbitrary;
 mod parity;
 
 fn decode(of: &'static Type, text: &str) -> Value {
@@ -146,12 +147,23 @@ fn full_objects_are_defaulted_once_and_for_all() {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let head = json::decode_any(text.as_bytes()).unwrap().value;
-        let api_version = head.text_at(&["apiVersion"]);
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let Some(of) = pintle_schema::find_kind(group, version, head.text_at(&["kind"])) else { continue };
+        let Some(of) = parity::kind_of(&json::decode_any(text.as_bytes()).unwrap().value) else { continue };
         defaulted(of, &decode(of, &text), &Settings::default());
         count += 1;
     }
     assert!(count > 150, "{count} objects");
+}
+
+#[test]
+fn sparse_objects_are_defaulted_once_and_for_all() {
+    let Some(upstream) = upstream() else { return };
+    let mut count = 0;
+    for line in std::fs::read_to_string(upstream.join("wire-sparse.jsonl")).unwrap().lines() {
+        let vector = json::decode_any(line.as_bytes()).unwrap().value;
+        let Some(object) = vector.get("in") else { continue };
+        let Some(of) = parity::kind_of(object) else { continue };
+        defaulted(of, &decode(of, &encode(object)), &Settings::default());
+        count += 1;
+    }
+    assert!(count > 1000, "{count} objects");
 }

@@ -25,7 +25,7 @@ pub(super) fn pod(pod: &mut Place<'_>) {
 /// Whoever limits a resource and does not say how much is needed needs all of it.
 fn requests_from_limits(resources: &mut Place<'_>) {
     if let Some(limits) = resources.copy("limits") {
-        resources.complete("requests", &limits);
+        resources.complete("requests", &limits, |_| true);
     }
 }
 

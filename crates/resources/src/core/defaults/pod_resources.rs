@@ -8,8 +8,7 @@ use crate::defaults::Place;
 
 /// Limits for huge pages first, because requests may come from them.
 pub(super) fn default(spec: &mut Place<'_>) {
-    let Some(resources) = spec.copy("resources") else { return };
-    let is_set = |name| resources.get(name).and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    let is_set = |name| spec.get("resources").and_then(|resources| resources.get(name)).is_some();
     if is_set("limits") || is_set("requests") {
         huge_page_limits(spec);
         requests(spec);
@@ -18,12 +17,9 @@ pub(super) fn default(spec: &mut Place<'_>) {
 
 /// A pod may use as many huge pages as its containers together, unless it says how many it may or needs.
 fn huge_page_limits(spec: &mut Place<'_>) {
-    let requests = spec.get("resources").and_then(|resources| resources.get("requests"));
-    let is_requested = |name: &str| requests.is_some_and(|requests| requests.get(name).is_some());
-    let mut wanted = of_containers(spec, "limits");
-    wanted.retain(|(name, _)| is_huge_page(name) && !is_requested(name));
-    let wanted = to_map(wanted);
-    spec.within("resources", |resources| resources.complete("limits", &wanted));
+    let says = |name: &str| is_given(spec, "limits", name) || is_given(spec, "requests", name);
+    let limits = of_containers(spec, "limits", |name| is_huge_page(name) && !says(name));
+    complete(spec, "limits", limits);
 }
 
 /// Where a pod has limits, it needs what its containers need together, and of other resources as much as it may use.
@@ -31,16 +27,24 @@ fn requests(spec: &mut Place<'_>) {
     let Some(limits) = spec.get("resources").and_then(|resources| resources.get("limits")).cloned() else {
         return;
     };
-    let mut wanted = of_containers(spec, "requests");
-    wanted.retain(|(name, _)| is_of_pods(name) && may_be_overcommitted(name));
-    let wanted = to_map(wanted);
-    let limits = limits.as_object().into_iter().flat_map(Object::iter);
-    let limits = limits.filter(|(name, _)| is_of_pods(name)).map(|(name, amount)| (name, amount.clone()));
-    let limits = Value::object(limits.collect());
-    spec.within("resources", |resources| {
-        resources.complete("requests", &wanted);
-        resources.complete("requests", &limits);
-    });
+    let says = |name: &str| is_given(spec, "requests", name);
+    let requests =
+        of_containers(spec, "requests", |name| is_of_pods(name) && may_be_overcommitted(name) && !says(name));
+    complete(spec, "requests", requests);
+    spec.within("resources", |resources| resources.complete("requests", &limits, is_of_pods));
+}
+
+/// Whether a pod says how much of something it needs or may use.
+fn is_given(spec: &Place<'_>, what: &str, name: &str) -> bool {
+    spec.get("resources").and_then(|resources| resources.at(&[what, name])).is_some()
+}
+
+fn complete(spec: &mut Place<'_>, what: &str, amounts: Amounts) {
+    if !amounts.is_empty() {
+        let amounts = amounts.into_iter().map(|(name, amount)| (name, amount.to_string()));
+        let amounts = Value::object(amounts.collect());
+        spec.within("resources", |resources| resources.complete(what, &amounts, |_| true));
+    }
 }
 
 fn is_huge_page(name: &str) -> bool {
@@ -68,12 +72,13 @@ type Amounts = Vec<(String, Quantity)>;
 /// init c 4          1 + 4
 /// containers 2, 1   1 + 2 + 1      most at a time: 5
 /// ```
-fn of_containers(spec: &Place<'_>, what: &str) -> Amounts {
+fn of_containers(spec: &Place<'_>, what: &str, wanted: impl Fn(&str) -> bool) -> Amounts {
     let amounts = |container: &Value| -> Amounts {
         let map = container.at(&["resources", what]).and_then(Value::as_object);
         let parse = |amount: &Value| Quantity::parse(amount.as_str()?).ok();
         map.into_iter()
             .flat_map(Object::iter)
+            .filter(|(name, _)| wanted(name))
             .filter_map(|(name, amount)| Some((name.to_owned(), parse(amount)?)))
             .collect()
     };
@@ -115,9 +120,4 @@ fn raise(to: &mut Amounts, amounts: &Amounts) {
             None => to.push((name.clone(), amount.clone())),
         }
     }
-}
-
-fn to_map(amounts: Amounts) -> Value {
-    let entries = amounts.into_iter().map(|(name, amount)| (name, amount.to_string()));
-    Value::object(entries.collect())
 }

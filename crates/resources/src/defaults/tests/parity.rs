@@ -46,7 +46,7 @@ fn exchanges(parity: &Path) -> Vec<Exchange> {
 }
 
 /// The type of an object, if it is built in.
-fn kind_of(object: &Value) -> Option<&'static Type> {
+pub(super) fn kind_of(object: &Value) -> Option<&'static Type> {
     let api_version = object.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     pintle_schema::find_kind(group, version, object.text_at(&["kind"]))
