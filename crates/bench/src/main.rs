@@ -1,13 +1,14 @@
 //! `make bench`: what the budgets promise, measured on this machine. One figure per line: name, value, unit.
 //!
 //! ```text
-//! pintle-bench [--seconds 5] [--keys 100000] [--dir DIR] [--server target/release/pintle]
+//! pintle-bench [--seconds 5] [--keys 100000] [--dir DIR] [--server target/release/pintle] [--only codec]
 //! ```
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
 //! often in memory. `PINTLE_ETCD` names the etcd to compare with.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
+mod codec;
 mod embedded;
 mod etcd;
 mod figures;
@@ -46,6 +47,10 @@ fn main() -> anyhow::Result<()> {
     let server = flags.get("--server").map_or_else(|| PathBuf::from("target/release/pintle"), PathBuf::from);
 
     schema::measure()?;
+    codec::measure()?;
+    if flags.get("--only") == Some(&"codec") {
+        return Ok(());
+    }
     start::measure(&server, directory.path())?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
