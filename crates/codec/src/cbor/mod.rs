@@ -10,17 +10,19 @@
 //!
 //! In a sequence (`application/cbor-seq`), items follow each other without anything between; [`item_length`] finds their ends.
 
+mod diagnose;
 mod encode;
 mod item;
 mod opaque;
 mod typed;
 mod untyped;
 
+pub use diagnose::diagnose;
 pub use encode::{encode, encode_event};
 pub use item::item_length;
 
 use pintle_meta::{Object, Value};
-use pintle_schema::Type;
+use pintle_schema::{Type, find};
 
 use crate::{Decoded, Error};
 
@@ -30,6 +32,20 @@ pub const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 /// Whether data says that it is CBOR.
 pub fn is_self_described(data: &[u8]) -> bool {
     data.starts_with(&SELF_DESCRIBED)
+}
+
+/// The `apiVersion` and the `kind` that an object says; empty where it does not.
+pub fn type_meta(data: &[u8]) -> Result<(String, String), Error> {
+    let read = || {
+        item::check_whole(data)?;
+        match find("meta/v1.TypeMeta") {
+            Some(of) => typed::decode_lax(of, data),
+            None => untyped::decode_map(data),
+        }
+    };
+    let value = read()
+        .map_err(|error: Error| Error::new(format!("unable to determine group/version/kind: {error}")))?;
+    Ok((value.text_at(&["apiVersion"]).into(), value.text_at(&["kind"]).into()))
 }
 
 /// Reads an object of a type into normal form. There is at most one strict error, about the first unknown field.

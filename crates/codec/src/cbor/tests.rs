@@ -337,6 +337,47 @@ fn the_first_unknown_field_is_a_strict_error() {
 }
 
 #[test]
+fn an_object_says_its_kind() {
+    assert_eq!(
+        type_meta(&encoded(r#"{"apiVersion":"v1","kind":"Pod","x":1}"#)),
+        Ok(("v1".into(), "Pod".into()))
+    );
+    assert_eq!(type_meta(&data("a0")), Ok((String::new(), String::new())));
+    let prefix = "unable to determine group/version/kind: ";
+    for (notation, want) in [
+        ("", "EOF"),
+        ("a1", "unexpected EOF"),
+        (
+            "a1 44 'kind' 01",
+            "cbor: cannot unmarshal positive integer into Go struct field v1.TypeMeta.kind of type string",
+        ),
+        ("01", "cbor: cannot unmarshal positive integer into Go value of type v1.TypeMeta"),
+    ] {
+        assert_eq!(type_meta(&data(notation)).unwrap_err().to_string(), format!("{prefix}{want}"));
+    }
+}
+
+#[test]
+fn data_is_shown_in_diagnostic_notation() {
+    let cases = [
+        ("d9d9f7 a2 44 'kind' 43 'Pod' 01 20", "55799({'kind': 'Pod', 1: -1})"),
+        ("84 f4 f5 f6 f7", "[false, true, null, undefined]"),
+        ("83 f93c00 fb7e37e43c8800759c f90001", "[1.0, 1.0e+300, 5.960464477539063e-8]"),
+        ("82 40 42 ff00", "[h'', h'ff00']"),
+        ("62 c3a4", r#""\u00e4""#),
+        ("44 f09f9880", r"'\ud83d\ude00'"),
+        ("63 220a5c", r#""\"\n\\""#),
+        ("9f 5f 41 'a' ff 7f ff bf 01 02 ff ff", r#"[_ (_ 'a'), ""_, {_ 1: 2}]"#),
+        ("f8ff", "simple(255)"),
+        ("3bffffffffffffffff", "-18446744073709551616"),
+        ("a1", "a1"),
+    ];
+    for (notation, want) in cases {
+        assert_eq!(diagnose(&data(notation)), want, "{notation}");
+    }
+}
+
+#[test]
 fn items_of_a_sequence_are_told_apart() {
     let mut sequence = encoded("{\"a\":[1,2]}");
     let first = sequence.len();
@@ -362,6 +403,7 @@ fn deep_and_large_data_is_refused_without_recursion() {
     let mut again = Vec::new();
     encode(&value, &mut again);
     assert_eq!(again[3..], deepest);
+    assert!(diagnose(&deepest).starts_with("{'a': {'a': "));
     let mut schema = data("a1 43 'not'").repeat(MAX_DEPTH - 1);
     schema.push(0xa0);
     assert!(decode(find("apiextensions/v1.JSONSchemaProps").unwrap(), &schema).is_ok());
@@ -382,6 +424,8 @@ proptest! {
         let _ = decode_untyped(&bytes);
         let _ = decode(find("core/v1.Pod").unwrap(), &bytes);
         let _ = item_length(&bytes);
+        let _ = diagnose(&bytes);
+        let _ = type_meta(&bytes);
     }
 
     #[test]

@@ -11,6 +11,12 @@ use super::untyped::{Failure, Read, Reader, duplicate, exact, mismatch, overflow
 use crate::json::base64;
 use crate::{Decoded, Error};
 
+/// Reads an object from checked data, whatever fields it has besides.
+pub(super) fn decode_lax(of: &'static Type, data: &[u8]) -> Result<Value, Error> {
+    let shape = Shape::Named(of);
+    Ok(Decoder::new(data, false).value(shape)?.unwrap_or_else(|| zero(shape)))
+}
+
 /// Reads an object from checked data.
 pub(super) fn decode(of: &'static Type, data: &[u8]) -> Result<Decoded, Error> {
     let mut decoder = Decoder::new(data, false);
