@@ -413,13 +413,14 @@ impl<'a> Reader<'a> {
 fn stop(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    // The highest bit of each byte that is zero, and perhaps of one behind it: only the first is to be trusted.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     let mut at = 0;
     while let Some(chunk) = bytes[at..].first_chunk() {
         let word = u64::from_le_bytes(*chunk);
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let found = control | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
+        let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5C));
+        // A subtraction borrows into the highest bit of a byte that is too small, and perhaps of one behind it: only the
+        // first is to be trusted. Bytes that had that bit before don't count.
+        let control = word.wrapping_sub(ONES * 0x20);
+        let found = (control | quote.wrapping_sub(ONES) | backslash.wrapping_sub(ONES)) & !word & HIGH;
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
         }

@@ -57,17 +57,39 @@ pub fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Where the first byte stands that may need escaping.
+/// Where the first byte stands that may need escaping; eight are looked at in one go.
+#[inline]
 fn next_unclean(bytes: &[u8]) -> Option<usize> {
+    let table = |from: &[u8]| from.iter().position(|byte| !CLEAN[usize::from(*byte)]);
     let mut at = 0;
-    // Eight at a time, so that the compiler need not check each for the end.
-    while let Some(chunk) = bytes.get(at..at + 8) {
-        if chunk.iter().any(|byte| !CLEAN[usize::from(*byte)]) {
-            break;
+    while let Some(chunk) = bytes[at..].first_chunk() {
+        if may_be_unclean(*chunk)
+            && let Some(found) = table(chunk)
+        {
+            return Some(at + found);
         }
         at += 8;
     }
-    bytes[at..].iter().position(|byte| !CLEAN[usize::from(*byte)]).map(|found| at + found)
+    match bytes.last_chunk() {
+        // Some of these have been looked at already, which is cheaper than one by one.
+        Some(chunk) if !may_be_unclean(*chunk) => None,
+        _ => table(&bytes[at..]).map(|found| at + found),
+    }
+}
+
+/// Whether one of eight bytes may need escaping.
+#[inline]
+fn may_be_unclean(chunk: [u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(chunk);
+    // Less than a space, or nothing left after the comparison: each borrows into the highest bit of its byte. Quote and
+    // ampersand, and the two angle brackets, differ by one bit each.
+    let small = word.wrapping_sub(ONES * 0x20)
+        | ((word | (ONES * 0x04)) ^ (ONES * 0x26)).wrapping_sub(ONES)
+        | ((word | (ONES * 0x02)) ^ (ONES * 0x3E)).wrapping_sub(ONES)
+        | (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
+    // Bytes with that bit set already are not ASCII, and may be the one that matters.
+    (small | word) & (ONES << 7) != 0
 }
 
 fn escape(byte: u8, out: &mut Vec<u8>) {
@@ -227,6 +249,22 @@ mod tests {
         let all: String = (0..=0x3000u32).chain([0xFFFD, 0x1_F600]).filter_map(char::from_u32).collect();
         let text = written(|out| string(&all, out));
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), all);
+    }
+
+    #[test]
+    fn what_needs_escaping_is_found_wherever_it_stands() {
+        for length in 1..20 {
+            for place in 0..length {
+                for byte in 0..=255 {
+                    for filler in [b'a', b'!', b'#', b'%', b'=', b'?', b'[', 0xC3] {
+                        let mut bytes = vec![filler; length];
+                        bytes[place] = byte;
+                        let want = if CLEAN[usize::from(byte)] { None } else { Some(place) };
+                        assert_eq!(next_unclean(&bytes), want, "{bytes:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
