@@ -13,7 +13,8 @@ use pintle_meta::{Node, Value};
 use pintle_schema::normal::{Builder, Frame};
 use pintle_schema::{Field, Type};
 
-use super::form::{Form, Message, field_name, form, message_name};
+use super::form::{Form, Message, field_name, message_name};
+use super::plan::{FieldForm, Plan, plan};
 use super::wire::{FIXED64, LENGTH, Reader, VARINT};
 use super::{opaque, wire};
 use crate::{Error, MAX_DEPTH};
@@ -62,19 +63,20 @@ impl<'a> Decoder<'a> {
         depth: usize,
     ) -> Result<(), Error> {
         let first = self.pieces.len();
+        let plan = plan(of);
         for message in messages {
-            self.scan(frame, base, of, Reader::new(message))?;
+            self.scan(frame, base, of, plan, Reader::new(message))?;
         }
         let end = self.note_order(first);
         let mut start = first;
         while start < end {
             let Piece { index, bytes } = self.pieces[start];
             let count = self.pieces[start..end].iter().take_while(|piece| piece.index == index).count();
-            let field = &of.structure.fields[usize::from(index)];
-            let place = base + usize::from(field.place);
+            let field = &plan.forms[usize::from(index)];
+            let place = base + field.place;
             // From struct to struct in two calls, so that depth costs little stack.
-            match form(field.shape) {
-                Form::Struct(inner) if count == 1 && field.is_inline() => {
+            match field.form {
+                Form::Struct(inner) if count == 1 && field.inline => {
                     self.fields(frame, place, inner, &[bytes], depth)?;
                 }
                 Form::Struct(inner) if count == 1 => {
@@ -99,45 +101,47 @@ impl<'a> Decoder<'a> {
     }
 
     /// Takes the scalars of a message and notes the rest.
-    fn scan(&mut self, frame: Frame, base: usize, of: Message, mut message: Reader<'a>) -> Result<(), Error> {
+    fn scan(
+        &mut self,
+        frame: Frame,
+        base: usize,
+        of: Message,
+        plan: &'static Plan,
+        mut message: Reader<'a>,
+    ) -> Result<(), Error> {
         let mut next = 0;
         while !message.is_empty() {
-            let tag = message.tag(message_name(of.of))?;
+            let tag = message.tag_of(|| message_name(of.of))?;
             let Some(index) = of.locate(tag.number, &mut next) else {
                 message.skip(tag.wire)?;
                 continue;
             };
-            let field = &of.structure.fields[usize::from(index)];
-            let place = base + usize::from(field.place);
-            let value = match form(field.shape) {
+            let field = &plan.forms[usize::from(index)];
+            let wrong = || wrong_wire(tag.wire, &of.structure.fields[usize::from(index)]);
+            let value = match field.form {
+                Form::String if tag.wire == LENGTH => Value::string(text(message.bytes()?)),
+                Form::Bytes if tag.wire == LENGTH => Value::bytes(message.bytes()?),
+                Form::Bool | Form::Int32 | Form::Int64 | Form::Float64 => {
+                    if Some(tag.wire) != scalar_wire(field.form) {
+                        return Err(wrong());
+                    }
+                    number(field.form, &mut message)?
+                }
+                Form::List(_) if scalar_wire(field.item).is_some() => {
+                    self.numbers(frame, base + field.place, field.item, tag.wire, &mut message, wrong)?;
+                    continue;
+                }
                 Form::Never => {
                     message.skip(tag.wire)?;
                     continue;
                 }
-                Form::List(item) if !matches!(form(*item), Form::String) => match scalar_wire(form(*item)) {
-                    Some(wire) => {
-                        self.numbers(frame, place, field, form(*item), (tag.wire, wire), &mut message)?;
-                        continue;
-                    }
-                    None => None,
-                },
-                form @ (Form::Bool | Form::Int32 | Form::Int64 | Form::Float64) => {
-                    if Some(tag.wire) != scalar_wire(form) {
-                        return Err(wrong_wire(tag.wire, field));
-                    }
-                    Some(number(form, &mut message)?)
+                _ if tag.wire == LENGTH => {
+                    self.pieces.push(Piece { index, bytes: message.bytes()? });
+                    continue;
                 }
-                Form::String if tag.wire == LENGTH => Some(Value::string(text(message.bytes()?))),
-                Form::Bytes if tag.wire == LENGTH => Some(Value::bytes(message.bytes()?)),
-                _ => None,
+                _ => return Err(wrong()),
             };
-            if let Some(value) = value {
-                self.builder.set(frame, place, value);
-            } else if tag.wire == LENGTH {
-                self.pieces.push(Piece { index, bytes: message.bytes()? });
-            } else {
-                return Err(wrong_wire(tag.wire, field));
-            }
+            self.builder.set(frame, base + field.place, value);
         }
         Ok(())
     }
@@ -147,18 +151,22 @@ impl<'a> Decoder<'a> {
         &mut self,
         frame: Frame,
         place: usize,
-        field: &'static Field,
+        field: &'static FieldForm,
         pieces: Range<usize>,
         depth: usize,
     ) -> Result<(), Error> {
-        let value = match form(field.shape) {
-            Form::List(item) => self.list(form(*item), pieces, depth + 2)?,
-            Form::Map(value) => self.map(form(*value), pieces, depth + 2)?,
+        let value = match field.form {
+            Form::List(_) => self.list(field.item, pieces, depth + 2)?,
+            Form::Map(_) => self.map(field.item, pieces, depth + 2)?,
+            other if pieces.len() == 1 => {
+                let only = self.pieces[pieces.start].bytes;
+                self.value(other, &[only], depth + 1)?
+            }
             other => {
                 let several: Vec<&[u8]> = self.pieces[pieces].iter().map(|piece| piece.bytes).collect();
                 match other {
                     // Protobuf nests what JSON does not.
-                    Form::Struct(inner) if field.is_inline() => {
+                    Form::Struct(inner) if field.inline => {
                         return self.fields(frame, place, inner, &several, depth);
                     }
                     other => self.value(other, &several, depth + 1)?,
@@ -222,17 +230,17 @@ impl<'a> Decoder<'a> {
         &mut self,
         frame: Frame,
         place: usize,
-        field: &Field,
         of: Form,
-        (wire, own): (u8, u8),
+        wire: u8,
         message: &mut Reader<'a>,
+        wrong: impl FnOnce() -> Error,
     ) -> Result<(), Error> {
         if !matches!(self.builder.get(frame, place).map(Value::node), Some(Node::List(_))) {
             self.builder.set(frame, place, Value::list(Vec::new()));
         }
         let items = self.builder.get_mut(frame, place).and_then(Value::as_list_mut);
         let items = items.ok_or_else(wire::unexpected_eof)?;
-        if wire == own {
+        if Some(wire) == scalar_wire(of) {
             items.push(number(of, message)?);
         } else if wire == LENGTH {
             let mut packed = Reader::new(message.bytes()?);
@@ -240,7 +248,7 @@ impl<'a> Decoder<'a> {
                 items.push(number(of, &mut packed)?);
             }
         } else {
-            return Err(wrong_wire(wire, field));
+            return Err(wrong());
         }
         Ok(())
     }

@@ -3,10 +3,11 @@
 //! Written from the last field to the first, so that a message's length is known when its tag is due.
 
 use pintle_meta::{Node, Object, Value};
-use pintle_schema::{Field, Type};
+use pintle_schema::Type;
 
-use super::form::{Form, Message, form, is_pointer};
+use super::form::{Form, Message};
 use super::opaque::{self, int32};
+use super::plan::{FieldForm, plan};
 use super::wire::{FIXED64, Writer};
 use crate::{Error, MAX_DEPTH};
 
@@ -44,13 +45,17 @@ impl<'v> Encoder<'v> {
         Ok(())
     }
 
-    /// Finds each field's value. Objects of the type have them in its order, so one look at each name will do.
+    /// Finds each field's value. Objects of the type have them in its order, under the very names that it has, so one look
+    /// at each will do.
     fn place(&mut self, of: Message, object: &'v Object, first: usize) -> Result<(), Error> {
         let flat = of.structure.flat;
         let mut next = 0;
         for (key, value) in object.iter() {
-            let known = |place: &usize| flat[*place].name == key;
-            let found = (next..flat.len()).find(known).or_else(|| of.structure.position(key));
+            let same = |place: &usize| {
+                let name = flat[*place].name;
+                std::ptr::eq(name.as_ptr(), key.as_ptr()) && name.len() == key.len()
+            };
+            let found = (next..flat.len()).find(same).or_else(|| of.structure.position(key));
             let Some(place) = found else {
                 return Err(Error::new(format!("{} has no field {key}", of.of.go_name())));
             };
@@ -62,39 +67,39 @@ impl<'v> Encoder<'v> {
 
     /// Goes from struct to struct in two calls, so that depth costs little stack.
     fn fields(&mut self, of: Message, first: usize, depth: usize) -> Result<(), Error> {
+        let plan = plan(of);
         for index in of.structure.by_number.iter().rev() {
-            let field = &of.structure.fields[usize::from(*index)];
-            let place = first + usize::from(field.place);
-            let Form::Struct(inner) = form(field.shape) else {
+            let field = &plan.forms[usize::from(*index)];
+            let place = first + field.place;
+            let Form::Struct(inner) = field.form else {
                 self.field(field, place, depth)?;
                 continue;
             };
             let mark = self.out.written();
-            if field.is_inline() {
+            if field.inline {
                 self.fields(inner, place, depth)?;
             } else {
                 let value = self.slots[place].map_or(Node::Null, Value::node);
-                if value == Node::Null && is_pointer(field.shape) {
+                if value == Node::Null && field.pointer {
                     continue;
                 }
                 self.message(inner, value, depth + 1)?;
             }
-            self.out.close(field.number.unwrap_or_default(), mark);
+            self.out.close(field.number, mark);
         }
         Ok(())
     }
 
-    fn field(&mut self, field: &Field, place: usize, depth: usize) -> Result<(), Error> {
-        let (value, number) =
-            (self.slots[place].map_or(Node::Null, Value::node), field.number.unwrap_or_default());
-        match (form(field.shape), value) {
+    fn field(&mut self, field: &FieldForm, place: usize, depth: usize) -> Result<(), Error> {
+        let value = self.slots[place].map_or(Node::Null, Value::node);
+        match (field.form, value) {
             (Form::Never | Form::Bytes | Form::Strings(_) | Form::List(_) | Form::Map(_), Node::Null) => {
                 Ok(())
             }
-            (_, Node::Null) if is_pointer(field.shape) => Ok(()),
-            (Form::List(item), Node::List(items)) => self.list(number, form(*item), items, depth + 2),
-            (Form::Map(value), Node::Object(object)) => self.map(number, form(*value), object, depth + 2),
-            (of, value) => self.value(number, of, value, depth + 1),
+            (_, Node::Null) if field.pointer => Ok(()),
+            (Form::List(_), Node::List(items)) => self.list(field.number, field.item, items, depth + 2),
+            (Form::Map(_), Node::Object(object)) => self.map(field.number, field.item, object, depth + 2),
+            (of, value) => self.value(field.number, of, value, depth + 1),
         }
     }
 

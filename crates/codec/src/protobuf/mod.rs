@@ -22,6 +22,7 @@ mod normal;
 mod opaque;
 mod place;
 mod plan;
+mod splice;
 #[cfg(test)]
 mod tests;
 pub mod transcode;
@@ -30,3 +31,4 @@ pub(crate) mod wire;
 pub use decode::decode;
 pub(crate) use decode::text;
 pub use encode::encode;
+pub use splice::with_resource_version;

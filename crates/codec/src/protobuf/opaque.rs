@@ -128,11 +128,19 @@ fn timestamp(pieces: &[&[u8]]) -> Result<Option<(i64, i64)>, Error> {
 }
 
 fn time_value(time: Time) -> Value {
-    if time.is_zero() { Value::NULL } else { time.to_string().into() }
+    match time.to_ascii() {
+        _ if time.is_zero() => Value::NULL,
+        Some(ascii) => Value::string(text(&ascii)),
+        None => time.to_string().into(),
+    }
 }
 
 fn micro_time_value(time: MicroTime) -> Value {
-    if time.is_zero() { Value::NULL } else { time.to_string().into() }
+    match time.to_ascii() {
+        _ if time.is_zero() => Value::NULL,
+        Some(ascii) => Value::string(text(&ascii)),
+        None => time.to_string().into(),
+    }
 }
 
 fn quantity_text(bytes: &[u8]) -> Result<Value, Error> {

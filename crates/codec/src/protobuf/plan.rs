@@ -22,6 +22,21 @@ pub(super) struct Plan {
     pub(super) always: u64,
     /// The step of an object's metadata, if nothing else comes before it.
     pub(super) metadata: Option<(usize, Message)>,
+    /// For each of the struct's `fields`.
+    pub(super) forms: Box<[FieldForm]>,
+}
+
+/// What a field is, for those who go by its index.
+#[derive(Clone, Copy)]
+pub(super) struct FieldForm {
+    pub(super) form: Form,
+    /// What a list or map holds.
+    pub(super) item: Form,
+    pub(super) pointer: bool,
+    pub(super) inline: bool,
+    /// Where it stands in `flat`.
+    pub(super) place: usize,
+    pub(super) number: u32,
 }
 
 /// A field as protobuf has it.
@@ -110,7 +125,22 @@ fn compile(of: &'static Struct) -> Plan {
     });
     // What does not fit is left to the tree.
     let entries = if steps.len() <= 64 { entries.filter_map(entry).collect() } else { Box::default() };
-    Plan { entries, steps, always, metadata }
+    Plan { entries, steps, always, metadata, forms: of.fields.iter().map(field_form).collect() }
+}
+
+fn field_form(field: &Field) -> FieldForm {
+    let whole = form(field.shape);
+    FieldForm {
+        form: whole,
+        item: match whole {
+            Form::List(shape) | Form::Map(shape) => form(*shape),
+            _ => Form::Never,
+        },
+        pointer: is_pointer(field.shape),
+        inline: field.is_inline(),
+        place: field.place.into(),
+        number: field.number.unwrap_or_default(),
+    }
 }
 
 fn entry(field: &'static Field) -> Option<Entry> {

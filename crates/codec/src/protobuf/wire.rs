@@ -75,10 +75,16 @@ impl<'a> Reader<'a> {
     /// The next field's tag; `message` is what errors call the message.
     #[inline]
     pub(crate) fn tag(&mut self, message: &str) -> Result<Tag, Error> {
+        self.tag_of(|| message)
+    }
+
+    /// The same where the name takes work.
+    #[inline]
+    pub(crate) fn tag_of<'n>(&mut self, message: impl FnOnce() -> &'n str) -> Result<Tag, Error> {
         let raw = self.varint()?;
         let tag = split(raw);
         if tag.wire == END_GROUP || !(1..=i32::MAX as u32).contains(&tag.number) {
-            return Err(bad_tag(raw, message));
+            return Err(bad_tag(raw, message()));
         }
         Ok(tag)
     }

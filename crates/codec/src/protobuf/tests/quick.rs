@@ -3,6 +3,7 @@
 use pintle_meta::Value;
 
 use super::super::transcode::{Options, Transcoder, TypeMeta, is_normal, to_json};
+use super::super::with_resource_version;
 use super::{Bytes, of, read, write};
 use crate::json;
 
@@ -154,4 +155,39 @@ fn numbers_in_more_bytes_than_they_need_are_not_normal() {
     assert!(!is_normal(of, &scale(&too_large[1..])));
     let tree = read("autoscaling/v1.Scale", &Bytes(scale(&minus_one))).unwrap();
     assert_eq!(tree.at(&["spec", "replicas"]).and_then(Value::as_i64), Some(-1));
+}
+
+#[test]
+fn a_resource_version_is_spliced_in() {
+    let spliced = |name: &str, message: &[u8]| {
+        let mut out = Vec::new();
+        with_resource_version(of(name), message, "12345", &mut out).unwrap();
+        out
+    };
+    let long = format!(r#"{{"metadata":{{"name":"{}"}},"data":{{"k":"v"}}}}"#, "a".repeat(90));
+    for document in [r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#, &long] {
+        let stored = message("core/v1.ConfigMap", document);
+        let mut tree = read("core/v1.ConfigMap", &stored).unwrap();
+        tree.metadata_mut().unwrap().insert("resourceVersion", "12345");
+        let want = write("core/v1.ConfigMap", &tree);
+        assert_eq!(spliced("core/v1.ConfigMap", &stored.0), want);
+        // Again, over another version.
+        assert_eq!(spliced("core/v1.ConfigMap", &want), want);
+    }
+    // Where it is not as Go writes it: no such field, metadata twice or last.
+    let name = |name: &str| Bytes::new().bytes(1, name).bytes(6, "");
+    let odd = [
+        Bytes::new(),
+        Bytes::new().message(1, Bytes::new().bytes(1, "a")),
+        Bytes::new().message(1, name("a")).message(1, name("b")),
+        Bytes::new().varint(4, 1).message(1, name("a")),
+        Bytes::new().message(1, name("a").bytes(6, "7")),
+    ];
+    for message in odd {
+        let out = Bytes(spliced("core/v1.ConfigMap", &message.0));
+        let mut tree = read("core/v1.ConfigMap", &message).unwrap();
+        tree.metadata_mut().unwrap().insert("resourceVersion", "12345");
+        assert_eq!(read("core/v1.ConfigMap", &out).unwrap(), tree);
+    }
+    assert!(with_resource_version(of("core/v1.ConfigMap"), &[0x0a, 9], "1", &mut Vec::new()).is_err());
 }

@@ -9,7 +9,7 @@ use pintle_meta::Value;
 use pintle_schema::Type;
 
 use super::super::transcode::{Options, Transcoder, TypeMeta, is_normal};
-use super::super::{decode, encode, envelope};
+use super::super::{decode, encode, envelope, with_resource_version};
 use crate::json;
 
 /// `None` where the data is not there.
@@ -115,6 +115,10 @@ fn every_document_becomes_the_json_of_its_tree() {
             let options = Options { type_meta, resource_version: Some("123") };
             assert!(transcoder.quickly(of, envelope.raw, &options, &mut have), "{name} took the slow way");
             assert_eq!(String::from_utf8(have).unwrap(), String::from_utf8(want).unwrap(), "{name}");
+            let (mut want, mut have) = (Vec::new(), Vec::new());
+            encode(of, &tree, &mut want).unwrap();
+            with_resource_version(of, envelope.raw, "123", &mut have).unwrap();
+            assert_eq!(have, want, "{name}");
         }
     }
 }

@@ -1,0 +1,73 @@
+//! Puts the resource version into a stored message, which has none: the version is the store's to say.
+
+use pintle_meta::Value;
+use pintle_schema::Type;
+
+use super::form::Message;
+use super::place::{Odd, Slot, content, varint};
+use super::plan::plan;
+use super::wire::{LENGTH, push_bytes, push_varint, varint_length};
+use super::{decode, encode};
+use crate::Error;
+
+/// Of `ObjectMeta` and, with another number, of `ListMeta`, which is never stored.
+const RESOURCE_VERSION: u32 = 6;
+
+/// Appends a bare message with another resource version in its metadata. The bytes around it are copied as they are; only where
+/// the message is not as Go writes it, a tree is made of it, and what is appended is normal.
+pub fn with_resource_version(
+    of: &'static Type,
+    message: &[u8],
+    version: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    if let Ok((metadata, field)) = find(of, message) {
+        let tail = metadata.after(field).of(message);
+        let head = Slot { start: metadata.start, end: field.start }.of(message);
+        let spliced = 1 + varint_length(version.len() as u64) + version.len();
+        out.reserve(message.len() + version.len() + 16);
+        out.push(METADATA);
+        push_varint((head.len() + spliced + tail.len()) as u64, out);
+        out.extend_from_slice(head);
+        push_bytes(RESOURCE_VERSION, version.as_bytes(), out);
+        out.extend_from_slice(tail);
+        out.extend_from_slice(&message[metadata.end as usize..]);
+        return Ok(());
+    }
+    let mut tree = decode(of, message)?;
+    if let Some(metadata) = tree.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("resourceVersion", version);
+    }
+    encode(of, &tree, out)
+}
+
+/// The tag of an object's metadata, its first field.
+const METADATA: u8 = 0x0a;
+
+/// Where the metadata is, which must come first, and in it the whole field of the resource version.
+fn find(of: &'static Type, message: &[u8]) -> Result<(Slot, Slot), Odd> {
+    let end = u32::try_from(message.len()).map_err(|_| Odd)?;
+    let (_, meta_type) = Message::of(of).and_then(|root| plan(root).metadata).ok_or(Odd)?;
+    let is_object =
+        meta_type.structure.numbered(RESOURCE_VERSION).is_some_and(|field| field.name == "resourceVersion");
+    let (metadata, _) = once(message, Slot { start: 0, end }, METADATA.into())?;
+    let (_, field) = once(message, metadata, u64::from(RESOURCE_VERSION << 3 | u32::from(LENGTH)))?;
+    // Nothing may stand before the metadata, whose tag and length are written anew.
+    let header = 1 + varint_length(u64::from(metadata.end - metadata.start)) as u32;
+    if is_object && metadata.start == header { Ok((metadata, field)) } else { Err(Odd) }
+}
+
+/// The content and the whole of a field that is in a message exactly once.
+fn once(input: &[u8], message: Slot, wanted: u64) -> Result<(Slot, Slot), Odd> {
+    let mut found = None;
+    let mut at = message.start;
+    while at < message.end {
+        let (tag, after_tag) = varint(input, at, message.end)?;
+        let slot = content(input, (tag & 7) as u8, after_tag, message.end)?;
+        if tag == wanted && found.replace((slot, Slot { start: at, end: slot.end })).is_some() {
+            return Err(Odd);
+        }
+        at = slot.end;
+    }
+    found.ok_or(Odd)
+}
