@@ -18,8 +18,9 @@ pub mod yaml;
 
 use pintle_meta::Value;
 
-/// How deep lists and objects may lie in each other. Go allows 10,000; with ours a tree is walked on a small stack.
-pub const MAX_DEPTH: usize = 1000;
+/// How deep lists and objects may lie in each other. Go allows 10,000; with ours a tree is walked on the 2 MB stack of a
+/// request's thread, also without optimisation.
+pub const MAX_DEPTH: usize = 500;
 
 /// What was read.
 #[derive(Clone, Debug, PartialEq)]

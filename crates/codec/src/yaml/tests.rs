@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use crate::MAX_DEPTH;
+
 use super::*;
 use crate::json;
 
@@ -485,7 +487,8 @@ fn aliases_of_aliases_are_excessive() {
 
 #[test]
 fn deep_documents_are_refused_without_recursion() {
-    let too_deep = ["yaml: exceeded max depth of 10000", "yaml: exceeded max depth of 1000"];
+    let ours = format!("yaml: exceeded max depth of {MAX_DEPTH}");
+    let too_deep = ["yaml: exceeded max depth of 10000", &ours];
     for (open, times) in
         [("[", 1_000_000), ("{a: ", 250_000), ("- ", 1_000_000), ("? ", 1_000_000), ("[", 5000)]
     {
@@ -493,10 +496,10 @@ fn deep_documents_are_refused_without_recursion() {
         let error = error_of(&text);
         assert!(too_deep.contains(&error.as_str()) || times == 5000, "{open}: {error}");
     }
-    assert_eq!(error_of(format!("{}{}", "[".repeat(1001), "]".repeat(1001))), too_deep[1]);
-    let deepest = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-    assert_eq!(json_of(&deepest), deepest);
-    let block: String = (0..1001).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(error_of(nested(MAX_DEPTH + 1)), too_deep[1]);
+    assert_eq!(json_of(&nested(MAX_DEPTH)), nested(MAX_DEPTH));
+    let block: String = (0..=MAX_DEPTH).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert_eq!(error_of(block), too_deep[1]);
 }
 
