@@ -26,7 +26,7 @@ use self::scheme::Scheme;
 use crate::json::{self, head, peek};
 use crate::negotiate::Encoding;
 use crate::protobuf::{self, envelope};
-use crate::{Decoded, Error, yaml};
+use crate::{Decoded, Error, cbor, yaml};
 
 /// An object of a built-in kind.
 #[derive(Clone, Debug)]
@@ -61,10 +61,12 @@ fn unreadable(kind: GroupVersionKind, error: Error) -> Unreadable {
     Unreadable { kind: Some(kind), error }
 }
 
-/// Which encoding a stored value is in. What is neither protobuf nor a JSON object is tried as YAML.
+/// Which encoding a stored value is in. What is none of the others is tried as YAML.
 pub fn recognize(bytes: &[u8]) -> Encoding {
     if envelope::is_enveloped(bytes) {
         Encoding::Protobuf
+    } else if cbor::is_self_described(bytes) {
+        Encoding::Cbor
     } else if bytes.trim_ascii_start().starts_with(b"{") {
         Encoding::Json
     } else {
@@ -95,7 +97,7 @@ pub fn decode(
             Ok(typed)
         }
         Encoding::Protobuf => decode_protobuf(bytes, default),
-        Encoding::Cbor => Err(no_cbor()),
+        Encoding::Cbor => decode_cbor(bytes, default),
     }
 }
 
@@ -111,13 +113,34 @@ pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unrea
         }
         // Its messages cannot be read without a type; negotiation does not offer it for custom resources.
         Encoding::Protobuf => Err(Error::new("an object without a type has no protobuf form").into()),
-        Encoding::Cbor => Err(no_cbor()),
+        Encoding::Cbor => decode_untyped_cbor(bytes),
     }
 }
 
-/// Negotiation does not offer it either, unless its feature gate is on.
-fn no_cbor() -> Unreadable {
-    Error::new("CBOR is not read yet").into()
+/// What kind a CBOR text says it is. A version that cannot be read is none.
+fn of_cbor(bytes: &[u8]) -> Result<GroupVersionKind, Error> {
+    let (api_version, kind) = cbor::type_meta(bytes)?;
+    Ok(GroupVersionKind::from_api_version(&api_version, &kind))
+}
+
+fn decode_cbor(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<Typed, Unreadable> {
+    let kind = with_default(of_cbor(bytes)?, default);
+    let kind = complete(kind, || cbor::diagnose(bytes).into())?;
+    let of = registered(&kind, default)?;
+    match cbor::decode(of, bytes) {
+        Ok(decoded) => Ok(typed(kind, of, decoded)),
+        Err(error) => Err(unreadable(kind, error)),
+    }
+}
+
+/// Unlike from JSON, a version is a must.
+fn decode_untyped_cbor(bytes: &[u8]) -> Result<Untyped, Unreadable> {
+    let decoded = match cbor::decode_untyped(bytes) {
+        Ok(decoded) => decoded,
+        Err(error) => return Err(unreadable(of_cbor(bytes)?, error)),
+    };
+    let kind = complete(decoded.value.group_version_kind(), || cbor::diagnose(bytes).into())?;
+    Ok(Untyped { kind, decoded })
 }
 
 fn decode_protobuf(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<Typed, Unreadable> {

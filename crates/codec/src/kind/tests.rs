@@ -216,6 +216,34 @@ fn protobuf_says_its_kind_in_the_envelope() {
 fn stored_values_are_recognized() {
     assert_eq!(recognize(b"k8s\0\x0a\0"), Encoding::Protobuf);
     assert_eq!(recognize(b" \n{}"), Encoding::Json);
+    assert_eq!(recognize(b"\xd9\xd9\xf7\xa0"), Encoding::Cbor);
     assert_eq!(recognize(b"a: b"), Encoding::Yaml);
     assert_eq!(recognize(b""), Encoding::Yaml);
+}
+
+#[test]
+fn cbor_is_read_like_json_but_a_version_is_a_must() {
+    let written = |text: &[u8]| {
+        let mut out = Vec::new();
+        cbor::encode(&json::decode_untyped(text).unwrap().value, &mut out);
+        out
+    };
+    let read = |bytes: &[u8], default| decode(Encoding::Cbor, bytes, default);
+    let bytes = written(br#"{"kind":"ConfigMap","apiVersion":"v1","data":{"a":"b"}}"#);
+    assert_eq!(recognize(&bytes), Encoding::Cbor);
+    let typed = read(&bytes, None).unwrap();
+    assert_eq!(
+        (typed.of.name, typed.decoded.value.at(&["data", "a"]).unwrap().as_str()),
+        ("core/v1.ConfigMap", Some("b"))
+    );
+    let untyped = decode_untyped(Encoding::Cbor, &bytes).unwrap();
+    assert_eq!(untyped.kind, gvk("", "v1", "ConfigMap"));
+    let default = gvk("", "v1", "ConfigMap");
+    assert_eq!(read(&written(b"{}"), Some(&default)).unwrap().decoded.value.kind(), "ConfigMap");
+    let error = read(&written(br#"{"kind":"X"}"#), None).unwrap_err().to_string();
+    assert!(error.starts_with("Object 'apiVersion' is missing in '"), "{error}");
+    let error = decode_untyped(Encoding::Cbor, &written(br#"{"kind":"X"}"#)).unwrap_err().to_string();
+    assert!(error.starts_with("Object 'apiVersion' is missing in '"), "{error}");
+    let error = read(b"", None).unwrap_err().to_string();
+    assert!(error.starts_with("unable to determine group/version/kind: "), "{error}");
 }
