@@ -9,6 +9,7 @@ use super::super::form::Message;
 use super::super::opaque::{is_canonical_quantity, schema_of};
 use super::super::place::{Odd, Slot, content, varint};
 use super::super::plan::{Encoding, EntryKind, Item, Plan, Step, plan};
+use super::super::wire::{LENGTH, VARINT};
 use super::plain::{is_plain, is_plain_fields};
 use super::{Options, TypeMeta};
 use crate::{MAX_DEPTH, json};
@@ -441,35 +442,50 @@ impl<'a> Writer<'a> {
 /// Notes where the fields are that have something to write; returns a bit for each.
 fn scan(input: &[u8], plan: &'static Plan, slots: &mut [Slot], message: Slot) -> Result<u64, Odd> {
     let slots = slots.get_mut(..plan.steps.len()).ok_or(Odd)?;
-    let (mut at, end) = (message.start, message.end);
+    let end = message.end;
+    let mut rest = message.of(input);
+    let mut entries = plan.entries.iter();
+    let mut entry = entries.next();
     let mut present = 0;
-    let mut next = 0;
-    while at < end {
-        let (tag, after_tag) = varint(input, at, end)?;
-        let entry = loop {
-            let entry = plan.entries.get(next).ok_or(Odd)?;
-            if u64::from(entry.tag) >= tag {
-                break entry;
+    while !rest.is_empty() {
+        let at = end - rest.len() as u32;
+        let (tag, after_tag) = take_varint(rest)?;
+        let found = loop {
+            let known = entry.ok_or(Odd)?;
+            if u64::from(known.tag) >= tag {
+                break known;
             }
-            next += 1;
+            entry = entries.next();
         };
-        if u64::from(entry.tag) != tag {
+        if u64::from(found.tag) != tag {
             return Err(Odd);
         }
-        let slot = content(input, (entry.tag & 7) as u8, after_tag, end)?;
-        let place = usize::from(entry.slot);
-        match entry.kind {
+        // What the content is of, where it begins and what follows.
+        let (number, start, after) = match (found.tag & 7) as u8 {
+            LENGTH => {
+                let (length, content) = take_varint(after_tag)?;
+                let (_, after) =
+                    content.split_at_checked(usize::try_from(length).map_err(|_| Odd)?).ok_or(Odd)?;
+                (length, content, after)
+            }
+            VARINT => {
+                let (value, after) = take_varint(after_tag)?;
+                (value, after_tag, after)
+            }
+            _ => (1, after_tag, after_tag.get(8..).ok_or(Odd)?),
+        };
+        let slot = Slot { start: end - start.len() as u32, end: end - after.len() as u32 };
+        let place = usize::from(found.slot);
+        match found.kind {
             EntryKind::Once => {
                 slots[place] = slot;
                 present |= 1 << place;
-                next += 1;
+                entry = entries.next();
             }
             EntryKind::UnlessEmpty => {
                 slots[place] = slot;
-                // A number is nothing when it is a single zero byte.
-                let empty = slot.is_empty() || (entry.tag & 7 == 0 && input[slot.start as usize] == 0);
-                present |= u64::from(!empty) << place;
-                next += 1;
+                present |= u64::from(number != 0) << place;
+                entry = entries.next();
             }
             EntryKind::Repeated => {
                 if present >> place & 1 == 0 {
@@ -480,12 +496,27 @@ fn scan(input: &[u8], plan: &'static Plan, slots: &mut [Slot], message: Slot) ->
             }
             EntryKind::Inline(inner) => {
                 present |= scan(input, inner, &mut slots[place..], slot)? << place;
-                next += 1;
+                entry = entries.next();
             }
         }
-        at = slot.end;
+        rest = after;
     }
     Ok(present)
+}
+
+/// A varint and what follows.
+#[inline(always)]
+fn take_varint(bytes: &[u8]) -> Result<(u64, &[u8]), Odd> {
+    match bytes {
+        [first, rest @ ..] if *first < 0x80 => Ok((u64::from(*first), rest)),
+        [first, second, rest @ ..] if *second < 0x80 => {
+            Ok((u64::from(first & 0x7f) | u64::from(*second) << 7, rest))
+        }
+        _ => {
+            let (value, after) = varint(bytes, 0, u32::try_from(bytes.len()).map_err(|_| Odd)?)?;
+            Ok((value, &bytes[after as usize..]))
+        }
+    }
 }
 
 /// The content of the field that begins here.
