@@ -1,6 +1,7 @@
 //! The decoders. The first byte of an input chooses the type that the rest is read as.
 
-use pintle_codec::{Decoded, Error, json, protobuf};
+use pintle_codec::scan::Paths;
+use pintle_codec::{Decoded, Error, cbor, json, kind, protobuf, unstructured, yaml};
 use pintle_meta::{Node, Value};
 use pintle_schema::{Type, find};
 
@@ -8,6 +9,11 @@ use super::{refused, way};
 use crate::Target;
 
 pub(super) const TARGETS: &[Target] = &[
+    Target { name: "yaml", seeds: yaml_seeds, tokens: YAML, run: from_yaml },
+    Target { name: "cbor", seeds: cbor_seeds, tokens: &[], run: typed_cbor },
+    Target { name: "cbor-untyped", seeds: cbor_seeds, tokens: &[], run: untyped_cbor },
+    Target { name: "kind", seeds: kind_seeds, tokens: JSON, run: any_kind },
+    Target { name: "scan", seeds: kind_seeds, tokens: JSON, run: scan },
     Target { name: "json", seeds: json_seeds, tokens: JSON, run: typed_json },
     Target { name: "json-untyped", seeds: json_seeds, tokens: JSON, run: untyped_json },
     Target {
@@ -100,7 +106,53 @@ const JSON: &[&str] = &[
     "\" \"",
 ];
 
-fn kind(number: u8) -> &'static Type {
+const YAML: &[&str] = &[
+    ": ",
+    "- ",
+    "? ",
+    "\n",
+    "\n  ",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!!str ",
+    "!!binary ",
+    "|\n",
+    "|-\n",
+    ">+\n",
+    "---\n",
+    "...\n",
+    "%YAML 1.1\n",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    "'",
+    "\"",
+    "#",
+    "yes",
+    "0o17",
+    "0x1f",
+    "1_000",
+    ".inf",
+    "~",
+    "null",
+    "2001-01-01",
+    "\t",
+    "\u{feff}",
+    "kind: Pod\n",
+];
+
+const YAMLS: &[&str] = &[
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: c\n    args: [a, 'b', \"c\\n\"]\n",
+    "a: &x {k: 1}\nb: *x\nc:\n  <<: *x\n  d: |\n    text\n    more\n",
+    "- 1\n- 1.5\n- yes\n- ~\n- !!str 3\n- >-\n  folded\n  text\n",
+    "? a\n: b\n1: 2\ntrue: x\n",
+    "--- # one\na: 1\n---\nb: 2\n...\n",
+];
+
+fn kind_of(number: u8) -> &'static Type {
     let name = KINDS[usize::from(number) % KINDS.len()];
     find(name).expect("these are built-in types")
 }
@@ -117,13 +169,44 @@ fn json_seeds() -> Vec<Vec<u8>> {
 
 fn protobuf_seeds() -> Vec<Vec<u8>> {
     let encode = |input: Vec<u8>| {
-        let (of, text) = (kind(input[0]), &input[1..]);
+        let (of, text) = (kind_of(input[0]), &input[1..]);
         let value = json::decode(of, text).expect("the seeds are good").value;
         let mut message = vec![input[0]];
         protobuf::encode(of, &value, &mut message).expect("what was read can be written");
         message
     };
     json_seeds().into_iter().map(encode).collect()
+}
+
+fn yaml_seeds() -> Vec<Vec<u8>> {
+    let as_yaml = |(name, text): &(&str, &str)| {
+        let of = find(name).expect("these are built-in types");
+        let mut out = Vec::new();
+        yaml::encode(&json::decode(of, text.as_bytes()).expect("the seeds are good").value, &mut out);
+        out
+    };
+    YAMLS.iter().map(|text| text.as_bytes().to_vec()).chain(SMALL.iter().map(as_yaml)).collect()
+}
+
+fn cbor_seeds() -> Vec<Vec<u8>> {
+    let encode = |input: Vec<u8>| {
+        let value = json::decode(kind_of(input[0]), &input[1..]).expect("the seeds are good").value;
+        let mut data = vec![input[0]];
+        cbor::encode(&value, &mut data);
+        data
+    };
+    json_seeds().into_iter().map(encode).collect()
+}
+
+/// In every encoding, saying what they are.
+fn kind_seeds() -> Vec<Vec<u8>> {
+    let pod = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"b":"c"}},"spec":{"nodeName":"n"}}"#;
+    let value = json::decode(kind_of(0), pod).expect("the seed is good").value;
+    let (mut message, mut envelope, mut text) = (Vec::new(), Vec::new(), Vec::new());
+    protobuf::encode(kind_of(0), &value, &mut message).expect("what was read can be written");
+    protobuf::envelope::write("v1", "Pod", &message, &mut envelope);
+    yaml::encode(&value, &mut text);
+    vec![pod.to_vec(), envelope, text]
 }
 
 fn printed(value: &Value) -> Vec<u8> {
@@ -172,7 +255,7 @@ fn mark(value: &Value, depth: usize, kinds: &mut u64) {
 }
 
 fn split(input: &[u8]) -> Option<(&'static Type, &[u8])> {
-    input.split_first().map(|(number, rest)| (kind(*number), rest))
+    input.split_first().map(|(number, rest)| (kind_of(*number), rest))
 }
 
 /// What is read is normal: printed and read again it is the same, and nothing strict is left to mind.
@@ -186,6 +269,7 @@ fn typed_json(input: &[u8]) -> u64 {
             same(&printed(&again.value), &text);
             assert_eq!(again.strict, Vec::<String>::new());
             through_protobuf(of, &value);
+            through_untyped(of, &value);
             accepted(&value, strict.len())
         }
     }
@@ -214,6 +298,114 @@ fn through_protobuf(of: &'static Type, value: &Value) {
     same_bytes(of, &message).expect("what was written can be read");
 }
 
+/// The untyped tree of an object is the object again.
+fn through_untyped(of: &'static Type, value: &Value) {
+    let untyped = unstructured::from_typed(value);
+    if let Ok(again) = unstructured::to_typed(of, &untyped) {
+        let untyped = unstructured::from_typed(&again.value);
+        let settled = unstructured::to_typed(of, &untyped).expect("what was read can be read again");
+        same(&printed(&settled.value), &printed(&again.value));
+    }
+}
+
+/// Without a tree it is the same text as with one; and what is called normal is written back to the byte.
+fn without_tree(of: &'static Type, message: &[u8], value: &Value) {
+    let mut text = Vec::new();
+    let options = protobuf::transcode::Options::default();
+    protobuf::transcode::to_json(of, message, &options, &mut text)
+        .expect("what can be decoded can be transcoded");
+    same(&text, &printed(value));
+    if protobuf::transcode::is_normal(of, message) {
+        let mut again = Vec::new();
+        protobuf::encode(of, value, &mut again).expect("what was read can be written");
+        same(&again, message);
+    }
+}
+
+fn from_yaml(input: &[u8]) -> u64 {
+    match (yaml::to_json(input), yaml::to_json_strict(input)) {
+        (Err(error), strict) => {
+            assert!(strict.is_err());
+            refused(error)
+        }
+        (Ok(text), strict) => {
+            let minded = strict.expect("a strict reader minds, and reads").1;
+            json::validate(&text).expect("what comes out is JSON");
+            let value = json::decode_any(&text).expect("what comes out can be read").value;
+            // Written and read again it is the same, but for what YAML cannot say: control characters and the like.
+            let mut written = Vec::new();
+            yaml::encode(&value, &mut written);
+            if let Ok(again) = yaml::to_json(&written) {
+                json::validate(&again).expect("what comes out is JSON");
+            }
+            accepted(&value, minded.len())
+        }
+    }
+}
+
+fn typed_cbor(input: &[u8]) -> u64 {
+    let Some((of, data)) = split(input) else { return 0 };
+    match cbor::decode(of, data) {
+        Err(error) => refused(error),
+        Ok(Decoded { value, strict }) => {
+            let mut data = Vec::new();
+            cbor::encode(&value, &mut data);
+            let again = cbor::decode(of, &data).expect("what was written can be read");
+            let mut third = Vec::new();
+            cbor::encode(&again.value, &mut third);
+            same(&third, &data);
+            accepted(&value, strict.len())
+        }
+    }
+}
+
+fn untyped_cbor(input: &[u8]) -> u64 {
+    let Some((_, data)) = split(input) else { return 0 };
+    let _ = cbor::diagnose(data);
+    match cbor::decode_untyped(data) {
+        Err(error) => refused(error),
+        Ok(Decoded { value, strict }) => {
+            let mut data = Vec::new();
+            cbor::encode(&value, &mut data);
+            same(
+                &printed(&cbor::decode_untyped(&data).expect("what was written can be read").value),
+                &printed(&value),
+            );
+            accepted(&value, strict.len())
+        }
+    }
+}
+
+fn any_kind(input: &[u8]) -> u64 {
+    match kind::decode(kind::recognize(input), input, None) {
+        Err(error) => {
+            let status = error.status("Pod", input);
+            assert_eq!(status.code, 400, "{}", status.message);
+            refused(error.error)
+        }
+        Ok(typed) => way((typed.of.place, accepted(&typed.decoded.value, typed.decoded.strict.len()))),
+    }
+}
+
+/// The scan of stored bytes sees what a whole reading sees.
+fn scan(input: &[u8]) -> u64 {
+    let of = kind_of(0);
+    let paths = Paths::new(of, &["spec.nodeName", "status.phase"]).expect("a Pod has these");
+    match paths.scan(input) {
+        Err(error) => refused(error),
+        Ok(found) => {
+            if let Ok(typed) = kind::decode(kind::recognize(input), input, None)
+                && typed.of == of
+                && typed.decoded.strict.is_empty()
+            {
+                assert_eq!(found.name, typed.decoded.value.name());
+                assert_eq!(found.namespace, typed.decoded.value.namespace());
+            }
+            way((found.name.len().min(8), found.namespace.len().min(4), found.labels.len().min(8)))
+        }
+    }
+}
+
 fn same_bytes(of: &'static Type, message: &[u8]) -> Result<Value, Error> {
     let value = protobuf::decode(of, message)?;
     let mut again = Vec::new();
@@ -231,6 +423,7 @@ fn protobuf(input: &[u8]) -> u64 {
     match same_bytes(of, message) {
         Err(error) => way((envelope, refused(error))),
         Ok(value) => {
+            without_tree(of, message, &value);
             // A raw part may say `null`, which JSON reads as nothing; so it is the second text that stays the same.
             let read =
                 |text: &[u8]| printed(&json::decode(of, text).expect("what was printed can be read").value);
