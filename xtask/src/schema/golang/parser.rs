@@ -87,6 +87,16 @@ impl Parser {
         found
     }
 
+    /// `{}`, or nothing.
+    fn takes_empty_braces(&mut self) -> bool {
+        let start = self.at;
+        let empty = self.takes('{') && self.takes('}');
+        if !empty {
+            self.at = start;
+        }
+        empty
+    }
+
     fn expect(&mut self, character: char) -> Result<()> {
         if self.takes(character) {
             return Ok(());
@@ -218,6 +228,8 @@ impl Parser {
                 Ok(Shape::Map(Box::new(key), Box::new(self.shape()?)))
             }
             "struct" => self.fields().map(Shape::Struct),
+            // Without methods it is anything at all; with some it is no data.
+            "interface" if self.takes_empty_braces() => Ok(Shape::Named("any".into())),
             "interface" | "func" | "chan" => {
                 self.skip_to_line_end();
                 Ok(Shape::Other)

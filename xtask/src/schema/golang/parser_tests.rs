@@ -71,6 +71,15 @@ fn fields(file: &File, name: &str) -> Vec<Field> {
 }
 
 #[test]
+fn a_field_of_anything_keeps_its_tag() {
+    let file = parse("package p\n\ntype Row struct {\n\tCells []interface{} `json:\"cells\"`\n\tOwn interface {\n\t\tDo()\n\t}\n}\n").unwrap();
+    let fields = fields(&file, "Row");
+    assert_eq!(fields[0].shape, Shape::Slice(Box::new(Shape::Named("any".into()))));
+    assert_eq!(fields[0].tags["json"], "cells");
+    assert_eq!(fields[1].shape, Shape::Other);
+}
+
+#[test]
 fn all_types_are_found() {
     let names: Vec<_> = parsed().types.iter().map(|declared| declared.name.clone()).collect();
     assert_eq!(names, ["Color", "Thing", "Item", "List", "Same", "Doer"]);
