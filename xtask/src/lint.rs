@@ -29,7 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-auth", &["pintle-meta"]),
-    ("pintle-server", &["pintle-auth", "pintle-meta"]),
+    ("pintle-server", &["pintle-auth", "pintle-codec", "pintle-meta", "pintle-schema"]),
 ];
 
 /// May use everything: the binary, and what measures it.

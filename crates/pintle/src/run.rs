@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use pintle_auth::service_account;
+use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_server::chain::ChainConfig;
@@ -118,6 +119,11 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             strict_transport_security,
             goaway_chance: options.goaway_chance,
             send_retry_after: options.shutdown_send_retry_after,
+            encodings: if flags.feature_gates().enabled("CBORServingAndStorage") {
+                ENCODINGS_WITH_CBOR
+            } else {
+                ENCODINGS
+            },
         },
         version: kubernetes,
         metrics: metrics.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use pintle_auth::{Authenticator, Authorizer};
+use pintle_codec::negotiate::Encoding;
 use regex_lite::Regex;
 
 use crate::filter::{Chain, Filter, Handler};
@@ -25,6 +26,8 @@ pub struct ChainConfig {
     pub strict_transport_security: Option<HeaderValue>,
     pub goaway_chance: f64,
     pub send_retry_after: bool,
+    /// What clients may ask for.
+    pub encodings: &'static [Encoding],
 }
 
 /// Puts the filters before `handler`. The first in the list sees a request first and its response last.
@@ -40,7 +43,7 @@ pub(crate) fn build(
         // Outermost, so that every answer carries the name of its request, also the one for a panic.
         Box::new(AuditId),
         // Around all that answers with a `Status`.
-        Box::new(StatusEncoding),
+        Box::new(StatusEncoding { encodings: config.encodings }),
         // Around everything that could go wrong.
         Box::new(PanicRecovery),
         // Before all that asks whether a request is long-running or what it is about.

@@ -9,6 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use pintle_auth::authenticator::{Error as AuthenticationError, OrAnonymous};
 use pintle_auth::authorizer::PublicInfo;
 use pintle_auth::{Credentials, User};
+use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 
 use super::*;
 use crate::respond::AUDIT_ID;
@@ -57,6 +58,7 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
         strict_transport_security: None,
         goaway_chance: 0.0,
         send_retry_after: false,
+        encodings: ENCODINGS,
     };
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
@@ -224,4 +226,33 @@ async fn errors_are_indented_for_people() {
     assert!(!indented(http::Request::get("/metrics")).await);
     let curl = http::Request::get("/metrics?pretty=0").header(http::header::USER_AGENT, "curl/8.0");
     assert!(!indented(curl).await);
+}
+
+#[tokio::test]
+async fn errors_come_in_the_encoding_that_was_asked_for() {
+    let fixture = fixture(|config| config.encodings = ENCODINGS_WITH_CBOR);
+    let ask = async |accept: &str| {
+        let request = http::Request::get("/metrics").header(http::header::ACCEPT, accept);
+        let (status, headers, body) = fixture.ask(request).await;
+        assert_eq!(status, StatusCode::FORBIDDEN);
+        (headers[http::header::CONTENT_TYPE].to_str().unwrap().to_owned(), body)
+    };
+    let (content_type, body) = ask("application/yaml").await;
+    assert_eq!(content_type, "application/yaml");
+    assert!(body.starts_with("apiVersion: v1\ncode: 403\n") && body.contains("kind: Status\n"), "{body}");
+    let (content_type, body) = ask("application/vnd.kubernetes.protobuf, */*").await;
+    assert_eq!(content_type, "application/vnd.kubernetes.protobuf");
+    assert!(body.starts_with("k8s\0") && body.contains("Forbidden"));
+    assert_eq!(ask("application/cbor").await.0, "application/cbor");
+    // What nobody can give does not hide the error.
+    let (content_type, body) = ask("image/png").await;
+    assert_eq!(content_type, "application/json");
+    assert!(body.starts_with("{\"kind\":\"Status\""));
+}
+
+#[tokio::test]
+async fn cbor_is_spoken_only_with_its_gate() {
+    let request = http::Request::get("/metrics").header(http::header::ACCEPT, "application/cbor");
+    let (_, headers, _) = fixture(|_| {}).ask(request).await;
+    assert_eq!(headers[http::header::CONTENT_TYPE], "application/json");
 }

@@ -92,6 +92,7 @@ impl Running {
                 strict_transport_security: None,
                 goaway_chance: 0.0,
                 send_retry_after: false,
+                encodings: pintle_codec::negotiate::ENCODINGS,
             },
             version: version(),
             metrics: Metrics::new(&MetricsOptions::default()).expect("metrics"),

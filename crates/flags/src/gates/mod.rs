@@ -75,6 +75,7 @@ impl Gate {
 /// something else than their default.
 const WITH_EFFECT: &[&str] = &[
     "AllowParsingUserUIDFromCertAuth",
+    "CBORServingAndStorage",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "UnauthenticatedHTTP2DOSMitigation",

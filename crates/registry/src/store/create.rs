@@ -62,11 +62,11 @@ impl Store {
             };
         }
         let lease = self.lease(&object, "create", &name).await?;
-        let txn = Txn::create(key::full(&self.config.prefix, &own), stored, lease);
+        let txn = Txn::create(key::full(&self.config.prefix, &own), stored.clone(), lease);
         let result =
             self.config.backend.txn(txn).await.map_err(|error| self.failed(&error, "create", &name))?;
         if result.succeeded {
-            return Ok(metadata::at_revision(object, result.revision.0));
+            return self.as_stored(&stored, result.revision.0);
         }
         match result.read.into_iter().next().flatten() {
             Some(kv) => Err(self.exists(&object, &self.state(&kv)?.object)),

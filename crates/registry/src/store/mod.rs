@@ -205,6 +205,13 @@ impl Store {
         Ok((object, stored))
     }
 
+    /// What was written, as it will be read: an encoding may not keep everything, such as an empty list apart from none.
+    fn as_stored(&self, stored: &[u8], revision: u64) -> Result<Value> {
+        let object =
+            self.config.stored.decode(stored).map_err(|reason| Box::new(Status::internal(reason)))?;
+        Ok(metadata::at_revision(object, revision))
+    }
+
     /// What every new object passes.
     fn before_create(&self, context: &mut Context, object: &mut Value) -> Result<()> {
         let strategy = &self.config.strategy;

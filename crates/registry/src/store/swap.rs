@@ -70,7 +70,7 @@ impl Store {
             let (new, stored) = self.encode(new)?;
             if let Some(same) = state.as_ref().filter(|state| state.stored == stored) {
                 if is_current {
-                    return Ok(Swapped::Written(metadata::at_revision(new, same.revision)));
+                    return self.as_stored(&stored, same.revision).map(Swapped::Written);
                 }
                 state = self.read(own, "update", name).await?;
                 is_current = true;
@@ -84,11 +84,12 @@ impl Store {
                 }));
             }
             let lease = self.lease(&new, "update", name).await?;
-            let txn = Txn::update(key::full(&self.config.prefix, own), stored, Revision(expected), lease);
+            let txn =
+                Txn::update(key::full(&self.config.prefix, own), stored.clone(), Revision(expected), lease);
             let result = self.config.backend.txn(txn).await;
             let result = result.map_err(|error| self.failed(&error, "update", name))?;
             if result.succeeded {
-                return Ok(Swapped::Written(metadata::at_revision(new, result.revision.0)));
+                return self.as_stored(&stored, result.revision.0).map(Swapped::Written);
             }
             state = match result.read.into_iter().next().flatten() {
                 Some(kv) => Some(self.state(&kv)?),
