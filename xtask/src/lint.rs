@@ -21,6 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-schema"],
     ),
     ("pintle-discovery", &["pintle-codec", "pintle-meta", "pintle-schema"]),
+    ("pintle-openapi", &["pintle-codec", "pintle-discovery", "pintle-meta", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
     ("pintle-registry", &["pintle-cache", "pintle-meta", "pintle-storage"]),

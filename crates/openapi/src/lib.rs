@@ -1,0 +1,49 @@
+//! OpenAPI: what types and operations there are, for `kubectl explain`, validation in clients and generators of clients.
+//!
+//! [`operations`] says what can be asked of each path, [`schema`] what a type is made of; [`v3`] makes one document per group
+//! version of them, [`v2`] one of all. A document is a function of what is served and of [`Options`]; nothing is made
+//! before it is asked for, and who serves them keeps what was made, each until its own group version changes.
+
+mod json;
+mod operations;
+mod parameters;
+mod schema;
+pub mod v2;
+pub mod v3;
+
+use pintle_schema::Type;
+
+/// What a document depends on besides what is served.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Of the server, major and minor: `1.36`.
+    pub version: &'a str,
+    /// Whether fields say which values they may have (feature gate `OpenAPIEnums`).
+    pub enums: bool,
+    /// Whether CBOR is spoken (feature gate `CBORServingAndStorage`).
+    pub cbor: bool,
+    pub documentation: &'a dyn Documentation,
+}
+
+/// The texts about types and fields.
+pub trait Documentation: Sync {
+    /// What a type is about.
+    fn of(&self, of: &Type) -> Option<&str>;
+
+    /// What a field of a type is about; `field` is its name in JSON.
+    fn field(&self, of: &Type, field: &str) -> Option<&str>;
+}
+
+/// No texts at all.
+#[derive(Clone, Copy, Debug)]
+pub struct Undocumented;
+
+impl Documentation for Undocumented {
+    fn of(&self, _: &Type) -> Option<&str> {
+        None
+    }
+
+    fn field(&self, _: &Type, _: &str) -> Option<&str> {
+        None
+    }
+}

@@ -1,0 +1,310 @@
+//! What a type is made of, in the two dialects of the documents.
+
+use std::collections::BTreeMap;
+
+use pintle_codec::json::decode_any;
+use pintle_meta::Value;
+use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Type, find_kind, has_version, types};
+
+use crate::Options;
+use crate::json::{empty, map, object, optional, set, texts, title};
+
+/// How a document writes types down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    V2,
+    V3,
+}
+
+impl Dialect {
+    pub(crate) fn reference(self, of: &Type) -> Value {
+        let place = match self {
+            Dialect::V2 => "#/definitions/",
+            Dialect::V3 => "#/components/schemas/",
+        };
+        object([("$ref", format!("{place}{}", name(of)).into())])
+    }
+}
+
+/// As documents call a type: `io.k8s.api.apps.v1.Deployment`.
+pub(crate) fn name(of: &Type) -> String {
+    let (folder, rest) = of.name.split_once('/').unwrap_or(("", of.name));
+    let place = match (folder, rest.split('.').next().unwrap_or_default()) {
+        ("meta", _) => "io.k8s.apimachinery.pkg.apis.meta",
+        ("apiextensions", _) => "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+        ("apiregistration", _) => "io.k8s.kube-aggregator.pkg.apis.apiregistration",
+        ("", "resource") => "io.k8s.apimachinery.pkg.api",
+        ("", "intstr") => "io.k8s.apimachinery.pkg.util",
+        ("", _) => "io.k8s.apimachinery.pkg",
+        _ => return format!("io.k8s.api.{folder}.{rest}"),
+    };
+    format!("{place}.{rest}")
+}
+
+/// The types that must be explained for these to be: all that they refer to, by name.
+pub(crate) fn reachable(roots: impl IntoIterator<Item = &'static Type>) -> BTreeMap<String, &'static Type> {
+    let mut found = BTreeMap::new();
+    let mut waiting: Vec<&'static Type> = roots.into_iter().collect();
+    while let Some(next) = waiting.pop() {
+        if found.insert(name(next), next).is_some() {
+            continue;
+        }
+        if let Some(structure) = next.structure() {
+            waiting.extend(structure.flat.iter().filter_map(|field| referred(field.shape)));
+        }
+    }
+    found
+}
+
+/// A struct under another name is explained under that name.
+fn renamed(shape: Shape) -> Option<&'static Type> {
+    match shape {
+        Shape::Named(of @ Type { kind: Kind::Alias { of: Shape::Named(_), .. }, .. }) => {
+            of.structure().is_some().then_some(of)
+        }
+        _ => None,
+    }
+}
+
+fn referred(shape: Shape) -> Option<&'static Type> {
+    if let Some(of) = renamed(shape) {
+        return Some(of);
+    }
+    match shape.underlying() {
+        Shape::Pointer(of) | Shape::List(of) | Shape::Map(_, of) => referred(*of),
+        Shape::Named(of) => Some(of),
+        Shape::Scalar(_) | Shape::Bytes => None,
+    }
+}
+
+/// Explains a type. `own` is the group version of the document, which alone is listed beside the core one for the
+/// options that every group version has; `None` lists all.
+pub(crate) fn definition(
+    of: &'static Type,
+    dialect: Dialect,
+    options: &Options<'_>,
+    own: Option<(&str, &str)>,
+) -> Value {
+    let mut schema = match &of.kind {
+        Kind::Opaque(opaque) => opaque_schema(*opaque, dialect),
+        _ => structure(of, dialect, options),
+    };
+    if let Some(text) = options.documentation.of(of) {
+        set(&mut schema, "description", text);
+    }
+    let kinds = kinds(of, own);
+    if !kinds.is_empty() {
+        set(&mut schema, "x-kubernetes-group-version-kind", Value::list(kinds));
+    }
+    schema
+}
+
+fn structure(of: &'static Type, dialect: Dialect, options: &Options<'_>) -> Value {
+    let mut schema = object([("type", Value::literal("object"))]);
+    let Some(structure) = of.structure() else { return schema };
+    let mut properties = Vec::with_capacity(structure.flat.len());
+    let mut required = Vec::new();
+    for field in structure.flat {
+        properties.push((field.name.to_owned(), property(of, field, dialect, options)));
+        if field.required {
+            required.push(Value::literal(field.name));
+        }
+    }
+    if !properties.is_empty() {
+        set(&mut schema, "properties", map(properties));
+    }
+    if !required.is_empty() {
+        set(&mut schema, "required", Value::list(required));
+    }
+    if structure.atomic {
+        set(&mut schema, "x-kubernetes-map-type", Value::literal("atomic"));
+    }
+    if structure.union {
+        set(&mut schema, "x-kubernetes-unions", Value::list(vec![union(structure.flat)]));
+    }
+    schema
+}
+
+/// Which choice each optional field stands for, and the field that names the choice if there is one.
+fn union(fields: &[&'static Field]) -> Value {
+    let discriminator = fields.iter().find(|field| field.discriminator).map(|field| field.name);
+    let choices = fields.iter().filter(|field| field.optional && !field.discriminator);
+    let choices = choices.map(|field| (field.name.to_owned(), title(field.name).into()));
+    object([("discriminator", optional(discriminator)), ("fields-to-discriminateBy", map(choices.collect()))])
+}
+
+fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Options<'_>) -> Value {
+    let mut extras: Vec<(&'static str, Value)> = Vec::new();
+    if let Some(text) = options.documentation.field(of, field.name) {
+        extras.push(("description", text.into()));
+    }
+    if dialect == Dialect::V3 {
+        let default = match field.default {
+            Some(text) => decode_any(text.as_bytes()).map_or(Value::NULL, |decoded| decoded.value),
+            None => default(field.shape, field.omit_empty),
+        };
+        if !default.is_null() {
+            extras.push(("default", default));
+        }
+    }
+    if let Some(list) = field.list {
+        let list = match list {
+            ListType::Atomic => "atomic",
+            ListType::Set => "set",
+            ListType::Map => "map",
+        };
+        extras.push(("x-kubernetes-list-type", Value::literal(list)));
+    }
+    if !field.keys.is_empty() {
+        extras.push(("x-kubernetes-list-map-keys", texts(field.keys)));
+    }
+    if field.atomic || field.granular {
+        let map = if field.atomic { "atomic" } else { "granular" };
+        extras.push(("x-kubernetes-map-type", Value::literal(map)));
+    }
+    if let Some(patch) = field.patch {
+        if !patch.strategies.is_empty() {
+            extras.push(("x-kubernetes-patch-strategy", patch.strategies.join(",").into()));
+        }
+        if let Some(key) = patch.merge_key {
+            extras.push(("x-kubernetes-patch-merge-key", Value::literal(key)));
+        }
+    }
+    with(shape(field.shape, dialect, options), extras, dialect)
+}
+
+/// A schema with more beside it. In version 3 nothing may stand beside a reference, so that it is wrapped.
+fn with(mut schema: Value, extras: Vec<(&'static str, Value)>, dialect: Dialect) -> Value {
+    if dialect == Dialect::V3 && !extras.is_empty() && schema.get("$ref").is_some() {
+        schema = object([("allOf", Value::list(vec![schema]))]);
+    }
+    for (key, value) in extras {
+        set(&mut schema, key, value);
+    }
+    schema
+}
+
+fn shape(of: Shape, dialect: Dialect, options: &Options<'_>) -> Value {
+    if let Some(of) = renamed(of) {
+        return dialect.reference(of);
+    }
+    let mut schema = match of.underlying() {
+        Shape::Pointer(of) => shape(*of, dialect, options),
+        Shape::Named(of) => dialect.reference(of),
+        Shape::List(of) => {
+            object([("type", Value::literal("array")), ("items", element(*of, dialect, options))])
+        }
+        Shape::Map(_, of) => object([
+            ("type", Value::literal("object")),
+            ("additionalProperties", element(*of, dialect, options)),
+        ]),
+        Shape::Bytes => object([("type", Value::literal("string")), ("format", Value::literal("byte"))]),
+        Shape::Scalar(scalar) => {
+            let (name, format) = scalar_type(scalar);
+            object([("type", optional(name)), ("format", optional(format))])
+        }
+    };
+    if let Shape::Named(Type { kind: Kind::Alias { values, .. }, .. }) = of
+        && options.enums
+        && !values.is_empty()
+    {
+        set(&mut schema, "enum", texts(values));
+    }
+    schema
+}
+
+fn element(of: Shape, dialect: Dialect, options: &Options<'_>) -> Value {
+    let schema = shape(of, dialect, options);
+    let default = match dialect {
+        Dialect::V2 => Value::NULL,
+        Dialect::V3 => default(of, false),
+    };
+    let extras = if default.is_null() { Vec::new() } else { vec![("default", default)] };
+    with(schema, extras, dialect)
+}
+
+pub(crate) fn scalar_type(scalar: Scalar) -> (Option<&'static str>, Option<&'static str>) {
+    match scalar {
+        Scalar::String => (Some("string"), None),
+        Scalar::Bool => (Some("boolean"), None),
+        Scalar::Int32 => (Some("integer"), Some("int32")),
+        Scalar::Int64 => (Some("integer"), Some("int64")),
+        Scalar::Float64 => (Some("number"), Some("double")),
+        Scalar::Any => (None, None),
+    }
+}
+
+/// What Go has where nothing was said, if that is something.
+fn default(of: Shape, omit_empty: bool) -> Value {
+    match of.underlying() {
+        Shape::Scalar(_) if omit_empty => Value::NULL,
+        Shape::Scalar(scalar) => match scalar {
+            Scalar::String => Value::literal(""),
+            Scalar::Bool => false.into(),
+            Scalar::Int32 | Scalar::Int64 | Scalar::Float64 => 0i64.into(),
+            Scalar::Any => Value::NULL,
+        },
+        named @ Shape::Named(_) if named.structure().is_some() => empty(),
+        _ => Value::NULL,
+    }
+}
+
+fn opaque_schema(opaque: Opaque, dialect: Dialect) -> Value {
+    let of = |name| object([("type", Value::literal(name))]);
+    let either = |first, second| object([("oneOf", Value::list(vec![of(first), of(second)]))]);
+    let formatted = |mut schema: Value, format| {
+        set(&mut schema, "format", Value::literal(format));
+        schema
+    };
+    match (opaque, dialect) {
+        (Opaque::Time | Opaque::MicroTime, _) => formatted(of("string"), "date-time"),
+        (Opaque::Duration | Opaque::GroupVersion, _) | (Opaque::Quantity, Dialect::V2) => of("string"),
+        (Opaque::Quantity, Dialect::V3) => either("string", "number"),
+        (Opaque::IntOrString, Dialect::V2) => formatted(of("string"), "int-or-string"),
+        (Opaque::IntOrString, Dialect::V3) => formatted(either("integer", "string"), "int-or-string"),
+        (Opaque::FieldsV1 | Opaque::RawExtension, _) => of("object"),
+        (
+            Opaque::JSON
+            | Opaque::JSONSchemaPropsOrArray
+            | Opaque::JSONSchemaPropsOrBool
+            | Opaque::JSONSchemaPropsOrStringArray,
+            _,
+        ) => empty(),
+    }
+}
+
+/// The kinds that a type is.
+fn kinds(of: &'static Type, own: Option<(&str, &str)>) -> Vec<Value> {
+    let kind = |group: &str, version: &str| {
+        let found = find_kind(group, version, of.kind_name()) == Some(of);
+        found.then(|| group_version_kind(group, version, of.kind_name()))
+    };
+    match (of.name.starts_with("meta/"), own) {
+        (false, _) => kind(&of.group(), of.version()).into_iter().collect(),
+        (true, Some((group, version))) => {
+            let core = ("", "v1");
+            let versions = if (group, version) == core { vec![core] } else { vec![core, (group, version)] };
+            versions.into_iter().filter_map(|(group, version)| kind(group, version)).collect()
+        }
+        (true, None) => {
+            // The discovery documents have a scheme of their own, without options.
+            let other = |name: &str| name.starts_with("meta/") || name.starts_with("apidiscovery/");
+            let mut versions: Vec<(String, &'static str)> = types()
+                .iter()
+                .filter(|of| of.name.contains('/') && !other(of.name))
+                .map(|of| (of.group().into_owned(), of.version()))
+                .collect();
+            versions.sort();
+            versions.dedup();
+            versions
+                .iter()
+                .filter(|(group, version)| has_version(group, version))
+                .filter_map(|(group, version)| kind(group, version))
+                .collect()
+        }
+    }
+}
+
+pub(crate) fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {
+    object([("group", group.into()), ("version", version.into()), ("kind", kind.into())])
+}

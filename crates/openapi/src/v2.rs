@@ -1,0 +1,148 @@
+//! OpenAPI 2.0 (Swagger): `/openapi/v2`, one document of everything, which most generators of clients read.
+//!
+//! Parameters that stand at many paths are written once and referred to by a name that a hash of them is part of.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE;
+use pintle_codec::json;
+use pintle_discovery::GroupVersion;
+use pintle_meta::Value;
+
+use crate::Options;
+use crate::json::{empty, map, object, optional, set, texts};
+use crate::operations::{self, Answer, Body, Media, Operation, Path};
+use crate::parameters::Parameter;
+use crate::schema::{Dialect, definition, name, reachable};
+use crate::v3::{self, Document};
+
+/// The document of all group versions.
+pub fn document(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Document {
+    let others = operations::others(&v3::groups(served), logs).into_iter().flat_map(|(_, paths)| paths);
+    let paths: Vec<Path> =
+        others.chain(served.iter().flat_map(|served| operations::group_version(served, options))).collect();
+    let roots = paths.iter().flat_map(|path| path.operations.iter().flat_map(v3::roots));
+    let mut definitions: Vec<(String, Value)> = reachable(roots)
+        .into_iter()
+        .map(|(name, of)| (name, definition(of, Dialect::V2, options, None)))
+        .collect();
+    definitions.push((v3::VERSION_INFO.to_owned(), v3::version_info(Dialect::V2)));
+
+    let mut shared = Shared::default();
+    let items = paths.iter().map(|path| (path.path.clone(), path_item(path, options, &mut shared)));
+    let items = map(items.collect());
+    let value = object([
+        ("swagger", Value::literal("2.0")),
+        ("info", object([("title", Value::literal("Kubernetes")), ("version", options.version.into())])),
+        ("paths", items),
+        ("definitions", map(definitions)),
+        ("parameters", map(shared.by_name.into_iter().collect())),
+        ("securityDefinitions", object([("BearerToken", v3::bearer_token())])),
+        ("security", Value::list(vec![object([("BearerToken", Value::list(Vec::new()))])])),
+    ]);
+    Document::of(&value)
+}
+
+/// Parameters by the name under which they are referred to.
+#[derive(Default)]
+struct Shared {
+    by_name: BTreeMap<String, Value>,
+}
+
+impl Shared {
+    /// A parameter, or a reference to it. Those about a kind are not shared, and not those by which old clients find out
+    /// what a server can do.
+    fn refer(&mut self, name: &'static str, own: bool, parameter: Value) -> Value {
+        if own || matches!(name, "name" | "fieldValidation" | "dryRun") {
+            return parameter;
+        }
+        let mut text = Vec::new();
+        json::encode(&parameter, &mut text);
+        let key = format!("{name}-{}", URL_SAFE.encode(&fnv(&text).to_be_bytes()[..6]));
+        let reference = format!("#/parameters/{key}");
+        self.by_name.insert(key, parameter);
+        object([("$ref", reference.into())])
+    }
+}
+
+/// FNV-1, 64 bits.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn path_item(path: &Path, options: &Options<'_>, shared: &mut Shared) -> Value {
+    let everywhere = v3::shared(path);
+    let mut item = empty();
+    for found in &path.operations {
+        let own = v3::own(found, &everywhere);
+        set(&mut item, found.method, operation(found, parameters(&own, found.body, shared), options));
+    }
+    let parameters = parameters(&everywhere, None, shared);
+    if !parameters.is_empty() {
+        set(&mut item, "parameters", Value::list(parameters));
+    }
+    item
+}
+
+fn parameters(found: &[&Parameter], body: Option<Body>, shared: &mut Shared) -> Vec<Value> {
+    let mut out: Vec<(&str, Value)> =
+        found.iter().map(|found| (found.name, shared.refer(found.name, false, parameter(found)))).collect();
+    if let Some(body) = body {
+        let general = name(body.of).starts_with("io.k8s.apimachinery");
+        let value = object([
+            ("name", Value::literal("body")),
+            ("in", Value::literal("body")),
+            ("required", if body.required { true.into() } else { Value::NULL }),
+            ("schema", Dialect::V2.reference(body.of)),
+        ]);
+        out.push(("body", shared.refer("body", !general, value)));
+        out.sort_by_key(|(name, _)| *name);
+    }
+    out.into_iter().map(|(_, value)| value).collect()
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    object([
+        ("name", Value::literal(parameter.name)),
+        ("in", Value::literal(parameter.place())),
+        ("description", optional(Some(parameter.description.as_str()).filter(|text| !text.is_empty()))),
+        ("required", if parameter.in_path { true.into() } else { Value::NULL }),
+        ("type", Value::literal(parameter.of)),
+        ("uniqueItems", true.into()),
+    ])
+}
+
+fn operation(operation: &Operation, parameters: Vec<Value>, options: &Options<'_>) -> Value {
+    let mut value = v3::operation_base(operation);
+    set(&mut value, "schemes", texts(&["https"]));
+    if !parameters.is_empty() {
+        set(&mut value, "parameters", Value::list(parameters));
+    }
+    let produces = v3::media(operation.produces, options);
+    let consumes = match (operation.body, operation.produces, operation.answer) {
+        (Some(Body { patch: true, .. }), ..) => v3::patches(options),
+        (_, _, Answer::VersionInfo) => produces.clone(),
+        (_, Media::Only(_), _) | (_, _, Answer::Nothing) => Vec::new(),
+        // Discovery, which takes nothing, says that it takes what it gives.
+        _ if operation.action.is_none() => produces.clone(),
+        _ => vec!["*/*"],
+    };
+    if !consumes.is_empty() {
+        set(&mut value, "consumes", texts(&consumes));
+    }
+    let schema = v3::answer(operation.answer, Dialect::V2);
+    if schema.is_some() {
+        set(&mut value, "produces", texts(&produces));
+    }
+    let response = |code: u16, schema: Option<&Value>| {
+        let schema = schema.cloned().unwrap_or_default();
+        (code.to_string(), object([("description", v3::status_text(code)), ("schema", schema)]))
+    };
+    let mut responses: Vec<(String, Value)> =
+        operation.codes.iter().map(|code| response(*code, schema.as_ref())).collect();
+    responses.push(response(401, None));
+    set(&mut value, "responses", map(responses));
+    value
+}
