@@ -82,21 +82,18 @@ fn transcoding(name: &str, of: &'static Type, stored: &[u8]) -> anyhow::Result<(
     Ok(())
 }
 
-/// CPU time per run: of several rounds the one in the middle. What else the machine does is not counted.
+/// CPU time per run: of many short rounds the fastest, since what else the machine does only adds to it.
 fn micros(run: &mut dyn FnMut()) -> f64 {
-    let mut rounds: Vec<f64> = (0..9)
-        .map(|_| {
-            let start = cpu();
-            let mut runs = 0u32;
-            while cpu() - start < 0.03 {
-                (0..16).for_each(|_| run());
-                runs += 16;
-            }
-            (cpu() - start) * 1e6 / f64::from(runs)
-        })
-        .collect();
-    rounds.sort_by(f64::total_cmp);
-    rounds[rounds.len() / 2]
+    let rounds = (0..40).map(|_| {
+        let start = cpu();
+        let mut runs = 0u32;
+        while cpu() - start < 0.005 {
+            (0..16).for_each(|_| run());
+            runs += 16;
+        }
+        (cpu() - start) * 1e6 / f64::from(runs)
+    });
+    rounds.fold(f64::INFINITY, f64::min)
 }
 
 /// Seconds that this thread has run.
