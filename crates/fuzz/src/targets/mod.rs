@@ -1,6 +1,7 @@
 //! What is fuzzed: everything that parses what clients send.
 
 mod codec;
+mod patch;
 mod text;
 
 use std::fmt::Display;
@@ -10,7 +11,7 @@ use crate::Target;
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    [text::TARGETS, codec::TARGETS].concat()
+    [text::TARGETS, codec::TARGETS, patch::TARGETS].concat()
 }
 
 /// A number for the way something went.

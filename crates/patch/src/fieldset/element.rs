@@ -1,0 +1,133 @@
+//! One step of a path to a field.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pintle_codec::json::write;
+use pintle_meta::value::Key;
+use pintle_meta::{Node, Value, quote};
+
+use super::order::compare;
+
+/// How to get from an object or a list to something in it.
+#[derive(Clone, Debug)]
+pub enum Element {
+    /// A field of a struct, or an entry of a map.
+    Field(Key),
+    /// The item of a list that has these fields, which are sorted by name.
+    Key(Arc<[(Key, Value)]>),
+    /// The item of a set that is this value.
+    Value(Value),
+    /// The item of a list at this place. Only found in sets that clients made up.
+    Index(i64),
+}
+
+impl Element {
+    pub fn field(name: impl Into<Key>) -> Element {
+        Element::Field(name.into())
+    }
+
+    /// The item with these fields, in any order.
+    pub fn key(fields: impl IntoIterator<Item = (Key, Value)>) -> Element {
+        let mut fields: Vec<(Key, Value)> =
+            fields.into_iter().map(|(name, value)| (name, plain(value))).collect();
+        fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Element::Key(fields.into())
+    }
+
+    pub fn value(value: Value) -> Element {
+        Element::Value(plain(value))
+    }
+}
+
+/// Items are told apart by what JSON shows of them.
+fn plain(value: Value) -> Value {
+    match value.node() {
+        Node::Bytes(bytes) => STANDARD.encode(bytes).into(),
+        Node::Hollow => Value::literal(""),
+        _ => value,
+    }
+}
+
+impl Ord for Element {
+    fn cmp(&self, other: &Element) -> Ordering {
+        match (self, other) {
+            (Element::Field(a), Element::Field(b)) => a.cmp(b),
+            (Element::Key(a), Element::Key(b)) => {
+                let each = |((name, a), (other, b)): (&(Key, Value), &(Key, Value))| {
+                    name.cmp(other).then_with(|| compare(a, b))
+                };
+                let unequal = a.iter().zip(b.iter()).map(each).find(|order| order.is_ne());
+                unequal.unwrap_or_else(|| a.len().cmp(&b.len()))
+            }
+            (Element::Value(a), Element::Value(b)) => compare(a, b),
+            (Element::Index(a), Element::Index(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl Element {
+    fn rank(&self) -> u8 {
+        match self {
+            Element::Field(_) => 0,
+            Element::Key(_) => 1,
+            Element::Value(_) => 2,
+            Element::Index(_) => 3,
+        }
+    }
+}
+
+impl PartialOrd for Element {
+    fn partial_cmp(&self, other: &Element) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Element {
+    fn eq(&self, other: &Element) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Element {}
+
+/// As messages show it: `.spec`, `[name="a"]`, `[="x"]`, `[3]`.
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Element::Field(name) => write!(f, ".{name}"),
+            Element::Key(fields) => {
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
+                write!(f, "[{}]", fields.join(","))
+            }
+            Element::Value(value) => write!(f, "[={}]", shown(value)),
+            Element::Index(place) => write!(f, "[{place}]"),
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value.node() {
+        Node::Bool(value) => value.to_string(),
+        Node::Int(value) => value.to_string(),
+        Node::Float(value) => {
+            let mut out = Vec::new();
+            write::float(value, &mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        }
+        Node::String(text) => quote(text),
+        Node::List(items) => {
+            let items: Vec<String> = items.iter().map(shown).collect();
+            format!("[{}]", items.join(","))
+        }
+        Node::Object(object) => {
+            object.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect()
+        }
+        Node::Null | Node::Bytes(_) | Node::Hollow | Node::Raw(_) => "null".into(),
+    }
+}

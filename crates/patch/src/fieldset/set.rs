@@ -1,0 +1,243 @@
+//! The tree, and what can be done with two of them.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::Element;
+
+/// A set of fields.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Set {
+    entries: Vec<Entry>,
+}
+
+/// A place in a set: a member, the parent of members, or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub element: Element,
+    /// Whether the place itself belongs to the set.
+    pub member: bool,
+    /// What belongs to it below.
+    pub children: Set,
+}
+
+impl Entry {
+    fn is_empty(&self) -> bool {
+        !self.member && self.children.is_empty()
+    }
+}
+
+impl Set {
+    pub const fn new() -> Set {
+        Set { entries: Vec::new() }
+    }
+
+    /// Entries in any order. Of those for the same element, each makes the place a member that says so, and the last with
+    /// children says which.
+    pub(crate) fn from_unsorted(mut entries: Vec<Entry>) -> Set {
+        entries.retain(|entry| !entry.is_empty());
+        if !entries.is_sorted_by(|a, b| a.element < b.element) {
+            // The sort is stable, so the last of equals is the last one given.
+            entries.sort_by(|a, b| a.element.cmp(&b.element));
+            entries.dedup_by(|later, earlier| {
+                let same = later.element == earlier.element;
+                if same {
+                    earlier.member |= later.member;
+                    if !later.children.is_empty() {
+                        earlier.children = std::mem::take(&mut later.children);
+                    }
+                }
+                same
+            });
+        }
+        Set { entries }
+    }
+
+    /// The set of some paths of fields.
+    pub fn of_fields(paths: &[&[&str]]) -> Set {
+        let mut set = Set::new();
+        for path in paths {
+            let path: Vec<Element> = path.iter().map(|name| Element::field(*name)).collect();
+            set.insert(&path);
+        }
+        set
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.entries.iter().map(|entry| usize::from(entry.member) + entry.children.len()).sum()
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub fn get(&self, element: &Element) -> Option<&Entry> {
+        self.position(element).ok().map(|found| &self.entries[found])
+    }
+
+    /// Whether what a path leads to is a member. The whole object never is.
+    pub fn has(&self, path: &[Element]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.get(last).is_some_and(|entry| entry.member),
+            [first, rest @ ..] => self.get(first).is_some_and(|entry| entry.children.has(rest)),
+        }
+    }
+
+    /// Makes what a path leads to a member; what lies on the way is none by that.
+    pub fn insert(&mut self, path: &[Element]) {
+        let Some((first, rest)) = path.split_first() else { return };
+        let place = self.position(first).unwrap_or_else(|place| {
+            let entry = Entry { element: first.clone(), member: false, children: Set::new() };
+            self.entries.insert(place, entry);
+            place
+        });
+        match rest {
+            [] => self.entries[place].member = true,
+            _ => self.entries[place].children.insert(rest),
+        }
+    }
+
+    fn position(&self, element: &Element) -> Result<usize, usize> {
+        self.entries.binary_search_by(|entry| entry.element.cmp(element))
+    }
+
+    /// What is in either.
+    pub fn union(self, other: Set) -> Set {
+        if self.is_empty() {
+            return other;
+        }
+        if other.is_empty() {
+            return self;
+        }
+        let mut entries = Vec::with_capacity(self.entries.len().max(other.entries.len()));
+        let (mut left, mut right) =
+            (self.entries.into_iter().peekable(), other.entries.into_iter().peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (Some(a), Some(b)) => a.element.cmp(&b.element),
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            let taken = match order {
+                Ordering::Less => left.next(),
+                Ordering::Greater => right.next(),
+                Ordering::Equal => left.next().zip(right.next()).map(|(a, b)| Entry {
+                    element: a.element,
+                    member: a.member || b.member,
+                    children: a.children.union(b.children),
+                }),
+            };
+            match taken {
+                Some(entry) => entries.push(entry),
+                None => return Set { entries },
+            }
+        }
+    }
+
+    /// What is in both.
+    pub fn intersection(&self, other: &Set) -> Set {
+        let mut others = other.entries.iter().peekable();
+        let both = |entry: &Entry| {
+            let found = seek(&mut others, &entry.element)?;
+            let children = entry.children.intersection(&found.children);
+            Some(Entry { element: entry.element.clone(), member: entry.member && found.member, children })
+        };
+        let entries = self.entries.iter().filter_map(both).filter(|entry| !entry.is_empty()).collect();
+        Set { entries }
+    }
+
+    /// What is here and not in the other. Members below a member of the other stay.
+    pub fn difference(self, other: &Set) -> Set {
+        self.without(other, false)
+    }
+
+    /// What is here, without the other's members and all that lies below them.
+    pub fn recursive_difference(self, other: &Set) -> Set {
+        self.without(other, true)
+    }
+
+    fn without(mut self, other: &Set, recursive: bool) -> Set {
+        if other.is_empty() {
+            return self;
+        }
+        let mut others = other.entries.iter().peekable();
+        self.entries.retain_mut(|entry| {
+            let Some(found) = seek(&mut others, &entry.element) else { return true };
+            entry.member &= !found.member;
+            entry.children = match recursive && found.member {
+                true => Set::new(),
+                false => std::mem::take(&mut entry.children).without(&found.children, recursive),
+            };
+            !entry.is_empty()
+        });
+        self
+    }
+
+    /// The members with nothing below them.
+    pub fn leaves(mut self) -> Set {
+        self.entries.retain_mut(|entry| {
+            entry.member &= entry.children.is_empty();
+            entry.children = std::mem::take(&mut entry.children).leaves();
+            !entry.is_empty()
+        });
+        self
+    }
+
+    /// Calls with the path of every member, parents first.
+    pub fn each(&self, mut see: impl FnMut(&[Element])) {
+        self.each_below(&mut Vec::new(), &mut see);
+    }
+
+    fn each_below(&self, path: &mut Vec<Element>, see: &mut impl FnMut(&[Element])) {
+        for entry in &self.entries {
+            path.push(entry.element.clone());
+            if entry.member {
+                see(path);
+            }
+            entry.children.each_below(path, see);
+            path.pop();
+        }
+    }
+
+    /// Keeps of every place what the caller makes of it.
+    pub(super) fn filter_map(self, change: impl FnMut(Entry) -> Option<Entry>) -> Set {
+        let entries = self.entries.into_iter().filter_map(change).filter(|entry| !entry.is_empty()).collect();
+        Set { entries }
+    }
+}
+
+/// The entry of an element among sorted ones, of which those before it are passed by.
+fn seek<'a>(
+    entries: &mut std::iter::Peekable<std::slice::Iter<'a, Entry>>,
+    element: &Element,
+) -> Option<&'a Entry> {
+    while let Some(entry) = entries.peek() {
+        match entry.element.cmp(element) {
+            Ordering::Less => entries.next(),
+            Ordering::Equal => return entries.next(),
+            Ordering::Greater => return None,
+        };
+    }
+    None
+}
+
+/// One member to a line.
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        self.each(|path| lines.push(path.iter().map(Element::to_string).collect::<String>()));
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl fmt::Debug for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.to_json()))
+    }
+}

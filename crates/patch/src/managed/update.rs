@@ -1,0 +1,257 @@
+//! What a write that is no apply makes of the managers.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use pintle_meta::Value;
+use pintle_meta::value::Key;
+use pintle_schema::normal::zero_struct;
+
+use super::cap::cap;
+use super::entries::{Id, Managed, Manager, Operation};
+use crate::fieldset::{Filter, Set};
+use crate::typed::{self, Comparison, TypeRef};
+
+/// A write, as far as field management cares.
+#[derive(Clone, Copy)]
+pub struct Write<'a> {
+    /// Of what type the objects are, which are of the version that the request is for.
+    pub of: TypeRef,
+    /// See [`super::manager_name`]; without a name it is `unknown`.
+    pub manager: &'a str,
+    /// Empty for the resource itself.
+    pub subresource: &'a str,
+    pub api_version: &'a str,
+    /// RFC 3339, in UTC, to the second.
+    pub now: &'a str,
+    /// What this resource or subresource does not let anybody write.
+    pub resets: &'a Resets,
+    pub converter: &'a dyn Converter,
+}
+
+/// Objects in other versions, for managers whose fields are meant in them.
+pub trait Converter {
+    /// The object in a version, and its type there; `None` if the kind has no such version (any more).
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String>;
+}
+
+/// For kinds that look the same in all of some versions.
+#[derive(Clone, Copy, Debug)]
+pub struct SameShape<'a> {
+    pub of: TypeRef,
+    /// The versions there are, such as `apps/v1`.
+    pub api_versions: &'a [&'a str],
+}
+
+impl Converter for SameShape<'_> {
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String> {
+        Ok(self.api_versions.contains(&api_version).then(|| (self.of, object.clone())))
+    }
+}
+
+/// The fields that a strategy resets, by version.
+#[derive(Clone, Debug, Default)]
+pub struct Resets {
+    by_version: Vec<(String, Filter)>,
+    everywhere: Option<Filter>,
+}
+
+impl Resets {
+    /// Nothing is reset.
+    pub const fn none() -> Resets {
+        Resets { by_version: Vec::new(), everywhere: None }
+    }
+
+    /// The same in every version.
+    pub fn everywhere(filter: Filter) -> Resets {
+        Resets { by_version: Vec::new(), everywhere: Some(filter) }
+    }
+
+    /// In the versions named, and nothing in others.
+    pub fn by_version(filters: impl IntoIterator<Item = (String, Filter)>) -> Resets {
+        Resets { by_version: filters.into_iter().collect(), everywhere: None }
+    }
+
+    fn at(&self, api_version: &str) -> Option<&Filter> {
+        let found = self.by_version.iter().find(|(known, _)| known == api_version);
+        found.map(|(_, filter)| filter).or(self.everywhere.as_ref())
+    }
+}
+
+/// Gives the new object its `managedFields`. `live` is what it was before; none if it is being created.
+///
+/// An error leaves the new object without any, and is nothing that a client is told: the write goes on.
+pub fn update(write: &Write<'_>, live: Option<&Value>, new: &mut Value) -> Result<(), String> {
+    if new.metadata().is_none() {
+        return Ok(());
+    }
+    let managed = take(write, live, new);
+    if let Some(metadata) = new.metadata_mut().filter(|metadata| metadata.contains("managedFields")) {
+        metadata.remove("managedFields");
+    }
+    let is_new = live.is_none_or(|live| live.uid().is_empty());
+    if managed.is_empty() && !is_new {
+        return Ok(());
+    }
+    let zero = match write.of {
+        TypeRef::Builtin { shape, .. } => shape.structure().map_or(Value::NULL, zero_struct),
+        _ => Value::NULL,
+    };
+    let live = live.map(without_managed_fields).unwrap_or(zero);
+    advance(write, managed, &live, new)?.set(new);
+    Ok(())
+}
+
+/// What counts as having been there before.
+fn take(write: &Write<'_>, live: Option<&Value>, new: &Value) -> Managed {
+    let before = || live.and_then(|live| Managed::of(live).ok()).unwrap_or_default();
+    if !write.subresource.is_empty() {
+        return before();
+    }
+    if is_reset(new) {
+        return Managed::default();
+    }
+    // Clients that do not know about managedFields shall not lose them.
+    Managed::of(new).ok().filter(|managed| !managed.is_empty()).unwrap_or_else(before)
+}
+
+/// Whether the request wants to get rid of all managers: a list that is empty, or has one empty entry.
+fn is_reset(new: &Value) -> bool {
+    match new.at(&["metadata", "managedFields"]).and_then(Value::as_list) {
+        None => false,
+        Some([]) => true,
+        Some([only]) => only.as_object().is_some_and(|entry| {
+            let is_zero = |value: &Value| value.is_null() || value.as_str() == Some("");
+            entry.iter().all(|(_, value)| is_zero(value))
+        }),
+        Some(_) => false,
+    }
+}
+
+fn without_managed_fields(object: &Value) -> Value {
+    let mut object = object.clone();
+    if object.at(&["metadata", "managedFields"]).is_some()
+        && let Some(metadata) = object.metadata_mut()
+    {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+/// What the server itself sets.
+static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
+    Set::of_fields(&[
+        &["apiVersion"],
+        &["kind"],
+        &["metadata"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "creationTimestamp"],
+        &["metadata", "selfLink"],
+        &["metadata", "uid"],
+        &["metadata", "clusterName"],
+        &["metadata", "generation"],
+        &["metadata", "managedFields"],
+        &["metadata", "resourceVersion"],
+    ])
+});
+
+/// The managers after a write of everything by which `new` differs from `live`.
+fn advance(write: &Write<'_>, managed: Managed, live: &Value, new: &Value) -> Result<Managed, String> {
+    let mut versions = Versions { write, live, new, others: BTreeMap::new() };
+    let mut managers = BTreeMap::new();
+    for (id, manager) in managed.managers {
+        // Versions that are gone take their managers with them.
+        if let Some(of) = versions.type_in(&manager.api_version)? {
+            managers.insert(id, Manager { fields: typed::reconcile(of, manager.fields), ..manager });
+        }
+    }
+    let own = compare(write, write.api_version, write.of, live, new)?;
+    for manager in managers.values_mut() {
+        let changes = match manager.api_version == write.api_version {
+            true => Some(&own),
+            false => versions.compare(&manager.api_version)?,
+        };
+        let fields = std::mem::take(&mut manager.fields);
+        let Some(changes) = changes else { continue };
+        manager.fields =
+            fields.difference(&changes.modified).difference(&changes.added).difference(&changes.removed);
+    }
+    managers.retain(|_, manager| !manager.fields.is_empty());
+
+    let mut managed = Managed { managers };
+    let mut fields = own.modified.union(own.added);
+    fields = fields.difference(&STRIPPED);
+    if !fields.is_empty() {
+        let name = if write.manager.is_empty() { "unknown" } else { write.manager };
+        let id = Id::new(name, Operation::Update, write.api_version, write.subresource);
+        let before = managed.managers.remove(&id).map(|before| before.fields).unwrap_or_default();
+        let api_version = Key::new(write.api_version);
+        let time = Some(Key::new(write.now));
+        managed.managers.insert(id, Manager { api_version, fields: fields.union(before), time });
+    }
+    cap(&mut managed);
+    Ok(managed)
+}
+
+fn compare(
+    write: &Write<'_>,
+    api_version: &str,
+    of: TypeRef,
+    live: &Value,
+    new: &Value,
+) -> Result<Comparison, String> {
+    let found =
+        typed::compare(of, live, new).map_err(|error| format!("failed to compare objects: {error}"))?;
+    Ok(found.filtered(write.resets.at(api_version)))
+}
+
+/// The objects in the versions of their managers, each looked at once.
+struct Versions<'a> {
+    write: &'a Write<'a>,
+    live: &'a Value,
+    new: &'a Value,
+    others: BTreeMap<Key, Other>,
+}
+
+struct Other {
+    of: TypeRef,
+    live: Value,
+    comparison: Option<Comparison>,
+}
+
+impl Versions<'_> {
+    /// The object's type in a version; none if there is no such version.
+    fn type_in(&mut self, api_version: &Key) -> Result<Option<TypeRef>, String> {
+        if *api_version == self.write.api_version {
+            return Ok(Some(self.write.of));
+        }
+        if let Some(known) = self.others.get(api_version) {
+            return Ok(Some(known.of));
+        }
+        let Some((of, live)) = self.converted(self.live, api_version)? else { return Ok(None) };
+        self.others.insert(api_version.clone(), Other { of, live, comparison: None });
+        Ok(Some(of))
+    }
+
+    fn converted(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String> {
+        let Some((of, object)) = self.write.converter.convert(object, api_version)? else { return Ok(None) };
+        match typed::validate(of, &object, false) {
+            Ok(()) => Ok(Some((of, object))),
+            Err(found) => Err(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+        }
+    }
+
+    /// What changed, seen in another version than the write's; none if the new object cannot be had in it.
+    fn compare(&mut self, api_version: &Key) -> Result<Option<&Comparison>, String> {
+        if self.others.get(api_version).is_some_and(|other| other.comparison.is_none())
+            && let Some((_, new)) = self.converted(self.new, api_version)?
+        {
+            let write = self.write;
+            if let Some(other) = self.others.get_mut(api_version) {
+                other.comparison = Some(compare(write, api_version, other.of, &other.live, &new)?);
+            }
+        }
+        Ok(self.others.get(api_version).and_then(|other| other.comparison.as_ref()))
+    }
+}

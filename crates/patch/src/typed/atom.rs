@@ -1,0 +1,223 @@
+//! What type something is of, and what may be there by that.
+
+use pintle_codec::json;
+use pintle_meta::{Node, Value};
+use pintle_schema::normal::zero;
+use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Struct, Type};
+
+/// The type of something in a tree.
+#[derive(Clone, Copy, Debug)]
+pub enum TypeRef {
+    /// What a field of a built-in type holds. The field says how lists and maps are owned; items have none.
+    Builtin { shape: Shape, field: Option<&'static Field> },
+    /// Whatever is there: objects by their fields, everything else as a whole.
+    Deduced,
+    /// Whatever is there, as a whole.
+    Untyped,
+}
+
+/// What may be somewhere, and how it is owned.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Atom {
+    pub scalar: bool,
+    pub list: Option<List>,
+    pub map: Option<Map>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    pub relation: Relation,
+    pub items: TypeRef,
+}
+
+/// How the items of a list are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Not at all: the list is one value.
+    Atomic,
+    /// By what they are.
+    Set,
+    /// By some of their fields.
+    Keys(&'static [&'static str]),
+}
+
+/// A struct or a map.
+#[derive(Clone, Copy, Debug)]
+pub struct Map {
+    pub atomic: bool,
+    /// The fields that have names of their own.
+    pub of: Option<&'static Struct>,
+    /// All others; `None` where there may be no others.
+    pub values: Option<TypeRef>,
+}
+
+/// Which of its possible forms something has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Map,
+    Scalar,
+    List,
+}
+
+impl From<&'static Type> for TypeRef {
+    fn from(of: &'static Type) -> TypeRef {
+        TypeRef::of_shape(Shape::Named(of))
+    }
+}
+
+impl TypeRef {
+    fn of_shape(shape: Shape) -> TypeRef {
+        TypeRef::Builtin { shape, field: None }
+    }
+
+    pub(super) fn of_field(field: &'static Field) -> TypeRef {
+        TypeRef::Builtin { shape: field.shape, field: Some(field) }
+    }
+
+    pub fn atom(self) -> Atom {
+        match self {
+            TypeRef::Deduced => Atom {
+                scalar: true,
+                list: Some(List { relation: Relation::Atomic, items: TypeRef::Untyped }),
+                map: Some(Map { atomic: false, of: None, values: Some(TypeRef::Deduced) }),
+            },
+            TypeRef::Untyped => Atom {
+                scalar: true,
+                list: Some(List { relation: Relation::Atomic, items: TypeRef::Untyped }),
+                map: Some(Map { atomic: true, of: None, values: Some(TypeRef::Untyped) }),
+            },
+            TypeRef::Builtin { shape, field } => builtin(shape, field),
+        }
+    }
+
+    /// What stands for a field of an item that does not have it, when items are told apart by it.
+    pub(super) fn default_of(self, name: &str) -> Option<Value> {
+        let field = self.atom().map?.of?.field(name)?;
+        match field.default {
+            Some(text) => Some(json::decode_any(text.as_bytes()).ok()?.value),
+            // What is always there in Go has its zero value for a default.
+            None => match field.shape.underlying() {
+                Shape::Scalar(scalar) if !field.omit_empty && scalar != Scalar::Any => {
+                    Some(zero(field.shape))
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+fn builtin(shape: Shape, field: Option<&'static Field>) -> Atom {
+    let mut shape = shape;
+    // A field may also say that it is not, although its type is.
+    let said = field.filter(|field| field.atomic || field.granular).map(|field| field.atomic);
+    let mut atomic = false;
+    loop {
+        match shape {
+            Shape::Pointer(of) => shape = *of,
+            Shape::Named(Type { kind: Kind::Alias { of, atomic: whole, .. }, .. }) => {
+                atomic |= *whole;
+                shape = *of;
+            }
+            _ => break,
+        }
+    }
+    match shape {
+        Shape::Scalar(Scalar::Any) => TypeRef::Deduced.atom(),
+        Shape::Scalar(_) | Shape::Bytes => Atom { scalar: true, ..Atom::default() },
+        Shape::List(items) => {
+            let list = List { relation: relation(field), items: TypeRef::of_shape(*items) };
+            Atom { list: Some(list), ..Atom::default() }
+        }
+        Shape::Map(_, values) => {
+            let atomic = said.unwrap_or(atomic);
+            let map = Map { atomic, of: None, values: Some(TypeRef::of_shape(*values)) };
+            Atom { map: Some(map), ..Atom::default() }
+        }
+        Shape::Named(Type { kind: Kind::Struct(of), .. }) => {
+            let values = of.flat.is_empty().then_some(TypeRef::Deduced);
+            let atomic = said.unwrap_or(atomic || of.atomic);
+            let map = Map { atomic, of: Some(of), values };
+            Atom { map: Some(map), ..Atom::default() }
+        }
+        Shape::Named(Type { kind: Kind::Opaque(opaque), .. }) => of_opaque(*opaque),
+        // Names and pointers were followed above.
+        Shape::Named(_) | Shape::Pointer(_) => TypeRef::Deduced.atom(),
+    }
+}
+
+fn of_opaque(opaque: Opaque) -> Atom {
+    match opaque {
+        Opaque::Time | Opaque::MicroTime | Opaque::Duration | Opaque::Quantity | Opaque::GroupVersion => {
+            Atom { scalar: true, ..Atom::default() }
+        }
+        Opaque::RawExtension => TypeRef::Untyped.atom(),
+        Opaque::FieldsV1 => Atom { map: TypeRef::Deduced.atom().map, ..Atom::default() },
+        // Schemas that give no type, and so allow any.
+        Opaque::IntOrString
+        | Opaque::JSON
+        | Opaque::JSONSchemaPropsOrArray
+        | Opaque::JSONSchemaPropsOrBool
+        | Opaque::JSONSchemaPropsOrStringArray => TypeRef::Deduced.atom(),
+    }
+}
+
+/// What the field says of its list, or else what its patch strategy implies.
+fn relation(field: Option<&'static Field>) -> Relation {
+    let Some(field) = field else { return Relation::Atomic };
+    match field.list {
+        Some(ListType::Atomic) => Relation::Atomic,
+        Some(ListType::Set) => Relation::Set,
+        Some(ListType::Map) => Relation::Keys(field.keys),
+        None => match &field.patch {
+            Some(patch) if patch.strategies.contains(&"merge") => match &patch.merge_key {
+                Some(key) => Relation::Keys(std::slice::from_ref(key)),
+                None => Relation::Set,
+            },
+            _ => Relation::Atomic,
+        },
+    }
+}
+
+impl Atom {
+    /// The form of a value: what it is, if that may be there; else whatever may.
+    pub(super) fn form(&self, value: &Value) -> Option<Form> {
+        let is = match value.node() {
+            Node::Null => None,
+            Node::List(_) => Some(Form::List),
+            Node::Object(_) => Some(Form::Map),
+            Node::Raw(raw) => match raw.trim_ascii_start().first() {
+                Some(b'[') => Some(Form::List),
+                Some(b'{') => Some(Form::Map),
+                Some(b'n') | None => None,
+                Some(_) => Some(Form::Scalar),
+            },
+            _ => Some(Form::Scalar),
+        };
+        is.filter(|is| self.allows(*is)).or_else(|| self.widest())
+    }
+
+    /// What is tried where nothing tells.
+    pub(super) fn widest(&self) -> Option<Form> {
+        [Form::Map, Form::Scalar, Form::List].into_iter().find(|form| self.allows(*form))
+    }
+
+    fn allows(&self, form: Form) -> bool {
+        match form {
+            Form::Map => self.map.is_some(),
+            Form::Scalar => self.scalar,
+            Form::List => self.list.is_some(),
+        }
+    }
+}
+
+impl Map {
+    /// The type of a field or entry; `None` where there is no such field.
+    pub fn type_of(&self, name: &str) -> Option<TypeRef> {
+        self.named(name).map(TypeRef::of_field).or(self.values)
+    }
+
+    /// The field of that name, unlike an entry of a map.
+    pub(super) fn named(&self, name: &str) -> Option<&'static Field> {
+        self.of?.field(name)
+    }
+}

@@ -1,0 +1,310 @@
+//! The fields by which two objects differ.
+
+use std::cmp::Ordering;
+
+use pintle_meta::value::Key;
+use pintle_meta::{Node, Object, Value};
+use pintle_schema::Struct;
+
+use super::atom::{Form, Map};
+use super::items::{opened, seen, sorted};
+use super::{Invalid, List, Relation, TypeRef};
+use crate::fieldset::{Element, Entry, Filter, Set, equal, is_seen};
+
+/// What changed from one object to another. No field is in two of the sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    pub added: Set,
+    pub modified: Set,
+    pub removed: Set,
+}
+
+impl Comparison {
+    pub fn is_same(&self) -> bool {
+        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
+    }
+
+    /// Without what a filter takes away.
+    pub fn filtered(self, filter: Option<&Filter>) -> Comparison {
+        match filter {
+            None => self,
+            Some(filter) => Comparison {
+                added: filter.apply(self.added),
+                modified: filter.apply(self.modified),
+                removed: filter.apply(self.removed),
+            },
+        }
+    }
+}
+
+/// Compares two objects of a type. Parts that both share in memory are not looked into.
+pub fn compare(of: TypeRef, old: &Value, new: &Value) -> Result<Comparison, Invalid> {
+    let found = place(of, Some(old), Some(new))?;
+    Ok(Comparison {
+        added: found.added.children.into_set(),
+        modified: found.modified.children.into_set(),
+        removed: found.removed.children.into_set(),
+    })
+}
+
+/// What a place and those below it contribute to each of the sets.
+#[derive(Default)]
+struct Change {
+    added: Part,
+    modified: Part,
+    removed: Part,
+}
+
+#[derive(Default)]
+struct Part {
+    member: bool,
+    children: Children,
+}
+
+#[derive(Default)]
+struct Children(Vec<Entry>);
+
+impl Children {
+    fn into_set(self) -> Set {
+        Set::from_unsorted(self.0)
+    }
+
+    fn push(&mut self, element: &Element, part: Part) {
+        if part.member || !part.children.0.is_empty() {
+            let children = part.children.into_set();
+            self.0.push(Entry { element: element.clone(), member: part.member, children });
+        }
+    }
+}
+
+impl Change {
+    fn push(&mut self, element: &Element, below: Change) {
+        self.added.children.push(element, below.added);
+        self.modified.children.push(element, below.modified);
+        self.removed.children.push(element, below.removed);
+    }
+
+    /// Both ways of seeing a place whose form has changed.
+    fn or(self, other: Change) -> Change {
+        let part = |a: Part, b: Part| Part {
+            member: a.member || b.member,
+            children: match (a.children.0.is_empty(), b.children.0.is_empty()) {
+                (_, true) => a.children,
+                (true, false) => b.children,
+                (false, false) => {
+                    let both = a.children.into_set().union(b.children.into_set());
+                    Children(both.entries().to_vec())
+                }
+            },
+        };
+        Change {
+            added: part(self.added, other.added),
+            modified: part(self.modified, other.modified),
+            removed: part(self.removed, other.removed),
+        }
+    }
+}
+
+fn place(of: TypeRef, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+    if let (Some(old), Some(new)) = (old, new)
+        && is_shared(old, new)
+    {
+        return Ok(Change::default());
+    }
+    let atom = of.atom();
+    let forms = (old.and_then(|value| atom.form(value)), new.and_then(|value| atom.form(value)));
+    let look = |form: Form| match (form, &atom.list, &atom.map) {
+        (Form::List, Some(list), _) => items(list, old, new),
+        (Form::Map, _, Some(map)) => fields(map, old, new),
+        _ => Ok(leaf(old, new)),
+    };
+    let mut change = match forms {
+        (None, Some(form)) | (Some(form), None) => look(form)?,
+        (Some(before), Some(after)) if before == after => look(before)?,
+        (Some(before), Some(after)) => look(before)?.or(look(after)?),
+        (None, None) => return Err(Invalid::new("schema error: invalid atom")),
+    };
+    change.added.member |= old.is_none();
+    change.removed.member |= new.is_none();
+    Ok(change)
+}
+
+fn is_shared(old: &Value, new: &Value) -> bool {
+    match (old.node(), new.node()) {
+        (Node::List(a), Node::List(b)) => std::ptr::eq(a, b),
+        (Node::Object(a), Node::Object(b)) => std::ptr::eq(a, b),
+        _ => false,
+    }
+}
+
+fn leaf(old: Option<&Value>, new: Option<&Value>) -> Change {
+    let mut change = Change::default();
+    match (old, new) {
+        (None, _) => change.added.member = true,
+        (_, None) => change.removed.member = true,
+        (Some(old), Some(new)) => change.modified.member = !equal(old, new),
+    }
+    change
+}
+
+fn items(list: &List, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+    let before = old.and_then(Value::as_list).unwrap_or_default();
+    let after = new.and_then(Value::as_list).unwrap_or_default();
+    // What is empty on both sides is a leaf, so that null and empty are told apart.
+    if list.relation == Relation::Atomic || before.is_empty() && after.is_empty() {
+        return Ok(leaf(old, new));
+    }
+    let (before, after) = (sorted(list, before)?, sorted(list, after)?);
+    let mut change = Change::default();
+    let (mut before, mut after) = (&before[..], &after[..]);
+    loop {
+        let order = match (before.first(), after.first()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return Ok(change),
+        };
+        let alike = |items: &mut &[(Element, &Value)], skip: Ordering| {
+            let all = *items;
+            let count = match all.first() {
+                Some((first, _)) if order != skip => all.iter().take_while(|(next, _)| next == first).count(),
+                _ => 0,
+            };
+            *items = &all[count..];
+            count
+        };
+        let (old_items, new_items) = (before, after);
+        let old_items = &old_items[..alike(&mut before, Ordering::Greater)];
+        let new_items = &new_items[..alike(&mut after, Ordering::Less)];
+        group(list, old_items, new_items, &mut change)?;
+    }
+}
+
+/// The items of both lists that have the same element, of which there should be one at most.
+fn group(
+    list: &List,
+    old: &[(Element, &Value)],
+    new: &[(Element, &Value)],
+    change: &mut Change,
+) -> Result<(), Invalid> {
+    let Some((element, _)) = old.first().or(new.first()) else { return Ok(()) };
+    let mut item = |old: Option<&Value>, new: Option<&Value>| -> Result<(), Invalid> {
+        let below = place(list.items, old, new).map_err(|invalid| invalid.below(element))?;
+        change.push(element, below);
+        Ok(())
+    };
+    let first = |items: &[(Element, &'_ Value)]| items.first().map(|(_, value)| (*value).clone());
+    let marker = || Part { member: true, children: Children::default() };
+    match (old.len(), new.len()) {
+        (0 | 1, 0 | 1) => item(old.first().map(|(_, value)| *value), new.first().map(|(_, value)| *value))?,
+        // Duplicates on both sides are one value.
+        (2.., 2..) => {
+            let same = old.len() == new.len() && old.iter().zip(new).all(|((_, a), (_, b))| equal(a, b));
+            if !same {
+                change.modified.children.push(element, marker());
+            }
+        }
+        (2.., _) => {
+            if let Some(left) = first(new) {
+                item(None, Some(&left))?;
+            }
+            change.removed.children.push(element, marker());
+        }
+        (_, 2..) => {
+            if let Some(left) = first(old) {
+                item(Some(&left), None)?;
+            }
+            change.added.children.push(element, marker());
+        }
+    }
+    Ok(())
+}
+
+fn fields(map: &Map, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+    if map.atomic {
+        return Ok(leaf(old, new));
+    }
+    let (opened_old, opened_new) = (old.map(opened), new.map(opened));
+    let before = opened_old.as_ref().and_then(|value| value.as_object());
+    let after = opened_new.as_ref().and_then(|value| value.as_object());
+    let is_empty = |object: Option<&Object>| object.is_none_or(|object| seen(object).next().is_none());
+    if is_empty(before) && is_empty(after) {
+        return Ok(leaf(old, new));
+    }
+    let mut change = Change::default();
+    if let Some(of) = map.of
+        && is_in_order(of, before)
+        && is_in_order(of, after)
+    {
+        declared(of, before, after, &mut change)?;
+    } else {
+        by_name(map, before, after, &mut change)?;
+    }
+    Ok(change)
+}
+
+/// Whether an object's fields are all declared and stand in the order of the declaration.
+fn is_in_order(of: &'static Struct, object: Option<&Object>) -> bool {
+    let mut fields = of.flat.iter();
+    object.is_none_or(|object| {
+        object.layout().is_some() && object.keys().all(|name| fields.any(|field| field.name == name))
+    })
+}
+
+/// Fields of a struct, both sides in its order.
+fn declared(
+    of: &'static Struct,
+    old: Option<&Object>,
+    new: Option<&Object>,
+    change: &mut Change,
+) -> Result<(), Invalid> {
+    let mut old = old.map(Object::entries).unwrap_or_default().iter().peekable();
+    let mut new = new.map(Object::entries).unwrap_or_default().iter().peekable();
+    for field in of.flat {
+        let is_it = |(name, _): &&(Key, Value)| name == field.name;
+        let before = old.next_if(is_it).map(|(_, value)| value).filter(|value| is_seen(value));
+        let after = new.next_if(is_it).map(|(_, value)| value).filter(|value| is_seen(value));
+        if before.is_some() || after.is_some() {
+            one(TypeRef::of_field(field), &Key::new_static(field.name), before, after, change)?;
+        }
+    }
+    Ok(())
+}
+
+/// Entries of a map, or fields in any order.
+fn by_name(
+    map: &Map,
+    old: Option<&Object>,
+    new: Option<&Object>,
+    change: &mut Change,
+) -> Result<(), Invalid> {
+    let of = |name: &Key| {
+        let invalid = || Invalid::new("field not declared in schema").below(&Element::Field(name.clone()));
+        map.type_of(name).ok_or_else(invalid)
+    };
+    let found = |object: Option<&'_ Object>, name: &str| {
+        object.and_then(|object| object.get(name)).filter(|value| is_seen(value)).cloned()
+    };
+    for (name, before) in old.into_iter().flat_map(seen) {
+        one(of(name)?, name, Some(before), found(new, name).as_ref(), change)?;
+    }
+    for (name, after) in new.into_iter().flat_map(seen) {
+        if found(old, name).is_none() {
+            one(of(name)?, name, None, Some(after), change)?;
+        }
+    }
+    Ok(())
+}
+
+fn one(
+    of: TypeRef,
+    name: &Key,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    change: &mut Change,
+) -> Result<(), Invalid> {
+    let element = Element::Field(name.clone());
+    let below = place(of, old, new).map_err(|invalid| invalid.below(&element))?;
+    change.push(&element, below);
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! What walks share: the items of a list with what tells them apart, and what is in an object.
+
+use std::borrow::Cow;
+
+use pintle_meta::value::Key;
+use pintle_meta::{Node, Object, Value};
+
+use super::Invalid;
+use super::atom::{List, Relation};
+use crate::fieldset::{Element, is_seen, read};
+
+/// A value to look into: what raw JSON says, everything else as it is.
+pub(super) fn opened(value: &Value) -> Cow<'_, Value> {
+    match value.node() {
+        Node::Raw(raw) => Cow::Owned(read(raw)),
+        _ => Cow::Borrowed(value),
+    }
+}
+
+/// The fields that JSON shows.
+pub(super) fn seen(object: &Object) -> impl Iterator<Item = (&Key, &Value)> {
+    object.entries().iter().filter(|(_, value)| is_seen(value)).map(|(key, value)| (key, value))
+}
+
+/// What tells an item from the others.
+pub(super) fn element_of(list: &List, item: &Value) -> Result<Element, Invalid> {
+    let keys = match list.relation {
+        Relation::Keys(keys) => keys,
+        Relation::Atomic => return Err(Invalid::new("invalid indexing of non-associative list")),
+        Relation::Set => {
+            return match item.node() {
+                Node::Object(_) => Err("associative list without keys has an element that's a map type"),
+                Node::List(_) => Err("not supported: associative list with lists as elements"),
+                Node::Null => Err("associative list without keys has an element that's an explicit null"),
+                _ => Ok(Element::value(item.clone())),
+            }
+            .map_err(Invalid::new);
+        }
+    };
+    let object = match item.node() {
+        Node::Object(object) => object,
+        Node::Null => return Err(Invalid::new("associative list with keys may not have a null element")),
+        _ => return Err(Invalid::new("associative list with keys may not have non-map elements")),
+    };
+    let mut fields = Vec::with_capacity(keys.len());
+    for &key in keys {
+        let found = object.get(key).filter(|value| is_seen(value)).cloned();
+        if let Some(value) = found.or_else(|| list.items.default_of(key)) {
+            fields.push((Key::new_static(key), value));
+        }
+    }
+    if fields.is_empty() && !keys.is_empty() {
+        let keys = pintle_meta::quote_all(keys);
+        return Err(Invalid::new(format!(
+            "associative list with keys has an element that omits all key fields {keys} (and doesn't have default \
+             values for any key fields)"
+        )));
+    }
+    Ok(Element::key(fields))
+}
+
+/// The items of a list that can be told apart, sorted; those that are alike next to each other, in the list's order.
+pub(super) fn sorted<'a>(list: &List, items: &'a [Value]) -> Result<Vec<(Element, &'a Value)>, Invalid> {
+    let mut found = Vec::with_capacity(items.len());
+    for (place, item) in items.iter().enumerate() {
+        let element = element_of(list, item).map_err(|mut invalid| {
+            invalid.message.insert_str(0, &format!("element {place}: "));
+            invalid
+        })?;
+        found.push((element, item));
+    }
+    if !found.is_sorted_by(|(a, _), (b, _)| a <= b) {
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+    Ok(found)
+}

@@ -1,0 +1,232 @@
+//! Managers that the reference was seen to name, where there is a record of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use pintle_codec::json;
+use pintle_meta::Value;
+use pintle_patch::fieldset::{Filter, Set};
+use pintle_patch::managed::{Converter, Resets, Write, update};
+use pintle_patch::typed::TypeRef;
+use pintle_resources::{conversion, defaults};
+use pintle_schema::{Resource, Resources, find_kind};
+use serde_json::{Value as Json, json};
+
+/// All times of the record are one.
+const TIME: &str = "2026-01-02T03:04:05Z";
+
+struct Versions;
+
+impl Converter for Versions {
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let Some(of) = find_kind(group, version, object.kind()) else { return Ok(None) };
+        let converted = conversion::convert(of, object.clone()).map_err(|error| error.to_string())?;
+        Ok(Some((of.into(), converted)))
+    }
+}
+
+fn records() -> Option<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/parity");
+    folder.is_dir().then_some(folder)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap().replace("${ns}", "<ns>").replace("<time>", TIME)
+}
+
+/// The resource of a path, the path of its object if it names one, and the subresource.
+fn resource<'a>(resources: &'a Resources, path: &str) -> Option<(&'a Resource, Option<String>, String)> {
+    let path = path.split('?').next()?.trim_start_matches('/');
+    let mut parts = path.split('/').peekable();
+    let (group, version) = match parts.next()? {
+        "api" => ("", parts.next()?),
+        "apis" => (parts.next()?, parts.next()?),
+        _ => return None,
+    };
+    let mut collection = parts.next()?;
+    if collection == "namespaces" && parts.peek().is_some() {
+        parts.next()?;
+        collection = parts.next()?;
+    }
+    let resource = resources.find(group, version, collection)?;
+    let name = parts.next();
+    let subresource = parts.next().unwrap_or_default().to_string();
+    let object = name.map(|_| path.trim_end_matches(&format!("/{subresource}")).to_string());
+    Some((resource, object, subresource))
+}
+
+/// Strategies reset the status of what has one, unless nobody else would set it; and the rest where the status is written.
+fn resets(resource: &Resource, subresource: &str) -> Resets {
+    let fields: &[&[&str]] = match subresource {
+        _ if resource.name.ends_with("reviews") => return Resets::none(),
+        "status" => match resource.name {
+            "pods" => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+            "volumeattachments" => &[&["spec"], &["metadata"]],
+            "namespaces" | "nodes" | "daemonsets" | "persistentvolumes" | "cronjobs" => &[&["spec"]],
+            _ => &[&["spec"], &["metadata", "labels"]],
+        },
+        _ => &[&["status"]],
+    };
+    Resets::everywhere(Filter::Exclude(Set::of_fields(fields)))
+}
+
+/// What the reference's handler gives to field management.
+fn decoded(resource: &Resource, body: &Json) -> Option<Value> {
+    let mut value = json::decode(resource.kind, body.to_string().as_bytes()).ok()?.value;
+    defaults::apply(resource.kind, &mut value);
+    conversion::round_trip(resource.kind, &mut value).ok()?;
+    Some(value)
+}
+
+fn as_json(value: &Value) -> Json {
+    let mut text = Vec::new();
+    json::encode(value, &mut text);
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// The record has no times, so it does not say why entries stand in their order.
+fn sorted(mut entries: Json) -> Json {
+    let key = |entry: &Json| {
+        ["operation", "manager", "subresource", "apiVersion"].map(|name| entry[name].to_string())
+    };
+    entries.as_array_mut().into_iter().for_each(|entries| entries.sort_by_key(key));
+    entries
+}
+
+/// As RFC 7386 has it.
+fn merge(target: &mut Json, patch: &Json) {
+    let Some(patch) = patch.as_object() else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in patch {
+        match value.is_null() {
+            true => drop(target.as_object_mut().unwrap().remove(name)),
+            false => merge(&mut target[name], value),
+        }
+    }
+}
+
+/// Writes of a case, one after the other.
+struct Replay<'a> {
+    resources: &'a Resources,
+    /// Objects as the reference last answered with them, by path.
+    live: BTreeMap<String, Json>,
+    same: Vec<&'static str>,
+    wrong: Vec<String>,
+}
+
+impl Replay<'_> {
+    /// What the managers should be after a step, if that can be told from what is known.
+    fn step(&mut self, id: &str, step: &Json, answer: &Json) -> Option<()> {
+        let body = &answer["body"];
+        let path = step["p"].as_str()?;
+        let (resource, object, subresource) = resource(self.resources, path)?;
+        let object = object.or_else(|| {
+            Some(format!(
+                "{}/{}",
+                path.split('?').next()?.trim_start_matches('/'),
+                body["metadata"]["name"].as_str()?
+            ))
+        })?;
+        let before = self.live.get(&object).cloned();
+        if subresource.is_empty() || subresource == "status" {
+            // A view of the object would not do.
+            if resource.kind.name.ends_with(&format!(".{}", body["kind"].as_str()?))
+                && body["metadata"]["uid"].is_string()
+            {
+                self.live.insert(object, body.clone());
+            }
+        } else if step["m"] != json!("GET") {
+            // What other subresources write of their object, they do not show.
+            self.live.remove(&object);
+        }
+        let recorded = &body["metadata"]["managedFields"];
+        let managers = recorded.as_array()?;
+        let (live, new) = match step["m"].as_str()? {
+            "POST" if subresource.is_empty() => (None, step["b"].clone()),
+            "PUT" if matches!(&*subresource, "" | "status") => (Some(before?), step["b"].clone()),
+            "PATCH"
+                if step["ct"] == json!("application/merge-patch+json")
+                    && matches!(&*subresource, "" | "status") =>
+            {
+                let mut patched = before.clone()?;
+                merge(&mut patched, &step["b"]);
+                (Some(before?), patched)
+            }
+            _ => return None,
+        };
+        // Managers may differ from who wrote now, if what was written is nothing new.
+        let agent = if managers.iter().any(|entry| entry["manager"] == json!("parity")) {
+            "parity"
+        } else {
+            managers.first()?["manager"].as_str()?
+        };
+        let named = path.split("fieldManager=").nth(1).and_then(|rest| rest.split('&').next());
+        let live = match live {
+            Some(live) => Some(decoded(resource, &live)?),
+            None => None,
+        };
+        let mut object = decoded(resource, &new)?;
+        let api_version = object.api_version().to_string();
+        let resets = resets(resource, &subresource);
+        let write = Write {
+            of: resource.kind.into(),
+            manager: named.unwrap_or(agent),
+            subresource: &subresource,
+            api_version: &api_version,
+            now: TIME,
+            resets: &resets,
+            converter: &Versions,
+        };
+        update(&write, live.as_ref(), &mut object).unwrap();
+        let found = as_json(object.at(&["metadata", "managedFields"]).unwrap_or(&Value::NULL));
+        match sorted(found.clone()) == sorted(recorded.clone()) {
+            true => self.same.push(resource.name),
+            false => self
+                .wrong
+                .push(format!("{id} {} {path}\n  found    {found}\n  recorded {recorded}", step["m"])),
+        }
+        Some(())
+    }
+}
+
+#[test]
+fn writes_name_the_managers_that_the_reference_named() {
+    let Some(folder) = records() else { return };
+    let resources = Resources::builtin().unwrap();
+    let mut replay =
+        Replay { resources: &resources, live: BTreeMap::new(), same: Vec::new(), wrong: Vec::new() };
+    for file in std::fs::read_dir(folder.join("cases")).unwrap() {
+        let file = file.unwrap().path();
+        let golden: Json =
+            serde_json::from_str(&read(&folder.join("golden").join(file.file_name().unwrap()))).unwrap();
+        let cases: Json = serde_json::from_str(&read(&file)).unwrap();
+        for case in cases["cases"].as_array().unwrap() {
+            let id = case["id"].as_str().unwrap();
+            let mut answers = golden[id].as_array().into_iter().flatten();
+            replay.live.clear();
+            for step in case["steps"].as_array().unwrap() {
+                // Some steps only wait, and of some nobody knows how they went.
+                if step["quiet"] == json!(true) && step["m"] != json!("GET") {
+                    replay.live.clear();
+                } else if step["quiet"] != json!(true) && !step["m"].is_null() {
+                    replay.step(id, step, answers.next().unwrap_or(&Json::Null));
+                }
+            }
+        }
+    }
+    let Replay { same, wrong, .. } = replay;
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), same.len() + wrong.len(), wrong.join("\n"));
+    let kinds: BTreeSet<&str> = same.iter().copied().collect();
+    assert!(
+        same.len() > 150 && kinds.len() > 30,
+        "only {} of {} kinds were compared",
+        same.len(),
+        kinds.len()
+    );
+}
