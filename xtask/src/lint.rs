@@ -23,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-discovery", &["pintle-codec", "pintle-meta", "pintle-schema"]),
     ("pintle-openapi", &["pintle-codec", "pintle-discovery", "pintle-meta", "pintle-schema"]),
     ("pintle-patch", &["pintle-codec", "pintle-meta", "pintle-schema"]),
+    ("pintle-documentation", &["pintle-openapi", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
     ("pintle-registry", &["pintle-cache", "pintle-meta", "pintle-storage"]),

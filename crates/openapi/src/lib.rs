@@ -13,6 +13,8 @@ pub mod v3;
 
 use pintle_schema::Type;
 
+pub use schema::name as definition_name;
+
 /// What a document depends on besides what is served.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {

@@ -27,7 +27,7 @@ impl Dialect {
 }
 
 /// As documents call a type: `io.k8s.api.apps.v1.Deployment`.
-pub(crate) fn name(of: &Type) -> String {
+pub fn name(of: &Type) -> String {
     let (folder, rest) = of.name.split_once('/').unwrap_or(("", of.name));
     let place = match (folder, rest.split('.').next().unwrap_or_default()) {
         ("meta", _) => "io.k8s.apimachinery.pkg.apis.meta",
