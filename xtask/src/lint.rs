@@ -14,6 +14,7 @@ use serde_json::Value;
 /// serves them, and one binary that knows all.
 const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-meta", &[]),
+    ("pintle-published", &[]),
     ("pintle-schema", &["pintle-meta"]),
     ("pintle-codec", &["pintle-meta", "pintle-schema"]),
     (

@@ -2,18 +2,11 @@
 //! none, these pass without having looked, and the vectors beside the code stand alone.
 
 use std::fs;
-use std::path::PathBuf;
 
 use pintle_codec::{cbor, json, unstructured};
 use pintle_meta::Value;
+use pintle_published::upstream;
 use pintle_schema::find_kind;
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 fn encoded(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();

@@ -2,22 +2,15 @@
 //! none, these pass without having looked, and the vectors beside the code stand alone.
 
 use std::fs;
-use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{json, kind};
 use pintle_meta::gvk::GroupVersionKind;
+use pintle_published::upstream;
 use pintle_schema::{Type, find_kind};
 use serde_json::Value as Json;
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 fn type_of(api_version: &str, kind: &str) -> Option<&'static Type> {
     let gvk = GroupVersionKind::from_api_version(api_version, kind);

@@ -8,11 +8,7 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_schema::{Type, find, find_kind};
 
 fn wire() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM").map(PathBuf::from);
-    let folder =
-        folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"));
-    let folder = folder.join("wire");
-    folder.is_dir().then_some(folder)
+    pintle_published::upstream().map(|folder| folder.join("wire"))
 }
 
 /// Protobuf has the kind in its envelope; the other two have it in the object.

@@ -3,20 +3,13 @@
 //! stand alone.
 
 use std::fs;
-use std::path::PathBuf;
 
 use pintle_codec::{json, unstructured};
 use pintle_meta::Value;
 use pintle_meta::gvk::GroupVersionKind;
+use pintle_published::upstream;
 use pintle_schema::{Type, find_kind};
 use serde_json::Value as Json;
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 fn type_of(object: &Json) -> &'static Type {
     let (version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());

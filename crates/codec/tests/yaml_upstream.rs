@@ -2,17 +2,10 @@
 //! none, these pass without having looked, and the vectors beside the code stand alone.
 
 use std::fs;
-use std::path::PathBuf;
 
 use pintle_codec::{json, yaml};
+use pintle_published::upstream;
 use pintle_schema::{Type, find_kind};
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 /// Name, type, JSON and YAML of one full object of each kind.
 fn objects() -> Vec<(String, &'static Type, Vec<u8>, String)> {

@@ -11,10 +11,7 @@ use pintle_schema::Resources;
 use serde_json::Value as Json;
 
 fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then(|| folder.join("discovery"))
+    pintle_published::upstream().map(|folder| folder.join("discovery"))
 }
 
 fn all() -> Vec<GroupVersion> {

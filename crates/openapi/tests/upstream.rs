@@ -2,19 +2,12 @@
 //! `PINTLE_UPSTREAM` or the folder beside the repository; where there is none, these pass without having looked.
 
 use std::fs;
-use std::path::PathBuf;
 
 use pintle_discovery::{GroupVersion, builtin};
 use pintle_openapi::{Options, Undocumented, v2, v3};
+use pintle_published::upstream;
 use pintle_schema::Resources;
 use serde_json::Value as Json;
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 fn all() -> Vec<GroupVersion> {
     builtin(&Resources::builtin().unwrap(), |_| true)

@@ -3,22 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use base64::Engine;
 use pintle_codec::{json, protobuf};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Node, Value};
+use pintle_published::{parity, upstream};
 use pintle_resources::conversion::{convert, convert_from, hub, round_trip};
 use pintle_resources::defaults;
 use pintle_schema::{Resources, Type, find_kind};
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 fn type_of(api_version: &str, kind: &str) -> Option<&'static Type> {
     let kind = GroupVersionKind::from_api_version(api_version, kind);
@@ -275,10 +268,8 @@ fn answered(value: &serde_json::Value, found: &mut Vec<String>) {
 
 #[test]
 fn what_the_reference_answered_stays_as_it_is() {
-    let folder = std::env::var_os("PINTLE_PARITY")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/parity")));
-    let Ok(files) = fs::read_dir(folder.join("golden")) else { return };
+    let Some(folder) = parity() else { return };
+    let files = fs::read_dir(folder.join("golden")).unwrap();
     let mut found = Vec::new();
     for file in files {
         let golden = fs::read(file.unwrap().path()).unwrap();

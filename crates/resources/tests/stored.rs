@@ -1,19 +1,12 @@
 //! What a reference server stored, read, defaulted and converted, is what it listed; where its data is present.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use pintle_codec::{json, kind};
+use pintle_published::upstream;
 use pintle_registry::Stored;
 use pintle_resources::builtin::Builtin;
 use pintle_schema::Resources;
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM").map(PathBuf::from);
-    let folder =
-        folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"));
-    folder.is_dir().then_some(folder)
-}
 
 /// Keys with their values.
 fn dump(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {

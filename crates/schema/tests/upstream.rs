@@ -10,24 +10,15 @@ mod openapi;
 #[path = "upstream/protobuf.rs"]
 mod protobuf;
 
-use std::path::PathBuf;
-use std::{env, fs};
+use std::fs;
 
 use pintle_schema::{Type, find};
 use serde_json::Value as Json;
 
-fn folder() -> PathBuf {
-    match env::var_os("PINTLE_UPSTREAM") {
-        Some(folder) => folder.into(),
-        None => concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream").into(),
-    }
-}
-
 /// A published document, if the folder is there at all.
 fn text(name: &str) -> Option<String> {
-    let folder = folder();
-    let text = || fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    folder.is_dir().then(text)
+    let folder = pintle_published::upstream()?;
+    Some(fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
 fn document(name: &str) -> Option<Json> {
@@ -35,7 +26,8 @@ fn document(name: &str) -> Option<Json> {
 }
 
 fn documents(folder_name: &str) -> Vec<(String, Json)> {
-    let Ok(entries) = fs::read_dir(folder().join(folder_name)) else { return Vec::new() };
+    let Some(folder) = pintle_published::upstream() else { return Vec::new() };
+    let entries = fs::read_dir(folder.join(folder_name)).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter_map(|name| Some((name.clone(), document(&format!("{folder_name}/{name}"))?))).collect()
 }

@@ -1,7 +1,6 @@
 //! The table against the reference's published lists, where those are at hand, and against itself everywhere.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use super::*;
 use crate::gates::{Stage, known};
@@ -12,13 +11,9 @@ use crate::value::Value;
 /// Sections that the reference does not have.
 const OWN: [&str; 2] = ["Pintle", "Earlier releases"];
 
-/// The rows of a list without its heading. The folder is named by PINTLE_UPSTREAM, or lies beside the checkout.
+/// The rows of a list without its heading.
 fn upstream(file: &str) -> Option<Vec<Vec<String>>> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"),
-        PathBuf::from,
-    );
-    let text = std::fs::read_to_string(folder.join(file)).ok()?;
+    let text = std::fs::read_to_string(pintle_published::upstream()?.join(file)).ok()?;
     Some(text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect())
 }
 

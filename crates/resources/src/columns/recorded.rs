@@ -1,21 +1,17 @@
 //! Tables that the reference was seen to answer with, where there is a record of them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle_codec::json;
 use pintle_codec::partial::{ListMeta, Version};
 use pintle_codec::table::{Head, Include, Row, row_tree, tree};
 use pintle_meta::Value;
+use pintle_published::parity;
 use pintle_schema::{Resource, Resources};
 use serde_json::{Value as Json, json};
 
 use super::testing::context;
 use super::{Columns, of_resource};
-
-fn records() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/parity");
-    folder.is_dir().then_some(folder)
-}
 
 fn read(path: &Path) -> Json {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -116,7 +112,7 @@ fn timeless(cell: &Json) -> Json {
 
 #[test]
 fn tables_are_those_of_the_reference() {
-    let Some(folder) = records() else { return };
+    let Some(folder) = parity() else { return };
     let resources = Resources::builtin().unwrap();
     let mut compared = 0;
     for file in std::fs::read_dir(folder.join("cases")).unwrap() {

@@ -1,22 +1,17 @@
 //! What holds for the columns of all kinds.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle_codec::json;
 use pintle_meta::value::Object;
 use pintle_meta::{Node, Value};
+use pintle_published::upstream;
 use pintle_schema::normal::{Builder, zero_struct};
 use pintle_schema::{Opaque, Resource, Resources, Scalar, Shape, Type, find};
 use proptest::prelude::*;
 
 use super::testing::context;
 use super::*;
-
-fn upstream() -> Option<PathBuf> {
-    let here = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream");
-    let folder = std::env::var_os("PINTLE_UPSTREAM").map_or_else(here, PathBuf::from);
-    folder.is_dir().then_some(folder)
-}
 
 fn shown(mut each: impl FnMut(&Resource, &'static Columns)) -> usize {
     let resources = Resources::builtin().unwrap();

@@ -1,8 +1,7 @@
 //! The engine, and every kind at once. What each group fills in is tested beside its rules, with [`check`].
 
-use std::path::PathBuf;
-
 use pintle_codec::json;
+use pintle_published::upstream;
 use pintle_schema::{Kind, normal};
 
 use super::*;
@@ -127,14 +126,6 @@ fn what_is_no_object_is_left_alone() {
         apply(of, &mut after);
         assert_eq!(after, value);
     }
-}
-
-/// Published objects of the reference, where they are.
-fn upstream() -> Option<PathBuf> {
-    let path = std::env::var_os("PINTLE_UPSTREAM").map(PathBuf::from);
-    let path =
-        path.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"));
-    path.is_dir().then_some(path)
 }
 
 #[test]

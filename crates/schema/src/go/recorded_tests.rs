@@ -2,8 +2,8 @@
 //! which shows that names, order and what is not set are as recorded. Skipped where the recordings are not at hand.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs};
 
 use pintle_meta::Object;
 use serde_json::Value as Json;
@@ -12,11 +12,8 @@ use super::facts::{self, Field, Internal, Shape, Source};
 use super::*;
 
 fn recordings() -> Vec<PathBuf> {
-    let upstream = env::var_os("PINTLE_UPSTREAM").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")),
-        PathBuf::from,
-    );
-    let Ok(folder) = fs::read_dir(upstream.join("../parity/golden")) else { return Vec::new() };
+    let Some(folder) = pintle_published::parity() else { return Vec::new() };
+    let folder = fs::read_dir(folder.join("golden")).unwrap();
     folder.map(|entry| entry.unwrap().path()).collect()
 }
 

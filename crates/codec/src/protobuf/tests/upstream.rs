@@ -14,11 +14,7 @@ use crate::json;
 
 /// `None` where the data is not there.
 pub(super) fn folder() -> Option<PathBuf> {
-    let folder = match std::env::var_os("PINTLE_UPSTREAM") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"),
-    };
-    folder.is_dir().then_some(folder)
+    pintle_published::upstream()
 }
 
 pub(super) fn kind(api_version: &str, kind: &str) -> Option<&'static Type> {

@@ -1,18 +1,12 @@
 //! Recorded creates: what the reference answered is the request with its defaults, but for what comes after defaulting.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle_meta::Node;
+use pintle_published::parity;
 
 use super::*;
-
-fn parity() -> Option<PathBuf> {
-    let path = std::env::var_os("PINTLE_PARITY").map(PathBuf::from);
-    let path =
-        path.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/parity"));
-    path.is_dir().then_some(path)
-}
 
 fn read(path: &Path) -> Value {
     json::decode_any(&std::fs::read(path).unwrap()).unwrap().value
