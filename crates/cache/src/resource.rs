@@ -71,6 +71,18 @@ enum Phase {
     Ready,
 }
 
+/// Ends a loading that was not finished.
+struct Undo<'a>(&'a Resource);
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        if matches!(state.phase, Phase::Loading(_)) {
+            state.phase = Phase::Idle;
+        }
+    }
+}
+
 /// The objects at a revision.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -115,6 +127,8 @@ impl Resource {
         }
         // From here on the feed's changes are kept aside; those that the read below has seen too are dropped by revision.
         self.state().phase = Phase::Loading(Vec::new());
+        // A caller that goes away in between must not leave changes piling up. Dropped after `state`, whose lock it takes.
+        let _undo = Undo(self);
         let loaded = self.load().await;
         let mut state = self.state();
         let Phase::Loading(kept) = std::mem::take(&mut state.phase) else {

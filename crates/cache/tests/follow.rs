@@ -266,6 +266,18 @@ async fn a_closed_store_ends_the_feed_and_what_was_seen_stays() {
     assert!(fixture.pods.wait_for(1000, Duration::from_millis(10)).await.is_err());
 }
 
+#[tokio::test]
+async fn a_caller_that_goes_away_while_loading_leaves_nothing_behind() {
+    let fixture = fixture(Limits::default()).await;
+    fixture.put("pods/a", "1").await;
+    // Asked once, then dropped.
+    let _ = tokio::time::timeout(Duration::ZERO, fixture.pods.ready()).await;
+    assert!(format!("{:?}", fixture.pods).contains("phase: Idle") || fixture.pods.get("a").is_some());
+    fixture.pods.ready().await.unwrap();
+    fixture.put("pods/b", "2").await;
+    assert_eq!(fixture.shown().await, ["a=1", "b=2"]);
+}
+
 /// A store that tells every watch, when told to, that it is too late.
 struct Forgetful {
     inner: Store,
