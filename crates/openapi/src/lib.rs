@@ -7,6 +7,7 @@
 mod json;
 mod operations;
 mod parameters;
+mod protobuf;
 mod schema;
 pub mod v2;
 pub mod v3;

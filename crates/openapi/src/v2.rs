@@ -14,11 +14,22 @@ use crate::Options;
 use crate::json::{empty, map, object, optional, set, texts};
 use crate::operations::{self, Answer, Body, Media, Operation, Path};
 use crate::parameters::Parameter;
+use crate::protobuf;
 use crate::schema::{Dialect, definition, name, reachable};
 use crate::v3::{self, Document};
 
 /// The document of all group versions.
 pub fn document(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Document {
+    Document::of(&tree(served, logs, options))
+}
+
+/// The same as a message of `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`. Its ETag is that of the JSON, since
+/// clients that cache go by `Vary: Accept` too.
+pub fn protobuf(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Vec<u8> {
+    protobuf::encode(&tree(served, logs, options))
+}
+
+fn tree(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Value {
     let others = operations::others(&v3::groups(served), logs).into_iter().flat_map(|(_, paths)| paths);
     let paths: Vec<Path> =
         others.chain(served.iter().flat_map(|served| operations::group_version(served, options))).collect();
@@ -32,7 +43,7 @@ pub fn document(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> D
     let mut shared = Shared::default();
     let items = paths.iter().map(|path| (path.path.clone(), path_item(path, options, &mut shared)));
     let items = map(items.collect());
-    let value = object([
+    object([
         ("swagger", Value::literal("2.0")),
         ("info", object([("title", Value::literal("Kubernetes")), ("version", options.version.into())])),
         ("paths", items),
@@ -40,8 +51,7 @@ pub fn document(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> D
         ("parameters", map(shared.by_name.into_iter().collect())),
         ("securityDefinitions", object([("BearerToken", v3::bearer_token())])),
         ("security", Value::list(vec![object([("BearerToken", Value::list(Vec::new()))])])),
-    ]);
-    Document::of(&value)
+    ])
 }
 
 /// Parameters by the name under which they are referred to.

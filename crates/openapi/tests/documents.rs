@@ -149,3 +149,18 @@ fn version_2_has_no_defaults_and_shares_parameters() {
     assert_eq!(path["put"]["parameters"][1]["name"], "dryRun");
     assert_eq!(path["put"]["consumes"], json!(["*/*"]));
 }
+
+#[test]
+fn the_message_of_version_2_begins_with_its_version_and_has_every_definition() {
+    let served = served("policy");
+    let message = v2::protobuf(&served, false, &options());
+    assert!(
+        message.starts_with(b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x041.36"),
+        "{:?}",
+        &message[..30]
+    );
+    let document: Json = serde_json::from_slice(&v2::document(&served, false, &options()).json).unwrap();
+    for name in document["definitions"].as_object().unwrap().keys() {
+        assert!(message.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
+    }
+}
