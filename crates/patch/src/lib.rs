@@ -1,5 +1,6 @@
-//! Which fields of an object were set by whom, and (later) what patches make of an object.
+//! What patches make of an object, and which of its fields were set by whom.
 //!
+//! - [`json_patch`], [`merge_patch`]: patches of documents without types;
 //! - [`fieldset`]: sets of fields, and their `FieldsV1` form to the byte;
 //! - [`typed`]: an object seen through its schema: the fields it has, and the fields by which two objects differ;
 //! - [`managed`]: `metadata.managedFields`: what a write makes of them.
@@ -8,5 +9,21 @@
 //! nothing costs more than the sorting of what was sent.
 
 pub mod fieldset;
+pub mod json_patch;
 pub mod managed;
+pub mod merge_patch;
 pub mod typed;
+
+use pintle_meta::Node;
+
+/// What Go calls a kind of JSON value in its errors.
+fn json_type(node: Node<'_>) -> &'static str {
+    match node {
+        Node::Null | Node::Hollow => "null",
+        Node::Bool(_) => "bool",
+        Node::Int(_) | Node::Float(_) => "number",
+        Node::String(_) | Node::Bytes(_) => "string",
+        Node::List(_) => "array",
+        Node::Object(_) | Node::Raw(_) => "object",
+    }
+}

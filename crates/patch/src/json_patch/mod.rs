@@ -1,0 +1,110 @@
+//! JSON patches (RFC 6902), with the reference's liberties: negative indices count from the end, a replacement of what is
+//! not there adds it, and a value that is not given is null.
+//!
+//! Trees share what they copy, so a patch cannot make us hold more than it could send; what it could make us write is
+//! bounded by the size of all copies, and how deep it can build by [`MAX_DEPTH`].
+
+mod apply;
+#[cfg(test)]
+mod tests;
+
+use pintle_codec::{self as codec, MAX_DEPTH, json};
+use pintle_meta::{Node, Object, Value};
+
+use crate::json_type;
+
+/// How many operations the reference takes.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// How much may be copied, in bytes of JSON, by all operations together.
+pub const MAX_COPY: usize = 3 * 1024 * 1024;
+
+/// Why a patch cannot be applied. Clients only see that it cannot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("Unexpected kind: {0}")]
+    Kind(String),
+    #[error("{0}")]
+    Failed(String),
+    #[error(
+        "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPY}"
+    )]
+    Copied { copied: usize },
+    #[error("exceeded max depth")]
+    Depth,
+}
+
+/// The operations of a patch.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    operations: Vec<Value>,
+}
+
+/// What a strict reader minds about a patch; an error where it is none.
+pub fn strict(patch: &[u8]) -> Result<Vec<String>, codec::Error> {
+    const FIELDS: [&str; 4] = ["op", "path", "from", "value"];
+    let decoded = json::decode_any(patch)?;
+    let mut found = decoded.strict;
+    for (place, operation) in list(&decoded.value, "[]handlers.jsonPatchOp")?.iter().enumerate() {
+        let Some(operation) = object(operation, "handlers.jsonPatchOp")? else { continue };
+        for (name, value) in operation.iter() {
+            match value.node() {
+                _ if !FIELDS.contains(&name) => found.push(format!("unknown field \"[{place}].{name}\"")),
+                Node::Null | Node::String(_) => {}
+                _ if name == "value" => {}
+                other => {
+                    return Err(codec::Error::new(format!(
+                        "json: cannot unmarshal {} into Go struct field jsonPatchOp.{name} of type string",
+                        json_type(other)
+                    )));
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().map(|message| format!("json patch {message}")).collect())
+}
+
+impl Patch {
+    pub fn decode(patch: &[u8]) -> Result<Patch, codec::Error> {
+        let decoded = json::decode_any(patch)?.value;
+        let operations = list(&decoded, "jsonpatch.Patch")?;
+        for operation in operations {
+            object(operation, "jsonpatch.Operation")?;
+        }
+        Ok(Patch { operations: operations.to_vec() })
+    }
+
+    /// How many operations there are, to be checked against [`MAX_OPERATIONS`].
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// The document, which is an object without types, after all operations.
+    pub fn apply(&self, document: Value) -> Result<Value, Error> {
+        apply::Application::new(document).run(&self.operations)
+    }
+}
+
+fn list<'a>(value: &'a Value, wanted: &str) -> Result<&'a [Value], codec::Error> {
+    match value.node() {
+        Node::List(items) => Ok(items),
+        Node::Null => Ok(&[]),
+        other => Err(mismatch(other, wanted)),
+    }
+}
+
+fn object<'a>(value: &'a Value, wanted: &str) -> Result<Option<&'a Object>, codec::Error> {
+    match value.node() {
+        Node::Object(object) => Ok(Some(object)),
+        Node::Null => Ok(None),
+        other => Err(mismatch(other, wanted)),
+    }
+}
+
+fn mismatch(found: Node<'_>, wanted: &str) -> codec::Error {
+    codec::Error::new(format!("json: cannot unmarshal {} into Go value of type {wanted}", json_type(found)))
+}
