@@ -9,7 +9,7 @@ use pintle_schema::{Type, find};
 
 use crate::figures::show;
 
-const POD: &str = include_str!("../data/pod.json");
+pub(crate) const POD: &str = include_str!("../data/pod.json");
 
 pub(crate) fn measure() -> anyhow::Result<()> {
     object("pod_3k", find("core/v1.Pod").context("there is no Pod")?, POD.trim_end().as_bytes())?;
@@ -83,7 +83,7 @@ fn transcoding(name: &str, of: &'static Type, stored: &[u8]) -> anyhow::Result<(
 }
 
 /// CPU time per run: of many short rounds the fastest, since what else the machine does only adds to it.
-fn micros(run: &mut dyn FnMut()) -> f64 {
+pub(crate) fn micros(run: &mut dyn FnMut()) -> f64 {
     let rounds = (0..40).map(|_| {
         let start = cpu();
         let mut runs = 0u32;

@@ -11,6 +11,7 @@
 mod codec;
 mod embedded;
 mod etcd;
+mod fields;
 mod figures;
 mod puts;
 mod schema;
@@ -48,6 +49,7 @@ fn main() -> anyhow::Result<()> {
 
     schema::measure()?;
     codec::measure()?;
+    fields::measure()?;
     if flags.get("--only") == Some(&"codec") {
         return Ok(());
     }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_patch::fieldset::{Filter, Set};
+use pintle_patch::json_patch::Patch;
 use pintle_patch::managed::{Converter, Resets, Write, update};
+use pintle_patch::merge_patch;
 use pintle_patch::typed::TypeRef;
 use pintle_resources::{conversion, defaults};
 use pintle_schema::{Resource, Resources, find_kind};
@@ -94,21 +96,19 @@ fn sorted(mut entries: Json) -> Json {
     entries
 }
 
-/// As RFC 7386 has it.
-fn merge(target: &mut Json, patch: &Json) {
-    let Some(patch) = patch.as_object() else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in patch {
-        match value.is_null() {
-            true => drop(target.as_object_mut().unwrap().remove(name)),
-            false => merge(&mut target[name], value),
+/// An object after a patch, if that is of a kind that we can apply.
+fn patched(object: &Json, step: &Json) -> Option<Json> {
+    let document = json::decode_untyped(object.to_string().as_bytes()).unwrap().value;
+    let patch = step["b"].to_string();
+    let patched = match step["ct"].as_str()? {
+        "application/merge-patch+json" => merge_patch::apply(document, patch.as_bytes()).unwrap(),
+        "application/json-patch+json" => {
+            // It may test for something that the record does not tell.
+            Patch::decode(patch.as_bytes()).unwrap().apply(document).ok()?
         }
-    }
+        _ => return None,
+    };
+    Some(as_json(&patched))
 }
 
 /// Writes of a case, one after the other.
@@ -150,13 +150,10 @@ impl Replay<'_> {
         let (live, new) = match step["m"].as_str()? {
             "POST" if subresource.is_empty() => (None, step["b"].clone()),
             "PUT" if matches!(&*subresource, "" | "status") => (Some(before?), step["b"].clone()),
-            "PATCH"
-                if step["ct"] == json!("application/merge-patch+json")
-                    && matches!(&*subresource, "" | "status") =>
-            {
-                let mut patched = before.clone()?;
-                merge(&mut patched, &step["b"]);
-                (Some(before?), patched)
+            "PATCH" if matches!(&*subresource, "" | "status") => {
+                let before = before?;
+                let new = patched(&before, step)?;
+                (Some(before), new)
             }
             _ => return None,
         };

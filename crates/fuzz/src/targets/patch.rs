@@ -1,11 +1,16 @@
-//! What field management reads.
+//! Patches, and what field management reads.
 
+use pintle_codec::json;
+use pintle_meta::Value;
 use pintle_patch::fieldset::Set;
+use pintle_patch::{json_patch, merge_patch};
 
 use super::{refused, skeleton, way};
 use crate::Target;
 
-pub(super) const TARGETS: &[Target] = &[Target {
+pub(super) const TARGETS: &[Target] = &[FIELDS, JSON_PATCH, MERGE_PATCH];
+
+const FIELDS: Target = Target {
     name: "fields-v1",
     seeds: || {
         let seeds = [
@@ -32,7 +37,7 @@ pub(super) const TARGETS: &[Target] = &[Target {
         "{\"f:a\":",
     ],
     run: fields,
-}];
+};
 
 /// What is read is written as something that reads as the same, and is its own union and intersection.
 fn fields(input: &[u8]) -> u64 {
@@ -46,5 +51,76 @@ fn fields(input: &[u8]) -> u64 {
             assert!(set.clone().difference(&set).is_empty());
             way((set.len().min(16), skeleton(&String::from_utf8_lossy(&text))))
         }
+    }
+}
+
+const DOCUMENT: &str = r#"{"a":{"b":[1,{"c":"d"},[]],"e":null},"~/":{"":"x"},"l":[{},{}]}"#;
+
+const JSON_PATCH: Target = Target {
+    name: "json-patch",
+    seeds: || {
+        let seeds = [
+            r#"[{"op":"add","path":"/a/b/1","value":{"x":1}},{"op":"remove","path":"/a/e"}]"#,
+            r#"[{"op":"move","from":"/a","path":"/l/-"},{"op":"copy","from":"/l","path":"/l/0/z"}]"#,
+            r#"[{"op":"test","path":"/~0~1/","value":"x"},{"op":"replace","path":"","value":{}}]"#,
+        ];
+        seeds.into_iter().map(|seed| seed.as_bytes().to_vec()).collect()
+    },
+    tokens: &[
+        "{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/a/b/-\"},",
+        "\"op\":",
+        "\"add\"",
+        "\"move\"",
+        "\"/a\"",
+        "\"/l/-1\"",
+        "~1",
+        "/-",
+        "/0",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+    ],
+    run: patch,
+};
+
+const MERGE_PATCH: Target = Target {
+    name: "merge-patch",
+    seeds: || {
+        let seeds =
+            [r#"{"a":{"b":null,"e":{"x":null}},"l":[null,{"y":null}]}"#, r#"{"a":1,"new":{"z":{"n":null}}}"#];
+        seeds.into_iter().map(|seed| seed.as_bytes().to_vec()).collect()
+    },
+    tokens: &["null", "{\"a\":", "\"b\":", "\"l\":[", "]", "{", "}", ",", "1"],
+    run: merge,
+};
+
+fn document() -> Value {
+    json::decode_any(DOCUMENT.as_bytes()).expect("it is JSON").value
+}
+
+/// What comes out of a patch can be written, and read again.
+fn outcome(patched: &Value) -> u64 {
+    let mut text = Vec::new();
+    json::encode(patched, &mut text);
+    assert!(json::decode_any(&text).is_ok(), "a patched document is a document");
+    way((text.len().min(256) / 16, skeleton(&String::from_utf8_lossy(&text))))
+}
+
+fn patch(input: &[u8]) -> u64 {
+    match json_patch::Patch::decode(input) {
+        Err(error) => refused(error),
+        Ok(patch) => match patch.apply(document()) {
+            Err(error) => refused(error),
+            Ok(patched) => outcome(&patched),
+        },
+    }
+}
+
+fn merge(input: &[u8]) -> u64 {
+    match merge_patch::apply(document(), input) {
+        Err(error) => refused(error),
+        Ok(patched) => outcome(&patched),
     }
 }

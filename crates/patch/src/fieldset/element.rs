@@ -43,9 +43,12 @@ impl Element {
     }
 }
 
-/// Items are told apart by what JSON shows of them.
+/// Items are told apart by what JSON shows of them, and their numbers as floats: that is what the reference reads out of
+/// `FieldsV1`, so it is what they are from the second write on.
 fn plain(value: Value) -> Value {
+    const EXACT: u64 = 1 << 53;
     match value.node() {
+        Node::Int(number) if number.unsigned_abs() > EXACT => (number as f64).into(),
         Node::Bytes(bytes) => STANDARD.encode(bytes).into(),
         Node::Hollow => Value::literal(""),
         _ => value,

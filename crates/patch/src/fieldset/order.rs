@@ -9,7 +9,8 @@ use pintle_meta::{Node, Object, Value};
 
 /// Numbers before strings, booleans, lists, objects and null. Numbers by size, whatever they are written as.
 ///
-/// The reference compares an integer with a float as floats. Here it is exact, so that this is an order even beyond 2^53.
+/// The reference compares an integer with a float as floats. Here it is exact, so that this is an order even beyond 2^53,
+/// where elements have only floats.
 pub(super) fn compare(a: &Value, b: &Value) -> Ordering {
     match (a.node(), b.node()) {
         (Node::Int(a), Node::Int(b)) => a.cmp(&b),

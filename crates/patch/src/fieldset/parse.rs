@@ -92,9 +92,9 @@ impl Element {
         let read = || json::decode_any(rest.as_bytes()).map(|decoded| decoded.value).map_err(|_| invalid());
         Ok(Some(match kind {
             b'f' => Element::field(rest),
-            b'v' => Element::Value(read()?),
+            b'v' => Element::value(read()?),
             b'k' => match read()?.node() {
-                Node::Object(object) => Element::Key(object.entries().into()),
+                Node::Object(object) => Element::key(object.entries().iter().cloned()),
                 Node::Null => Element::Key([].into()),
                 _ => return Err(invalid()),
             },

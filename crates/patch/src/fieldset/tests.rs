@@ -57,6 +57,13 @@ fn numbers_are_the_same_however_they_are_written() {
 }
 
 #[test]
+fn numbers_beyond_2_to_the_53_are_floats() {
+    round(r#"{"v:9007199254740993":{}}"#, r#"{"v:9007199254740992":{}}"#);
+    same(r#"{"v:9007199254740991":{}}"#);
+    assert_eq!(Element::value(9007199254740993i64.into()), Element::value(9007199254740992f64.into()));
+}
+
+#[test]
 fn a_place_is_a_member_if_it_says_so_or_has_nothing_below() {
     assert!(set(r#"{"f:a":{".":{}}}"#).has(&[Element::field("a")]));
     assert!(set(r#"{"f:a":null}"#).has(&[Element::field("a")]));
