@@ -164,3 +164,11 @@ fn the_message_of_version_2_begins_with_its_version_and_has_every_definition() {
         assert!(message.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
     }
 }
+
+#[test]
+fn nothing_may_be_one_of_the_values_of_a_field() {
+    let document = v3("", "api/v1");
+    let source = &document["components"]["schemas"]["io.k8s.api.core.v1.HostPathVolumeSource"]["properties"];
+    let values = &source["type"]["enum"];
+    assert_eq!((&values[0], &values[1]), (&json!(""), &json!("BlockDevice")));
+}

@@ -102,8 +102,11 @@ fn read(
             let of = shape(words.next().unwrap_or_default(), names)?;
             // The values come last and may have spaces in them.
             let rest = words.collect::<Vec<_>>().join(" ");
-            let (rest, values) = rest.split_once("enum=").unwrap_or((&rest, ""));
-            let values = values.split(',').filter(|value| !value.is_empty()).map(Into::into).collect();
+            let (rest, values) = match rest.split_once("enum=") {
+                // Nothing may be one of the values.
+                Some((rest, values)) => (rest, values.split(',').map(Into::into).collect()),
+                None => (&*rest, Vec::new()),
+            };
             Kind::Alias { of, values, atomic: rest.split(' ').any(|word| word == "atomic") }
         }
         other => return Err(format!("{other:?} is not a kind of declaration")),

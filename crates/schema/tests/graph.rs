@@ -20,7 +20,7 @@ struct a/v1.Meta
 struct a/v1.Item
   at 1 a/v1.Time omitempty omitzero
 
-alias a/v1.Color string enum=Blue,Light red
+alias a/v1.Color string enum=,Blue,Light red
 
 opaque a/v1.Time
 ";
@@ -55,7 +55,7 @@ fn every_fact_of_a_field_is_read() {
 #[test]
 fn enums_and_opaque_types_are_read() {
     let Fact::Alias { values, .. } = read("a/v1.Color") else { panic!() };
-    assert_eq!(values, ["Blue", "Light red"]);
+    assert_eq!(values, ["", "Blue", "Light red"]);
     assert_eq!(read("a/v1.Time"), Fact::Opaque);
 }
 
