@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
-use pintle_codec::{json, kind, protobuf};
+use pintle_codec::protobuf::transcode;
+use pintle_codec::{Error, json, kind, protobuf};
 use pintle_meta::Value;
 use pintle_registry::Stored;
 use pintle_schema::{Resource, Resources, Type};
@@ -17,7 +18,7 @@ const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.i
 /// In which encoding a body is. A form is an encoding of a served version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// The fields behind kind and apiVersion: `"metadata":{...},...}`.
+    /// The object without kind and apiVersion, which a frame puts in where they belong.
     Json,
     /// A bare message.
     Protobuf,
@@ -115,24 +116,86 @@ impl Kind for Builtin {
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         let (version, body) = self.meaning(form).ok_or("there is no such form")?;
-        let mut object = self.to_version(version, self.decode(&entry.read()?.value)?)?;
-        if let Some(metadata) = object.metadata_mut() {
-            metadata.insert("resourceVersion", entry.revision().to_string());
-        }
+        let (value, revision) = (&entry.read()?.value, entry.revision().to_string());
+        self.body(version, body, value, &revision).map_err(|error| error.to_string()).map(Bytes::from)
+    }
+}
+
+impl Builtin {
+    /// The body of a normal stored value in a version, at a revision.
+    fn body(
+        &self,
+        version: &'static Type,
+        body: Body,
+        value: &[u8],
+        revision: &str,
+    ) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
-        match body {
-            Body::Protobuf => {
-                protobuf::encode(version, &object, &mut out).map_err(|error| error.to_string())?;
+        if !self.as_json && conversion::is_same(self.stored, version) {
+            // Mostly a version differs from the stored one in its name only, and no tree is needed.
+            let message = protobuf::envelope::open(value)?.raw;
+            match body {
+                Body::Json => {
+                    let options = transcode::Options { type_meta: None, resource_version: Some(revision) };
+                    transcode::to_json(version, message, &options, &mut out)?;
+                }
+                Body::Protobuf => {
+                    protobuf::with_resource_version(version, message, revision, &mut out)?;
+                }
             }
+            return Ok(out);
+        }
+        let mut object =
+            self.decode(value).and_then(|object| self.to_version(version, object)).map_err(Error::new)?;
+        if let Some(metadata) = object.metadata_mut() {
+            metadata.insert("resourceVersion", revision);
+        }
+        match body {
+            Body::Protobuf => protobuf::encode(version, &object, &mut out)?,
             Body::Json => {
                 if let Some(object) = object.as_object_mut() {
                     object.remove("kind");
                     object.remove("apiVersion");
                 }
                 json::encode(&object, &mut out);
-                out.remove(0);
             }
         }
-        Ok(out.into())
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_of_any_version_carry_the_revision_and_no_kind() {
+        let resources = Resources::builtin().unwrap();
+        let find = |name: &str| pintle_schema::find(name).unwrap();
+        let (v1, v2) =
+            (find("autoscaling/v1.HorizontalPodAutoscaler"), find("autoscaling/v2.HorizontalPodAutoscaler"));
+        let autoscalers = Builtin::new(v2, &resources);
+        let text =
+            br#"{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2","metadata":{"name":"a"},
+            "spec":{"scaleTargetRef":{"kind":"D","name":"d"},"maxReplicas":3,"metrics":[{"type":"Resource",
+            "resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]}}"#;
+        let stored = Stored::encode(&*autoscalers, &json::decode(v2, text).unwrap().value).unwrap();
+        let json = |version| {
+            let body = autoscalers.body(version, Body::Json, &stored, "7").unwrap();
+            String::from_utf8(body).unwrap()
+        };
+        assert!(
+            json(v2)
+                .starts_with(r#"{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"scaleTargetRef""#)
+        );
+        assert!(json(v1).contains(r#""targetCPUUtilizationPercentage":50"#), "{}", json(v1));
+        for version in [v1, v2] {
+            let message = autoscalers.body(version, Body::Protobuf, &stored, "7").unwrap();
+            let mut text = Vec::new();
+            json::encode(&protobuf::decode(version, &message).unwrap(), &mut text);
+            assert_eq!(String::from_utf8(text).unwrap(), json(version));
+            assert!(autoscalers.form(version, Body::Json).is_some());
+        }
+        assert_eq!(autoscalers.form(find("core/v1.Pod"), Body::Json), None);
     }
 }
