@@ -140,11 +140,24 @@ impl Set {
         }
     }
 
+    /// What is in any, without going over the first ones again and again.
+    pub(crate) fn union_of(mut sets: Vec<Set>) -> Set {
+        while sets.len() > 1 {
+            let mut rest = sets.into_iter();
+            let mut pairs = Vec::with_capacity(rest.len().div_ceil(2));
+            while let Some(first) = rest.next() {
+                pairs.push(first.union(rest.next().unwrap_or_default()));
+            }
+            sets = pairs;
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// What is in both.
     pub fn intersection(&self, other: &Set) -> Set {
-        let mut others = other.entries.iter().peekable();
+        let mut others = Seek::new(self, other);
         let both = |entry: &Entry| {
-            let found = seek(&mut others, &entry.element)?;
+            let found = others.find(&entry.element)?;
             let children = entry.children.intersection(&found.children);
             Some(Entry { element: entry.element.clone(), member: entry.member && found.member, children })
         };
@@ -166,9 +179,9 @@ impl Set {
         if other.is_empty() {
             return self;
         }
-        let mut others = other.entries.iter().peekable();
+        let mut others = Seek::new(&self, other);
         self.entries.retain_mut(|entry| {
-            let Some(found) = seek(&mut others, &entry.element) else { return true };
+            let Some(found) = others.find(&entry.element) else { return true };
             entry.member &= !found.member;
             entry.children = match recursive && found.member {
                 true => Set::new(),
@@ -212,19 +225,36 @@ impl Set {
     }
 }
 
-/// The entry of an element among sorted ones, of which those before it are passed by.
-fn seek<'a>(
-    entries: &mut std::iter::Peekable<std::slice::Iter<'a, Entry>>,
-    element: &Element,
-) -> Option<&'a Entry> {
-    while let Some(entry) = entries.peek() {
-        match entry.element.cmp(element) {
-            Ordering::Less => entries.next(),
-            Ordering::Equal => return entries.next(),
-            Ordering::Greater => return None,
-        };
+/// Finds entries of one set for the elements of another, which come in order.
+enum Seek<'a> {
+    /// Side by side.
+    Both(std::iter::Peekable<std::slice::Iter<'a, Entry>>),
+    /// Few among many: thousands of managers may have a field each of an object that has thousands.
+    Few(&'a Set),
+}
+
+impl<'a> Seek<'a> {
+    fn new(of: &Set, among: &'a Set) -> Seek<'a> {
+        match of.entries.len().saturating_mul(16) < among.entries.len() {
+            true => Seek::Few(among),
+            false => Seek::Both(among.entries.iter().peekable()),
+        }
     }
-    None
+
+    fn find(&mut self, element: &Element) -> Option<&'a Entry> {
+        let entries = match self {
+            Seek::Few(set) => return set.get(element),
+            Seek::Both(entries) => entries,
+        };
+        while let Some(entry) = entries.peek() {
+            match entry.element.cmp(element) {
+                Ordering::Less => entries.next(),
+                Ordering::Equal => return entries.next(),
+                Ordering::Greater => return None,
+            };
+        }
+        None
+    }
 }
 
 /// One member to a line.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use pintle_meta::value::Key;
 
-use super::entries::{Id, Managed, Manager, Operation};
+use super::entries::{Id, Managed, Operation};
+use crate::fieldset::Set;
 
 /// How many entries of updates an object keeps.
 const MAX_UPDATERS: usize = 10;
@@ -28,14 +29,16 @@ pub(super) fn cap(managed: &mut Managed) {
     }
     updaters.sort();
     let mut first_of: BTreeMap<Key, Id> = BTreeMap::new();
+    // What buckets take in, joined at the end: there may be thousands.
+    let mut taken: BTreeMap<Id, Vec<Set>> = BTreeMap::new();
     for (.., id) in updaters {
         if left <= MAX_UPDATERS {
             break;
         }
-        let Some(manager) = managers.get(&id).cloned() else { continue };
+        let Some(manager) = managers.get(&id) else { continue };
         let bucket = Id::new(ANCIENT, Operation::Update, &manager.api_version, "");
         let Some(first) = first_of.get(&manager.api_version) else {
-            first_of.insert(manager.api_version, id);
+            first_of.insert(manager.api_version.clone(), id);
             continue;
         };
         if !managers.contains_key(&bucket)
@@ -43,11 +46,20 @@ pub(super) fn cap(managed: &mut Managed) {
         {
             managers.insert(bucket.clone(), renamed);
         }
-        let before = managers.remove(&bucket).map(|before| before.fields).unwrap_or_default();
-        // The later of the two times is that of the one which joins.
-        let joined = Manager { fields: manager.fields.union(before), ..manager };
-        managers.insert(bucket, joined);
-        managers.remove(&id);
         left -= 1;
+        let Some(joining) = managers.remove(&id) else { continue };
+        if id == bucket {
+            taken.remove(&bucket);
+        } else if let Some(known) = managers.get_mut(&bucket) {
+            // The later of the two times is that of the one which joins.
+            known.time = joining.time;
+            taken.entry(bucket).or_default().push(joining.fields);
+        }
+    }
+    for (bucket, mut sets) in taken {
+        if let Some(known) = managers.get_mut(&bucket) {
+            sets.push(std::mem::take(&mut known.fields));
+            known.fields = Set::union_of(sets);
+        }
     }
 }

@@ -268,6 +268,25 @@ fn of_more_than_ten_updaters_the_oldest_are_joined() {
 }
 
 #[test]
+fn thousands_of_managers_cost_no_more_than_they_must() {
+    let entry = |n: usize| {
+        format!(
+            r#"{{"manager":"m{n}","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{{"f:data":{{"f:k{n}":{{}}}}}}}}"#
+        )
+    };
+    let (entries, data): (Vec<String>, Vec<String>) =
+        (0..10_000).map(|n| (entry(n), format!(r#""k{n}":"""#))).unzip();
+    let (entries, data) = (entries.join(","), data.join(","));
+    let metadata =
+        |uid: &str| format!(r#""metadata":{{"uid":"{uid}","managedFields":[{entries}]}},"data":{{{data}}}"#);
+    let new = config_map(&metadata("u"));
+    let managed = BY.write(Some(&new.clone()), new);
+    let kept = Managed::of(&managed).unwrap();
+    assert_eq!(kept.managers.len(), 10);
+    assert_eq!(kept.managers.values().map(|manager| manager.fields.len()).sum::<usize>(), 10_000);
+}
+
+#[test]
 fn a_custom_resource_has_entries_without_types() {
     let new = json::decode_untyped(
         br#"{"kind":"A","apiVersion":"x/v1","metadata":{"name":"a","labels":{"l":""}},"spec":{"l":[1]}}"#,
