@@ -2,20 +2,13 @@
 //! repository; where there is none, this passes without having looked.
 
 use std::fs;
-use std::path::PathBuf;
 
 use pintle_discovery::builtin;
 use pintle_documentation::Texts;
 use pintle_openapi::{Options, v3};
+use pintle_published::upstream;
 use pintle_schema::Resources;
 use serde_json::Value as Json;
-
-fn upstream() -> Option<PathBuf> {
-    let folder = std::env::var_os("PINTLE_UPSTREAM")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream")));
-    folder.is_dir().then_some(folder)
-}
 
 /// Texts that are the same, where they are not, and what differs besides.
 #[derive(Default)]

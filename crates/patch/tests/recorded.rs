@@ -1,7 +1,7 @@
 //! Managers that the reference was seen to name, where there is a record of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle_codec::json;
 use pintle_meta::Value;
@@ -26,11 +26,6 @@ impl Converter for Versions {
         let converted = conversion::convert(of, object.clone()).map_err(|error| error.to_string())?;
         Ok(Some((of.into(), converted)))
     }
-}
-
-fn records() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/parity");
-    folder.is_dir().then_some(folder)
 }
 
 fn read(path: &Path) -> String {
@@ -194,7 +189,7 @@ impl Replay<'_> {
 
 #[test]
 fn writes_name_the_managers_that_the_reference_named() {
-    let Some(folder) = records() else { return };
+    let Some(folder) = pintle_published::parity() else { return };
     let resources = Resources::builtin().unwrap();
     let mut replay =
         Replay { resources: &resources, live: BTreeMap::new(), same: Vec::new(), wrong: Vec::new() };

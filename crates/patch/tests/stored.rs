@@ -1,7 +1,5 @@
 //! Managers of objects that the reference has stored, where there is a record of it.
 
-use std::path::PathBuf;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pintle_codec::json;
@@ -13,10 +11,8 @@ use pintle_schema::find_kind;
 use serde_json::Value as Json;
 
 fn dump() -> Vec<Json> {
-    let upstream = std::env::var_os("PINTLE_UPSTREAM").map(PathBuf::from);
-    let upstream = upstream
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream"));
-    let Ok(text) = std::fs::read_to_string(upstream.join("etcd-dump/keys.jsonl")) else { return Vec::new() };
+    let Some(folder) = pintle_published::upstream() else { return Vec::new() };
+    let text = std::fs::read_to_string(folder.join("etcd-dump/keys.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
