@@ -3,9 +3,12 @@
 use std::hint::black_box;
 
 use anyhow::Context;
+use bytes::Bytes;
 use pintle_codec::{json, protobuf};
 use pintle_meta::Value;
-use pintle_schema::{Type, find};
+use pintle_registry::Stored;
+use pintle_resources::builtin::Builtin;
+use pintle_schema::{Resources, Type, find};
 
 use crate::figures::show;
 
@@ -54,7 +57,19 @@ fn object(name: &str, of: &'static Type, text: &[u8]) -> anyhow::Result<()> {
         out.clear();
         let _ = create(of, text, &mut out);
     });
+    let builtin = Builtin::new(of, &Resources::builtin()?);
+    let normal = normal(&builtin, of, text)?;
+    time("is_normal", &mut || {
+        black_box(builtin.is_normal(&normal));
+    });
     transcoding(name, of, &stored)
+}
+
+/// What this server would store of an object.
+fn normal(builtin: &Builtin, of: &'static Type, text: &[u8]) -> anyhow::Result<Bytes> {
+    let mut object = json::decode(of, text)?.value;
+    pintle_resources::defaults::apply(of, &mut object);
+    builtin.encode(&object).map_err(anyhow::Error::msg)
 }
 
 /// What a create does with its body before it is stored.

@@ -61,6 +61,35 @@ impl Builtin {
         Some((version, if form.0.is_multiple_of(2) { Body::Json } else { Body::Protobuf }))
     }
 
+    /// Whether stored bytes are what this server would write itself: of the stored version, canonical to the byte, with all
+    /// defaults, and as the way through the internal types leaves them. The first two need no tree, and refuse most of
+    /// what is not.
+    pub fn is_normal(&self, stored: &[u8]) -> bool {
+        match self.as_json {
+            false => self.normal_object(stored).is_some(),
+            true => self
+                .decode(stored)
+                .and_then(|object| Stored::encode(self, &object))
+                .is_ok_and(|again| again == stored),
+        }
+    }
+
+    /// The object of stored protobuf that is normal.
+    fn normal_object(&self, stored: &[u8]) -> Option<Value> {
+        let envelope = protobuf::envelope::open(stored).ok()?;
+        let is_ours = envelope.kind == self.stored.kind_name()
+            && envelope.api_version == self.stored.api_version()
+            && protobuf::envelope::length(envelope.api_version, envelope.kind, envelope.raw.len())
+                == stored.len();
+        if !is_ours || !transcode::is_normal(self.stored, envelope.raw) {
+            return None;
+        }
+        let object = protobuf::decode(self.stored, envelope.raw).ok()?;
+        let mut through = object.clone();
+        conversion::round_trip(self.stored, &mut through).ok()?;
+        (through.is_same(&object) && defaults::is_defaulted(self.stored, &object)).then_some(object)
+    }
+
     /// An object of the stored version as a served one.
     pub fn to_version(&self, version: &'static Type, object: Value) -> Result<Value, String> {
         conversion::convert_from(self.stored, version, object).map_err(|error| error.to_string())
@@ -78,12 +107,13 @@ impl Stored for Builtin {
         let typed =
             kind::decode(kind::recognize(stored), stored, None).map_err(|error| error.error.to_string())?;
         let mut object = typed.decoded.value;
+        defaults::apply(typed.of, &mut object);
+        // Also where the version is the stored one: the way through the internal types changes some objects.
+        object =
+            conversion::convert_from(typed.of, self.stored, object).map_err(|error| error.to_string())?;
         if typed.of != self.stored {
-            defaults::apply(typed.of, &mut object);
-            object =
-                conversion::convert_from(typed.of, self.stored, object).map_err(|error| error.to_string())?;
+            defaults::apply(self.stored, &mut object);
         }
-        defaults::apply(self.stored, &mut object);
         Ok(object)
     }
 
@@ -104,10 +134,16 @@ impl Stored for Builtin {
 
 impl Kind for Builtin {
     fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
-        let object = self.decode(stored)?;
-        let normal = Stored::encode(self, &object)?;
         // Mostly the bytes are normal already, and then there is one copy of them.
-        let value = if normal == *stored { stored.clone() } else { normal };
+        let (object, value) = match self.normal_object(stored) {
+            Some(object) => (object, stored.clone()),
+            None => {
+                let object = self.decode(stored)?;
+                let normal = Stored::encode(self, &object)?;
+                let value = if normal == *stored { stored.clone() } else { normal };
+                (object, value)
+            }
+        };
         let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
         let fields = field_labels::fields(self.stored, &object);
         let fields = fields.into_iter().map(|(_, value)| value.as_ref().into()).collect();
@@ -197,5 +233,32 @@ mod tests {
             assert!(autoscalers.form(version, Body::Json).is_some());
         }
         assert_eq!(autoscalers.form(find("core/v1.Pod"), Body::Json), None);
+    }
+
+    #[test]
+    fn bytes_are_normal_if_nothing_would_be_written_otherwise() {
+        let resources = Resources::builtin().unwrap();
+        let pod = pintle_schema::find("core/v1.Pod").unwrap();
+        let pods = Builtin::new(pod, &resources);
+        let text = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#;
+        let sparse = json::decode(pod, text).unwrap().value;
+        let without_defaults = Stored::encode(&*pods, &sparse).unwrap();
+        assert!(!pods.is_normal(&without_defaults));
+        let read = pods.read("n/a", &without_defaults).unwrap();
+        assert!(pods.is_normal(&read.value));
+        assert_ne!(read.value, without_defaults);
+        assert_eq!(pods.read("n/a", &read.value).unwrap().value, read.value);
+        // Of another version, with something behind the envelope, or not canonical.
+        let message = protobuf::envelope::open(&read.value).unwrap().raw.to_vec();
+        let wrapped = |api_version: &str, message: &[u8]| {
+            let mut out = Vec::new();
+            protobuf::envelope::write(api_version, "Pod", message, &mut out);
+            out
+        };
+        assert!(pods.is_normal(&wrapped("v1", &message)));
+        assert!(!pods.is_normal(&wrapped("v2", &message)));
+        assert!(!pods.is_normal(&[&wrapped("v1", &message)[..], &[0x22, 0]].concat()));
+        assert!(!pods.is_normal(&wrapped("v1", &[&message[..], &[0xf8, 0x3f, 1]].concat())));
+        assert!(!pods.is_normal(b"k8s\0") && !pods.is_normal(b""));
     }
 }

@@ -41,6 +41,7 @@ fn what_was_stored_is_written_back_to_the_byte() {
         let again = builtin.encode(&builtin.decode(stored).unwrap()).unwrap();
         let later = DEFAULTED_LATER.iter().any(|(prefix, _)| key.starts_with(prefix));
         assert!(again == *stored || later, "{key}");
+        assert_eq!(builtin.is_normal(stored), again == *stored, "{key}");
     }
 }
 
