@@ -1,5 +1,6 @@
 //! One object as the cache keeps it: the normal bytes, what selectors ask for, and the bodies that clients got.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -21,6 +22,12 @@ pub trait Kind: Send + Sync + 'static {
     /// Called at most once per entry and form while the pool holds the result: the object's body with the entry's
     /// revision in it.
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;
+}
+
+impl fmt::Debug for dyn Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kind")
+    }
 }
 
 /// A stored value, looked into.

@@ -124,8 +124,6 @@ impl History {
 pub enum Next {
     /// The changes since, in order; never empty.
     Changes(Vec<Arc<Change>>),
-    /// Nothing changed up to this revision.
-    Progress(u64),
     /// The cursor is so late that changes it needs are gone, or the cache had to start over.
     Expired,
 }
@@ -145,9 +143,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Waits for changes, or for `progress` in revisions when told to.
-    ///
-    /// Dropping the future loses nothing.
+    /// Waits for changes. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Next {
         loop {
             // Marked before looking, so that what comes while looking wakes the wait below.

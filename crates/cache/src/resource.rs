@@ -20,7 +20,7 @@ const PAGE: usize = 1000;
 #[derive(Debug)]
 pub struct Resource {
     prefix: Bytes,
-    kind: Box<dyn KindOf>,
+    kind: Arc<dyn Kind>,
     source: Arc<Source>,
     limits: Limits,
     state: Mutex<State>,
@@ -28,25 +28,6 @@ pub struct Resource {
     loading: tokio::sync::Mutex<()>,
     /// Told when changes were added.
     tail: watch::Sender<()>,
-}
-
-/// So that a resource can be printed.
-trait KindOf: Send + Sync {
-    fn kind(&self) -> &Arc<dyn Kind>;
-}
-
-struct Held(Arc<dyn Kind>);
-
-impl KindOf for Held {
-    fn kind(&self) -> &Arc<dyn Kind> {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for dyn KindOf {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Kind")
-    }
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +76,7 @@ impl Resource {
         let (tail, _) = watch::channel(());
         Resource {
             prefix,
-            kind: Box::new(Held(kind)),
+            kind,
             source,
             limits,
             state: Mutex::default(),
@@ -105,7 +86,7 @@ impl Resource {
     }
 
     pub fn kind(&self) -> &Arc<dyn Kind> {
-        self.kind.kind()
+        &self.kind
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -17,7 +17,7 @@ mod strategy;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub use metadata::SystemFields;
-pub use store::{Admission, Created, Hooks, Preconditions, Store, StoreConfig, Transform, WriteOptions};
+pub use store::{Admission, AdmitAll, Created, Preconditions, Store, StoreConfig, Transform, WriteOptions};
 pub use strategy::{Context, GarbageCollection, Strategy};
 
 use bytes::Bytes;

@@ -11,7 +11,7 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
-    Admission, Context, DeleteOptions, Deleted, Hooks, Preconditions, Propagation, Result, Store,
+    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Store,
     StoreConfig, Stored, Strategy, SystemFields, Transform, WriteOptions,
 };
 use pintle_storage_embedded::Options;
@@ -133,17 +133,17 @@ fn context() -> Context {
 
 impl Fixture {
     async fn create(&self, text: &str) -> Result<Value> {
-        self.things.create(&mut context(), &thing(text), &Hooks, WriteOptions::default()).await
+        self.things.create(&mut context(), &thing(text), &AdmitAll, WriteOptions::default()).await
     }
 
     async fn put(&self, name: &str, text: &str) -> Result<Value> {
         let mut put = Put(thing(text));
         let options = WriteOptions::default();
-        Ok(self.things.update(&mut context(), name, &mut put, &Hooks, false, options).await?.object)
+        Ok(self.things.update(&mut context(), name, &mut put, &AdmitAll, false, options).await?.object)
     }
 
     async fn delete(&self, name: &str, options: DeleteOptions) -> Result<Deleted> {
-        self.things.delete(&context(), name, &Hooks, options).await
+        self.things.delete(&context(), name, &AdmitAll, options).await
     }
 
     async fn get(&self, name: &str) -> Result<Value> {
@@ -251,7 +251,7 @@ async fn updates_at_once_are_all_applied() {
     let add = |fixture: Arc<Fixture>| async move {
         for _ in 0..20 {
             let options = WriteOptions::default();
-            fixture.things.update(&mut context(), "a", &mut Add, &Hooks, false, options).await.unwrap();
+            fixture.things.update(&mut context(), "a", &mut Add, &AdmitAll, false, options).await.unwrap();
         }
     };
     let tasks: Vec<_> = (0..8).map(|_| tokio::spawn(add(fixture.clone()))).collect();
@@ -268,11 +268,11 @@ async fn nothing_is_written_in_a_dry_run() {
     let fixture = fixture(Things::default()).await;
     let dry = WriteOptions { dry_run: true };
     let object = thing(r#"{"metadata":{"name":"a"}}"#);
-    let created = fixture.things.create(&mut context(), &object, &Hooks, dry).await.unwrap();
+    let created = fixture.things.create(&mut context(), &object, &AdmitAll, dry).await.unwrap();
     assert_eq!(created.resource_version(), "");
     assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
     fixture.create(r#"{"metadata":{"name":"a"}}"#).await.unwrap();
-    let taken = fixture.things.create(&mut context(), &object, &Hooks, dry).await;
+    let taken = fixture.things.create(&mut context(), &object, &AdmitAll, dry).await;
     assert_eq!(taken.unwrap_err().reason, Reason::AlreadyExists);
     let gone =
         fixture.delete("a", DeleteOptions { dry_run: true, ..DeleteOptions::default() }).await.unwrap();

@@ -2,13 +2,8 @@
 
 mod create;
 mod remove;
-mod swap;
+pub(crate) mod swap;
 mod update;
-
-/// For deletions, which are mostly updates.
-pub(crate) mod swap_parts {
-    pub(crate) use super::swap::{Attempt, Step, Swapped};
-}
 
 use std::sync::Arc;
 
@@ -55,10 +50,10 @@ pub trait Admission: Send + Sync {
 }
 
 /// Nobody is asked.
-pub struct Hooks;
+pub struct AdmitAll;
 
 #[async_trait]
-impl Admission for Hooks {
+impl Admission for AdmitAll {
     async fn create(&self, _: &Value) -> Result<()> {
         Ok(())
     }

@@ -2,7 +2,8 @@
 //! tools. An error is never hidden behind a negotiation that fails: then it is JSON.
 
 use async_trait::async_trait;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use http::Uri;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use pintle_codec::negotiate::{self, Encoding};
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_meta::{Status, Value};
@@ -18,15 +19,13 @@ pub struct StatusEncoding {
 #[async_trait]
 impl Filter for StatusEncoding {
     async fn handle(&self, request: Request, next: Next<'_>) -> Response {
-        let pretty = wants_pretty(&request);
-        let accept = request.header(&ACCEPT).unwrap_or_default();
-        let accepted = negotiate::output(accept, self.encodings, |_, convert| convert.is_none());
-        let (encoding, pretty) = match accepted {
-            Some(accepted) => (accepted.encoding, accepted.pretty || pretty),
-            None => (Encoding::Json, false),
-        };
+        // Kept, not read: most requests end well, and then nobody asks.
+        let header = |name: &HeaderName| request.parts.headers.get(name).cloned();
+        let wish =
+            Wish { accept: header(&ACCEPT), agent: header(&USER_AGENT), uri: request.parts.uri.clone() };
         let mut response = next.run(request).await;
         let Some(status) = response.extensions_mut().remove::<Status>() else { return response };
+        let (encoding, pretty) = wish.read(self.encodings);
         if encoding == Encoding::Json && !pretty {
             return response;
         }
@@ -35,6 +34,39 @@ impl Filter for StatusEncoding {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
         response.map(|_| Body::from(body))
     }
+}
+
+/// The parts of a request that say how an answer should look.
+struct Wish {
+    accept: Option<HeaderValue>,
+    agent: Option<HeaderValue>,
+    uri: Uri,
+}
+
+impl Wish {
+    /// The encoding, and whether to indent it.
+    fn read(&self, encodings: &[Encoding]) -> (Encoding, bool) {
+        match negotiate::output(text(self.accept.as_ref()), encodings, |_, convert| convert.is_none()) {
+            Some(accepted) => (accepted.encoding, accepted.pretty || self.wants_pretty()),
+            None => (Encoding::Json, false),
+        }
+    }
+
+    /// `?pretty` with any value but `false` and `0`; else by the tools that people read answers in.
+    fn wants_pretty(&self) -> bool {
+        let query = self.uri.query().unwrap_or_default().as_bytes();
+        match form_urlencoded::parse(query).find(|(key, _)| key == "pretty") {
+            Some((_, value)) => !matches!(&*value, "false" | "0"),
+            None => {
+                let agent = text(self.agent.as_ref());
+                ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool))
+            }
+        }
+    }
+}
+
+fn text(header: Option<&HeaderValue>) -> &str {
+    header.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// The whole document; indented if it is JSON, which is otherwise left as it is.
@@ -56,12 +88,4 @@ fn encode(status: &Status, encoding: Encoding) -> Option<Vec<u8>> {
         }
     }
     Some(body)
-}
-
-/// `?pretty` with any value but `false` and `0`; else by the tools that people read answers in.
-fn wants_pretty(request: &Request) -> bool {
-    match request.query("pretty").next() {
-        Some(value) => !matches!(value.as_str(), "false" | "0"),
-        None => ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| request.user_agent().starts_with(tool)),
-    }
 }
