@@ -18,7 +18,7 @@ mod strategy;
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub use metadata::SystemFields;
 pub use store::{Admission, AdmitAll, Created, Preconditions, Store, StoreConfig, Transform, WriteOptions};
-pub use strategy::{Context, GarbageCollection, Strategy};
+pub use strategy::{Context, GarbageCollection, ResetFields, Strategy};
 
 use bytes::Bytes;
 use pintle_meta::{Status, Value};

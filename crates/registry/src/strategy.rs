@@ -29,6 +29,15 @@ pub enum GarbageCollection {
     Unsupported,
 }
 
+/// Which fields a request for a resource or subresource does not write, whatever it says: nobody comes to manage them by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetFields {
+    /// These and all below them. A path is of field names; `*` stands for any element of a list or map.
+    These(&'static [&'static [&'static str]]),
+    /// All but these.
+    AllBut(&'static [&'static [&'static str]]),
+}
+
 /// One per resource or subresource. All objects are of the storage version and in normal form, and stay so.
 pub trait Strategy: Send + Sync + 'static {
     /// What is wrong with a name; the prefix of a generated one when `is_prefix`.
@@ -57,6 +66,11 @@ pub trait Strategy: Send + Sync + 'static {
 
     fn warnings_on_update(&self, _context: &Context, _new: &Value, _old: &Value) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The fields that `prepare_for_create` and `prepare_for_update` set back, the same in every version.
+    fn reset_fields(&self) -> ResetFields {
+        ResetFields::These(&[])
     }
 
     /// Called after everything was found to be right, before it is stored.
