@@ -17,7 +17,7 @@ pub use feed::Feed;
 pub use history::{Change, Cursor, Limits, Next};
 pub use map::{Keyed, Map};
 pub use pool::Pool;
-pub use resource::{Resource, Snapshot};
+pub use resource::{Resource, Snapshot, StorePage};
 
 /// Why the cache cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

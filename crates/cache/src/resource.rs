@@ -71,6 +71,21 @@ pub struct Snapshot {
     pub revision: u64,
 }
 
+/// Some objects at a revision that the store was asked for.
+#[derive(Clone, Debug)]
+pub struct StorePage {
+    pub entries: Vec<Arc<Entry>>,
+    /// How many objects of the prefix follow the last one. More than zero only when the limit cut the page.
+    pub remaining: u64,
+}
+
+impl StorePage {
+    /// Whether there is something after this page.
+    pub fn has_more(&self) -> bool {
+        self.remaining > 0
+    }
+}
+
 impl Resource {
     pub(crate) fn new(prefix: Bytes, kind: Arc<dyn Kind>, source: Arc<Source>, limits: Limits) -> Resource {
         let (tail, _) = watch::channel(());
@@ -130,14 +145,50 @@ impl Resource {
     }
 
     async fn load(&self) -> Result<(Vec<Arc<Entry>>, u64), Error> {
+        self.read_all(None, &Map::default()).await
+    }
+
+    /// The objects as they were at a revision, out of the store: for when the changes since are not kept any more.
+    ///
+    /// Errors: `Storage` with `Compacted` or `FutureRevision`.
+    pub async fn snapshot_from_store(&self, revision: u64) -> Result<Snapshot, Error> {
+        let known = self.state().map.clone();
+        let (entries, revision) = self.read_all(Some(Revision(revision)), &known).await?;
+        Ok(Snapshot { objects: Map::from_sorted(entries), revision })
+    }
+
+    /// Some of the objects as they were at a revision, out of the store: those whose keys start with `prefix`, from the key
+    /// `from` on, at most `limit` (0: all). Errors as for [`Resource::snapshot_from_store`].
+    pub async fn page_from_store(
+        &self,
+        revision: u64,
+        prefix: &str,
+        from: &str,
+        limit: usize,
+    ) -> Result<StorePage, Error> {
+        let known = self.state().map.clone();
+        let own = |key: &str| Bytes::from([&self.prefix, key.as_bytes()].concat());
+        let from = (from > prefix).then(|| own(from));
+        let request = RangeRequest { prefix: own(prefix), from, limit, at: Some(Revision(revision)) };
+        let range = self.source.store.range(request).await?;
+        let entries = range.kvs.iter().filter_map(|kv| self.entry(kv, &known)).collect();
+        Ok(StorePage { entries, remaining: range.remaining })
+    }
+
+    /// Everything at a revision (`None`: the newest), in pages.
+    async fn read_all(
+        &self,
+        mut at: Option<Revision>,
+        known: &Map<Entry>,
+    ) -> Result<(Vec<Arc<Entry>>, u64), Error> {
         let mut entries = Vec::new();
-        let (mut at, mut from) = (None, None);
+        let mut from = None;
         loop {
             let request = RangeRequest { prefix: self.prefix.clone(), from, limit: PAGE, at };
             let range = self.source.store.range(request).await?;
             let revision = at.unwrap_or(range.revision);
             at = Some(revision);
-            entries.extend(range.kvs.iter().filter_map(|kv| self.entry(kv)));
+            entries.extend(range.kvs.iter().filter_map(|kv| self.entry(kv, known)));
             match range.kvs.last().filter(|_| range.remaining > 0) {
                 None => return Ok((entries, revision.0)),
                 Some(last) => {
@@ -149,8 +200,12 @@ impl Resource {
         }
     }
 
-    fn entry(&self, kv: &KeyValue) -> Option<Arc<Entry>> {
+    /// What the store has at a key. What is known already of that revision is not read again, and keeps its bodies.
+    fn entry(&self, kv: &KeyValue, known: &Map<Entry>) -> Option<Arc<Entry>> {
         let key = self.own_key(&kv.key)?;
+        if let Some(same) = known.get(key).filter(|entry| entry.revision() == kv.mod_revision.0) {
+            return Some(same.clone());
+        }
         Some(Arc::new(Entry::new(&**self.kind(), key, kv.mod_revision.0, kv.value.clone())))
     }
 

@@ -192,6 +192,44 @@ async fn the_past_can_be_listed_while_its_changes_are_kept() {
 }
 
 #[tokio::test]
+async fn what_the_cache_has_forgotten_is_listed_out_of_the_store_until_it_is_compacted() {
+    let fixture = fixture(Limits { changes: 1, bytes: 1 << 20 }).await;
+    fixture.pods.ready().await.unwrap();
+    for key in ["a/1", "b/1", "b/2", "b/3", "c/1"] {
+        fixture.put(&format!("pods/{key}"), "old").await;
+    }
+    fixture.put("other/x", "1").await;
+    let past = fixture.put("pods/b/2", "new").await;
+    fixture.put("pods/b/1", "later").await;
+    let last = fixture.delete("pods/c/1").await;
+    fixture.pods.wait_for(last, WAIT).await.unwrap();
+    assert!(matches!(fixture.pods.snapshot_at(past), Err(Error::TooOld { .. })));
+    let snapshot = fixture.pods.snapshot_from_store(past).await.unwrap();
+    assert_eq!(show(&snapshot), ["a/1=old", "b/1=old", "b/2=new", "b/3=old", "c/1=old"]);
+    assert_eq!(snapshot.revision, past);
+    // What has not changed since is the cache's own entry.
+    assert!(Arc::ptr_eq(snapshot.objects.get("b/2").unwrap(), &fixture.pods.get("b/2").unwrap()));
+
+    let page = async |prefix: &str, from: &str, limit| {
+        let page = fixture.pods.page_from_store(past, prefix, from, limit).await.unwrap();
+        let keys: Vec<_> = page.entries.iter().map(|entry| entry.key().to_owned()).collect();
+        assert_eq!(page.has_more(), page.remaining > 0);
+        (keys.join(" "), page.remaining)
+    };
+    assert_eq!(page("b/", "", 2).await, ("b/1 b/2".to_owned(), 1));
+    assert_eq!(page("b/", "b/2\0", 2).await, ("b/3".to_owned(), 0));
+    assert_eq!(page("b/", "b/4", 2).await, (String::new(), 0));
+    assert_eq!(page("", "b/3", 0).await, ("b/3 c/1".to_owned(), 0));
+    assert_eq!(page("", "", 1).await, ("a/1".to_owned(), 4));
+
+    fixture.store.compact(Revision(last)).await.unwrap();
+    let error = fixture.pods.snapshot_from_store(past).await.unwrap_err();
+    assert!(matches!(error, Error::Storage(pintle_storage::Error::Compacted { .. })), "{error}");
+    let error = fixture.pods.page_from_store(past, "b/", "", 2).await.unwrap_err();
+    assert!(matches!(error, Error::Storage(pintle_storage::Error::Compacted { .. })), "{error}");
+}
+
+#[tokio::test]
 async fn changes_elsewhere_are_progress() {
     let fixture = fixture(Limits::default()).await;
     fixture.pods.ready().await.unwrap();
