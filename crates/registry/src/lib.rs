@@ -3,7 +3,7 @@
 //! ```text
 //! create   name, uid, time -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
 //! update   old -> the caller's function -> Strategy::prepare_for_update, validate -> admission -> compare and swap
-//! delete   preconditions -> grace, finalizers: an update; or neither: gone
+//! delete   preconditions -> grace, finalizers: an update; or neither: gone; a collection: each of what was chosen
 //! ```
 //!
 //! An update's function may be called several times: whenever somebody else was faster, with what they left. What is
@@ -17,7 +17,9 @@ mod strategy;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub use metadata::SystemFields;
-pub use store::{Admission, AdmitAll, Created, Preconditions, Store, StoreConfig, Transform, WriteOptions};
+pub use store::{
+    Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,
+};
 pub use strategy::{Context, GarbageCollection, ResetFields, Strategy};
 
 use bytes::Bytes;

@@ -16,6 +16,9 @@ use pintle_registry::{
 };
 use pintle_storage_embedded::Options;
 
+#[path = "flow/collections.rs"]
+mod collections;
+
 struct Json;
 
 impl Stored for Json {

@@ -1,6 +1,7 @@
 //! The generic store of one resource.
 
 mod create;
+mod delete_collection;
 mod remove;
 pub(crate) mod swap;
 mod update;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::Resource;
+use pintle_cache::{Entry, Resource};
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
@@ -19,7 +20,10 @@ use crate::metadata::{self, Machine, SystemFields};
 use crate::strategy::{Context, Strategy};
 use crate::{Result, Stored, key};
 
+pub use delete_collection::Selection;
+
 /// What a store is made of.
+#[derive(Clone)]
 pub struct StoreConfig {
     /// Empty for the core group.
     pub group: String,
@@ -119,6 +123,12 @@ impl Store {
         self
     }
 
+    /// The same objects by other rules, such as those of a subresource.
+    #[must_use]
+    pub fn with_strategy(&self, strategy: Arc<dyn Strategy>) -> Store {
+        Store { config: StoreConfig { strategy, ..self.config.clone() }, system: self.system.clone() }
+    }
+
     pub fn config(&self) -> &StoreConfig {
         &self.config
     }
@@ -132,6 +142,13 @@ impl Store {
         let own = self.key(context, name)?;
         let state = self.read(&own, "get", name).await?.ok_or_else(|| self.not_found(name))?;
         Ok(metadata::at_revision(state.object, state.revision))
+    }
+
+    /// An object of the cache, at its revision.
+    pub fn object(&self, entry: &Entry) -> Result<Value> {
+        let object = self.config.stored.decode(entry.stored());
+        let object = object.map_err(|reason| self.undecodable(entry.key(), &reason))?;
+        Ok(metadata::at_revision(object, entry.revision()))
     }
 
     pub(crate) fn now(&self) -> pintle_meta::time::Time {
@@ -155,10 +172,15 @@ impl Store {
 
     fn state(&self, kv: &KeyValue) -> Result<State> {
         let object = self.config.stored.decode(&kv.value).map_err(|reason| {
-            let key = String::from_utf8_lossy(&kv.key).into_owned();
-            Box::new(Status::internal(format!("unable to decode {key}: {reason}")))
+            let own = kv.key.strip_prefix(&*self.config.prefix).unwrap_or(&kv.key);
+            self.undecodable(&String::from_utf8_lossy(own), &reason)
         })?;
         Ok(State { object, stored: kv.value.clone(), revision: kv.mod_revision.0 })
+    }
+
+    fn undecodable(&self, own: &str, reason: &str) -> Box<Status> {
+        let prefix = String::from_utf8_lossy(&self.config.prefix);
+        Box::new(Status::internal(format!("unable to decode {prefix}{own}: {reason}")))
     }
 
     /// What the cache has, which may be a moment old; `None` if it has nothing or is not loaded.
