@@ -1,13 +1,13 @@
 //! One object as the cache keeps it: the normal bytes, what selectors ask for, and the bodies that clients got.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use smol_str::SmolStr;
 
 use crate::map::Keyed;
-use crate::pool::Pool;
+use crate::pool::{Holder, Pool};
 
 /// A form that objects are sent in: an encoding of a version. What the number stands for, the [`Kind`] knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,22 +99,43 @@ impl Entry {
             return Ok(found);
         }
         let body = kind.encode(self, form)?;
-        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bodies = self.bodies();
         if let Some((_, found)) = bodies.iter().find(|(kept, _)| *kept == form) {
             return Ok(found.clone());
         }
         bodies.push((form, body.clone()));
         drop(bodies);
-        pool.add(self, form, body.len());
+        pool.add_body(self, form, body.len());
         Ok(body)
     }
 
-    fn kept(&self, form: Form) -> Option<Bytes> {
-        let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        bodies.iter().find(|(kept, _)| *kept == form).map(|(_, body)| body.clone())
+    /// As [`Entry::body`], but what has to be encoded is not kept: for the frame of a change, which is kept itself.
+    pub fn body_once(&self, kind: &dyn Kind, form: Form) -> Result<Bytes, String> {
+        self.kept(form).map_or_else(|| kind.encode(self, form), Ok)
     }
 
-    pub(crate) fn forget(&self, form: Form) {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner).retain(|(kept, _)| *kept != form);
+    fn bodies(&self) -> MutexGuard<'_, Vec<(Form, Bytes)>> {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self, form: Form) -> Option<Bytes> {
+        self.bodies().iter().find(|(kept, _)| *kept == form).map(|(_, body)| body.clone())
+    }
+
+    /// It is of the past now: hardly anybody asks for it, but the history may hold it for long.
+    pub(crate) fn forget_all(&self) {
+        *self.bodies() = Vec::new();
+    }
+}
+
+impl Holder<Form> for Entry {
+    fn holds(&self, form: Form) -> bool {
+        self.bodies().iter().any(|(kept, _)| *kept == form)
+    }
+
+    fn forget(&self, form: Form) {
+        let mut bodies = self.bodies();
+        bodies.retain(|(kept, _)| *kept != form);
+        bodies.shrink_to_fit();
     }
 }

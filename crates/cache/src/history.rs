@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::Error;
 use crate::entry::Entry;
+use crate::frame::Frames;
 use crate::resource::Resource;
 
 /// How much of the past is kept, per resource.
@@ -38,6 +39,7 @@ pub struct Change {
     pub deleted: bool,
     /// See [`Change::left`].
     left: OnceLock<Arc<Entry>>,
+    pub(crate) frames: Frames,
 }
 
 impl Change {
@@ -47,7 +49,7 @@ impl Change {
         previous: Option<Arc<Entry>>,
         deleted: bool,
     ) -> Change {
-        Change { revision, entry, previous, deleted, left: OnceLock::new() }
+        Change { revision, entry, previous, deleted, left: OnceLock::new(), frames: Frames::default() }
     }
 
     /// What a watcher sees whose selector the object no longer matches: what it was, at this revision.

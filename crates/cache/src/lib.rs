@@ -7,6 +7,7 @@
 
 mod entry;
 mod feed;
+mod frame;
 mod history;
 mod map;
 mod pool;
@@ -14,6 +15,7 @@ mod resource;
 
 pub use entry::{Entry, Form, Kind, Read};
 pub use feed::Feed;
+pub use frame::Frame;
 pub use history::{Change, Cursor, Limits, Next};
 pub use map::{Keyed, Map};
 pub use pool::Pool;

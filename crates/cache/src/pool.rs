@@ -1,50 +1,92 @@
-//! Bounds what all encoded bodies take together: when it is too much, the ones encoded first go first.
+//! Bounds what all encoded bodies and frames take together: when it is too much, the ones encoded first go first.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::entry::{Entry, Form};
+use crate::frame::Frame;
+use crate::history::Change;
 
-/// Bodies of entries, by age. One for all resources of a control plane.
+/// What part of the limit frames may take: watchers read them at about the same time, so that they are soon of no use.
+const FRAMES: usize = 8;
+
+/// Bodies of entries and frames of changes, by age. One for all resources of a control plane.
 #[derive(Debug)]
 pub struct Pool {
-    limit: usize,
-    state: Mutex<State>,
+    bodies: Mutex<Queue<Entry, Form>>,
+    frames: Mutex<Queue<Change, Frame>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
+/// What holds encoded bytes.
+pub(crate) trait Holder<K> {
+    fn holds(&self, key: K) -> bool;
+    fn forget(&self, key: K);
+}
+
+#[derive(Debug)]
+struct Queue<T, K> {
+    limit: usize,
     bytes: usize,
-    queue: VecDeque<(Weak<Entry>, Form, usize)>,
+    items: VecDeque<(Weak<T>, K, usize)>,
+    /// How many were added since it was last looked through for what is gone.
+    added: usize,
 }
 
 impl Pool {
+    /// Of so many bytes.
     pub fn new(limit: usize) -> Pool {
-        Pool { limit, state: Mutex::default() }
+        let frames = limit / FRAMES;
+        Pool { bodies: Mutex::new(Queue::new(limit - frames)), frames: Mutex::new(Queue::new(frames)) }
     }
 
-    /// How many bytes of bodies there are, those of entries that are gone included until their turn comes.
+    /// How many bytes there are, some of what is gone included until it is found.
     pub fn bytes(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner).bytes;
+        bodies + self.frames.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
-    pub(crate) fn add(&self, entry: &Arc<Entry>, form: Form, size: usize) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.bytes += size;
-        state.queue.push_back((Arc::downgrade(entry), form, size));
-        while state.bytes > self.limit {
-            let Some((entry, form, size)) = state.queue.pop_front() else { break };
-            state.bytes -= size;
-            if let Some(entry) = entry.upgrade() {
-                entry.forget(form);
+    pub(crate) fn add_body(&self, entry: &Arc<Entry>, form: Form, size: usize) {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner).add(entry, form, size);
+    }
+
+    pub(crate) fn add_frame(&self, change: &Arc<Change>, frame: Frame, size: usize) {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).add(change, frame, size);
+    }
+}
+
+impl<T: Holder<K>, K: Copy> Queue<T, K> {
+    fn new(limit: usize) -> Queue<T, K> {
+        Queue { limit, bytes: 0, items: VecDeque::new(), added: 0 }
+    }
+
+    fn add(&mut self, holder: &Arc<T>, key: K, size: usize) {
+        self.bytes += size;
+        self.added += 1;
+        self.items.push_back((Arc::downgrade(holder), key, size));
+        if self.bytes > self.limit {
+            self.sweep();
+        }
+        while self.bytes > self.limit {
+            let Some((holder, key, size)) = self.items.pop_front() else { break };
+            self.bytes -= size;
+            if let Some(holder) = holder.upgrade() {
+                holder.forget(key);
             }
         }
-        // What has gone with its entry is swept out from the front, so that the queue does not outgrow what it bounds.
-        while let Some(size) =
-            state.queue.front().and_then(|(entry, _, size)| (entry.strong_count() == 0).then_some(*size))
-        {
-            state.bytes -= size;
-            state.queue.pop_front();
+    }
+
+    /// Takes out what is gone, which must not push out what is there. Looks at everything, so not more often than that it
+    /// costs a few steps for each one added.
+    fn sweep(&mut self) {
+        if self.added * 4 < self.items.len() {
+            return;
         }
+        self.added = 0;
+        let bytes = &mut self.bytes;
+        self.items.retain(|(holder, key, size)| {
+            let held = holder.upgrade().is_some_and(|holder| holder.holds(*key));
+            *bytes -= if held { 0 } else { *size };
+            held
+        });
     }
 }

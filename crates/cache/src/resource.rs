@@ -246,6 +246,9 @@ impl Resource {
                 Change::new(revision, last, Some(previous), true)
             }
         };
+        if let Some(previous) = &change.previous {
+            previous.forget_all();
+        }
         state.applied = revision;
         state.history.push(change, &self.limits);
     }

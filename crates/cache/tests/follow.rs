@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Entry, Error, Feed, Form, Kind, Limits, Next, Pool, Read, Resource};
+use pintle_cache::{Entry, Error, Feed, Form, Frame, Kind, Limits, Next, Pool, Read, Resource};
 use pintle_storage::{
     Backend, KeyValue, LeaseId, Op, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult,
     WatchRequest, WatchStream,
@@ -161,16 +161,87 @@ async fn a_body_is_encoded_once_while_there_is_room() {
     }
     pods.ready().await.unwrap();
     let (a, b) = (pods.get("a").unwrap(), pods.get("b").unwrap());
-    let pool = Pool::new(20);
+    let pool = Pool::new(24);
     for _ in 0..3 {
         a.body(&*kind, &pool, Form(1)).unwrap();
     }
     assert_eq!(kind.encoded.load(Ordering::Relaxed), 1);
     // There is room for one, so that the other's pushes it out.
     b.body(&*kind, &pool, Form(1)).unwrap();
-    assert!(pool.bytes() <= 20);
+    assert!(pool.bytes() <= 21);
     a.body(&*kind, &pool, Form(1)).unwrap();
     assert_eq!(kind.encoded.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn bodies_of_what_was_replaced_make_room_first() {
+    let store = Arc::new(Store::open(Options::memory()).unwrap());
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let kind = Arc::new(Plain::default());
+    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || kind.clone());
+    let put = async |name: &str| {
+        store.txn(Txn::put(format!("/r/pods/{name}").into(), "0123456789".into())).await.unwrap();
+    };
+    put("stays").await;
+    pods.ready().await.unwrap();
+    let pool = Pool::new(1024);
+    let body = async |name: &str| {
+        pods.wait_for_current(WAIT).await.unwrap();
+        pods.get(name).unwrap().body(&*kind, &pool, Form(1)).unwrap();
+    };
+    body("stays").await;
+    for _ in 0..500 {
+        put("changes").await;
+        body("changes").await;
+    }
+    assert_eq!(kind.encoded.load(Ordering::Relaxed), 501);
+    body("stays").await;
+    assert_eq!(kind.encoded.load(Ordering::Relaxed), 501);
+    assert!(pool.bytes() <= 1024);
+}
+
+#[tokio::test]
+async fn a_change_is_encoded_once_for_all_its_watchers_while_there_is_room() {
+    let fixture = fixture(Limits::default()).await;
+    fixture.pods.ready().await.unwrap();
+    let (_, mut one) = fixture.pods.snapshot_and_watch();
+    let (_, mut other) = fixture.pods.snapshot_and_watch();
+    fixture.put("pods/a", "1").await;
+    fixture.put("pods/a", "2").await;
+    fixture.pods.wait_for_current(WAIT).await.unwrap();
+    let (Next::Changes(one), Next::Changes(other)) = (one.next().await, other.next().await) else { panic!() };
+    let pool = Pool::new(8 * 15);
+    let made = AtomicUsize::new(0);
+    let frame = |change: &Arc<pintle_cache::Change>, number| {
+        let make = || {
+            made.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, String>(Bytes::from(format!("{number} {:08}", change.revision)))
+        };
+        change.frame(&pool, Frame(number), make).unwrap()
+    };
+    let (first, again) = (frame(&one[0], 1), frame(&other[0], 1));
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+    assert_eq!(first.as_ptr(), again.as_ptr());
+    // Ten bytes each in a room for fifteen: another form pushes out the first.
+    assert_eq!(frame(&one[0], 2)[0], b'2');
+    assert_eq!(frame(&other[0], 2)[0], b'2');
+    assert_eq!(made.load(Ordering::Relaxed), 2);
+    frame(&one[0], 1);
+    assert_eq!(made.load(Ordering::Relaxed), 3);
+    assert!(pool.bytes() <= 15);
+    // An error is told to whoever asked and nobody else.
+    let failed = one[1].frame(&pool, Frame(1), || Err("no".to_owned()));
+    assert_eq!(failed.unwrap_err(), "no");
+    frame(&one[1], 1);
+    assert_eq!(made.load(Ordering::Relaxed), 4);
+    // So many forms at once are not kept.
+    let roomy = Pool::new(1 << 20);
+    for _ in 0..2 {
+        for number in 100..200 {
+            one[1].frame(&roomy, Frame(number), || Ok::<_, String>(Bytes::from_static(b"x"))).unwrap();
+        }
+    }
+    assert!(roomy.bytes() < 10);
 }
 
 #[tokio::test]
