@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-codec", &["pintle-meta", "pintle-schema"]),
     (
         "pintle-resources",
-        &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-schema"],
+        &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-patch", "pintle-registry", "pintle-schema"],
     ),
     ("pintle-discovery", &["pintle-codec", "pintle-meta", "pintle-schema"]),
     ("pintle-openapi", &["pintle-codec", "pintle-discovery", "pintle-meta", "pintle-schema"]),
@@ -27,13 +27,25 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-documentation", &["pintle-openapi", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
-    ("pintle-registry", &["pintle-cache", "pintle-meta", "pintle-storage"]),
+    ("pintle-registry", &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-patch", "pintle-storage"]),
     ("pintle-storage-embedded", &["pintle-storage"]),
     ("pintle-storage-etcd", &["pintle-storage"]),
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-auth", &["pintle-meta"]),
-    ("pintle-server", &["pintle-auth", "pintle-codec", "pintle-meta", "pintle-schema"]),
+    (
+        "pintle-server",
+        &[
+            "pintle-auth",
+            "pintle-cache",
+            "pintle-codec",
+            "pintle-meta",
+            "pintle-patch",
+            "pintle-registry",
+            "pintle-schema",
+            "pintle-storage",
+        ],
+    ),
 ];
 
 /// May use everything: the binary, and what measures it.

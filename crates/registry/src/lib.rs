@@ -12,11 +12,13 @@
 mod delete;
 mod key;
 mod metadata;
+mod served;
 mod store;
 mod strategy;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub use metadata::SystemFields;
+pub use served::{Received, Served, Table};
 pub use store::{
     Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,
 };

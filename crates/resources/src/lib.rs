@@ -30,3 +30,4 @@ pub mod columns;
 pub mod conversion;
 pub mod defaults;
 pub mod field_labels;
+pub mod served;

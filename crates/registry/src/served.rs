@@ -1,0 +1,86 @@
+//! A resource as clients see it: the objects of one served version, read from them and shown to them.
+
+use std::cmp::Ordering;
+
+use pintle_cache::Form;
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::table::{Column, Completed, Empty};
+use pintle_meta::Value;
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::time::Time;
+use pintle_patch::managed::Converter;
+use pintle_patch::typed::TypeRef;
+
+use crate::Result;
+
+/// What a client sent, as an object of the served version, in normal form and without defaults.
+#[derive(Debug)]
+pub struct Received {
+    pub object: Value,
+    /// What `fieldValidation` is about: unknown and duplicate fields.
+    pub strict: Vec<String>,
+}
+
+/// One per served version of a resource, and per kind that a subresource speaks.
+pub trait Served: Send + Sync + 'static {
+    fn kind(&self) -> &GroupVersionKind;
+
+    /// Reads a request's body. What is wrong with it is answered in the reference's words.
+    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Received>;
+
+    /// An object of the served version as the stored one, with its defaults.
+    fn to_stored(&self, object: Value) -> Result<Value>;
+
+    /// An object of the stored version as the served one, saying what it is.
+    fn to_served(&self, object: Value) -> Result<Value>;
+
+    /// The form in which the cache keeps bodies for an encoding; `None` where it keeps none.
+    fn form(&self, encoding: Encoding) -> Option<Form>;
+
+    /// Writes an object of the served version as a bare protobuf message; an error if the kind has none.
+    fn write_protobuf(&self, object: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String>;
+
+    /// A term of a field selector as the stored version has it; or what the client is told.
+    fn field_label(&self, label: &str, value: &str) -> std::result::Result<(String, String), String>;
+
+    /// The place of a field in what the cache reads of an object.
+    fn field_place(&self, label: &str) -> Option<usize>;
+
+    /// Who manages which field is told in terms of this type...
+    fn managed_type(&self) -> TypeRef;
+
+    /// ...and of the other versions' types.
+    fn managed_versions(&self) -> &dyn Converter;
+
+    /// How the objects are shown in a table; `None` if asking for one is not acceptable.
+    fn table(&self) -> Option<&dyn Table>;
+
+    /// As messages call the internal type: `core.Pod`.
+    fn internal_name(&self) -> String;
+
+    /// What every request for this version is warned of.
+    fn deprecation(&self) -> Option<String> {
+        None
+    }
+}
+
+/// How objects of the stored version are shown in a table.
+pub trait Table: Send + Sync {
+    fn columns(&self) -> &[Column<'_>];
+
+    /// What a table without rows has for rows.
+    fn empty(&self) -> Empty;
+
+    /// Whether every event of a watch says the columns again.
+    fn always_defined(&self) -> bool {
+        false
+    }
+
+    /// The cells of an object, and whether it has come to its end.
+    fn cells(&self, object: &Value, now: Time, cells: &mut Vec<Value>) -> Result<Option<Completed>>;
+
+    /// The order of a list's rows, where it is not that of the list.
+    fn order(&self) -> Option<fn(&Value, &Value) -> Ordering> {
+        None
+    }
+}

@@ -1,0 +1,188 @@
+//! Built-in kinds as clients see them: one served version of a resource, or what a subresource speaks.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use pintle_cache::Form;
+use pintle_codec::kind::{self, Unreadable};
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::protobuf;
+use pintle_codec::table::{Column, Completed, Empty};
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::time::Time;
+use pintle_meta::{Status, Value};
+use pintle_patch::managed::Converter;
+use pintle_patch::typed::TypeRef;
+use pintle_registry::{Received, Result, Served, Table};
+use pintle_schema::{Resource, Type, find, find_kind};
+
+use crate::builtin::{Body, Builtin};
+use crate::columns::{self, Columns};
+use crate::{conversion, defaults, field_labels};
+
+/// A version of a built-in kind.
+#[derive(Debug)]
+pub struct Version {
+    kind: GroupVersionKind,
+    of: &'static Type,
+    /// What it is stored as; itself for what is not stored.
+    stored: &'static Type,
+    builtin: Option<Arc<Builtin>>,
+    columns: Option<Shown>,
+    /// The labels of field selectors, in the order in which the cache reads them.
+    fields: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    columns: &'static Columns,
+    stored: &'static Type,
+    /// What cells are made of.
+    reads: &'static Type,
+}
+
+impl Version {
+    /// Of a resource or subresource. `builtin` is how its objects are stored, if what it speaks is what is stored.
+    pub fn new(resource: &Resource, builtin: Option<Arc<Builtin>>) -> Version {
+        let of = resource.kind;
+        let stored = builtin.as_ref().map_or(of, |builtin| builtin.stored());
+        let columns = columns::of_resource(resource).map(|columns| {
+            let reads = columns.reads.and_then(find).unwrap_or(stored);
+            Shown { columns, stored, reads }
+        });
+        let fields = match &builtin {
+            Some(_) => field_labels::fields(stored, &Value::NULL).iter().map(|(label, _)| *label).collect(),
+            None => Vec::new(),
+        };
+        let kind = GroupVersionKind::from_api_version(&of.api_version(), of.kind_name());
+        Version { kind, of, stored, builtin, columns, fields }
+    }
+}
+
+fn internal(reason: impl std::fmt::Display) -> Box<Status> {
+    Box::new(Status::internal(reason))
+}
+
+impl Served for Version {
+    fn kind(&self) -> &GroupVersionKind {
+        &self.kind
+    }
+
+    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Received> {
+        let refuse = |unreadable: Unreadable| Box::new(unreadable.status(&self.kind.kind, body));
+        let typed = kind::decode(encoding, body, Some(&self.kind)).map_err(refuse)?;
+        if typed.of != self.of {
+            if conversion::hub(typed.of) != conversion::hub(self.of) {
+                let error = kind::not_convertible(typed.of, self.of);
+                return Err(refuse(Unreadable { kind: Some(typed.kind), error }));
+            }
+            let (found, expected) = (typed.kind.group_version(), self.kind.group_version());
+            return Err(Box::new(kind::wrong_version(&found, &expected)));
+        }
+        Ok(Received { object: typed.decoded.value, strict: typed.decoded.strict })
+    }
+
+    fn to_stored(&self, mut object: Value) -> Result<Value> {
+        match &self.builtin {
+            Some(builtin) => builtin.from_version(self.of, object).map_err(internal),
+            None => {
+                defaults::apply(self.of, &mut object);
+                Ok(object)
+            }
+        }
+    }
+
+    fn to_served(&self, object: Value) -> Result<Value> {
+        match &self.builtin {
+            Some(builtin) => builtin.to_version(self.of, object).map_err(internal),
+            None => Ok(object),
+        }
+    }
+
+    fn form(&self, encoding: Encoding) -> Option<Form> {
+        let body = match encoding {
+            Encoding::Json => Body::Json,
+            Encoding::Protobuf => Body::Protobuf,
+            Encoding::Yaml | Encoding::Cbor => return None,
+        };
+        self.builtin.as_ref()?.form(self.of, body)
+    }
+
+    fn write_protobuf(&self, object: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {
+        protobuf::encode(self.of, object, out).map_err(|error| error.to_string())
+    }
+
+    fn field_label(&self, label: &str, value: &str) -> std::result::Result<(String, String), String> {
+        let GroupVersionKind { group, version, kind } = &self.kind;
+        field_labels::convert(group, version, kind, label, value)
+    }
+
+    fn field_place(&self, label: &str) -> Option<usize> {
+        self.fields.iter().position(|known| *known == label)
+    }
+
+    fn managed_type(&self) -> TypeRef {
+        self.of.into()
+    }
+
+    fn managed_versions(&self) -> &dyn Converter {
+        self
+    }
+
+    fn table(&self) -> Option<&dyn Table> {
+        self.columns.as_ref().map(|shown| shown as &dyn Table)
+    }
+
+    fn internal_name(&self) -> String {
+        let group = self.of.name.split('/').next().unwrap_or_default();
+        format!("{group}.{}", self.kind.kind)
+    }
+}
+
+impl Converter for Version {
+    fn convert(
+        &self,
+        object: &Value,
+        api_version: &str,
+    ) -> std::result::Result<Option<(TypeRef, Value)>, String> {
+        let kind = GroupVersionKind::from_api_version(api_version, &self.kind.kind);
+        let Some(to) = find_kind(&kind.group, &kind.version, &kind.kind) else { return Ok(None) };
+        if conversion::hub(to) != conversion::hub(self.stored) {
+            return Ok(None);
+        }
+        let converted =
+            conversion::convert_from(self.of, to, object.clone()).map_err(|error| error.to_string())?;
+        Ok(Some((to.into(), converted)))
+    }
+}
+
+impl Table for Shown {
+    fn columns(&self) -> &[Column<'_>] {
+        self.columns.definitions
+    }
+
+    fn empty(&self) -> Empty {
+        self.columns.empty
+    }
+
+    fn always_defined(&self) -> bool {
+        self.columns.always_defined
+    }
+
+    fn cells(&self, object: &Value, now: Time, cells: &mut Vec<Value>) -> Result<Option<Completed>> {
+        let converted;
+        let object = if self.reads == self.stored {
+            object
+        } else {
+            let object = conversion::convert_from(self.stored, self.reads, object.clone());
+            converted = object.map_err(internal)?;
+            &converted
+        };
+        self.columns.cells(object, &columns::Context { now }, cells);
+        Ok(self.columns.completed(object))
+    }
+
+    fn order(&self) -> Option<fn(&Value, &Value) -> Ordering> {
+        self.columns.order()
+    }
+}
