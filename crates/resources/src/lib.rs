@@ -8,7 +8,7 @@ mod apiserverinternal;
 mod apps;
 mod authentication;
 mod authorization;
-mod autoscaling;
+pub mod autoscaling;
 mod batch;
 mod certificates;
 mod coordination;
