@@ -31,3 +31,4 @@ pub mod conversion;
 pub mod defaults;
 pub mod field_labels;
 pub mod served;
+pub mod strategy;

@@ -2,3 +2,4 @@
 
 pub(crate) mod conversion;
 pub(crate) mod defaults;
+pub(crate) mod strategy;

@@ -5,3 +5,4 @@ pub(crate) mod conversion;
 pub(crate) mod defaults;
 mod metrics;
 pub mod scale;
+pub(crate) mod strategy;

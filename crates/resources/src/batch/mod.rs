@@ -2,3 +2,4 @@
 
 pub(crate) mod columns;
 pub(crate) mod defaults;
+pub(crate) mod strategy;

@@ -1,3 +1,4 @@
 //! The group's kinds.
 
 pub(crate) mod columns;
+pub(crate) mod strategy;

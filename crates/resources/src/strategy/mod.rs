@@ -1,0 +1,68 @@
+//! What is particular to each resource on its way to the store: which fields a request may write, what counts as a new
+//! generation, how a deletion goes.
+//!
+//! Every group has its own in `<group>/strategy.rs`, most of them as a line of a table of [`Rules`]; functions that a line
+//! names are for what is conditional. A resource that no table names has no strategy, and cannot be served.
+//!
+//! ```text
+//! pods           drop status, generation 1 | keep status, count spec | grace as the pod says
+//! pods/status                              | keep spec               |
+//! ```
+
+mod rules;
+pub(crate) mod tree;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use pintle_meta::time::Time;
+use pintle_registry::Strategy;
+
+pub(crate) use self::rules::{Entry, Recheck, Rules, find};
+
+/// What strategies depend on beside the objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How long an event lives after it was last written.
+    pub event_ttl: Duration,
+    /// What is noted down as the present.
+    pub now: fn() -> Time,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { event_ttl: Duration::from_secs(60 * 60), now: || SystemTime::now().into() }
+    }
+}
+
+/// The strategy of a resource (`pods`) or of a subresource (`pods/status`) of a group.
+pub fn of(group: &str, name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
+    let find = match group {
+        "" => crate::core::strategy::strategy,
+        "admissionregistration.k8s.io" => crate::admissionregistration::strategy::strategy,
+        "apiextensions.k8s.io" => crate::apiextensions::strategy::strategy,
+        "apiregistration.k8s.io" => crate::apiregistration::strategy::strategy,
+        "apps" => crate::apps::strategy::strategy,
+        "autoscaling" => crate::autoscaling::strategy::strategy,
+        "batch" => crate::batch::strategy::strategy,
+        "certificates.k8s.io" => crate::certificates::strategy::strategy,
+        "coordination.k8s.io" => crate::coordination::strategy::strategy,
+        "discovery.k8s.io" => crate::discovery::strategy::strategy,
+        "events.k8s.io" => crate::events::strategy::strategy,
+        "flowcontrol.apiserver.k8s.io" => crate::flowcontrol::strategy::strategy,
+        "internal.apiserver.k8s.io" => crate::apiserverinternal::strategy::strategy,
+        "networking.k8s.io" => crate::networking::strategy::strategy,
+        "node.k8s.io" => crate::node::strategy::strategy,
+        "policy" => crate::policy::strategy::strategy,
+        "rbac.authorization.k8s.io" => crate::rbac::strategy::strategy,
+        "resource.k8s.io" => crate::resource::strategy::strategy,
+        "scheduling.k8s.io" => crate::scheduling::strategy::strategy,
+        "storage.k8s.io" => crate::storage::strategy::strategy,
+        "storagemigration.k8s.io" => crate::storagemigration::strategy::strategy,
+        _ => return None,
+    };
+    find(name, settings)
+}
+
+#[cfg(test)]
+mod tests;

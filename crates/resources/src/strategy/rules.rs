@@ -1,0 +1,262 @@
+//! A resource's strategy as a line of a table.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle_meta::Value;
+use pintle_meta::field_path::{self, Error};
+use pintle_meta::time::Time;
+use pintle_meta::validation::object_meta;
+use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Strategy};
+use pintle_schema::Type;
+
+use super::Settings;
+use super::tree::{self, Path};
+
+/// Which rules hold for a resource or subresource of a group.
+pub(crate) struct Entry {
+    /// `pods`, `pods/status`.
+    pub(crate) name: &'static str,
+    /// The type that is stored, as `core/v1.Pod`.
+    pub(crate) kind: &'static str,
+    pub(crate) rules: Rules,
+}
+
+/// What a kind checks of the metadata when an object is changed, beside what every update does. Clients see what is
+/// found twice as two causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recheck {
+    /// The kind has nothing to say about it.
+    Nothing,
+    /// That it was not changed where it may not.
+    Changes,
+    /// All that is asked of a new object, its name too.
+    Whole,
+    Both,
+}
+
+/// What is particular to a resource. The fields of `Rules::NAMESPACED` and `Rules::CLUSTER` do nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) namespaced: bool,
+    /// What is wrong with a name, or with the prefix of a generated one.
+    pub(crate) name: fn(&str, bool) -> Vec<String>,
+    pub(crate) recheck: Recheck,
+    /// Whether a finalizer without a domain must be one that Kubernetes knows.
+    pub(crate) standard_finalizers: bool,
+    /// A new object has nothing there.
+    pub(crate) drops: &'static [Path],
+    /// An update leaves them as they are.
+    pub(crate) keeps: &'static [Path],
+    /// A change there makes a new generation; a new object is of the first. Without any, nobody counts.
+    pub(crate) counts: &'static [Path],
+    /// For those who record managers; by itself it changes nothing.
+    pub(crate) resets: ResetFields,
+    pub(crate) create_on_update: bool,
+    pub(crate) unconditional_update: bool,
+    pub(crate) returns_deleted_object: bool,
+    pub(crate) garbage_collection: GarbageCollection,
+    /// After `drops` and the first generation.
+    pub(crate) on_create: fn(&Settings, &Context, &mut Value),
+    /// New and old, after `keeps` and before `counts`.
+    pub(crate) on_update: fn(&Settings, &Context, &mut Value, &Value),
+    /// Beside the metadata.
+    pub(crate) validate: fn(&Settings, &Value) -> Vec<Error>,
+    /// New and old; beside the metadata.
+    pub(crate) validate_update: fn(&Settings, &Value, &Value) -> Vec<Error>,
+    /// Of a new object, or with the old one of a changed one.
+    pub(crate) warnings: fn(&Settings, &Value, Option<&Value>) -> Vec<String>,
+    /// See [`Strategy::check_graceful_delete`]; there is no grace without it.
+    pub(crate) grace: Option<fn(&Settings, &Value, &mut DeleteOptions) -> bool>,
+    pub(crate) may_go: fn(&Value, &Value) -> bool,
+    pub(crate) time_to_live: fn(&Settings, &Value, Time) -> Option<Duration>,
+}
+
+impl Rules {
+    pub(crate) const NAMESPACED: Rules = Rules {
+        namespaced: true,
+        name: object_meta::subdomain_name,
+        recheck: Recheck::Changes,
+        standard_finalizers: true,
+        drops: &[],
+        keeps: &[],
+        counts: &[],
+        resets: ResetFields::These(&[]),
+        create_on_update: false,
+        unconditional_update: false,
+        returns_deleted_object: false,
+        garbage_collection: GarbageCollection::Background,
+        on_create: |_, _, _| {},
+        on_update: |_, _, _, _| {},
+        validate: |_, _| Vec::new(),
+        validate_update: |_, _, _| Vec::new(),
+        warnings: |_, _, _| Vec::new(),
+        grace: None,
+        may_go: |_, _| true,
+        time_to_live: |_, _, _| None,
+    };
+
+    pub(crate) const CLUSTER: Rules = Rules { namespaced: false, ..Rules::NAMESPACED };
+
+    /// With a status that has its own subresource.
+    #[must_use]
+    pub(crate) const fn with_status(self) -> Rules {
+        const STATUS: &[Path] = &[&["status"]];
+        Rules { drops: STATUS, keeps: STATUS, resets: ResetFields::These(STATUS), ..self }
+    }
+
+    /// Counts a new generation whenever the spec changed.
+    #[must_use]
+    pub(crate) const fn counting_spec(self) -> Rules {
+        Rules { counts: &[&["spec"]], ..self }
+    }
+
+    /// Of the status subresource of a resource with these rules: a request writes nothing of the spec.
+    #[must_use]
+    pub(crate) const fn of_status(self) -> Rules {
+        const SPEC: &[Path] = &[&["spec"]];
+        let resets = ResetFields::These(SPEC);
+        Rules {
+            recheck: Recheck::Changes,
+            drops: &[],
+            keeps: SPEC,
+            counts: &[],
+            resets,
+            on_create: Rules::NAMESPACED.on_create,
+            on_update: Rules::NAMESPACED.on_update,
+            validate: Rules::NAMESPACED.validate,
+            validate_update: Rules::NAMESPACED.validate_update,
+            warnings: Rules::NAMESPACED.warnings,
+            ..self
+        }
+    }
+}
+
+/// The strategy of a resource or subresource that a table has.
+pub(crate) fn find(table: &[Entry], name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
+    let entry = table.iter().find(|entry| entry.name == name)?;
+    let of = pintle_schema::find(entry.kind)?;
+    Some(Arc::new(Tabled { of, rules: entry.rules, settings: *settings }))
+}
+
+/// A finalizer's name has a domain, unless it is one of Kubernetes' own.
+pub(crate) fn standard_finalizer(path: &field_path::Path<'_>, name: &str) -> Option<Error> {
+    const STANDARD: &[&str] =
+        &["kubernetes", object_meta::ORPHAN_DEPENDENTS, object_meta::FOREGROUND_DELETION];
+    let wrong = "name is neither a standard finalizer name nor is it fully qualified";
+    (!name.contains('/') && !STANDARD.contains(&name)).then(|| Error::invalid(path, name, wrong))
+}
+
+struct Tabled {
+    of: &'static Type,
+    rules: Rules,
+    settings: Settings,
+}
+
+impl Tabled {
+    fn check_metadata(&self, object: &Value) -> Vec<Error> {
+        let path = field_path::Path::new("metadata");
+        let mut errors = object_meta::validate(object, self.rules.namespaced, &self.rules.name, &path);
+        errors.extend(self.check_finalizers(object));
+        errors
+    }
+
+    fn check_finalizers(&self, object: &Value) -> Vec<Error> {
+        if !self.rules.standard_finalizers {
+            return Vec::new();
+        }
+        let path = field_path::Path::new("metadata");
+        let path = path.child("finalizers");
+        let names = object.finalizers().enumerate();
+        names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name)).collect()
+    }
+}
+
+impl Strategy for Tabled {
+    fn validate_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
+        (self.rules.name)(name, is_prefix)
+    }
+
+    fn prepare_for_create(&self, context: &Context, object: &mut Value) {
+        for path in self.rules.drops {
+            tree::reset(self.of, object, path);
+        }
+        if !self.rules.counts.is_empty() {
+            tree::set(object, &["metadata", "generation"], 1i64);
+        }
+        (self.rules.on_create)(&self.settings, context, object);
+    }
+
+    fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
+        let mut errors = self.check_metadata(object);
+        errors.extend((self.rules.validate)(&self.settings, object));
+        errors
+    }
+
+    fn warnings_on_create(&self, _: &Context, object: &Value) -> Vec<String> {
+        (self.rules.warnings)(&self.settings, object, None)
+    }
+
+    fn prepare_for_update(&self, context: &Context, new: &mut Value, old: &Value) {
+        for path in self.rules.keeps {
+            tree::keep(new, old, path);
+        }
+        (self.rules.on_update)(&self.settings, context, new, old);
+        if !self.rules.counts.iter().all(|path| tree::is_same(new, old, path)) {
+            tree::set(new, &["metadata", "generation"], old.generation() + 1);
+        }
+    }
+
+    fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
+        let mut errors = Vec::new();
+        if matches!(self.rules.recheck, Recheck::Changes | Recheck::Both) {
+            errors.extend(object_meta::validate_update(new, old, &field_path::Path::new("metadata")));
+            errors.extend(self.check_finalizers(new));
+        }
+        if matches!(self.rules.recheck, Recheck::Whole | Recheck::Both) {
+            errors.extend(self.check_metadata(new));
+        }
+        errors.extend((self.rules.validate_update)(&self.settings, new, old));
+        errors
+    }
+
+    fn warnings_on_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<String> {
+        (self.rules.warnings)(&self.settings, new, Some(old))
+    }
+
+    fn reset_fields(&self) -> ResetFields {
+        self.rules.resets
+    }
+
+    fn allows_create_on_update(&self) -> bool {
+        self.rules.create_on_update
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        self.rules.unconditional_update
+    }
+
+    fn garbage_collection(&self) -> GarbageCollection {
+        self.rules.garbage_collection
+    }
+
+    fn deletes_gracefully(&self) -> bool {
+        self.rules.grace.is_some()
+    }
+
+    fn check_graceful_delete(&self, object: &Value, options: &mut DeleteOptions) -> bool {
+        self.rules.grace.is_some_and(|grace| grace(&self.settings, object, options))
+    }
+
+    fn may_go_during_update(&self, new: &Value, old: &Value) -> bool {
+        (self.rules.may_go)(new, old)
+    }
+
+    fn returns_deleted_object(&self) -> bool {
+        self.rules.returns_deleted_object
+    }
+
+    fn time_to_live(&self, object: &Value, now: Time) -> Option<Duration> {
+        (self.rules.time_to_live)(&self.settings, object, now)
+    }
+}
