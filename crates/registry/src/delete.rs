@@ -1,5 +1,7 @@
 //! Deleting: at once, after a grace period, or when the last finalizer is gone.
 
+mod stages;
+
 use async_trait::async_trait;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::time::Time;
@@ -76,6 +78,11 @@ impl Store {
         let write = WriteOptions { dry_run: options.dry_run };
         let current = self.read(&own, "delete", name).await?.ok_or_else(|| self.not_found(name))?;
         let mut object = crate::metadata::at_revision(current.object, current.revision);
+        if let Some(stages) = self.config().strategy.stages()
+            && let Some(answer) = self.stage(stages, &own, &object, admission, &mut options).await?
+        {
+            return Ok(answer);
+        }
         let grace = self.before_delete(&mut object, &mut options)?;
         if matches!(grace, Grace::Pending) {
             return Ok(self.answer(object, false));

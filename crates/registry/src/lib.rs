@@ -22,7 +22,7 @@ pub use served::{Received, Served, Table};
 pub use store::{
     Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,
 };
-pub use strategy::{Context, GarbageCollection, ResetFields, Strategy};
+pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
 
 use bytes::Bytes;
 use pintle_meta::{Status, Value};

@@ -38,6 +38,16 @@ pub enum ResetFields {
     AllBut(&'static [&'static [&'static str]]),
 }
 
+/// A deletion that only begins something (a namespace is emptied first): the first request marks the object, which stays
+/// until another request or an update finds that nothing holds it any more.
+#[derive(Clone, Copy)]
+pub struct Stages {
+    /// Notes in the object that its deletion begins; its metadata tells when.
+    pub begin: fn(&mut Value),
+    /// Whether something of its own holds the object, beside its finalizers.
+    pub is_held: fn(&Value) -> bool,
+}
+
 /// One per resource or subresource. All objects are of the storage version and in normal form, and stay so.
 pub trait Strategy: Send + Sync + 'static {
     /// What is wrong with a name; the prefix of a generated one when `is_prefix`.
@@ -99,6 +109,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// which is set in the options if it was not.
     fn check_graceful_delete(&self, _object: &Value, _options: &mut DeleteOptions) -> bool {
         false
+    }
+
+    /// How a deletion goes that takes more than one request; `None` where one is enough.
+    fn stages(&self) -> Option<Stages> {
+        None
     }
 
     /// Called when the last finalizer of an object that is being deleted was removed: whether it may go now.

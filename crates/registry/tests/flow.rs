@@ -11,7 +11,7 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
-    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Store,
+    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Stages, Store,
     StoreConfig, Stored, Strategy, SystemFields, Transform, WriteOptions,
 };
 use pintle_storage_embedded::Options;
@@ -48,9 +48,23 @@ struct Things {
     unconditional: bool,
     create_on_update: bool,
     graceful: bool,
+    staged: bool,
 }
 
 impl Strategy for Things {
+    fn stages(&self) -> Option<Stages> {
+        let begin = |object: &mut Value| {
+            let phase = [("phase", Value::literal("Ending"))].into_iter().collect();
+            object.as_object_mut().unwrap().insert("status", Value::object(phase));
+        };
+        let is_held = |object: &Value| object.at(&["spec", "held"]).is_some();
+        self.staged.then_some(Stages { begin, is_held })
+    }
+
+    fn may_go_during_update(&self, new: &Value, _: &Value) -> bool {
+        new.at(&["spec", "held"]).is_none()
+    }
+
     fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
         let size = object.at(&["spec", "size"]).and_then(Value::as_i64).unwrap_or_default();
         let path = Path::new("spec");
@@ -222,7 +236,8 @@ async fn an_update_needs_the_current_version_unless_any_will_do() {
     assert_eq!(message(without), text);
     assert_eq!(fixture.put("b", r#"{"metadata":{"name":"b"}}"#).await.unwrap_err().reason, Reason::NotFound);
 
-    let free = self::fixture(Things { unconditional: true, create_on_update: true, graceful: false }).await;
+    let free =
+        self::fixture(Things { unconditional: true, create_on_update: true, ..Things::default() }).await;
     let created = free.put("c", r#"{"metadata":{"name":"c"}}"#).await.unwrap();
     let updated = free.put("c", r#"{"metadata":{"name":"c"},"spec":{}}"#).await.unwrap();
     assert_eq!(updated.uid(), created.uid());
@@ -374,6 +389,58 @@ async fn grace_is_given_shortened_and_ended() {
     assert_eq!((grace(&object), object.deletion_timestamp()), (Some(5), Some("2023-11-14T22:13:25Z")));
     assert!(fixture.delete("a", seconds(0)).await.unwrap().is_gone());
     assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn a_deletion_in_stages_ends_when_nothing_holds_the_object() {
+    let fixture = fixture(Things { unconditional: true, staged: true, ..Things::default() }).await;
+    let created = fixture
+        .create(r#"{"metadata":{"name":"a","generation":1},"spec":{"held":true},"status":{}}"#)
+        .await
+        .unwrap();
+    let other = Preconditions { uid: Some("other".into()), resource_version: None };
+    let refused =
+        fixture.delete("a", DeleteOptions { preconditions: other, ..DeleteOptions::default() }).await;
+    let text = format!(
+        "Operation cannot be fulfilled on things.example.com \"a\": Precondition failed: UID in precondition: other, UID in \
+         object meta: {}",
+        created.uid()
+    );
+    assert_eq!(message(refused), text);
+    for _ in 0..2 {
+        // The second request changes nothing.
+        let Deleted::Object { object, gone: false } =
+            fixture.delete("a", DeleteOptions::default()).await.unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(object.text_at(&["status", "phase"]), "Ending");
+        assert_eq!(object.deletion_timestamp(), Some("2023-11-14T22:13:20Z"));
+        assert_eq!(object.at(&["metadata", "deletionGracePeriodSeconds"]), None);
+        assert_eq!((object.generation(), object.finalizers().count()), (1, 0));
+        assert_eq!(fixture.get("a").await.unwrap(), object);
+    }
+    fixture.put("a", r#"{"metadata":{"name":"a"},"spec":{"held":true}}"#).await.unwrap();
+    fixture.get("a").await.unwrap();
+    fixture.put("a", r#"{"metadata":{"name":"a"},"spec":{}}"#).await.unwrap();
+    assert_eq!(fixture.get("a").await.unwrap_err().reason, Reason::NotFound);
+}
+
+#[tokio::test]
+async fn a_deletion_in_stages_waits_for_dependents_only_if_told_so() {
+    let fixture = fixture(Things { staged: true, ..Things::default() }).await;
+    for (orphan, propagation, finalizers) in [
+        (None, None, &["x.com/y"][..]),
+        (Some(false), None, &["x.com/y", "foregroundDeletion"]),
+        (None, Some(Propagation::Orphan), &["x.com/y", "orphan"]),
+        (None, Some(Propagation::Background), &["x.com/y"]),
+    ] {
+        let object = r#"{"metadata":{"generateName":"a","finalizers":["x.com/y"]}}"#;
+        let name = fixture.create(object).await.unwrap().name().to_owned();
+        let options = DeleteOptions { orphan_dependents: orphan, propagation, ..DeleteOptions::default() };
+        assert!(!fixture.delete(&name, options).await.unwrap().is_gone());
+        assert_eq!(fixture.get(&name).await.unwrap().finalizers().collect::<Vec<_>>(), finalizers);
+    }
 }
 
 #[tokio::test]

@@ -194,7 +194,7 @@ impl Store {
         Box::new(Status::not_found(&self.config.group, &self.config.resource, name))
     }
 
-    fn conflict(&self, name: &str, why: impl std::fmt::Display) -> Box<Status> {
+    pub(crate) fn conflict(&self, name: &str, why: impl std::fmt::Display) -> Box<Status> {
         Box::new(Status::conflict(&self.config.group, &self.config.resource, name, why))
     }
 
