@@ -33,9 +33,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-auth", &["pintle-meta"]),
+    ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry"]),
     (
         "pintle-server",
         &[
+            "pintle-admission",
             "pintle-auth",
             "pintle-cache",
             "pintle-codec",

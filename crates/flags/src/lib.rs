@@ -22,6 +22,7 @@ mod help;
 mod kind;
 mod parse;
 mod parsed;
+mod plugins;
 pub mod table;
 mod validate;
 mod value;
@@ -33,6 +34,7 @@ pub use error::Error;
 pub use gates::{FeatureGates, Gate, Stage, known as known_gates};
 pub use kind::Kind;
 pub use parsed::{DataDir, Parsed};
+pub use plugins::{ADMISSION_PLUGINS, AdmissionPlugin};
 pub use value::{NamedCertKey, PortRange, VModule};
 pub use version::{KUBERNETES_VERSION, VersionRequest};
 

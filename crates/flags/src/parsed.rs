@@ -249,7 +249,7 @@ impl Parsed {
         &self.deprecations
     }
 
-    /// One sentence for each flag and gate that was set to something else than its default although nothing reads
+    /// One sentence for each flag, plugin and gate that was set to something else than its default although nothing reads
     /// it yet. Meant to be logged once, at start.
     pub fn warnings(&self) -> Vec<String> {
         let default = Parsed::defaults();
@@ -262,6 +262,7 @@ impl Parsed {
         let mut warnings: Vec<String> = ignored
             .map(|(_, flag)| format!("--{} has no effect in this version of Pintle", flag.name))
             .collect();
+        warnings.extend(self.plugin_warnings());
         warnings.extend(self.feature_gates.warnings());
         warnings
     }

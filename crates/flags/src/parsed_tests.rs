@@ -97,6 +97,37 @@ fn deprecated_flags_work_and_say_so() {
 }
 
 #[test]
+fn admission_plugins_are_on_by_default_by_name_or_by_list() {
+    let plugins = |args: &[&str]| run(args).admission_plugins().collect::<Vec<_>>();
+    let default = plugins(&[]);
+    assert_eq!(default.len(), 27);
+    assert_eq!(default[..3], ["NamespaceLifecycle", "LimitRanger", "ServiceAccount"]);
+    assert_eq!(default[26], "ResourceQuota");
+    let more = plugins(&["--enable-admission-plugins=AlwaysDeny,NamespaceExists,LimitRanger"]);
+    assert_eq!(more.len(), 29);
+    assert_eq!((more[1], more[28]), ("NamespaceExists", "AlwaysDeny"));
+    let fewer = plugins(&["--disable-admission-plugins=NamespaceLifecycle,AlwaysAdmit"]);
+    assert_eq!((fewer.len(), fewer[0]), (26, "LimitRanger"));
+    assert_eq!(
+        plugins(&["--admission-control=Priority,NamespaceLifecycle"]),
+        ["NamespaceLifecycle", "Priority"]
+    );
+    assert!(plugins(&["--admission-control="]).is_empty());
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_warned_about_when_it_is_asked_for() {
+    let flags = run(&[
+        "--enable-admission-plugins=NamespaceLifecycle,NodeRestriction",
+        "--disable-admission-plugins=ServiceAccount",
+    ]);
+    assert_eq!(
+        flags.warnings(),
+        ["--enable-admission-plugins=NodeRestriction has no effect in this version of Pintle"]
+    );
+}
+
+#[test]
 fn data_lives_where_the_user_keeps_data() {
     let at = |args: &[&str], vars: &[(&str, &str)]| {
         run(args).data_dir(|name| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))

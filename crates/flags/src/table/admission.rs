@@ -21,7 +21,8 @@ pub(super) const EGRESS_SELECTOR: &[Flag] = &[flag(
 pub(super) const FLAGS: &[Flag] = &[
     flag("admission-control", Strings, "", "The complete list of admission plugins; all others are off.").deprecated(
         "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.",
-    ),
+    )
+    .active(),
     flag("admission-control-config-file", String, "", "File with the configuration of admission plugins."),
     flag(
         "default-not-ready-toleration-seconds",
@@ -40,11 +41,13 @@ pub(super) const FLAGS: &[Flag] = &[
         Strings,
         "",
         "Admission plugins to switch off although they are on by default, comma separated.",
-    ),
+    )
+    .active(),
     flag(
         "enable-admission-plugins",
         Strings,
         "",
         "Admission plugins to switch on besides the default ones, comma separated; their order does not matter.",
-    ),
+    )
+    .active(),
 ];

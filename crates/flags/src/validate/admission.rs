@@ -3,51 +3,7 @@
 use super::Problems;
 use crate::Parsed;
 use crate::golang::{parse_bool, quote};
-
-/// Every admission plugin of the reference, sorted.
-const PLUGINS: [&str; 41] = [
-    "AlwaysAdmit",
-    "AlwaysDeny",
-    "AlwaysPullImages",
-    "CertificateApproval",
-    "CertificateSigning",
-    "CertificateSubjectRestriction",
-    "ClusterTrustBundleAttest",
-    "DefaultIngressClass",
-    "DefaultStorageClass",
-    "DefaultTolerationSeconds",
-    "DenyServiceExternalIPs",
-    "EventRateLimit",
-    "ExtendedResourceToleration",
-    "ImagePolicyWebhook",
-    "JobValidation",
-    "LimitPodHardAntiAffinityTopology",
-    "LimitRanger",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "NamespaceAutoProvision",
-    "NamespaceExists",
-    "NamespaceLifecycle",
-    "NodeDeclaredFeatureValidator",
-    "NodeRestriction",
-    "OwnerReferencesPermissionEnforcement",
-    "PersistentVolumeClaimResize",
-    "PodGroupProtection",
-    "PodGroupWorkloadExists",
-    "PodNodeSelector",
-    "PodResizeValidator",
-    "PodSecurity",
-    "PodTolerationRestriction",
-    "PodTopologyLabels",
-    "Priority",
-    "ResourceQuota",
-    "RuntimeClass",
-    "ServiceAccount",
-    "StorageObjectInUseProtection",
-    "TaintNodesByCondition",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-];
+use crate::plugins;
 
 /// Every built-in API group; the core group has no name.
 const GROUPS: [&str; 26] = [
@@ -95,7 +51,7 @@ fn check_plugins(flags: &Parsed, problems: &mut Problems) {
         );
     }
     for flag in ["admission-control", "enable-admission-plugins", "disable-admission-plugins"] {
-        for name in flags.strings(flag).iter().filter(|name| !PLUGINS.contains(&name.as_str())) {
+        for name in flags.strings(flag).iter().filter(|name| plugins::find(name).is_none()) {
             problems.push(format!("{flag} plugin {} is unknown", quote(name)));
         }
     }

@@ -57,6 +57,7 @@ pub enum CauseType {
     UnexpectedServerResponse,
     FieldManagerConflict,
     ResourceVersionTooLarge,
+    NamespaceTerminating,
 }
 
 /// One of several things wrong with a request.

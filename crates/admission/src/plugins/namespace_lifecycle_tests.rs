@@ -1,0 +1,196 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
+use pintle_meta::{Reason, Value};
+
+use super::*;
+use crate::attributes::Request;
+
+/// What the cache has and what the store has.
+#[derive(Default)]
+struct Namespaces {
+    cached: BTreeMap<&'static str, Phase>,
+    live: BTreeMap<&'static str, Phase>,
+    reads: AtomicUsize,
+    fails: bool,
+}
+
+#[async_trait]
+impl NamespaceLister for Namespaces {
+    fn cached(&self, name: &str) -> Option<Phase> {
+        self.cached.get(name).copied()
+    }
+
+    async fn live(&self, name: &str) -> Result<Option<Phase>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        if self.fails {
+            return Err(Box::new(Status::timeout("no store")));
+        }
+        Ok(self.live.get(name).copied())
+    }
+}
+
+struct Fixture {
+    namespaces: Arc<Namespaces>,
+    plugin: NamespaceLifecycle,
+}
+
+fn fixture(namespaces: Namespaces) -> Fixture {
+    let namespaces = Arc::new(namespaces);
+    Fixture { plugin: NamespaceLifecycle::new(namespaces.clone()), namespaces }
+}
+
+fn target(group: &str, kind: &str, resource: &str) -> Arc<Target> {
+    Arc::new(Target {
+        kind: GroupVersionKind::new(group, "v1", kind),
+        resource: GroupVersionResource::new(group, "v1", resource),
+        subresource: String::new(),
+    })
+}
+
+impl Fixture {
+    async fn ask(
+        &self,
+        operation: Operation,
+        target: Arc<Target>,
+        namespace: &str,
+        name: &str,
+    ) -> Result<()> {
+        let request =
+            Request { target, namespace: namespace.into(), name: name.into(), ..Request::default() };
+        let mut attributes =
+            Attributes { request: &request, operation, object: Some(Value::NULL), old_object: None };
+        if !self.plugin.admits(operation, &request.target) {
+            return Ok(());
+        }
+        self.plugin.admit(&mut attributes).await
+    }
+
+    async fn pod(&self, operation: Operation, namespace: &str) -> Result<()> {
+        self.ask(operation, target("", "Pod", "pods"), namespace, "p").await
+    }
+
+    async fn namespace(&self, operation: Operation, name: &str) -> Result<()> {
+        self.ask(operation, target("", "Namespace", "namespaces"), "", name).await
+    }
+
+    fn reads(&self) -> usize {
+        self.namespaces.reads.load(Ordering::Relaxed)
+    }
+}
+
+fn phases(phases: &[(&'static str, Phase)]) -> BTreeMap<&'static str, Phase> {
+    phases.iter().copied().collect()
+}
+
+#[tokio::test]
+async fn what_is_in_no_namespace_and_what_goes_away_is_not_looked_at() {
+    let fixture = fixture(Namespaces::default());
+    fixture.ask(Operation::Create, target("", "Node", "nodes"), "", "n").await.unwrap();
+    fixture.pod(Operation::Delete, "gone").await.unwrap();
+    fixture.pod(Operation::Connect, "gone").await.unwrap();
+    fixture.namespace(Operation::Create, "new").await.unwrap();
+    fixture.namespace(Operation::Update, "new").await.unwrap();
+    let review = target("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews");
+    fixture.ask(Operation::Create, review, "secret", "").await.unwrap();
+    assert_eq!(fixture.reads(), 0);
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_missing_is_not_found() {
+    let fixture = fixture(Namespaces::default());
+    for operation in [Operation::Create, Operation::Update] {
+        let status = fixture.pod(operation, "gone").await.unwrap_err();
+        assert_eq!(*status, Status::not_found("", "namespaces", "gone"));
+        assert_eq!(status.message, "namespaces \"gone\" not found");
+    }
+    assert_eq!(fixture.reads(), 2);
+}
+
+#[tokio::test]
+async fn a_namespace_that_the_cache_does_not_have_yet_is_found_in_the_store() {
+    let fixture = fixture(Namespaces { live: phases(&[("new", Phase::Active)]), ..Namespaces::default() });
+    fixture.pod(Operation::Create, "new").await.unwrap();
+    assert_eq!(fixture.reads(), 1);
+}
+
+#[tokio::test]
+async fn a_namespace_of_the_cache_costs_no_read() {
+    let namespaces = Namespaces {
+        cached: phases(&[("a", Phase::Active), ("b", Phase::Unknown)]),
+        ..Namespaces::default()
+    };
+    let fixture = fixture(namespaces);
+    fixture.pod(Operation::Create, "a").await.unwrap();
+    fixture.pod(Operation::Update, "a").await.unwrap();
+    fixture.pod(Operation::Create, "b").await.unwrap();
+    assert_eq!(fixture.reads(), 0);
+}
+
+#[tokio::test]
+async fn nothing_new_is_made_in_a_namespace_that_is_going_away() {
+    let fixture =
+        fixture(Namespaces { cached: phases(&[("going", Phase::Terminating)]), ..Namespaces::default() });
+    fixture.pod(Operation::Update, "going").await.unwrap();
+    let status = fixture.pod(Operation::Create, "going").await.unwrap_err();
+    let expected = concat!(
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"p\" is forbidden: "#,
+        r#"unable to create new content in namespace going because it is being terminated","reason":"Forbidden","#,
+        r#""details":{"name":"p","kind":"pods","causes":[{"reason":"NamespaceTerminating","#,
+        r#""message":"namespace going is being terminated","field":"metadata.namespace"}]},"code":403}"#,
+        "\n"
+    );
+    assert_eq!(String::from_utf8(status.to_json()).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn some_namespaces_never_go() {
+    let fixture = fixture(Namespaces::default());
+    for name in ["default", "kube-system", "kube-public"] {
+        let status = fixture.namespace(Operation::Delete, name).await.unwrap_err();
+        let text = format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted");
+        assert_eq!((status.code, status.message), (403, text));
+    }
+    fixture.namespace(Operation::Delete, "kube-node-lease").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_deletion_the_store_is_asked_for_a_while() {
+    let fixture = fixture(Namespaces {
+        cached: phases(&[("a", Phase::Active), ("b", Phase::Active)]),
+        live: phases(&[("a", Phase::Terminating), ("b", Phase::Active)]),
+        ..Namespaces::default()
+    });
+    fixture.pod(Operation::Create, "a").await.unwrap();
+    fixture.namespace(Operation::Delete, "a").await.unwrap();
+    assert_eq!(fixture.pod(Operation::Create, "a").await.unwrap_err().reason, Reason::Forbidden);
+    fixture.pod(Operation::Create, "b").await.unwrap();
+    assert_eq!(fixture.reads(), 1);
+    tokio::time::advance(Duration::from_secs(31)).await;
+    fixture.pod(Operation::Create, "a").await.unwrap();
+    assert_eq!(fixture.reads(), 1);
+}
+
+#[tokio::test]
+async fn only_so_many_deletions_are_remembered() {
+    let fixture = fixture(Namespaces { cached: phases(&[("n0", Phase::Active)]), ..Namespaces::default() });
+    for number in 0..MOST_REMEMBERED {
+        fixture.namespace(Operation::Delete, &format!("n{number}")).await.unwrap();
+        fixture.namespace(Operation::Delete, "n0").await.unwrap();
+    }
+    assert_eq!(fixture.plugin.deleted().len(), MOST_REMEMBERED);
+    assert_eq!(fixture.pod(Operation::Create, "n0").await.unwrap_err().reason, Reason::NotFound);
+    for number in 0..MOST_REMEMBERED {
+        fixture.namespace(Operation::Delete, &format!("m{number}")).await.unwrap();
+    }
+    assert_eq!(fixture.plugin.deleted().len(), MOST_REMEMBERED);
+    fixture.pod(Operation::Create, "n0").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_an_internal_error() {
+    let fixture = fixture(Namespaces { fails: true, ..Namespaces::default() });
+    let status = fixture.pod(Operation::Create, "a").await.unwrap_err();
+    assert_eq!((status.code, status.reason), (500, Reason::InternalError));
+}

@@ -1,0 +1,269 @@
+//! The chain in front of a real store.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pintle_admission::{
+    Attributes, Chain, Cluster, Gate, Operation, Phase, Plugin, Request, Result, StoredNamespaces, Target,
+};
+use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
+use pintle_codec::json;
+use pintle_flags::table::Effect;
+use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
+use pintle_meta::{Reason, Value};
+use pintle_registry::{
+    AdmitAll, Context, DeleteOptions, Store, StoreConfig, Stored, Strategy, Transform, WriteOptions,
+};
+use pintle_storage_embedded::Options;
+
+struct Json;
+
+impl Stored for Json {
+    fn decode(&self, stored: &[u8]) -> std::result::Result<Value, String> {
+        json::decode_untyped(stored).map(|decoded| decoded.value).map_err(|error| error.to_string())
+    }
+
+    fn encode(&self, object: &Value) -> std::result::Result<Bytes, String> {
+        let mut out = Vec::new();
+        json::encode(object, &mut out);
+        Ok(out.into())
+    }
+}
+
+impl Kind for Json {
+    fn read(&self, _: &str, stored: &Bytes) -> std::result::Result<Read, String> {
+        let phase = self.decode(stored)?.text_at(&["status", "phase"]).into();
+        Ok(Read { value: stored.clone(), fields: Box::new([phase]), ..Read::default() })
+    }
+
+    fn encode(&self, entry: &Entry, _: Form) -> std::result::Result<Bytes, String> {
+        Ok(entry.stored().clone())
+    }
+}
+
+struct Anything;
+
+impl Strategy for Anything {
+    fn allows_unconditional_update(&self) -> bool {
+        true
+    }
+
+    fn allows_create_on_update(&self) -> bool {
+        true
+    }
+}
+
+struct Fixture {
+    namespaces: Arc<Store>,
+    things: Store,
+    _feed: Feed,
+}
+
+async fn fixture() -> Fixture {
+    let backend = Arc::new(pintle_storage_embedded::Store::open(Options::memory()).unwrap());
+    let feed = Feed::start(backend.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let store = |resource: &str, kind: &str, namespaced| {
+        let prefix = Bytes::from(format!("/r/{resource}/"));
+        Store::new(StoreConfig {
+            group: String::new(),
+            resource: resource.into(),
+            kind: kind.into(),
+            namespaced,
+            cache: feed.resource(prefix.clone(), || Arc::new(Json)),
+            prefix,
+            backend: backend.clone(),
+            stored: Arc::new(Json),
+            strategy: Arc::new(Anything),
+        })
+    };
+    let (namespaces, things) = (store("namespaces", "Namespace", false), store("things", "Thing", true));
+    Fixture { namespaces: Arc::new(namespaces), things, _feed: feed }
+}
+
+fn value(text: &str) -> Value {
+    json::decode_untyped(text.as_bytes()).unwrap().value
+}
+
+fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
+    let target = Target {
+        kind: GroupVersionKind::new("", "v1", kind),
+        resource: GroupVersionResource::new("", "v1", resource),
+        subresource: String::new(),
+    };
+    Request { target: Arc::new(target), namespace: namespace.into(), name: name.into(), ..Request::default() }
+}
+
+struct Put(Value);
+
+#[async_trait]
+impl Transform for Put {
+    async fn transform(&mut self, _: Option<&Value>) -> Result<Value> {
+        Ok(self.0.clone())
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_goes_through_its_life() {
+    let fixture = fixture().await;
+    let cluster = Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture.namespaces.clone(), 0)) };
+    let chain = Chain::named(["NamespaceLifecycle"], &cluster);
+    let create = async |name: &str| {
+        let object = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
+        let gate = Gate::new(chain.clone(), request("Thing", "things", "n", ""));
+        let object = gate.on_create(object).await?;
+        let mut context = Context { namespace: "n".into(), ..Context::default() };
+        fixture.things.create(&mut context, &object, &gate, WriteOptions::default()).await
+    };
+    assert_eq!(create("a").await.unwrap_err().message, "namespaces \"n\" not found");
+
+    let namespace =
+        value(r#"{"metadata":{"name":"n","finalizers":["x.com/y"]},"status":{"phase":"Active"}}"#);
+    let mut context = Context::default();
+    fixture.namespaces.create(&mut context, &namespace, &AdmitAll, WriteOptions::default()).await.unwrap();
+    // At once, whether the cache has seen it or not.
+    create("a").await.unwrap();
+    assert_eq!(cluster.namespaces.live("n").await.unwrap(), Some(Phase::Active));
+
+    let gate = Gate::new(chain.clone(), request("Namespace", "namespaces", "", "n"));
+    let deleted = fixture.namespaces.delete(&context, "n", &gate, DeleteOptions::default()).await.unwrap();
+    assert!(!deleted.is_gone());
+    let going =
+        value(r#"{"metadata":{"name":"n","finalizers":["x.com/y"]},"status":{"phase":"Terminating"}}"#);
+    let options = WriteOptions::default();
+    fixture.namespaces.update(&mut context, "n", &mut Put(going), &AdmitAll, false, options).await.unwrap();
+    let refused = create("b").await.unwrap_err();
+    let text = "things \"b\" is forbidden: unable to create new content in namespace n because it is being terminated";
+    assert_eq!(refused.message, text);
+
+    let gate = Gate::new(chain, request("Namespace", "namespaces", "", "default"));
+    let object = value(r#"{"metadata":{"name":"default"}}"#);
+    fixture.namespaces.create(&mut context, &object, &AdmitAll, options).await.unwrap();
+    let refused = fixture.namespaces.delete(&context, "default", &gate, DeleteOptions::default()).await;
+    assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
+}
+
+/// Writes down what it is asked, and puts a mark on objects.
+#[derive(Default)]
+struct Witness {
+    seen: Mutex<Vec<String>>,
+    marks: AtomicUsize,
+}
+
+impl Witness {
+    fn note(&self, half: &str, attributes: &Attributes<'_>) {
+        let shown = |object: &Option<Value>| {
+            object.as_ref().map_or("-".to_owned(), |object| object.text_at(&["mark"]).to_owned())
+        };
+        let line = format!(
+            "{half} {:?} {:?} {} {}",
+            attributes.operation,
+            attributes.name(),
+            shown(&attributes.object),
+            shown(&attributes.old_object)
+        );
+        self.seen.lock().unwrap().push(line);
+    }
+}
+
+struct Shared(Arc<Witness>);
+
+#[async_trait]
+impl Plugin for Shared {
+    fn name(&self) -> &'static str {
+        "Witness"
+    }
+
+    fn admits(&self, _: Operation, _: &Target) -> bool {
+        true
+    }
+
+    async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
+        self.0.note("admit", attributes);
+        if let Some(object) = attributes.object.as_mut().and_then(Value::as_object_mut) {
+            let mark = self.0.marks.fetch_add(1, Ordering::Relaxed);
+            object.insert("mark", format!("m{mark}"));
+        }
+        Ok(())
+    }
+
+    fn validates(&self, _: Operation, _: &Target) -> bool {
+        true
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
+        self.0.note("validate", attributes);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn each_half_sees_what_the_other_left_and_the_generated_name() {
+    let fixture = fixture().await;
+    let witness = Arc::new(Witness::default());
+    let plugin: Arc<dyn Plugin> = Arc::new(Shared(witness.clone()));
+    // Twice: the second sees what the first did.
+    let chain = Chain::new([plugin.clone(), plugin]);
+    let mut context = Context { namespace: "n".into(), ..Context::default() };
+    let gate = |name: &str| Gate::new(chain.clone(), request("Thing", "things", "n", name));
+    let options = WriteOptions::default();
+    let seen = || std::mem::take(&mut *witness.seen.lock().unwrap());
+
+    let creating = gate("");
+    let object = creating.on_create(value(r#"{"metadata":{"generateName":"a-"}}"#)).await.unwrap();
+    let created = fixture.things.create(&mut context, &object, &creating, options).await.unwrap();
+    let name = created.name().to_owned();
+    let validate = format!("validate Create {name:?} m1 -");
+    assert_eq!(seen(), ["admit Create \"\"  -", "admit Create \"\" m0 -", &validate, &validate]);
+
+    let updating = gate(&name);
+    let new = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
+    let new = updating.on_update(new, &created).await.unwrap();
+    fixture.things.update(&mut context, &name, &mut Put(new), &updating, false, options).await.unwrap();
+    let lines = seen();
+    assert_eq!(lines[0], format!("admit Update {name:?}  m1"));
+    assert_eq!(lines.last().unwrap(), &format!("validate Update {name:?} m3 m1"));
+
+    let deleting = gate(&name);
+    fixture.things.delete(&context, &name, &deleting, DeleteOptions::default()).await.unwrap();
+    let (admit, validate) = (format!("admit Delete {name:?} - m3"), format!("validate Delete {name:?} - m3"));
+    assert_eq!(seen(), [&*admit, &*admit, &*validate, &*validate]);
+
+    gate("p").on_connect(value("{}")).await.unwrap();
+    assert_eq!(seen()[2], "validate Connect \"p\" m5 -");
+}
+
+#[tokio::test]
+async fn the_first_refusal_is_the_answer() {
+    let cluster = Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture().await.namespaces, 0)) };
+    let refused = async |names: &[&str], object: &str| {
+        let chain = Chain::named(names.iter().copied(), &cluster);
+        let gate = Gate::new(chain, request("Thing", "things", "n", ""));
+        gate.on_create(value(object)).await.map_err(|status| status.message)
+    };
+    let named = r#"{"metadata":{"name":"a"}}"#;
+    let denied = "is forbidden: admission control is denying all modifications";
+    let both = ["NamespaceLifecycle", "AlwaysDeny"];
+    assert_eq!(refused(&both, named).await.unwrap_err(), "namespaces \"n\" not found");
+    assert_eq!(
+        refused(&["AlwaysAdmit", "AlwaysDeny"], named).await.unwrap_err(),
+        format!("things \"a\" {denied}")
+    );
+    let generated = r#"{"metadata":{"generateName":"a-"}}"#;
+    assert_eq!(refused(&["AlwaysDeny"], generated).await.unwrap_err(), format!("things \"a-\" {denied}"));
+    assert_eq!(refused(&["AlwaysDeny"], "{}").await.unwrap_err(), format!("things \"Unknown\" {denied}"));
+    refused(&["AlwaysAdmit"], named).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_command_line_knows_which_plugins_are_there() {
+    let cluster = Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture().await.namespaces, 0)) };
+    for plugin in pintle_flags::ADMISSION_PLUGINS {
+        let made: Vec<_> = Chain::named([plugin.name], &cluster).names().collect();
+        match plugin.effect {
+            Effect::Active => assert_eq!(made, [plugin.name]),
+            Effect::NotYet => assert!(made.is_empty(), "{} works", plugin.name),
+        }
+    }
+}

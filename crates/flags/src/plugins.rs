@@ -1,0 +1,104 @@
+//! Admission plugins: which there are, in which order they are asked, and which are on.
+
+use crate::Parsed;
+use crate::table::Effect;
+
+/// An admission plugin of the reference.
+#[derive(Clone, Copy, Debug)]
+pub struct AdmissionPlugin {
+    pub name: &'static str,
+    /// On unless it is switched off.
+    pub on: bool,
+    /// Whether it is written.
+    pub effect: Effect,
+}
+
+/// Every plugin, in the order in which they are asked.
+pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
+    off("AlwaysAdmit").active(),
+    off("NamespaceAutoProvision"),
+    on("NamespaceLifecycle").active(),
+    off("NamespaceExists"),
+    off("LimitPodHardAntiAffinityTopology"),
+    on("LimitRanger"),
+    on("ServiceAccount"),
+    off("NodeRestriction"),
+    on("TaintNodesByCondition"),
+    off("AlwaysPullImages"),
+    off("ImagePolicyWebhook"),
+    on("PodSecurity"),
+    off("PodNodeSelector"),
+    on("Priority"),
+    on("DefaultTolerationSeconds"),
+    off("PodTolerationRestriction"),
+    off("EventRateLimit"),
+    off("ExtendedResourceToleration"),
+    on("DefaultStorageClass"),
+    on("StorageObjectInUseProtection"),
+    on("PodGroupProtection"),
+    off("OwnerReferencesPermissionEnforcement"),
+    on("PersistentVolumeClaimResize"),
+    on("RuntimeClass"),
+    on("CertificateApproval"),
+    on("CertificateSigning"),
+    on("ClusterTrustBundleAttest"),
+    on("CertificateSubjectRestriction"),
+    on("DefaultIngressClass"),
+    off("DenyServiceExternalIPs"),
+    on("PodTopologyLabels"),
+    on("PodGroupWorkloadExists"),
+    on("NodeDeclaredFeatureValidator"),
+    on("JobValidation"),
+    on("PodResizeValidator"),
+    on("MutatingAdmissionPolicy"),
+    on("MutatingAdmissionWebhook"),
+    on("ValidatingAdmissionPolicy"),
+    on("ValidatingAdmissionWebhook"),
+    on("ResourceQuota"),
+    off("AlwaysDeny").active(),
+];
+
+const fn on(name: &'static str) -> AdmissionPlugin {
+    AdmissionPlugin { name, on: true, effect: Effect::NotYet }
+}
+
+const fn off(name: &'static str) -> AdmissionPlugin {
+    AdmissionPlugin { name, on: false, effect: Effect::NotYet }
+}
+
+impl AdmissionPlugin {
+    const fn active(mut self) -> Self {
+        self.effect = Effect::Active;
+        self
+    }
+}
+
+/// The plugin of a name.
+pub(crate) fn find(name: &str) -> Option<&'static AdmissionPlugin> {
+    ADMISSION_PLUGINS.iter().find(|plugin| plugin.name == name)
+}
+
+impl Parsed {
+    /// The names of the admission plugins that are on, in the order in which they are asked.
+    pub fn admission_plugins(&self) -> impl Iterator<Item = &'static str> {
+        let named =
+            |flag: &str, plugin: &AdmissionPlugin| self.strings(flag).iter().any(|name| name == plugin.name);
+        let is_on = move |plugin: &&AdmissionPlugin| {
+            if self.changed("admission-control") {
+                return named("admission-control", plugin);
+            }
+            named("enable-admission-plugins", plugin)
+                || (plugin.on && !named("disable-admission-plugins", plugin))
+        };
+        ADMISSION_PLUGINS.iter().filter(is_on).map(|plugin| plugin.name)
+    }
+
+    /// A sentence for each plugin that was asked for by name and is not there.
+    pub(crate) fn plugin_warnings(&self) -> impl Iterator<Item = String> {
+        ["admission-control", "enable-admission-plugins"].into_iter().flat_map(|flag| {
+            let missing = |name: &&String| find(name).is_some_and(|plugin| plugin.effect == Effect::NotYet);
+            let names = self.strings(flag).iter().filter(missing);
+            names.map(move |name| format!("--{flag}={name} has no effect in this version of Pintle"))
+        })
+    }
+}
