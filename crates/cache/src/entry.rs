@@ -93,6 +93,11 @@ impl Entry {
         self.read.as_ref().map_err(String::as_str)
     }
 
+    /// The value of a selectable field, by its place; `None` if it could not be read.
+    pub fn field(&self, field: usize) -> Option<&str> {
+        self.read.as_ref().ok()?.fields.get(field).map(SmolStr::as_str)
+    }
+
     /// The object in a form. Encoded now if the pool does not have it.
     pub fn body(self: &Arc<Entry>, kind: &dyn Kind, pool: &Pool, form: Form) -> Result<Bytes, String> {
         if let Some(found) = self.kept(form) {

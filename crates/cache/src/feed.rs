@@ -48,10 +48,6 @@ impl Source {
         *self.seen.borrow()
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.seen.subscribe()
-    }
-
     pub(crate) async fn wait_for(&self, revision: u64, most: Duration) -> Result<(), Error> {
         let mut seen = self.seen.subscribe();
         if *seen.borrow() >= revision {
@@ -105,6 +101,7 @@ struct Follower {
 
 impl Follower {
     async fn run(self) {
+        let mut lost_at = 0;
         loop {
             let from = Revision(self.source.seen()).next();
             let request = WatchRequest { prefix: self.prefix.clone(), from, prev: false, progress: true };
@@ -120,7 +117,13 @@ impl Follower {
             };
             match ended {
                 pintle_storage::Error::Closed => return,
-                pintle_storage::Error::Compacted { compacted, .. } => self.start_over(compacted),
+                pintle_storage::Error::Compacted { compacted, .. } => {
+                    self.start_over(compacted);
+                    // Twice at the same place is not a matter of lateness.
+                    if std::mem::replace(&mut lost_at, self.source.seen()) == lost_at {
+                        tokio::time::sleep(RETRY).await;
+                    }
+                }
                 error => {
                     tracing::warn!(%error, "the watch of the store ended; it is started again");
                     tokio::time::sleep(RETRY).await;

@@ -1,10 +1,4 @@
-//! The changes of a resource, in order, as far back as there is room; and the cursors that watches are.
-//!
-//! ```text
-//! changes:   first=41 [ 41 42 43 44 ] end=45       numbered by the resource itself, without gaps
-//! cursor A:  next=45   waits
-//! cursor B:  next=38   what it needs is gone: it alone is told so
-//! ```
+//! The changes of a resource, in order, as far back as there is room.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use crate::Error;
 use crate::entry::Entry;
 use crate::frame::Frames;
-use crate::resource::Resource;
 
 /// How much of the past is kept, per resource.
 #[derive(Clone, Copy, Debug)]
@@ -78,15 +71,29 @@ impl History {
         History { changes: VecDeque::new(), first, bytes: 0, since: revision }
     }
 
-    pub(crate) fn push(&mut self, change: Change, limits: &Limits) {
+    /// Adds a change and gives its number. What there is no more room for is handed to `dropped` with its number.
+    pub(crate) fn push(
+        &mut self,
+        change: Arc<Change>,
+        limits: &Limits,
+        mut dropped: impl FnMut(u64, &Change),
+    ) -> u64 {
+        let number = self.end();
         self.bytes += change.weight();
-        self.changes.push_back(Arc::new(change));
+        self.changes.push_back(change);
         while self.changes.len() > limits.changes || (self.bytes > limits.bytes && self.changes.len() > 1) {
             let Some(gone) = self.changes.pop_front() else { break };
+            dropped(self.first, &gone);
             self.bytes -= gone.weight();
             self.first += 1;
             self.since = gone.revision;
         }
+        number
+    }
+
+    /// The number of the first change that is kept.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
     }
 
     /// The number that the next change will have.
@@ -108,73 +115,14 @@ impl History {
         Ok(self.first + before as u64)
     }
 
-    /// Up to `most` changes from a number on; `None` if some of them are gone.
-    pub(crate) fn read(&self, from: u64, most: usize, into: &mut Vec<Arc<Change>>) -> Option<()> {
-        let skip = usize::try_from(from.checked_sub(self.first)?).ok()?;
-        into.extend(self.changes.iter().skip(skip).take(most).cloned());
-        Some(())
+    /// The change of a number, if it is kept.
+    pub(crate) fn get(&self, number: u64) -> Option<&Arc<Change>> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.changes.get(place)
     }
 
     /// Changes after a revision, newest first.
     pub(crate) fn back_to(&self, revision: u64) -> impl Iterator<Item = &Arc<Change>> {
         self.changes.iter().rev().take_while(move |change| change.revision > revision)
-    }
-}
-
-/// What a [`Cursor`] comes to.
-#[derive(Debug)]
-pub enum Next {
-    /// The changes since, in order; never empty.
-    Changes(Vec<Arc<Change>>),
-    /// The cursor is so late that changes it needs are gone, or the cache had to start over.
-    Expired,
-}
-
-/// How many changes a cursor takes at once.
-const BATCH: usize = 256;
-
-/// A place in the changes of a resource. It holds nothing but a number, so that a slow reader costs nothing.
-#[derive(Debug)]
-pub struct Cursor {
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) next: u64,
-    /// Of the cache's life: after it had to start over, numbers mean nothing any more.
-    pub(crate) generation: u64,
-    pub(crate) tail: tokio::sync::watch::Receiver<()>,
-    pub(crate) seen: tokio::sync::watch::Receiver<u64>,
-}
-
-impl Cursor {
-    /// Waits for changes. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Next {
-        loop {
-            // Marked before looking, so that what comes while looking wakes the wait below.
-            self.tail.mark_unchanged();
-            match self.try_next() {
-                Some(next) => return next,
-                None => {
-                    if self.tail.changed().await.is_err() {
-                        return Next::Expired;
-                    }
-                }
-            }
-        }
-    }
-
-    /// The changes that are there already; `None` if there are none.
-    pub fn try_next(&mut self) -> Option<Next> {
-        let mut changes = Vec::new();
-        if self.resource.read_changes(self.generation, self.next, BATCH, &mut changes).is_none() {
-            return Some(Next::Expired);
-        }
-        self.next += changes.len() as u64;
-        (!changes.is_empty()).then_some(Next::Changes(changes))
-    }
-
-    /// The revision up to which this cursor has seen everything, if there is nothing more to read: for bookmarks.
-    pub fn progress(&mut self) -> Option<u64> {
-        // Read first: what is applied after this has a greater revision.
-        let seen = (*self.seen.borrow()).max(self.resource.loaded_revision());
-        self.resource.is_at_end(self.generation, self.next).then_some(seen)
     }
 }

@@ -5,18 +5,22 @@
 //! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per form
 //! that somebody wants ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
 
+mod cursor;
 mod entry;
 mod feed;
 mod frame;
 mod history;
+mod interest;
 mod map;
 mod pool;
 mod resource;
 
+pub use cursor::{Cursor, Next};
 pub use entry::{Entry, Form, Kind, Read};
 pub use feed::Feed;
 pub use frame::Frame;
-pub use history::{Change, Cursor, Limits, Next};
+pub use history::{Change, Limits};
+pub use interest::Interest;
 pub use map::{Keyed, Map};
 pub use pool::Pool;
 pub use resource::{Resource, Snapshot, StorePage};
@@ -32,6 +36,10 @@ pub enum Error {
     /// The store has not reached that revision in the time there was.
     #[error("Too large resource version: {requested}, current: {current}")]
     TooLarge { requested: u64, current: u64 },
+
+    /// The cache is not loaded, or had to start over: [`Resource::ready`] loads it.
+    #[error("storage is (re)initializing")]
+    NotReady,
 
     /// A stored value cannot be understood.
     #[error("unable to decode {key}: {reason}")]

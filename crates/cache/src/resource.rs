@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pintle_storage::{Event, KeyValue, RangeRequest, Revision};
-use tokio::sync::watch;
 
 use crate::Error;
+use crate::cursor::{Cursor, Place};
 use crate::entry::{Entry, Kind};
 use crate::feed::Source;
-use crate::history::{Change, Cursor, History, Limits};
+use crate::history::{Change, History, Limits};
+use crate::interest::{Interest, Numbers, Pending, Topics, Wake};
 use crate::map::Map;
 
 /// How many objects are read at once while loading.
 const PAGE: usize = 1000;
+
+/// How often loading is tried when the store moves on too fast.
+const TRIES: usize = 3;
 
 /// The cache of one resource. Nothing is kept until [`Resource::ready`] is first called.
 #[derive(Debug)]
@@ -26,8 +30,6 @@ pub struct Resource {
     state: Mutex<State>,
     /// One at a time loads.
     loading: tokio::sync::Mutex<()>,
-    /// Told when changes were added.
-    tail: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +37,7 @@ struct State {
     phase: Phase,
     map: Map<Entry>,
     history: History,
+    topics: Topics,
     /// The revision that the objects were loaded at.
     loaded: u64,
     /// The revision of the last change, or `loaded`.
@@ -50,6 +53,21 @@ enum Phase {
     /// Changes that came while the objects were being read.
     Loading(Vec<Event>),
     Ready,
+}
+
+/// An event of the feed, with its value read.
+enum News {
+    Put(Arc<Entry>),
+    Delete { key: Box<str>, revision: u64 },
+}
+
+impl News {
+    fn revision(&self) -> u64 {
+        match self {
+            News::Put(entry) => entry.revision(),
+            News::Delete { revision, .. } => *revision,
+        }
+    }
 }
 
 /// Ends a loading that was not finished.
@@ -88,7 +106,6 @@ impl StorePage {
 
 impl Resource {
     pub(crate) fn new(prefix: Bytes, kind: Arc<dyn Kind>, source: Arc<Source>, limits: Limits) -> Resource {
-        let (tail, _) = watch::channel(());
         Resource {
             prefix,
             kind,
@@ -96,7 +113,6 @@ impl Resource {
             limits,
             state: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
-            tail,
         }
     }
 
@@ -118,34 +134,46 @@ impl Resource {
             return Ok(());
         }
         let _one = self.loading.lock().await;
-        if self.is_ready() {
-            return Ok(());
-        }
-        // From here on the feed's changes are kept aside; those that the read below has seen too are dropped by revision.
-        self.state().phase = Phase::Loading(Vec::new());
-        // A caller that goes away in between must not leave changes piling up. Dropped after `state`, whose lock it takes.
-        let _undo = Undo(self);
-        let loaded = self.load().await;
-        let mut state = self.state();
-        let Phase::Loading(kept) = std::mem::take(&mut state.phase) else {
-            // The feed had to start over meanwhile; whoever asks next loads again.
-            return Err(Error::Storage(pintle_storage::Error::Unavailable("the watch was lost".into())));
-        };
-        let (entries, revision) = loaded?;
-        let first = state.history.end();
-        state.map = Map::from_sorted(entries);
-        state.history = History::starting_at(revision, first);
-        (state.loaded, state.applied) = (revision, revision);
-        state.generation += 1;
-        state.phase = Phase::Ready;
-        for event in kept {
-            self.apply(&mut state, event);
+        let mut tries = 0;
+        while !self.is_ready() {
+            tries += 1;
+            match self.try_load().await {
+                // The feed had to start over meanwhile, or pages of one revision cannot be read to their end.
+                Err(Error::NotReady | Error::Storage(pintle_storage::Error::Compacted { .. }))
+                    if tries < TRIES => {}
+                other => return other,
+            }
         }
         Ok(())
     }
 
-    async fn load(&self) -> Result<(Vec<Arc<Entry>>, u64), Error> {
-        self.read_all(None, &Map::default()).await
+    async fn try_load(&self) -> Result<(), Error> {
+        // From here on the feed's changes are kept aside; those that the read below has seen too are dropped by revision.
+        self.state().phase = Phase::Loading(Vec::new());
+        // A caller that goes away in between must not leave changes piling up. Dropped after `state`, whose lock it takes.
+        let _undo = Undo(self);
+        let loaded = self.read_all(None, &Map::default()).await;
+        let mut state = self.state();
+        let Phase::Loading(kept) = std::mem::take(&mut state.phase) else {
+            return Err(Error::NotReady);
+        };
+        let (entries, revision) = loaded?;
+        let (first, generation) = (state.history.end(), state.generation + 1);
+        *state = State {
+            phase: Phase::Ready,
+            map: Map::from_sorted(entries),
+            history: History::starting_at(revision, first),
+            loaded: revision,
+            applied: revision,
+            generation,
+            ..State::default()
+        };
+        // Nobody follows yet, so that nobody has to be told.
+        let mut wake = Wake::default();
+        for news in kept.into_iter().filter_map(|event| self.news(event)) {
+            self.apply(&mut state, news, &mut wake);
+        }
+        Ok(())
     }
 
     /// The objects as they were at a revision, out of the store: for when the changes since are not kept any more.
@@ -216,32 +244,43 @@ impl Resource {
 
     /// Takes in the feed's changes of one revision.
     pub(crate) fn feed(&self, events: Vec<Event>) {
-        let mut state = self.state();
-        match &mut state.phase {
-            Phase::Idle => {}
-            Phase::Loading(kept) => kept.extend(events),
-            Phase::Ready => {
-                events.into_iter().for_each(|event| self.apply(&mut state, event));
-                drop(state);
-                self.tail.send_replace(());
-            }
+        match &mut self.state().phase {
+            Phase::Idle => return,
+            Phase::Loading(kept) => return kept.extend(events),
+            Phase::Ready => {}
         }
+        // Values are read without the lock. Only the feed itself ends the phase.
+        let news: Vec<News> = events.into_iter().filter_map(|event| self.news(event)).collect();
+        let mut wake = Wake::default();
+        let mut state = self.state();
+        news.into_iter().for_each(|news| self.apply(&mut state, news, &mut wake));
+        drop(state);
+        wake.wake();
     }
 
-    fn apply(&self, state: &mut State, event: Event) {
+    fn news(&self, event: Event) -> Option<News> {
+        let key = self.own_key(event.key())?;
         let revision = event.revision().0;
+        Some(match &event {
+            Event::Put { kv, .. } => {
+                News::Put(Arc::new(Entry::new(&**self.kind(), key, revision, kv.value.clone())))
+            }
+            Event::Delete { .. } => News::Delete { key: key.into(), revision },
+        })
+    }
+
+    fn apply(&self, state: &mut State, news: News, wake: &mut Wake) {
+        let revision = news.revision();
         if revision <= state.loaded {
             return;
         }
-        let Some(key) = self.own_key(event.key()) else { return };
-        let change = match &event {
-            Event::Put { kv, .. } => {
-                let entry = Arc::new(Entry::new(&**self.kind(), key, revision, kv.value.clone()));
+        let change = match news {
+            News::Put(entry) => {
                 let previous = state.map.insert(entry.clone());
                 Change::new(revision, entry, previous, false)
             }
-            Event::Delete { .. } => {
-                let Some(previous) = state.map.remove(key) else { return };
+            News::Delete { key, .. } => {
+                let Some(previous) = state.map.remove(&key) else { return };
                 let last = Arc::new(previous.at(revision));
                 Change::new(revision, last, Some(previous), true)
             }
@@ -250,29 +289,57 @@ impl Resource {
             previous.forget_all();
         }
         state.applied = revision;
-        state.history.push(change, &self.limits);
+        let (change, topics) = (Arc::new(change), &mut state.topics);
+        let dropped = |number, gone: &Change| topics.dropped(number, gone);
+        let number = state.history.push(change.clone(), &self.limits, dropped);
+        state.topics.added(number, &change, wake);
     }
 
     /// Forgets everything: the feed has missed something. Cursors expire; whoever asks next loads again.
     pub(crate) fn reset(&self) {
         let mut state = self.state();
         let (end, generation) = (state.history.end(), state.generation + 1);
-        *state = State { history: History::starting_at(u64::MAX, end), generation, ..State::default() };
+        let history = History::starting_at(u64::MAX, end);
+        let old = std::mem::replace(&mut *state, State { history, generation, ..State::default() });
         drop(state);
-        self.tail.send_replace(());
+        // With the topics go their tails, which wakes the cursors.
+        drop(old);
     }
 
     /// The objects now, and exactly their revision.
-    pub fn snapshot(&self) -> Snapshot {
-        self.with_current(|state, revision| Snapshot { objects: state.map.clone(), revision })
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.with_current(|state, revision| Ok(Snapshot { objects: state.map.clone(), revision }))
+    }
+
+    /// The objects at a revision that is not older than the given one, loading and waiting as needed; at most so long.
+    pub async fn snapshot_since(&self, revision: u64, most: Duration) -> Result<Snapshot, Error> {
+        loop {
+            self.ready().await?;
+            self.wait_for(revision, most).await?;
+            match self.snapshot() {
+                // The cache had to start over meanwhile.
+                Err(Error::NotReady) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// The objects at a revision that is not older than the store's when this was called.
+    pub async fn snapshot_now(&self, most: Duration) -> Result<Snapshot, Error> {
+        let Revision(current) = self.source.store.current_revision().await?;
+        self.snapshot_since(current, most).await
     }
 
     /// What the feed had seen before the lock was taken is in the map, and what it has added since has raised `applied`; so
     /// the greater of both is the map's revision.
-    fn with_current<T>(&self, of: impl FnOnce(&State, u64) -> T) -> T {
+    fn with_current<T>(&self, of: impl FnOnce(&mut State, u64) -> Result<T, Error>) -> Result<T, Error> {
         let seen = self.source.seen();
-        let state = self.state();
-        of(&state, seen.max(state.applied))
+        let mut state = self.state();
+        if !matches!(state.phase, Phase::Ready) {
+            return Err(Error::NotReady);
+        }
+        let current = seen.max(state.applied);
+        of(&mut state, current)
     }
 
     /// The objects as they were at a revision, if the changes since are kept.
@@ -314,45 +381,83 @@ impl Resource {
         Ok(current)
     }
 
-    /// A cursor at the first change after a revision.
-    pub fn watch(self: &Arc<Resource>, after: u64) -> Result<Cursor, Error> {
-        let state = self.state();
-        let next = state.history.after(after)?;
-        Ok(self.cursor(&state, next))
-    }
-
-    /// The objects now, and a cursor at the first change after.
-    pub fn snapshot_and_watch(self: &Arc<Resource>) -> (Snapshot, Cursor) {
-        self.with_current(|state, revision| {
-            let snapshot = Snapshot { objects: state.map.clone(), revision };
-            (snapshot, self.cursor(state, state.history.end()))
+    /// A cursor at the first change after a revision, which may lie ahead.
+    pub fn watch(self: &Arc<Resource>, after: u64, interest: Interest) -> Result<Cursor, Error> {
+        self.with_current(|state, _| {
+            let next = state.history.after(after)?;
+            Ok(self.cursor(state, next, after, interest))
         })
     }
 
-    fn cursor(self: &Arc<Resource>, state: &State, next: u64) -> Cursor {
-        Cursor {
-            resource: self.clone(),
-            next,
-            generation: state.generation,
-            tail: self.tail.subscribe(),
-            seen: self.source.subscribe(),
+    /// The objects now, and a cursor at the first change after.
+    pub fn snapshot_and_watch(self: &Arc<Resource>, interest: Interest) -> Result<(Snapshot, Cursor), Error> {
+        self.with_current(|state, revision| {
+            let snapshot = Snapshot { objects: state.map.clone(), revision };
+            let next = state.history.end();
+            Ok((snapshot, self.cursor(state, next, revision, interest)))
+        })
+    }
+
+    fn cursor(self: &Arc<Resource>, state: &mut State, next: u64, after: u64, interest: Interest) -> Cursor {
+        let place = Place { next, after, generation: state.generation };
+        let tail = state.topics.enter(&interest, next, &state.history);
+        Cursor { resource: self.clone(), interest, place, tail }
+    }
+
+    pub(crate) fn leave(&self, interest: &Interest, generation: u64) {
+        let mut state = self.state();
+        if state.generation == generation {
+            state.topics.leave(interest);
         }
     }
 
+    /// What a cursor has to read; `None` if it has expired.
+    fn pending<'s>(state: &'s State, interest: &Interest, place: &Place) -> Option<Numbers<'s>> {
+        if state.generation != place.generation {
+            return None;
+        }
+        match state.topics.pending(interest, place.next, &state.history) {
+            Pending::Lost => None,
+            Pending::Numbers(numbers) => Some(numbers),
+        }
+    }
+
+    /// Reads what a cursor has not seen yet, some transactions at a time, and moves its place; `None` if it has expired.
     pub(crate) fn read_changes(
         &self,
-        generation: u64,
-        from: u64,
+        interest: &Interest,
+        place: &mut Place,
         most: usize,
         into: &mut Vec<Arc<Change>>,
     ) -> Option<()> {
         let state = self.state();
-        (state.generation == generation).then(|| state.history.read(from, most, into)).flatten()
+        let mut next = state.history.end();
+        for number in Resource::pending(&state, interest, place)? {
+            let change = state.history.get(number)?;
+            if change.revision <= place.after {
+                continue;
+            }
+            if into.len() >= most && into.last().is_none_or(|last| last.revision != change.revision) {
+                next = number;
+                break;
+            }
+            into.push(change.clone());
+        }
+        place.next = next;
+        Some(())
     }
 
-    pub(crate) fn is_at_end(&self, generation: u64, next: u64) -> bool {
+    /// The revision up to which a cursor has seen everything, if it has nothing to read.
+    pub(crate) fn progress(&self, interest: &Interest, place: &mut Place) -> Option<u64> {
+        // Read first: what is applied after this has a greater revision.
+        let seen = self.source.seen();
         let state = self.state();
-        state.generation == generation && state.history.end() == next
+        let current = seen.max(state.applied);
+        if current < place.after || Resource::pending(&state, interest, place)?.next().is_some() {
+            return None;
+        }
+        place.next = state.history.end();
+        Some(current)
     }
 
     pub(crate) fn loaded_revision(&self) -> u64 {

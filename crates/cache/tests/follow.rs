@@ -1,88 +1,16 @@
 //! The cache on a real store: what it shows is what the store has, at exactly the revision that it says.
 
+mod support;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Entry, Error, Feed, Form, Frame, Kind, Limits, Next, Pool, Read, Resource};
-use pintle_storage::{
-    Backend, KeyValue, LeaseId, Op, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult,
-    WatchRequest, WatchStream,
-};
+use pintle_cache::{Error, Feed, Form, Frame, Interest, Limits, Next, Pool};
+use pintle_storage::{Backend, Op, RangeRequest, Revision, Txn};
 use pintle_storage_embedded::{Options, Store};
-
-const WAIT: Duration = Duration::from_secs(10);
-
-#[derive(Default)]
-struct Plain {
-    encoded: AtomicUsize,
-}
-
-impl Kind for Plain {
-    fn read(&self, _: &str, stored: &Bytes) -> std::result::Result<Read, String> {
-        if stored.starts_with(b"bad") {
-            return Err("it is bad".into());
-        }
-        Ok(Read { value: stored.clone(), ..Read::default() })
-    }
-
-    fn encode(&self, entry: &Entry, form: Form) -> std::result::Result<Bytes, String> {
-        self.encoded.fetch_add(1, Ordering::Relaxed);
-        let value = String::from_utf8_lossy(&entry.read()?.value).into_owned();
-        Ok(format!("{}:{value}@{}", form.0, entry.revision()).into())
-    }
-}
-
-struct Fixture {
-    store: Arc<Store>,
-    feed: Feed,
-    pods: Arc<Resource>,
-}
-
-async fn fixture(limits: Limits) -> Fixture {
-    let store = Arc::new(Store::open(Options::memory()).unwrap());
-    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), limits).await.unwrap();
-    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
-    Fixture { store, feed, pods }
-}
-
-impl Fixture {
-    async fn put(&self, key: &str, value: &str) -> u64 {
-        let txn = Txn::put(Bytes::from(format!("/r/{key}")), Bytes::from(value.to_owned()));
-        self.store.txn(txn).await.unwrap().revision.0
-    }
-
-    async fn delete(&self, key: &str) -> u64 {
-        let then = vec![Op::Delete { key: Bytes::from(format!("/r/{key}")) }];
-        self.store.txn(Txn { then, ..Txn::default() }).await.unwrap().revision.0
-    }
-
-    /// What the cache has once it has caught up.
-    async fn shown(&self) -> Vec<String> {
-        self.pods.wait_for_current(WAIT).await.unwrap();
-        show(&self.pods.snapshot())
-    }
-}
-
-fn show(snapshot: &pintle_cache::Snapshot) -> Vec<String> {
-    let value = |entry: &Arc<Entry>| match entry.read() {
-        Ok(read) => String::from_utf8_lossy(&read.value).into_owned(),
-        Err(reason) => reason.to_owned(),
-    };
-    snapshot.objects.iter().map(|entry| format!("{}={}", entry.key(), value(entry))).collect()
-}
-
-async fn changes(cursor: &mut pintle_cache::Cursor) -> Vec<String> {
-    match tokio::time::timeout(WAIT, cursor.next()).await.unwrap() {
-        Next::Changes(changes) => changes
-            .iter()
-            .map(|change| format!("{}{}", if change.deleted { "-" } else { "+" }, change.entry.key()))
-            .collect(),
-        other => panic!("{other:?}"),
-    }
-}
+use support::{Plain, WAIT, changes, fixture, show};
 
 #[tokio::test]
 async fn it_loads_on_first_use_and_follows() {
@@ -112,15 +40,18 @@ async fn a_list_of_thousands_is_loaded_in_pages_of_one_revision() {
         fixture.store.txn(Txn { then, ..Txn::default() }).await.unwrap();
     }
     fixture.pods.ready().await.unwrap();
-    assert_eq!(fixture.pods.snapshot().objects.len(), 2500);
+    assert_eq!(fixture.pods.snapshot().unwrap().objects.len(), 2500);
 }
 
 #[tokio::test]
 async fn a_cursor_sees_every_change_once_and_a_late_one_expires_alone() {
     let fixture = fixture(Limits { changes: 4, bytes: 1 << 20 }).await;
     fixture.pods.ready().await.unwrap();
-    let start = fixture.pods.snapshot().revision;
-    let (mut quick, mut late) = (fixture.pods.watch(start).unwrap(), fixture.pods.watch(start).unwrap());
+    let start = fixture.pods.snapshot().unwrap().revision;
+    let (mut quick, mut late) = (
+        fixture.pods.watch(start, Interest::Everything).unwrap(),
+        fixture.pods.watch(start, Interest::Everything).unwrap(),
+    );
     for round in 0..3 {
         fixture.put("pods/a", &format!("{round}")).await;
         assert_eq!(changes(&mut quick).await, ["+a"]);
@@ -130,7 +61,7 @@ async fn a_cursor_sees_every_change_once_and_a_late_one_expires_alone() {
     fixture.put("pods/b", "1").await;
     assert_eq!(changes(&mut quick).await, ["+b"]);
     assert!(matches!(late.next().await, Next::Expired));
-    let error = fixture.pods.watch(start).unwrap_err();
+    let error = fixture.pods.watch(start, Interest::Everything).unwrap_err();
     assert!(matches!(error, Error::TooOld { requested, .. } if requested == start), "{error}");
 }
 
@@ -139,7 +70,7 @@ async fn a_deletion_shows_the_last_object_at_the_deletions_revision() {
     let fixture = fixture(Limits::default()).await;
     let pool = Pool::new(1 << 20);
     fixture.pods.ready().await.unwrap();
-    let (_, mut cursor) = fixture.pods.snapshot_and_watch();
+    let (_, mut cursor) = fixture.pods.snapshot_and_watch(Interest::Everything).unwrap();
     fixture.put("pods/a", "last").await;
     let gone = fixture.delete("pods/a").await;
     fixture.pods.wait_for(gone, WAIT).await.unwrap();
@@ -204,8 +135,8 @@ async fn bodies_of_what_was_replaced_make_room_first() {
 async fn a_change_is_encoded_once_for_all_its_watchers_while_there_is_room() {
     let fixture = fixture(Limits::default()).await;
     fixture.pods.ready().await.unwrap();
-    let (_, mut one) = fixture.pods.snapshot_and_watch();
-    let (_, mut other) = fixture.pods.snapshot_and_watch();
+    let (_, mut one) = fixture.pods.snapshot_and_watch(Interest::Everything).unwrap();
+    let (_, mut other) = fixture.pods.snapshot_and_watch(Interest::Everything).unwrap();
     fixture.put("pods/a", "1").await;
     fixture.put("pods/a", "2").await;
     fixture.pods.wait_for_current(WAIT).await.unwrap();
@@ -304,7 +235,7 @@ async fn what_the_cache_has_forgotten_is_listed_out_of_the_store_until_it_is_com
 async fn changes_elsewhere_are_progress() {
     let fixture = fixture(Limits::default()).await;
     fixture.pods.ready().await.unwrap();
-    let (snapshot, mut cursor) = fixture.pods.snapshot_and_watch();
+    let (snapshot, mut cursor) = fixture.pods.snapshot_and_watch(Interest::Everything).unwrap();
     let elsewhere = fixture.put("other/x", "1").await;
     fixture.pods.wait_for(elsewhere, WAIT).await.unwrap();
     assert!(elsewhere > snapshot.revision);
@@ -343,7 +274,7 @@ async fn a_snapshot_is_exactly_the_store_at_its_revision() {
         })
     };
     while !writer.is_finished() {
-        let snapshot = fixture.pods.snapshot();
+        let snapshot = fixture.pods.snapshot().unwrap();
         let request = RangeRequest {
             prefix: Bytes::from_static(b"/r/pods/"),
             at: Some(Revision(snapshot.revision)),
@@ -367,120 +298,10 @@ async fn a_snapshot_is_exactly_the_store_at_its_revision() {
 async fn a_closed_store_ends_the_feed_and_what_was_seen_stays() {
     let fixture = fixture(Limits::default()).await;
     fixture.pods.ready().await.unwrap();
-    let (_, mut cursor) = fixture.pods.snapshot_and_watch();
+    let (_, mut cursor) = fixture.pods.snapshot_and_watch(Interest::Everything).unwrap();
     fixture.put("pods/a", "1").await;
     fixture.pods.wait_for_current(WAIT).await.unwrap();
     fixture.store.close().await.unwrap();
     assert_eq!(changes(&mut cursor).await, ["+a"]);
     assert!(fixture.pods.wait_for(1000, Duration::from_millis(10)).await.is_err());
-}
-
-/// A store that, when told to, tells every watch that it is too late, or does not answer a read.
-struct Forgetful {
-    inner: Store,
-    stuck: AtomicBool,
-    forget: tokio::sync::watch::Sender<bool>,
-}
-
-#[async_trait]
-impl Backend for Forgetful {
-    async fn watch(&self, request: WatchRequest) -> Result<WatchStream> {
-        let inner = self.inner.watch(request).await?;
-        let mut forget = self.forget.subscribe();
-        let told = async move {
-            let _ = forget.wait_for(|forget| *forget).await;
-            let (requested, compacted) = (Revision(1), Revision(2));
-            Err(pintle_storage::Error::Compacted { requested, compacted })
-        };
-        Ok(Box::pin(futures_util::stream::select(inner, Box::pin(futures_util::stream::once(told)))))
-    }
-
-    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
-        self.inner.get(key, at).await
-    }
-
-    async fn range(&self, request: RangeRequest) -> Result<Range> {
-        if self.stuck.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
-        }
-        self.inner.range(request).await
-    }
-
-    async fn count(&self, prefix: &[u8]) -> Result<u64> {
-        self.inner.count(prefix).await
-    }
-
-    async fn txn(&self, txn: Txn) -> Result<TxnResult> {
-        self.inner.txn(txn).await
-    }
-
-    async fn request_progress(&self) -> Result<()> {
-        self.inner.request_progress().await
-    }
-
-    async fn current_revision(&self) -> Result<Revision> {
-        self.inner.current_revision().await
-    }
-
-    async fn compact(&self, revision: Revision) -> Result<()> {
-        self.inner.compact(revision).await
-    }
-
-    async fn compacted_revision(&self) -> Result<Revision> {
-        self.inner.compacted_revision().await
-    }
-
-    async fn lease(&self, ttl: Duration) -> Result<LeaseId> {
-        self.inner.lease(ttl).await
-    }
-
-    async fn health(&self) -> Result<()> {
-        self.inner.health().await
-    }
-
-    async fn stats(&self) -> Result<Stats> {
-        self.inner.stats().await
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
-    }
-}
-
-#[tokio::test]
-async fn a_feed_that_missed_something_expires_cursors_and_loads_anew() {
-    let inner = Store::open(Options::memory()).unwrap();
-    let forget = tokio::sync::watch::channel(false).0;
-    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(false), forget });
-    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
-    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
-    store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
-    pods.ready().await.unwrap();
-    let (_, mut cursor) = pods.snapshot_and_watch();
-    store.forget.send_replace(true);
-    assert!(matches!(tokio::time::timeout(WAIT, cursor.next()).await.unwrap(), Next::Expired));
-    store.forget.send_replace(false);
-    // It follows again, from a state that has everything.
-    store.txn(Txn::put("/r/pods/b".into(), "2".into())).await.unwrap();
-    pods.ready().await.unwrap();
-    pods.wait_for_current(WAIT).await.unwrap();
-    assert_eq!(show(&pods.snapshot()), ["a=1", "b=2"]);
-    let mut cursor = pods.watch(pods.snapshot().revision).unwrap();
-    store.txn(Txn::put("/r/pods/c".into(), "3".into())).await.unwrap();
-    assert_eq!(changes(&mut cursor).await, ["+c"]);
-}
-
-#[tokio::test]
-async fn a_caller_that_goes_away_while_loading_leaves_nothing_behind() {
-    let inner = Store::open(Options::memory()).unwrap();
-    let forget = tokio::sync::watch::channel(false).0;
-    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(true), forget });
-    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
-    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
-    assert!(tokio::time::timeout(Duration::from_millis(20), pods.ready()).await.is_err());
-    assert!(format!("{pods:?}").contains("phase: Idle"), "{pods:?}");
-    store.stuck.store(false, Ordering::Relaxed);
-    store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
-    pods.ready().await.unwrap();
-    assert_eq!(show(&pods.snapshot()), ["a=1"]);
 }

@@ -33,12 +33,7 @@ impl Store {
         mut matches: impl FnMut(&Entry) -> bool,
     ) -> Result<Selection> {
         let cache = self.cache();
-        let caught_up = async {
-            cache.ready().await?;
-            cache.wait_for_current(CATCH_UP).await
-        };
-        caught_up.await.map_err(|error| self.not_cached(&error))?;
-        let snapshot = cache.snapshot();
+        let snapshot = cache.snapshot_now(CATCH_UP).await.map_err(|error| self.not_cached(&error))?;
         let prefix = match context.namespace.as_str() {
             namespace if self.config().namespaced && !namespace.is_empty() => format!("{namespace}/"),
             _ => String::new(),

@@ -1,0 +1,165 @@
+//! A feed that missed something, and callers that go away.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pintle_cache::{Error, Feed, Interest, Limits, Next};
+use pintle_storage::{
+    Backend, KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult, WatchRequest,
+    WatchStream,
+};
+use pintle_storage_embedded::{Options, Store};
+use support::{Plain, WAIT, changes, show};
+
+/// A store that, when told to, tells every watch that it is too late, or does not answer a read.
+struct Forgetful {
+    inner: Store,
+    stuck: AtomicBool,
+    forget: tokio::sync::watch::Sender<bool>,
+}
+
+#[async_trait]
+impl Backend for Forgetful {
+    async fn watch(&self, request: WatchRequest) -> Result<WatchStream> {
+        let inner = self.inner.watch(request).await?;
+        let mut forget = self.forget.subscribe();
+        let told = async move {
+            let _ = forget.wait_for(|forget| *forget).await;
+            let (requested, compacted) = (Revision(1), Revision(2));
+            Err(pintle_storage::Error::Compacted { requested, compacted })
+        };
+        Ok(Box::pin(futures_util::stream::select(inner, Box::pin(futures_util::stream::once(told)))))
+    }
+
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
+        self.inner.get(key, at).await
+    }
+
+    async fn range(&self, request: RangeRequest) -> Result<Range> {
+        if self.stuck.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        self.inner.range(request).await
+    }
+
+    async fn count(&self, prefix: &[u8]) -> Result<u64> {
+        self.inner.count(prefix).await
+    }
+
+    async fn txn(&self, txn: Txn) -> Result<TxnResult> {
+        self.inner.txn(txn).await
+    }
+
+    async fn request_progress(&self) -> Result<()> {
+        self.inner.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision> {
+        self.inner.current_revision().await
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<()> {
+        self.inner.compact(revision).await
+    }
+
+    async fn compacted_revision(&self) -> Result<Revision> {
+        self.inner.compacted_revision().await
+    }
+
+    async fn lease(&self, ttl: Duration) -> Result<LeaseId> {
+        self.inner.lease(ttl).await
+    }
+
+    async fn health(&self) -> Result<()> {
+        self.inner.health().await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.inner.stats().await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}
+
+#[tokio::test]
+async fn a_feed_that_missed_something_expires_cursors_and_loads_anew() {
+    let inner = Store::open(Options::memory()).unwrap();
+    let forget = tokio::sync::watch::channel(false).0;
+    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(false), forget });
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
+    store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
+    pods.ready().await.unwrap();
+    let (_, mut cursor) = pods.snapshot_and_watch(Interest::Everything).unwrap();
+    store.forget.send_replace(true);
+    assert!(matches!(tokio::time::timeout(WAIT, cursor.next()).await.unwrap(), Next::Expired));
+    store.forget.send_replace(false);
+    // It follows again, from a state that has everything.
+    store.txn(Txn::put("/r/pods/b".into(), "2".into())).await.unwrap();
+    pods.ready().await.unwrap();
+    pods.wait_for_current(WAIT).await.unwrap();
+    assert_eq!(show(&pods.snapshot().unwrap()), ["a=1", "b=2"]);
+    let mut cursor = pods.watch(pods.snapshot().unwrap().revision, Interest::Everything).unwrap();
+    store.txn(Txn::put("/r/pods/c".into(), "3".into())).await.unwrap();
+    assert_eq!(changes(&mut cursor).await, ["+c"]);
+}
+
+/// What a list does that waits while the feed starts over: it must not show that there is nothing.
+#[tokio::test]
+async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded() {
+    let inner = Store::open(Options::memory()).unwrap();
+    let forget = tokio::sync::watch::channel(false).0;
+    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(false), forget });
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
+    assert_eq!(pods.snapshot().unwrap_err(), Error::NotReady);
+    store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
+    assert_eq!(show(&pods.snapshot_now(WAIT).await.unwrap()), ["a=1"]);
+    let interests = || [Interest::Everything, Interest::Namespace("n".into()), Interest::Key("x".into())];
+    let mut cursors = interests().map(|interest| pods.snapshot_and_watch(interest).unwrap().1);
+    store.forget.send_replace(true);
+    for cursor in &mut cursors {
+        assert!(matches!(tokio::time::timeout(WAIT, cursor.next()).await.unwrap(), Next::Expired));
+        assert_eq!(cursor.progress(), None);
+    }
+    // The watch is told so again and again: nothing is followed, but nothing wrong is shown either.
+    for _ in 0..100 {
+        match pods.snapshot() {
+            Ok(snapshot) => assert_eq!(show(&snapshot), ["a=1"]),
+            Err(error) => assert_eq!(error, Error::NotReady),
+        }
+        assert!(pods.watch(u64::MAX - 1, Interest::Everything).is_err_and(|error| error == Error::NotReady));
+        tokio::task::yield_now().await;
+    }
+    store.forget.send_replace(false);
+    store.txn(Txn::put("/r/pods/b".into(), "2".into())).await.unwrap();
+    let snapshot = pods.snapshot_now(WAIT).await.unwrap();
+    assert_eq!(show(&snapshot), ["a=1", "b=2"]);
+    // Those of the cache's former life leave nothing behind and take nothing along.
+    let mut new = pods.snapshot_and_watch(Interest::Namespace("n".into())).unwrap().1;
+    drop(cursors);
+    store.txn(Txn::put("/r/pods/n/c".into(), "3".into())).await.unwrap();
+    assert_eq!(changes(&mut new).await, ["+n/c"]);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_while_loading_leaves_nothing_behind() {
+    let inner = Store::open(Options::memory()).unwrap();
+    let forget = tokio::sync::watch::channel(false).0;
+    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(true), forget });
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
+    assert!(tokio::time::timeout(Duration::from_millis(20), pods.ready()).await.is_err());
+    assert!(format!("{pods:?}").contains("phase: Idle"), "{pods:?}");
+    store.stuck.store(false, Ordering::Relaxed);
+    store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
+    pods.ready().await.unwrap();
+    assert_eq!(show(&pods.snapshot().unwrap()), ["a=1"]);
+}
