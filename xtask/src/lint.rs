@@ -33,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-auth", &["pintle-meta"]),
+    ("pintle-controllers", &["pintle-codec", "pintle-meta", "pintle-registry"]),
     ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry"]),
     (
         "pintle-server",

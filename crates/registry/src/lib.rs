@@ -10,6 +10,7 @@
 //! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`].
 
 mod delete;
+mod field_manager;
 mod key;
 mod metadata;
 mod served;
@@ -17,6 +18,7 @@ mod store;
 mod strategy;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
+pub use field_manager::FieldManager;
 pub use metadata::SystemFields;
 pub use served::{Received, Served, Table};
 pub use store::{

@@ -151,7 +151,8 @@ impl Store {
         Ok(metadata::at_revision(object, entry.revision()))
     }
 
-    pub(crate) fn now(&self) -> pintle_meta::time::Time {
+    /// The time that objects are written at.
+    pub fn now(&self) -> pintle_meta::time::Time {
         self.system.now()
     }
 

@@ -1,0 +1,10 @@
+//! Loops in the server's own process that keep some objects as they should be.
+//!
+//! They work on the registry's stores, with the same rules as requests, as the manager that the reference's own writes
+//! have. Admission is not asked: what the server needs to work is not up for discussion.
+
+mod objects;
+mod system_namespaces;
+
+pub use objects::Objects;
+pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};

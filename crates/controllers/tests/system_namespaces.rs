@@ -1,0 +1,149 @@
+//! The system's namespaces on a real store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pintle_cache::{Feed, Limits};
+use pintle_controllers::{SYSTEM_NAMESPACES, SystemNamespaces};
+use pintle_meta::Value;
+use pintle_meta::time::Time;
+use pintle_registry::{
+    AdmitAll, Context, DeleteOptions, ResetFields, Store, StoreConfig, Strategy, SystemFields,
+};
+use pintle_resources::builtin::Builtin;
+use pintle_resources::served::Version;
+use pintle_schema::Resources;
+use pintle_storage_embedded::Options;
+
+/// What matters here of the real ones.
+struct Namespaces;
+
+impl Strategy for Namespaces {
+    fn reset_fields(&self) -> ResetFields {
+        ResetFields::These(&[&["status"]])
+    }
+
+    fn returns_deleted_object(&self) -> bool {
+        true
+    }
+}
+
+struct Fixed;
+
+impl SystemFields for Fixed {
+    fn now(&self) -> Time {
+        Time::from_unix(1_700_000_000, 0)
+    }
+
+    fn random(&self) -> u64 {
+        7
+    }
+}
+
+struct Fixture {
+    store: Arc<Store>,
+    controller: SystemNamespaces,
+    _feed: Feed,
+}
+
+async fn fixture() -> Fixture {
+    let backend = Arc::new(pintle_storage_embedded::Store::open(Options::memory()).unwrap());
+    let feed = Feed::start(backend.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let resources = Resources::builtin().unwrap();
+    let namespaces = resources.find("", "v1", "namespaces").unwrap();
+    let builtin = Builtin::new(namespaces.kind, &resources);
+    let prefix = Bytes::from_static(b"/r/namespaces/");
+    let config = StoreConfig {
+        group: String::new(),
+        resource: "namespaces".into(),
+        kind: "Namespace".into(),
+        namespaced: false,
+        cache: feed.resource(prefix.clone(), || builtin.clone()),
+        prefix,
+        backend,
+        stored: builtin.clone(),
+        strategy: Arc::new(Namespaces),
+    };
+    let store = Arc::new(Store::new(config).with_system(Arc::new(Fixed)));
+    let controller = SystemNamespaces::new(store.clone(), Arc::new(Version::new(namespaces, Some(builtin))));
+    Fixture { store, controller, _feed: feed }
+}
+
+impl Fixture {
+    async fn get(&self, name: &str) -> Option<Value> {
+        self.store.get(&Context::default(), name).await.ok()
+    }
+
+    async fn versions(&self) -> Vec<String> {
+        let mut versions = Vec::new();
+        for name in SYSTEM_NAMESPACES {
+            let namespace = self.get(name).await;
+            versions.push(namespace.map_or_else(String::new, |found| found.resource_version().to_owned()));
+        }
+        versions
+    }
+}
+
+#[tokio::test]
+async fn all_are_there_after_the_start_as_the_reference_makes_them() {
+    let fixture = fixture().await;
+    fixture.controller.clone().start(std::future::pending()).await;
+    let default = fixture.get("default").await.unwrap();
+    assert_eq!(default.text_at(&["metadata", "labels", "kubernetes.io/metadata.name"]), "default");
+    assert_eq!(default.text_at(&["status", "phase"]), "Active");
+    let [entry] = default.items_at(&["metadata", "managedFields"]) else { panic!("{default:?}") };
+    let text = |field| entry.text_at(&[field]);
+    assert_eq!((text("manager"), text("operation"), text("apiVersion")), ("kube-apiserver", "Update", "v1"));
+    assert_eq!(text("time"), "2023-11-14T22:13:20Z");
+    let mut fields = Vec::new();
+    pintle_codec::json::encode(entry.get("fieldsV1").unwrap(), &mut fields);
+    let expected = r#"{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}"#;
+    assert_eq!(String::from_utf8(fields).unwrap(), expected);
+    for name in ["kube-system", "kube-public", "kube-node-lease"] {
+        assert!(fixture.get(name).await.is_some(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_is_left_alone() {
+    let fixture = fixture().await;
+    fixture.controller.sync().await;
+    let before = fixture.versions().await;
+    fixture.controller.sync().await;
+    fixture.controller.clone().start(std::future::pending()).await;
+    assert_eq!(fixture.versions().await, before);
+}
+
+#[tokio::test]
+async fn what_goes_away_comes_back_until_the_server_ends() {
+    let fixture = fixture().await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    fixture.controller.clone().start(async move { drop(stopped.await) }).await;
+    let delete = async || {
+        let context = Context::default();
+        let options = DeleteOptions::default();
+        fixture.store.delete(&context, "kube-node-lease", &AdmitAll, options).await.unwrap();
+        fixture.store.cache().wait_for_current(Duration::from_secs(5)).await.unwrap();
+    };
+    delete().await;
+    assert!(fixture.get("kube-node-lease").await.is_none());
+    let later = async || {
+        // The store has a thread of its own, so time must go on while it works.
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(61)).await;
+        tokio::time::resume();
+        for _ in 0..200 {
+            if fixture.get("kube-node-lease").await.is_some() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        false
+    };
+    assert!(later().await);
+    stop.send(()).unwrap();
+    tokio::task::yield_now().await;
+    delete().await;
+    assert!(!later().await);
+}
