@@ -19,6 +19,11 @@ pub trait Kind: Send + Sync + 'static {
     /// An error is kept in the entry's place and told to whoever reads it.
     fn read(&self, key: &str, stored: &Bytes) -> Result<Read, String>;
 
+    /// The places of the fields that lists select by so often that they are found without looking at every object.
+    fn indexed_fields(&self) -> &[usize] {
+        &[]
+    }
+
     /// Called at most once per entry and form while the pool holds the result: the object's body with the entry's
     /// revision in it.
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;

@@ -121,8 +121,10 @@ impl History {
         self.changes.get(place)
     }
 
-    /// Changes after a revision, newest first.
-    pub(crate) fn back_to(&self, revision: u64) -> impl Iterator<Item = &Arc<Change>> {
-        self.changes.iter().rev().take_while(move |change| change.revision > revision)
+    /// Changes after a revision, up to another one, newest first.
+    pub(crate) fn between(&self, after: u64, until: u64) -> impl ExactSizeIterator<Item = &Arc<Change>> {
+        let place = |revision| self.changes.partition_point(|change| change.revision <= revision);
+        let (from, to) = (place(after), place(until));
+        self.changes.range(from..to.max(from)).rev()
     }
 }

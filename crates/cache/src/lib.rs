@@ -12,6 +12,7 @@ mod frame;
 mod history;
 mod interest;
 mod map;
+mod objects;
 mod pool;
 mod resource;
 
@@ -22,8 +23,9 @@ pub use frame::Frame;
 pub use history::{Change, Limits};
 pub use interest::Interest;
 pub use map::{Keyed, Map};
+pub use objects::Snapshot;
 pub use pool::Pool;
-pub use resource::{Resource, Snapshot, StorePage};
+pub use resource::{Resource, StorePage};
 
 /// Why the cache cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,7 @@
 //!
 //! A chunk holds pointers, so copying one is a few hundred reference counts; taking a snapshot is one.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Split when longer than this, in halves.
@@ -17,87 +18,84 @@ pub trait Keyed {
     fn key(&self) -> &str;
 }
 
-/// A map from keys to shared values, which know their keys.
+/// Shared values in an order that the caller keeps to. [`Map`] and indexes are made of it.
 #[derive(Debug)]
-pub struct Map<V> {
-    chunks: Arc<Vec<Arc<Vec<Arc<V>>>>>,
+pub(crate) struct Sorted<V> {
+    chunks: Arc<Vec<Chunk<V>>>,
     len: usize,
 }
 
-impl<V> Clone for Map<V> {
-    fn clone(&self) -> Map<V> {
-        Map { chunks: self.chunks.clone(), len: self.len }
+type Chunk<V> = Arc<Vec<Arc<V>>>;
+
+impl<V> Clone for Sorted<V> {
+    fn clone(&self) -> Sorted<V> {
+        Sorted { chunks: self.chunks.clone(), len: self.len }
     }
 }
 
-impl<V> Default for Map<V> {
-    fn default() -> Map<V> {
-        Map { chunks: Arc::default(), len: 0 }
+impl<V> Default for Sorted<V> {
+    fn default() -> Sorted<V> {
+        Sorted { chunks: Arc::default(), len: 0 }
     }
 }
 
-impl<V: Keyed> Map<V> {
-    /// Of values that are sorted and have no key twice, as a store's range returns them.
-    pub fn from_sorted(values: Vec<Arc<V>>) -> Map<V> {
-        debug_assert!(values.is_sorted_by(|a, b| a.key() < b.key()));
-        let len = values.len();
+/// Where something is, or would be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    chunk: usize,
+    place: usize,
+    is_there: bool,
+}
+
+impl<V> Sorted<V> {
+    /// Of values that are in order already.
+    pub(crate) fn of(values: &[Arc<V>]) -> Sorted<V> {
         let chunks = values.chunks(CHUNK * 3 / 4).map(|chunk| Arc::new(chunk.to_vec())).collect();
-        Map { chunks: Arc::new(chunks), len }
+        Sorted { chunks: Arc::new(chunks), len: values.len() }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The chunk that a key belongs to, and its place in it.
-    fn find(&self, key: &str) -> (usize, Result<usize, usize>) {
-        // The last chunk that begins at or before the key; the first one takes what is before all.
-        let after = self.chunks.partition_point(|chunk| chunk[0].key() <= key);
+    /// The place of what is looked for. `compare` tells how a value stands to it.
+    pub(crate) fn find(&self, compare: impl Fn(&V) -> Ordering) -> Spot {
+        // The last chunk that begins at or before it; the first one takes what is before all.
+        let after = self.chunks.partition_point(|chunk| compare(&chunk[0]).is_le());
         let chunk = after.saturating_sub(1);
-        match self.chunks.get(chunk) {
-            Some(values) => (chunk, values.binary_search_by(|value| value.key().cmp(key))),
-            None => (0, Err(0)),
-        }
+        let found = self.chunks.get(chunk).map_or(Err(0), |all| all.binary_search_by(|value| compare(value)));
+        Spot { chunk, place: found.unwrap_or_else(|place| place), is_there: found.is_ok() }
     }
 
-    pub fn get(&self, key: &str) -> Option<&Arc<V>> {
-        let (chunk, place) = self.find(key);
-        place.ok().map(|place| &self.chunks[chunk][place])
+    pub(crate) fn at(&self, spot: Spot) -> Option<&Arc<V>> {
+        spot.is_there.then(|| &self.chunks[spot.chunk][spot.place])
     }
 
-    /// Returns what had the key before.
-    pub fn insert(&mut self, value: Arc<V>) -> Option<Arc<V>> {
-        let (chunk, place) = self.find(value.key());
+    /// Puts a value at the spot that was found for it. Returns what was there before.
+    pub(crate) fn put(&mut self, spot: Spot, value: Arc<V>) -> Option<Arc<V>> {
         let chunks = Arc::make_mut(&mut self.chunks);
-        match place {
-            Ok(place) => {
-                let values = Arc::make_mut(&mut chunks[chunk]);
-                Some(std::mem::replace(&mut values[place], value))
-            }
-            Err(place) => {
-                self.len += 1;
-                if chunks.is_empty() {
-                    chunks.push(Arc::new(vec![value]));
-                    return None;
-                }
-                let values = Arc::make_mut(&mut chunks[chunk]);
-                values.insert(place, value);
-                if values.len() > CHUNK {
-                    let half = values.split_off(CHUNK / 2);
-                    chunks.insert(chunk + 1, Arc::new(half));
-                }
-                None
-            }
+        if spot.is_there {
+            return Some(std::mem::replace(&mut Arc::make_mut(&mut chunks[spot.chunk])[spot.place], value));
         }
+        self.len += 1;
+        if chunks.is_empty() {
+            chunks.push(Arc::new(vec![value]));
+            return None;
+        }
+        let values = Arc::make_mut(&mut chunks[spot.chunk]);
+        values.insert(spot.place, value);
+        if values.len() > CHUNK {
+            let half = values.split_off(CHUNK / 2);
+            chunks.insert(spot.chunk + 1, Arc::new(half));
+        }
+        None
     }
 
-    pub fn remove(&mut self, key: &str) -> Option<Arc<V>> {
-        let (chunk, place) = self.find(key);
-        let place = place.ok()?;
+    /// Takes out what was found at a spot.
+    pub(crate) fn take(&mut self, Spot { chunk, place, is_there }: Spot) -> Option<Arc<V>> {
+        if !is_there {
+            return None;
+        }
         self.len -= 1;
         let chunks = Arc::make_mut(&mut self.chunks);
         let values = Arc::make_mut(&mut chunks[chunk]);
@@ -112,12 +110,68 @@ impl<V: Keyed> Map<V> {
         Some(removed)
     }
 
+    /// Everything from a spot on.
+    pub(crate) fn iter_at(&self, spot: Spot) -> impl Iterator<Item = &Arc<V>> + use<'_, V> {
+        let chunks = self.chunks.get(spot.chunk..).unwrap_or_default();
+        chunks.iter().flat_map(|chunk| chunk.iter()).skip(spot.place)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<V>> + use<'_, V> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+}
+
+/// A map from keys to shared values, which know their keys.
+#[derive(Debug)]
+pub struct Map<V>(Sorted<V>);
+
+impl<V> Clone for Map<V> {
+    fn clone(&self) -> Map<V> {
+        Map(self.0.clone())
+    }
+}
+
+impl<V> Default for Map<V> {
+    fn default() -> Map<V> {
+        Map(Sorted::default())
+    }
+}
+
+impl<V: Keyed> Map<V> {
+    /// Of values that are sorted and have no key twice, as a store's range returns them.
+    pub fn from_sorted(values: &[Arc<V>]) -> Map<V> {
+        debug_assert!(values.is_sorted_by(|a, b| a.key() < b.key()));
+        Map(Sorted::of(values))
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn find(&self, key: &str) -> Spot {
+        self.0.find(|value| value.key().cmp(key))
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Arc<V>> {
+        self.0.at(self.find(key))
+    }
+
+    /// Returns what had the key before.
+    pub fn insert(&mut self, value: Arc<V>) -> Option<Arc<V>> {
+        self.0.put(self.find(value.key()), value)
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Arc<V>> {
+        self.0.take(self.find(key))
+    }
+
     /// Everything from a key on, in order.
     pub fn iter_from<'a>(&'a self, key: &str) -> impl Iterator<Item = &'a Arc<V>> + use<'a, V> {
-        let (chunk, place) = self.find(key);
-        let place = place.unwrap_or_else(|place| place);
-        let chunks = self.chunks.get(chunk..).unwrap_or_default();
-        chunks.iter().flat_map(|chunk| chunk.iter()).skip(place)
+        self.0.iter_at(self.find(key))
     }
 
     /// Everything whose key starts with `prefix`, in order.
@@ -126,7 +180,7 @@ impl<V: Keyed> Map<V> {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<V>> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
+        self.0.iter()
     }
 }
 
@@ -177,7 +231,7 @@ mod tests {
             for (map, model) in &snapshots {
                 check(map, model);
             }
-            let sorted = Map::from_sorted(map.iter().cloned().collect());
+            let sorted = Map::from_sorted(&map.iter().cloned().collect::<Vec<_>>());
             check(&sorted, &model);
             for from in ["", "000", "1", "25", "599", "6"] {
                 let found: Vec<_> = map.iter_from(from).map(|item| item.0.as_str()).collect();
@@ -198,6 +252,6 @@ mod tests {
         for key in (0..1000).rev() {
             assert!(map.remove(&format!("{key:04}")).is_some());
         }
-        assert!(map.is_empty() && map.chunks.is_empty() && map.get("0001").is_none());
+        assert!(map.is_empty() && map.0.chunks.is_empty() && map.get("0001").is_none());
     }
 }

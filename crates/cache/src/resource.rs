@@ -1,5 +1,6 @@
 //! One resource: its objects now, and the changes that led here.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,9 +14,16 @@ use crate::feed::Source;
 use crate::history::{Change, History, Limits};
 use crate::interest::{Interest, Numbers, Pending, Topics, Wake};
 use crate::map::Map;
+use crate::objects::{Objects, Snapshot};
 
 /// How many objects are read at once while loading.
 const PAGE: usize = 1000;
+
+/// How many states of the past are kept for those who go through them by pages.
+const PAST: usize = 4;
+
+/// So few changes are undone again for each page.
+const NEAR: usize = 32;
 
 /// How often loading is tried when the store moves on too fast.
 const TRIES: usize = 3;
@@ -35,9 +43,12 @@ pub struct Resource {
 #[derive(Debug, Default)]
 struct State {
     phase: Phase,
-    map: Map<Entry>,
+    objects: Objects,
     history: History,
     topics: Topics,
+    /// What was listed of the past, newest first in asking: whoever goes through it by pages asks again. Of no revision
+    /// before those that the history reaches back to, so that they hold nothing that it does not hold.
+    past: VecDeque<(u64, Objects)>,
     /// The revision that the objects were loaded at.
     loaded: u64,
     /// The revision of the last change, or `loaded`.
@@ -80,13 +91,6 @@ impl Drop for Undo<'_> {
             state.phase = Phase::Idle;
         }
     }
-}
-
-/// The objects at a revision.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    pub objects: Map<Entry>,
-    pub revision: u64,
 }
 
 /// Some objects at a revision that the store was asked for.
@@ -161,7 +165,7 @@ impl Resource {
         let (first, generation) = (state.history.end(), state.generation + 1);
         *state = State {
             phase: Phase::Ready,
-            map: Map::from_sorted(entries),
+            objects: Objects::new(entries, self.kind.indexed_fields()),
             history: History::starting_at(revision, first),
             loaded: revision,
             applied: revision,
@@ -180,9 +184,9 @@ impl Resource {
     ///
     /// Errors: `Storage` with `Compacted` or `FutureRevision`.
     pub async fn snapshot_from_store(&self, revision: u64) -> Result<Snapshot, Error> {
-        let known = self.state().map.clone();
+        let known = self.state().objects.map().clone();
         let (entries, revision) = self.read_all(Some(Revision(revision)), &known).await?;
-        Ok(Snapshot { objects: Map::from_sorted(entries), revision })
+        Ok(Snapshot::new(Objects::new(entries, self.kind.indexed_fields()), revision))
     }
 
     /// Some of the objects as they were at a revision, out of the store: those whose keys start with `prefix`, from the key
@@ -194,7 +198,7 @@ impl Resource {
         from: &str,
         limit: usize,
     ) -> Result<StorePage, Error> {
-        let known = self.state().map.clone();
+        let known = self.state().objects.map().clone();
         let own = |key: &str| Bytes::from([&self.prefix, key.as_bytes()].concat());
         let from = (from > prefix).then(|| own(from));
         let request = RangeRequest { prefix: own(prefix), from, limit, at: Some(Revision(revision)) };
@@ -276,11 +280,11 @@ impl Resource {
         }
         let change = match news {
             News::Put(entry) => {
-                let previous = state.map.insert(entry.clone());
+                let previous = state.objects.insert(entry.clone());
                 Change::new(revision, entry, previous, false)
             }
             News::Delete { key, .. } => {
-                let Some(previous) = state.map.remove(&key) else { return };
+                let Some(previous) = state.objects.remove(&key) else { return };
                 let last = Arc::new(previous.at(revision));
                 Change::new(revision, last, Some(previous), true)
             }
@@ -293,6 +297,8 @@ impl Resource {
         let dropped = |number, gone: &Change| topics.dropped(number, gone);
         let number = state.history.push(change.clone(), &self.limits, dropped);
         state.topics.added(number, &change, wake);
+        let since = state.history.since();
+        state.past.retain(|(known, _)| *known >= since);
     }
 
     /// Forgets everything: the feed has missed something. Cursors expire; whoever asks next loads again.
@@ -308,7 +314,7 @@ impl Resource {
 
     /// The objects now, and exactly their revision.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.with_current(|state, revision| Ok(Snapshot { objects: state.map.clone(), revision }))
+        self.with_current(|state, revision| Ok(Snapshot::new(state.objects.clone(), revision)))
     }
 
     /// The objects at a revision that is not older than the given one, loading and waiting as needed; at most so long.
@@ -351,19 +357,30 @@ impl Resource {
             if revision < state.history.since() {
                 return Err(Error::TooOld { requested: revision, oldest: state.history.since() });
             }
-            let mut objects = state.map.clone();
-            for change in state.history.back_to(revision) {
+            let later =
+                state.past.iter().filter(|(known, _)| *known >= revision).min_by_key(|(known, _)| *known);
+            let (until, mut objects) = match later {
+                Some((known, objects)) => (*known, objects.clone()),
+                None => (current, state.objects.clone()),
+            };
+            let changes = state.history.between(revision, until);
+            let is_far = changes.len() > NEAR;
+            for change in changes {
                 match &change.previous {
                     Some(previous) => drop(objects.insert(previous.clone())),
                     None => drop(objects.remove(change.entry.key())),
                 }
             }
-            Ok(Snapshot { objects, revision })
+            if is_far {
+                state.past.truncate(PAST - 1);
+                state.past.push_front((revision, objects.clone()));
+            }
+            Ok(Snapshot::new(objects, revision))
         })
     }
 
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
-        self.state().map.get(key).cloned()
+        self.state().objects.map().get(key).cloned()
     }
 
     /// Waits until everything up to a revision is here; at most so long.
@@ -392,7 +409,7 @@ impl Resource {
     /// The objects now, and a cursor at the first change after.
     pub fn snapshot_and_watch(self: &Arc<Resource>, interest: Interest) -> Result<(Snapshot, Cursor), Error> {
         self.with_current(|state, revision| {
-            let snapshot = Snapshot { objects: state.map.clone(), revision };
+            let snapshot = Snapshot::new(state.objects.clone(), revision);
             let next = state.history.end();
             Ok((snapshot, self.cursor(state, next, revision, interest)))
         })

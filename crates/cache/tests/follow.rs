@@ -194,6 +194,64 @@ async fn the_past_can_be_listed_while_its_changes_are_kept() {
 }
 
 #[tokio::test]
+async fn pages_of_the_past_are_the_same_however_much_changes_between_them() {
+    let fixture = fixture(Limits { changes: 150, bytes: 1 << 20 }).await;
+    fixture.pods.ready().await.unwrap();
+    let mut at = Vec::new();
+    for step in 0..400_u32 {
+        let key = format!("pods/{}", step * 7 % 23);
+        let revision = match step % 5 {
+            4 => fixture.delete(&key).await,
+            _ => fixture.put(&key, &(step % 3).to_string()).await,
+        };
+        fixture.pods.wait_for(revision, WAIT).await.unwrap();
+        at.push((revision, fixture.pods.snapshot().unwrap()));
+        // Back and forth through the past.
+        let (revision, expected) = &at[at.len() - 1 - (step as usize * 13) % at.len().min(140)];
+        let past = fixture.pods.snapshot_at(*revision).unwrap();
+        assert_eq!(show(&past), show(expected));
+        for value in ["0", "1", "2"] {
+            let keys = |snapshot: &pintle_cache::Snapshot| -> Vec<String> {
+                snapshot.by_field(0, value, "").unwrap().map(|entry| entry.key().to_owned()).collect()
+            };
+            assert_eq!(keys(&past), keys(expected));
+        }
+    }
+    assert!(matches!(fixture.pods.snapshot_at(at[0].0), Err(Error::TooOld { .. })));
+}
+
+#[tokio::test]
+async fn objects_are_found_by_an_indexed_field_in_the_order_of_their_keys() {
+    let fixture = fixture(Limits::default()).await;
+    fixture.put("pods/a/2", "n1").await;
+    fixture.put("pods/b/1", "n1").await;
+    fixture.put("pods/a/3", "n2").await;
+    fixture.put("pods/a/bad", "bad").await;
+    fixture.pods.ready().await.unwrap();
+    let found = |value: &str, from: &str| -> String {
+        let snapshot = fixture.pods.snapshot().unwrap();
+        let found: Vec<_> = snapshot.by_field(0, value, from).unwrap().map(|e| e.key().to_owned()).collect();
+        found.join(" ")
+    };
+    // What cannot be read is shown, so that the one who lists is told.
+    assert_eq!(found("n1", ""), "a/bad a/2 b/1");
+    fixture.put("pods/a/bad", "").await;
+    fixture.put("pods/a/1", "n1").await;
+    fixture.put("pods/a/2", "n2").await;
+    let before = fixture.put("pods/c/1", "n1").await;
+    fixture.delete("pods/b/1").await;
+    fixture.pods.wait_for_current(WAIT).await.unwrap();
+    assert_eq!(found("n1", ""), "a/1 c/1");
+    assert_eq!(found("n1", "a/1\0"), "c/1");
+    assert_eq!(found("n2", ""), "a/2 a/3");
+    assert_eq!(found("", ""), "a/bad");
+    assert_eq!(found("n", ""), "");
+    assert!(fixture.pods.snapshot().unwrap().by_field(1, "n1", "").is_none());
+    let old = fixture.pods.snapshot_from_store(before).await.unwrap();
+    assert_eq!(old.by_field(0, "n1", "b").unwrap().count(), 2);
+}
+
+#[tokio::test]
 async fn what_the_cache_has_forgotten_is_listed_out_of_the_store_until_it_is_compacted() {
     let fixture = fixture(Limits { changes: 1, bytes: 1 << 20 }).await;
     fixture.pods.ready().await.unwrap();

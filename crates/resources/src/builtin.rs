@@ -15,6 +15,9 @@ use crate::{conversion, defaults, field_labels};
 /// What is kept as JSON and not as protobuf: what the reference's two other servers store.
 const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
+/// What lists and watches of a kind select by so often that the cache has an index of it: each kubelet asks for its pods.
+const INDEXED: &[(&str, &str)] = &[("core/v1.Pod", "spec.nodeName")];
+
 /// In which encoding a body is. A form is an encoding of a served version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -31,6 +34,8 @@ pub struct Builtin {
     as_json: bool,
     /// The number of a version is its place here.
     versions: Vec<&'static Type>,
+    /// The places of [`INDEXED`] fields.
+    indexed: Vec<usize>,
 }
 
 impl Builtin {
@@ -42,7 +47,10 @@ impl Builtin {
         let all = resources.versions().iter().flat_map(|version| version.resources.iter());
         let versions = all.filter_map(of_version).collect();
         let as_json = STORED_AS_JSON.contains(&&*stored.group());
-        Arc::new(Builtin { stored, as_json, versions })
+        let is_indexed = |label: &str| INDEXED.contains(&(stored.name, label));
+        let labels = field_labels::fields(stored, &Value::NULL).into_iter().enumerate();
+        let indexed = labels.filter(|(_, (label, _))| is_indexed(label)).map(|(place, _)| place).collect();
+        Arc::new(Builtin { stored, as_json, versions, indexed })
     }
 
     /// The kind that is stored.
@@ -150,6 +158,10 @@ impl Kind for Builtin {
         Ok(Read { value, labels, fields })
     }
 
+    fn indexed_fields(&self) -> &[usize] {
+        &self.indexed
+    }
+
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         let (version, body) = self.meaning(form).ok_or("there is no such form")?;
         let (value, revision) = (&entry.read()?.value, entry.revision().to_string());
@@ -233,6 +245,19 @@ mod tests {
             assert!(autoscalers.form(version, Body::Json).is_some());
         }
         assert_eq!(autoscalers.form(find("core/v1.Pod"), Body::Json), None);
+    }
+
+    #[test]
+    fn pods_are_indexed_by_their_node() {
+        let resources = Resources::builtin().unwrap();
+        let of = |name: &str| Builtin::new(pintle_schema::find(name).unwrap(), &resources);
+        let pods = of("core/v1.Pod");
+        let text = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"nodeName":"n1"}}"#;
+        let pod = json::decode(pods.stored(), text).unwrap().value;
+        let read = pods.read("n/a", &Stored::encode(&*pods, &pod).unwrap()).unwrap();
+        let values: Vec<_> = pods.indexed_fields().iter().map(|place| read.fields[*place].as_str()).collect();
+        assert_eq!(values, ["n1"]);
+        assert!(of("core/v1.Secret").indexed_fields().is_empty());
     }
 
     #[test]

@@ -29,6 +29,10 @@ impl Kind for Plain {
         Ok(Read { value: stored.clone(), fields, ..Read::default() })
     }
 
+    fn indexed_fields(&self) -> &[usize] {
+        &[0]
+    }
+
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         self.encoded.fetch_add(1, Ordering::Relaxed);
         let value = String::from_utf8_lossy(&entry.read()?.value).into_owned();
