@@ -72,6 +72,20 @@ impl Store {
         context: &Context,
         name: &str,
         admission: &dyn Admission,
+        options: DeleteOptions,
+    ) -> Result<Deleted> {
+        let config = self.config();
+        if let Some(why) = config.strategy.forbids_deletion(name) {
+            return Err(Box::new(Status::forbidden(&config.group, &config.resource, name, why)));
+        }
+        self.delete_one(context, name, admission, options).await
+    }
+
+    pub(crate) async fn delete_one(
+        &self,
+        context: &Context,
+        name: &str,
+        admission: &dyn Admission,
         mut options: DeleteOptions,
     ) -> Result<Deleted> {
         let own = key::own(self.config().namespaced, &context.namespace, name)?;

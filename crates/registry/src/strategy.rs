@@ -1,5 +1,7 @@
 //! What is particular to a resource on its way to the store.
 
+use std::collections::BTreeMap;
+
 use pintle_meta::Value;
 use pintle_meta::field_path::Error;
 use pintle_meta::time::Time;
@@ -14,6 +16,10 @@ pub struct Context {
     pub namespace: String,
     /// Who asks, for what is recorded about them.
     pub user: String,
+    pub user_uid: String,
+    pub groups: Vec<String>,
+    /// What else the authenticator said about them.
+    pub extra: BTreeMap<String, Vec<String>>,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
 }
@@ -98,6 +104,16 @@ pub trait Strategy: Send + Sync + 'static {
 
     fn garbage_collection(&self) -> GarbageCollection {
         GarbageCollection::Background
+    }
+
+    /// Why nobody may delete the object of a name. Not asked where a collection is deleted.
+    fn forbids_deletion(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// Called once for the deletion of an object or of a collection.
+    fn warnings_on_delete(&self, _options: &DeleteOptions) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether the resource knows graceful deletion at all.

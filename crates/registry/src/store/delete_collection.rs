@@ -86,7 +86,7 @@ impl Store {
                     _ => entry.key(),
                 };
                 // Each has its own options: a strategy sets in them what it finds right for one object.
-                match self.delete(&context, name, admission, options.clone()).await {
+                match self.delete_one(&context, name, admission, options.clone()).await {
                     Err(status) if status.reason != Reason::NotFound => {
                         failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(status);
                         return;

@@ -41,6 +41,8 @@ pub(crate) struct Rules {
     pub(crate) namespaced: bool,
     /// What is wrong with a name, or with the prefix of a generated one.
     pub(crate) name: fn(&str, bool) -> Vec<String>,
+    /// As `name` and in its stead, where that depends on the rest of the object.
+    pub(crate) name_within: Option<fn(&Value, &str, bool) -> Vec<String>>,
     pub(crate) recheck: Recheck,
     /// Whether a finalizer without a domain must be one that Kubernetes knows.
     pub(crate) standard_finalizers: bool,
@@ -66,6 +68,9 @@ pub(crate) struct Rules {
     pub(crate) validate_update: fn(&Settings, &Value, &Value) -> Vec<Error>,
     /// Of a new object, or with the old one of a changed one.
     pub(crate) warnings: fn(&Settings, &Value, Option<&Value>) -> Vec<String>,
+    /// See [`Strategy::forbids_deletion`].
+    pub(crate) forbids_deletion: fn(&str) -> Option<&'static str>,
+    pub(crate) delete_warnings: fn(&DeleteOptions) -> Vec<String>,
     /// See [`Strategy::check_graceful_delete`]; there is no grace without it.
     pub(crate) grace: Option<fn(&Settings, &Value, &mut DeleteOptions) -> bool>,
     pub(crate) may_go: fn(&Value, &Value) -> bool,
@@ -76,6 +81,7 @@ impl Rules {
     pub(crate) const NAMESPACED: Rules = Rules {
         namespaced: true,
         name: object_meta::subdomain_name,
+        name_within: None,
         recheck: Recheck::Changes,
         standard_finalizers: true,
         drops: &[],
@@ -91,6 +97,8 @@ impl Rules {
         validate: |_, _| Vec::new(),
         validate_update: |_, _, _| Vec::new(),
         warnings: |_, _, _| Vec::new(),
+        forbids_deletion: |_| None,
+        delete_warnings: |_| Vec::new(),
         grace: None,
         may_go: |_, _| true,
         time_to_live: |_, _, _| None,
@@ -130,6 +138,25 @@ impl Rules {
             ..self
         }
     }
+
+    /// As `of_status`, where a request writes nothing of the metadata either.
+    #[must_use]
+    pub(crate) const fn of_status_alone(self) -> Rules {
+        Rules {
+            keeps: &[
+                &["spec"],
+                &["metadata", "deletionTimestamp"],
+                &["metadata", "generation"],
+                &["metadata", "selfLink"],
+                &["metadata", "labels"],
+                &["metadata", "annotations"],
+                &["metadata", "finalizers"],
+                &["metadata", "ownerReferences"],
+            ],
+            resets: ResetFields::These(&[&["metadata"], &["spec"]]),
+            ..self.of_status()
+        }
+    }
 }
 
 /// The strategy of a resource or subresource that a table has.
@@ -156,7 +183,11 @@ struct Tabled {
 impl Tabled {
     fn check_metadata(&self, object: &Value) -> Vec<Error> {
         let path = field_path::Path::new("metadata");
-        let mut errors = object_meta::validate(object, self.rules.namespaced, &self.rules.name, &path);
+        let name = |name: &str, is_prefix: bool| match self.rules.name_within {
+            Some(check) => check(object, name, is_prefix),
+            None => (self.rules.name)(name, is_prefix),
+        };
+        let mut errors = object_meta::validate(object, self.rules.namespaced, &name, &path);
         errors.extend(self.check_finalizers(object));
         errors
     }
@@ -238,6 +269,14 @@ impl Strategy for Tabled {
 
     fn garbage_collection(&self) -> GarbageCollection {
         self.rules.garbage_collection
+    }
+
+    fn forbids_deletion(&self, name: &str) -> Option<&'static str> {
+        (self.rules.forbids_deletion)(name)
+    }
+
+    fn warnings_on_delete(&self, options: &DeleteOptions) -> Vec<String> {
+        (self.rules.delete_warnings)(options)
     }
 
     fn deletes_gracefully(&self) -> bool {
