@@ -37,7 +37,7 @@ pub(crate) const FIXES: &[Fix] = &[
 ];
 
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 const fn scale(version: &'static str) -> Pair {
     Pair::new(version, "autoscaling/v1.ScaleStatus").inward(scale_inward).outward(scale_outward)
@@ -169,7 +169,7 @@ fn scale_outward(value: &Value, out: &mut Fields) -> Result<(), Error> {
 }
 
 /// Go's `strconv.ParseInt` and what it says.
-fn parse_int(text: &str) -> Result<i64, String> {
+pub(super) fn parse_int(text: &str) -> Result<i64, String> {
     use std::num::IntErrorKind;
     text.parse().map_err(|error: std::num::ParseIntError| {
         let reason = match error.kind() {

@@ -2,11 +2,27 @@
 
 use std::sync::Arc;
 
+use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Settings, find};
+use crate::strategy::{Entry, Recheck, Rules, Settings, find};
 
-const TABLE: &[Entry] = &[];
+const TABLE: &[Entry] = &[
+    Entry { name: "poddisruptionbudgets", kind: "policy/v1.PodDisruptionBudget", rules: BUDGETS },
+    Entry {
+        name: "poddisruptionbudgets/status",
+        kind: "policy/v1.PodDisruptionBudget",
+        rules: Rules { recheck: Recheck::Nothing, ..BUDGETS.of_status() },
+    },
+];
+
+/// The kind looks at its spec only; names are what all names are.
+const BUDGETS: Rules = Rules {
+    name: object_meta::path_segment_name,
+    recheck: Recheck::Nothing,
+    standard_finalizers: false,
+    ..Rules::NAMESPACED.with_status().counting_spec()
+};
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {

@@ -2,13 +2,124 @@
 
 use std::sync::Arc;
 
+use pintle_meta::{Object, Value};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Settings, find};
+use crate::strategy::{Entry, Rules, Settings, find, tree};
 
-const TABLE: &[Entry] = &[];
+const TABLE: &[Entry] = &[
+    Entry {
+        name: "priorityclasses",
+        kind: "scheduling/v1.PriorityClass",
+        rules: Rules {
+            unconditional_update: true,
+            on_create: |_, _, class| tree::set(class, &["metadata", "generation"], 1),
+            forbids_deletion: |name| {
+                let why = "this is a system priority class and cannot be deleted";
+                SYSTEM.contains(&name).then_some(why)
+            },
+            ..Rules::CLUSTER
+        },
+    },
+    Entry { name: "podgroups", kind: "scheduling/v1alpha2.PodGroup", rules: POD_GROUPS },
+    Entry {
+        name: "podgroups/status",
+        kind: "scheduling/v1alpha2.PodGroup",
+        rules: Rules {
+            on_update: |_, _, group, old| {
+                if old.items_at(&["spec", "resourceClaims"]).is_empty() {
+                    tree::remove(group, &["status", "resourceClaimStatuses"]);
+                }
+            },
+            ..POD_GROUPS.of_status_alone()
+        },
+    },
+    Entry {
+        name: "workloads",
+        kind: "scheduling/v1alpha2.Workload",
+        rules: Rules {
+            unconditional_update: true,
+            on_create: |_, _, workload| drop_from_templates(workload, None),
+            on_update: |_, _, workload, old| drop_from_templates(workload, Some(old)),
+            ..Rules::NAMESPACED
+        },
+    },
+];
+
+/// The classes that Kubernetes itself depends on.
+const SYSTEM: &[&str] = &["system-node-critical", "system-cluster-critical"];
+
+const POD_GROUPS: Rules = Rules {
+    unconditional_update: true,
+    on_create: |_, _, group| drop_from(group.get_mut("spec"), None),
+    on_update: |_, _, group, old| drop_from(group.get_mut("spec"), old.get("spec")),
+    ..Rules::NAMESPACED.with_status()
+};
+
+/// Fields of pod groups whose features are off by default. Each stays where it is already.
+const GATED: &[&str] =
+    &["schedulingConstraints", "resourceClaims", "disruptionMode", "priorityClassName", "priority"];
+
+fn drop_from(spec: Option<&mut Value>, old: Option<&Value>) {
+    let Some(spec) = spec else { return };
+    for field in GATED {
+        if spec.get(field).is_some()
+            && old.is_none_or(|old| old.get(field).is_none())
+            && let Some(spec) = spec.as_object_mut()
+        {
+            Object::remove(spec, field);
+        }
+    }
+}
+
+fn drop_from_templates(workload: &mut Value, old: Option<&Value>) {
+    const TEMPLATES: tree::Path = &["spec", "podGroupTemplates"];
+    let old = old.map(|old| old.items_at(TEMPLATES)).unwrap_or_default();
+    let templates = workload.at_mut(TEMPLATES).and_then(Value::as_list_mut);
+    for (index, template) in templates.into_iter().flatten().enumerate() {
+        drop_from(Some(template), old.get(index));
+    }
+}
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     find(TABLE, name, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::strategy::testing::{of, text};
+
+    const GROUP: &str = "scheduling.k8s.io";
+
+    #[test]
+    fn a_class_stays_of_the_first_generation_and_those_of_the_system_stay() {
+        let classes = of(GROUP, "priorityclasses");
+        let class = r#"{"metadata":{"name":"a"},"value":1}"#;
+        assert_eq!(classes.created(class).generation(), 1);
+        let changed = r#"{"metadata":{"name":"a"},"value":1,"description":"d"}"#;
+        assert_eq!(classes.updated(changed, class).generation(), 0);
+        assert!(classes.strategy.forbids_deletion("a").is_none());
+        assert_eq!(
+            classes.strategy.forbids_deletion("system-node-critical"),
+            Some("this is a system priority class and cannot be deleted")
+        );
+    }
+
+    #[test]
+    fn fields_of_features_that_are_off_go_unless_they_were_there() {
+        let groups = of(GROUP, "podgroups");
+        let object = |spec: &str| {
+            format!(r#"{{"metadata":{{"name":"a","namespace":"n"}},"spec":{{{spec}}},"status":{{}}}}"#)
+        };
+        let policy = r#""podGroupTemplateRef":null,"schedulingPolicy":{"gang":{"minCount":2}}"#;
+        let gated = object(&format!(r#"{policy},"priorityClassName":"p","priority":3"#));
+        assert_eq!(text(&groups.created(&gated)), object(policy));
+        let old = object(&format!(r#"{policy},"priority":1"#));
+        assert_eq!(text(&groups.updated(&gated, &old)), object(&format!(r#"{policy},"priority":3"#)));
+        let workloads = of(GROUP, "workloads");
+        let workload = r#"{"metadata":{"name":"a","namespace":"n"},"spec":{"podGroupTemplates":[{"name":"x","schedulingPolicy":{},"priority":1}]}}"#;
+        assert!(!text(&workloads.created(workload)).contains("priority"));
+        assert!(text(&workloads.updated(workload, workload)).contains("priority"));
+    }
 }

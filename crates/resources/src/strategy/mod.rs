@@ -9,7 +9,10 @@
 //! pods/status                              | keep spec               |
 //! ```
 
+pub(crate) mod labels;
 mod rules;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod tree;
 
 use std::sync::Arc;

@@ -35,6 +35,9 @@ pub(crate) enum Recheck {
     Both,
 }
 
+/// What is wrong with a name of this object, or with the prefix of a generated one.
+pub(crate) type NameWithin = fn(&Value, &str, bool) -> Vec<String>;
+
 /// What is particular to a resource. The fields of `Rules::NAMESPACED` and `Rules::CLUSTER` do nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
@@ -42,7 +45,7 @@ pub(crate) struct Rules {
     /// What is wrong with a name, or with the prefix of a generated one.
     pub(crate) name: fn(&str, bool) -> Vec<String>,
     /// As `name` and in its stead, where that depends on the rest of the object.
-    pub(crate) name_within: Option<fn(&Value, &str, bool) -> Vec<String>>,
+    pub(crate) name_within: Option<NameWithin>,
     pub(crate) recheck: Recheck,
     /// Whether a finalizer without a domain must be one that Kubernetes knows.
     pub(crate) standard_finalizers: bool,

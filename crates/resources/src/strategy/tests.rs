@@ -8,7 +8,24 @@ use pintle_schema::Resources;
 use super::*;
 
 /// The groups whose strategies are all there.
-const DONE: &[&str] = &[];
+const DONE: &[&str] = &[
+    "admissionregistration.k8s.io",
+    "apps",
+    "autoscaling",
+    "batch",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
 
 /// Subresources that write a stored object as a whole. Others (binding, eviction, scale) are of another kind.
 fn writes_the_object(resource: &pintle_schema::Resource, all: &[pintle_schema::Resource]) -> bool {
