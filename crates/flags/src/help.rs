@@ -51,8 +51,10 @@ fn usage(flag: &Flag) -> String {
     if let Some(default) = shown_default(flag) {
         text.push_str(&format!(" (default {default})"));
     }
-    if flag.effect == Effect::NotYet {
-        text.push_str(" (no effect yet)");
+    match flag.effect {
+        Effect::Active => {}
+        Effect::NotYet => text.push_str(" (no effect yet)"),
+        Effect::Moot(why) => text.push_str(&format!(" (no effect: {why})")),
     }
     if let Some(reason) = flag.deprecated {
         text.push_str(&format!(" (DEPRECATED: {reason})"));

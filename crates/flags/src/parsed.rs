@@ -253,15 +253,15 @@ impl Parsed {
     /// it yet. Meant to be logged once, at start.
     pub fn warnings(&self) -> Vec<String> {
         let default = Parsed::defaults();
-        let ignored = table::all().enumerate().filter(|(at, flag)| {
-            flag.effect == Effect::NotYet
-                && self.changed[*at]
-                && self.values[*at] != default.values[*at]
-                && !self.says_nothing_new(flag.name)
+        let given = table::all().enumerate().filter(|(at, flag)| {
+            self.changed[*at] && self.values[*at] != default.values[*at] && !self.says_nothing_new(flag.name)
         });
-        let mut warnings: Vec<String> = ignored
-            .map(|(_, flag)| format!("--{} has no effect in this version of Pintle", flag.name))
-            .collect();
+        let warning = |flag: &Flag| match flag.effect {
+            Effect::Active => None,
+            Effect::NotYet => Some(format!("--{} has no effect in this version of Pintle", flag.name)),
+            Effect::Moot(why) => Some(format!("--{} has no effect in Pintle: {why}", flag.name)),
+        };
+        let mut warnings: Vec<String> = given.filter_map(|(_, flag)| warning(flag)).collect();
         warnings.extend(self.plugin_warnings());
         warnings.extend(self.feature_gates.warnings());
         warnings
@@ -271,6 +271,9 @@ impl Parsed {
     fn says_nothing_new(&self, name: &str) -> bool {
         match name {
             "emulated-version" | "min-compatibility-version" => is_default_version(self, name),
+            // Caches that are on have the size they need.
+            "default-watch-cache-size" => self.int(name) > 0,
+            "watch-cache-sizes" => !self.strings(name).iter().any(|size| size.ends_with("#0")),
             _ => false,
         }
     }

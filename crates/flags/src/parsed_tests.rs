@@ -83,6 +83,19 @@ fn naming_the_version_one_has_is_not_worth_a_warning() {
 }
 
 #[test]
+fn what_cannot_matter_says_why_unless_it_would_not_matter_elsewhere() {
+    let flags =
+        run(&["--watch-cache=false", "--watch-cache-sizes=pods#10,nodes#0", "--default-watch-cache-size=0"]);
+    let why = "has no effect in Pintle: memory holds what is read, and is as fresh as the store";
+    assert_eq!(
+        flags.warnings(),
+        ["watch-cache", "watch-cache-sizes", "default-watch-cache-size"]
+            .map(|flag| format!("--{flag} {why}"))
+    );
+    assert!(run(&["--watch-cache-sizes=pods#100", "--default-watch-cache-size=7"]).warnings().is_empty());
+}
+
+#[test]
 fn deprecated_flags_work_and_say_so() {
     let flags = run(&["--kubelet-port=10250", "--admission-control=NamespaceLifecycle"]);
     assert_eq!(

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf::transcode;
-use pintle_codec::{Error, json, kind, protobuf};
+use pintle_codec::{Error, cbor, json, kind, protobuf, yaml};
 use pintle_meta::Value;
 use pintle_registry::Stored;
 use pintle_schema::{Resource, Resources, Type};
@@ -31,6 +32,9 @@ pub enum Body {
 #[derive(Debug)]
 pub struct Builtin {
     stored: &'static Type,
+    /// What is written to the store. Read is whatever is there.
+    encoding: Encoding,
+    /// The cache's values are JSON, not protobuf.
     as_json: bool,
     /// The number of a version is its place here.
     versions: Vec<&'static Type>,
@@ -41,16 +45,22 @@ pub struct Builtin {
 impl Builtin {
     /// Of a kind that is stored, with all versions of the table that are stored as it.
     pub fn new(stored: &'static Type, resources: &Resources) -> Arc<Builtin> {
+        Builtin::stored_as(Encoding::Protobuf, stored, resources)
+    }
+
+    /// The same, with new values in another encoding; those that are always JSON stay so.
+    pub fn stored_as(encoding: Encoding, stored: &'static Type, resources: &Resources) -> Arc<Builtin> {
         let of_version = |resource: &Resource| {
             resource.storage.filter(|storage| storage.kind == stored).map(|_| resource.kind)
         };
         let all = resources.versions().iter().flat_map(|version| version.resources.iter());
         let versions = all.filter_map(of_version).collect();
         let as_json = STORED_AS_JSON.contains(&&*stored.group());
+        let encoding = if as_json { Encoding::Json } else { encoding };
         let is_indexed = |label: &str| INDEXED.contains(&(stored.name, label));
         let labels = field_labels::fields(stored, &Value::NULL).into_iter().enumerate();
         let indexed = labels.filter(|(_, (label, _))| is_indexed(label)).map(|(place, _)| place).collect();
-        Arc::new(Builtin { stored, as_json, versions, indexed })
+        Arc::new(Builtin { stored, encoding, as_json, versions, indexed })
     }
 
     /// The kind that is stored.
@@ -69,16 +79,15 @@ impl Builtin {
         Some((version, if form.0.is_multiple_of(2) { Body::Json } else { Body::Protobuf }))
     }
 
-    /// Whether stored bytes are what this server would write itself: of the stored version, canonical to the byte, with all
+    /// Whether stored bytes are what the cache keeps of them: of the stored version, canonical to the byte, with all
     /// defaults, and as the way through the internal types leaves them. The first two need no tree, and refuse most of
     /// what is not.
     pub fn is_normal(&self, stored: &[u8]) -> bool {
         match self.as_json {
             false => self.normal_object(stored).is_some(),
-            true => self
-                .decode(stored)
-                .and_then(|object| Stored::encode(self, &object))
-                .is_ok_and(|again| again == stored),
+            true => {
+                self.decode(stored).and_then(|object| self.normal(&object)).is_ok_and(|again| again == stored)
+            }
         }
     }
 
@@ -96,6 +105,31 @@ impl Builtin {
         let mut through = object.clone();
         conversion::round_trip(self.stored, &mut through).ok()?;
         (through.is_same(&object) && defaults::is_defaulted(self.stored, &object)).then_some(object)
+    }
+
+    /// The bytes of an object as the cache keeps it.
+    fn normal(&self, object: &Value) -> Result<Bytes, String> {
+        self.write(if self.as_json { Encoding::Json } else { Encoding::Protobuf }, object)
+    }
+
+    fn write(&self, encoding: Encoding, object: &Value) -> Result<Bytes, String> {
+        let mut out = Vec::new();
+        match encoding {
+            Encoding::Json => {
+                json::encode(object, &mut out);
+                // As the reference's encoder ends a document.
+                out.push(b'\n');
+            }
+            Encoding::Yaml => yaml::encode(object, &mut out),
+            Encoding::Cbor => cbor::encode(object, &mut out),
+            Encoding::Protobuf => {
+                let (version, kind) = (self.stored.api_version(), self.stored.kind_name());
+                let mut message = Vec::new();
+                protobuf::encode(self.stored, object, &mut message).map_err(|error| error.to_string())?;
+                protobuf::envelope::write(&version, kind, &message, &mut out);
+            }
+        }
+        Ok(out.into())
     }
 
     /// An object of the stored version as a served one.
@@ -126,17 +160,7 @@ impl Stored for Builtin {
     }
 
     fn encode(&self, object: &Value) -> Result<Bytes, String> {
-        let mut out = Vec::new();
-        if self.as_json {
-            json::encode(object, &mut out);
-            // As the reference's encoder ends a document.
-            out.push(b'\n');
-            return Ok(out.into());
-        }
-        let mut message = Vec::new();
-        protobuf::encode(self.stored, object, &mut message).map_err(|error| error.to_string())?;
-        protobuf::envelope::write(&self.stored.api_version(), self.stored.kind_name(), &message, &mut out);
-        Ok(out.into())
+        self.write(self.encoding, object)
     }
 }
 
@@ -147,7 +171,7 @@ impl Kind for Builtin {
             Some(object) => (object, stored.clone()),
             None => {
                 let object = self.decode(stored)?;
-                let normal = Stored::encode(self, &object)?;
+                let normal = self.normal(&object)?;
                 let value = if normal == *stored { stored.clone() } else { normal };
                 (object, value)
             }
@@ -285,5 +309,32 @@ mod tests {
         assert!(!pods.is_normal(&[&wrapped("v1", &message)[..], &[0x22, 0]].concat()));
         assert!(!pods.is_normal(&wrapped("v1", &[&message[..], &[0xf8, 0x3f, 1]].concat())));
         assert!(!pods.is_normal(b"k8s\0") && !pods.is_normal(b""));
+    }
+
+    #[test]
+    fn what_is_stored_in_another_encoding_is_kept_and_shown_the_same() {
+        let resources = Resources::builtin().unwrap();
+        let pod = pintle_schema::find("core/v1.Pod").unwrap();
+        let text = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"a":"yes"}},
+            "spec":{"containers":[{"name":"c","image":"i","command":["sh","-c","echo 1\n"]}]}}"#;
+        let protobuf = Builtin::new(pod, &resources);
+        let object = protobuf.from_version(pod, json::decode(pod, text).unwrap().value).unwrap();
+        let normal = Stored::encode(&*protobuf, &object).unwrap();
+        let begins = [
+            (Encoding::Json, &b"{\"kind\":\"Pod\","[..]),
+            (Encoding::Yaml, b"apiVersion: v1\nkind: Pod\n"),
+            (Encoding::Cbor, b"\xd9\xd9\xf7"),
+        ];
+        for (encoding, begin) in begins {
+            let other = Builtin::stored_as(encoding, pod, &resources);
+            let stored = Stored::encode(&*other, &object).unwrap();
+            assert!(stored.starts_with(begin), "{encoding:?}: {}", String::from_utf8_lossy(&stored));
+            assert_eq!(other.decode(&stored).unwrap(), object, "{encoding:?}");
+            // Whoever wrote it.
+            for reader in [&protobuf, &other] {
+                assert_eq!(reader.read("n/a", &stored).unwrap().value, normal, "{encoding:?}");
+                assert_eq!(reader.read("n/a", &normal).unwrap().value, normal, "{encoding:?}");
+            }
+        }
     }
 }

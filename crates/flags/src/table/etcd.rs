@@ -3,6 +3,8 @@
 use super::{Flag, flag};
 use crate::kind::Kind::{Bool, Duration, Int, String, Strings};
 
+pub(super) const ALWAYS_CACHED: &str = "memory holds what is read, and is as fresh as the store";
+
 pub(super) const FLAGS: &[Flag] = &[
     flag("delete-collection-workers", Int, "1", "Objects that one DeleteCollection request deletes at the same time."),
     flag(
@@ -67,11 +69,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "Encoding of built-in objects in the store: application/json, application/yaml or \
          application/vnd.kubernetes.protobuf.",
     ),
-    flag("watch-cache", Bool, "true", "Serve reads and watches from memory."),
+    flag("watch-cache", Bool, "true", "Serve reads and watches from memory.").moot(ALWAYS_CACHED),
     flag(
         "watch-cache-sizes",
         Strings,
         "",
         "Per resource, as resource[.group]#size, comma separated; size 0 turns its cache off, any other leaves it on.",
-    ),
+    )
+    .moot(ALWAYS_CACHED),
 ];

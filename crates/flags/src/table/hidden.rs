@@ -19,6 +19,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("basic-auth-file", String, "", "Password file.").hidden(),
     flag("default-watch-cache-size", Int, "100", "Watch cache size of resources without one of their own.")
         .hidden()
+        .moot(super::etcd::ALWAYS_CACHED)
         .deprecated("watch caches are sized automatically and this flag will be removed in a future version"),
     flag("insecure-bind-address", Ip, "127.0.0.1", "Address of the port without TLS.").hidden(),
     flag("insecure-port", Int, "", "Port without TLS.").hidden(),

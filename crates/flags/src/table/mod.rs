@@ -22,6 +22,9 @@ pub enum Effect {
     Active,
     /// Recognised and validated, but nothing reads it yet; setting it earns a warning at start.
     NotYet,
+    /// Recognised and validated, but there is nothing here that it could change, and why. Setting it to something that
+    /// would matter to the reference earns a warning that says so.
+    Moot(&'static str),
 }
 
 /// One flag.
@@ -106,6 +109,11 @@ const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'sta
 impl Flag {
     const fn active(mut self) -> Self {
         self.effect = Effect::Active;
+        self
+    }
+
+    const fn moot(mut self, why: &'static str) -> Self {
+        self.effect = Effect::Moot(why);
         self
     }
 
