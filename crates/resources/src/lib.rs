@@ -32,3 +32,5 @@ pub mod defaults;
 pub mod field_labels;
 pub mod served;
 pub mod strategy;
+
+pub use self::core::binding;

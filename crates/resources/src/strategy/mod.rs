@@ -10,14 +10,16 @@
 //! ```
 
 pub(crate) mod labels;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod tree;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::Strategy;
 
@@ -30,11 +32,40 @@ pub struct Settings {
     pub event_ttl: Duration,
     /// What is noted down as the present.
     pub now: fn() -> Time,
+    /// For names that the server makes up.
+    pub random: fn() -> u64,
+    pub gates: Gates,
+}
+
+/// The feature gates that decide over what strategies do. Gates that are locked are not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    pub cluster_trust_bundle_projection: bool,
+    pub container_stop_signals: bool,
+    pub cross_namespace_volume_data_source: bool,
+    pub dra_node_allocatable_resources: bool,
+    pub generic_workload: bool,
+    pub image_volume_with_digest: bool,
+    pub pod_certificate_request: bool,
+}
+
+impl Settings {
+    /// The present to the second, as objects have it.
+    pub(crate) fn time(&self) -> Value {
+        (self.now)().truncated().to_string().into()
+    }
 }
 
 impl Default for Settings {
+    /// As Kubernetes 1.36 has them.
     fn default() -> Settings {
-        Settings { event_ttl: Duration::from_secs(60 * 60), now: || SystemTime::now().into() }
+        Settings {
+            event_ttl: Duration::from_secs(60 * 60),
+            now: || SystemTime::now().into(),
+            // Keyed anew each time from the operating system's randomness.
+            random: || RandomState::new().build_hasher().finish(),
+            gates: Gates::default(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{self, Error};
 use pintle_meta::time::Time;
 use pintle_meta::validation::object_meta;
-use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Strategy};
+use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Stages, Strategy};
 use pintle_schema::Type;
 
 use super::Settings;
@@ -74,8 +74,10 @@ pub(crate) struct Rules {
     /// See [`Strategy::forbids_deletion`].
     pub(crate) forbids_deletion: fn(&str) -> Option<&'static str>,
     pub(crate) delete_warnings: fn(&DeleteOptions) -> Vec<String>,
+    pub(crate) canonicalize: fn(&mut Value),
     /// See [`Strategy::check_graceful_delete`]; there is no grace without it.
     pub(crate) grace: Option<fn(&Settings, &Value, &mut DeleteOptions) -> bool>,
+    pub(crate) stages: Option<Stages>,
     pub(crate) may_go: fn(&Value, &Value) -> bool,
     pub(crate) time_to_live: fn(&Settings, &Value, Time) -> Option<Duration>,
 }
@@ -102,7 +104,9 @@ impl Rules {
         warnings: |_, _, _| Vec::new(),
         forbids_deletion: |_| None,
         delete_warnings: |_| Vec::new(),
+        canonicalize: |_| {},
         grace: None,
+        stages: None,
         may_go: |_, _| true,
         time_to_live: |_, _, _| None,
     };
@@ -122,20 +126,18 @@ impl Rules {
         Rules { counts: &[&["spec"]], ..self }
     }
 
-    /// Of the status subresource of a resource with these rules: a request writes nothing of the spec.
+    /// Of the status subresource of a resource with these rules: an update changes nothing of the spec. Where a resource may
+    /// be created by update, the reference allows it here too, as if it were for the whole.
     #[must_use]
     pub(crate) const fn of_status(self) -> Rules {
         const SPEC: &[Path] = &[&["spec"]];
         let resets = ResetFields::These(SPEC);
         Rules {
             recheck: Recheck::Changes,
-            drops: &[],
             keeps: SPEC,
             counts: &[],
             resets,
-            on_create: Rules::NAMESPACED.on_create,
             on_update: Rules::NAMESPACED.on_update,
-            validate: Rules::NAMESPACED.validate,
             validate_update: Rules::NAMESPACED.validate_update,
             warnings: Rules::NAMESPACED.warnings,
             ..self
@@ -262,6 +264,10 @@ impl Strategy for Tabled {
         self.rules.resets
     }
 
+    fn canonicalize(&self, object: &mut Value) {
+        (self.rules.canonicalize)(object);
+    }
+
     fn allows_create_on_update(&self) -> bool {
         self.rules.create_on_update
     }
@@ -288,6 +294,10 @@ impl Strategy for Tabled {
 
     fn check_graceful_delete(&self, object: &Value, options: &mut DeleteOptions) -> bool {
         self.rules.grace.is_some_and(|grace| grace(&self.settings, object, options))
+    }
+
+    fn stages(&self) -> Option<Stages> {
+        self.rules.stages
     }
 
     fn may_go_during_update(&self, new: &Value, old: &Value) -> bool {

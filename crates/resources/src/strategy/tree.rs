@@ -48,6 +48,17 @@ pub(crate) fn remove(object: &mut Value, path: Path) {
     }
 }
 
+/// The items of a list that are to be changed; the list is copied only if there are any.
+pub(crate) fn items_mut<'a, F: Fn(&Value) -> bool>(
+    object: &'a mut Value,
+    path: &[&str],
+    wanted: F,
+) -> impl Iterator<Item = &'a mut Value> + use<'a, F> {
+    let any = object.items_at(path).iter().any(&wanted);
+    let items = if any { object.at_mut(path).and_then(Value::as_list_mut) } else { None };
+    items.into_iter().flatten().filter(move |item| wanted(item))
+}
+
 /// Whether both have the same at a path.
 pub(crate) fn is_same(new: &Value, old: &Value, path: Path) -> bool {
     match (new.at(path), old.at(path)) {

@@ -1,0 +1,68 @@
+//! Claims for volumes, and where their data come from.
+
+use pintle_meta::Value;
+use pintle_meta::value::Key;
+
+use super::NAMESPACED;
+use crate::conversion::build;
+use crate::strategy::{Gates, Rules, tree};
+
+const SOURCE: &str = "dataSource";
+const REFERENCE: &str = "dataSourceRef";
+
+pub(super) const CLAIMS: Rules = Rules {
+    returns_deleted_object: true,
+    on_create: |settings, _, claim| {
+        if let Some(spec) = claim.get_mut("spec") {
+            prepare(&settings.gates, spec, None);
+        }
+    },
+    on_update: |settings, _, new, old| {
+        if let Some(spec) = new.get_mut("spec") {
+            prepare(&settings.gates, spec, old.get("spec"));
+        }
+    },
+    ..NAMESPACED.with_status()
+};
+
+/// Brings both ways of naming a source in line, in the spec of a claim.
+fn prepare(gates: &Gates, spec: &mut Value, old: Option<&Value>) {
+    drop_disabled(gates, spec, old);
+    let had = old.is_some_and(|old| old.get(SOURCE).is_some() || old.get(REFERENCE).is_some());
+    // The older way knows two kinds. What else older clients said was ignored, and still is.
+    let ignored = spec.get(SOURCE).is_some_and(|source| {
+        !matches!(
+            (source.text_at(&["apiGroup"]), source.kind()),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    });
+    if !had && spec.get(REFERENCE).is_none() && ignored {
+        tree::remove(spec, &[SOURCE]);
+    }
+    let copied = match (spec.get(SOURCE), spec.get(REFERENCE)) {
+        (Some(source), None) => Some((REFERENCE, copy("core/v1.TypedObjectReference", source))),
+        (None, Some(reference)) if reference.text_at(&["namespace"]).is_empty() => {
+            Some((SOURCE, copy("core/v1.TypedLocalObjectReference", reference)))
+        }
+        _ => None,
+    };
+    if let Some((field, value)) = copied
+        && let Some(spec) = spec.as_object_mut()
+    {
+        spec.insert(Key::new_static(field), value);
+    }
+}
+
+/// Takes out of a claim's spec what belongs to features that are off, unless the old spec has it already.
+pub(crate) fn drop_disabled(gates: &Gates, spec: &mut Value, old: Option<&Value>) {
+    let crosses = !spec.text_at(&[REFERENCE, "namespace"]).is_empty();
+    let had = old.is_some_and(|old| old.get(REFERENCE).is_some());
+    if !gates.cross_namespace_volume_data_source && crosses && !had {
+        tree::remove(spec, &[REFERENCE]);
+    }
+}
+
+fn copy(kind: &str, from: &Value) -> Value {
+    let field = |name: &str| from.get(name).cloned();
+    build(kind, [("apiGroup", field("apiGroup")), ("kind", field("kind")), ("name", field("name"))])
+}

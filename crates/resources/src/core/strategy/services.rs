@@ -1,0 +1,159 @@
+//! Services: what a change of type makes meaningless goes, and what a client left out stays.
+
+use std::collections::BTreeSet;
+
+use pintle_meta::Value;
+use pintle_meta::validation::object_meta;
+
+use super::NAMESPACED;
+use crate::strategy::Rules;
+use crate::strategy::tree::{self, Path};
+
+const ADDRESS: Path = &["spec", "clusterIP"];
+const ADDRESSES: Path = &["spec", "clusterIPs"];
+const PORTS: Path = &["spec", "ports"];
+const HEALTH_PORT: Path = &["spec", "healthCheckNodePort"];
+const ALLOCATES: Path = &["spec", "allocateLoadBalancerNodePorts"];
+const LOAD_BALANCER: Path = &["status", "loadBalancer"];
+
+pub(super) const SERVICES: Rules = Rules {
+    name: object_meta::label_name,
+    create_on_update: true,
+    returns_deleted_object: true,
+    on_create: |_, _, service| {
+        // Older clients know only the first address.
+        if !address(service).is_empty() && service.items_at(ADDRESSES).is_empty() {
+            let address = Value::string(address(service));
+            tree::set(service, ADDRESSES, vec![address]);
+        }
+    },
+    on_update: |_, _, new, old| {
+        keep_allocated(new, old);
+        settle_addresses(new, old);
+        drop_what_another_type_had(new, old);
+    },
+    ..NAMESPACED.with_status()
+};
+
+fn kind(service: &Value) -> &str {
+    service.text_at(&["spec", "type"])
+}
+
+fn address(service: &Value) -> &str {
+    service.text_at(ADDRESS)
+}
+
+fn has_address(service: &Value) -> bool {
+    kind(service) != "ExternalName"
+}
+
+fn has_node_ports(service: &Value) -> bool {
+    matches!(kind(service), "NodePort" | "LoadBalancer")
+}
+
+fn has_health_port(service: &Value) -> bool {
+    kind(service) == "LoadBalancer" && service.text_at(&["spec", "externalTrafficPolicy"]) == "Local"
+}
+
+fn is_reached_from_outside(service: &Value) -> bool {
+    has_node_ports(service)
+        || (kind(service) == "ClusterIP" && !service.items_at(&["spec", "externalIPs"]).is_empty())
+}
+
+fn node_port(port: &Value) -> i64 {
+    port.get("nodePort").and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn node_ports(service: &Value) -> BTreeSet<i64> {
+    service.items_at(PORTS).iter().map(node_port).filter(|port| *port != 0).collect()
+}
+
+/// Keeps what was given to a service, if the client did not say it again.
+fn keep_allocated(new: &mut Value, old: &Value) {
+    if has_address(new) && has_address(old) {
+        if address(new).is_empty() {
+            tree::keep(new, old, ADDRESS);
+        }
+        if new.items_at(ADDRESSES).is_empty() {
+            tree::keep(new, old, ADDRESSES);
+        }
+    }
+    let is_given_ports = |service: &Value| {
+        kind(service) == "NodePort"
+            || (kind(service) == "LoadBalancer"
+                && service.at(ALLOCATES).and_then(Value::as_bool).unwrap_or(true))
+    };
+    if is_given_ports(new) && is_given_ports(old) {
+        let taken: BTreeSet<i64> = node_ports(new).intersection(&node_ports(old)).copied().collect();
+        // By name, whatever else of a port was changed. Of several with one name the last counts.
+        let before = |port: &Value| {
+            let name = port.text_at(&["name"]);
+            let same = old.items_at(PORTS).iter().rfind(|known| known.text_at(&["name"]) == name);
+            same.map(node_port).filter(|known| *known != 0 && !taken.contains(known))
+        };
+        for port in tree::items_mut(new, PORTS, |port| node_port(port) == 0 && before(port).is_some()) {
+            if let Some(known) = before(port) {
+                tree::set(port, &["nodePort"], known);
+            }
+        }
+    }
+    if has_health_port(new) && has_health_port(old) && new.at(HEALTH_PORT).is_none() {
+        tree::keep(new, old, HEALTH_PORT);
+    }
+}
+
+/// Brings the list of addresses in line with the first of them, for clients that know only that.
+fn settle_addresses(new: &mut Value, old: &Value) {
+    if new.items_at(ADDRESSES).is_empty() && address(new) == address(old) {
+        tree::keep(new, old, ADDRESSES);
+    }
+    if address(new) == address(old) || !tree::is_same(new, old, ADDRESSES) {
+        return;
+    }
+    if address(new).is_empty() {
+        tree::remove(new, ADDRESSES);
+    } else {
+        let address = Value::string(address(new));
+        tree::set(new, ADDRESSES, vec![address]);
+    }
+}
+
+/// A change of type alone is enough: clients need not clear what the new type does not have. What they did change is left
+/// for validation.
+fn drop_what_another_type_had(new: &mut Value, old: &Value) {
+    if has_address(old) && !has_address(new) {
+        if tree::is_same(new, old, ADDRESS) && tree::is_same(new, old, ADDRESSES) {
+            tree::remove(new, ADDRESS);
+            tree::remove(new, ADDRESSES);
+        }
+        drop_if_same(new, old, &["spec", "ipFamilies"]);
+        drop_if_same(new, old, &["spec", "ipFamilyPolicy"]);
+    }
+    if has_node_ports(old) && !has_node_ports(new) && node_ports(new).is_subset(&node_ports(old)) {
+        for port in tree::items_mut(new, PORTS, |port| node_port(port) != 0) {
+            tree::remove(port, &["nodePort"]);
+        }
+    }
+    if has_health_port(old) && !has_health_port(new) {
+        drop_if_same(new, old, HEALTH_PORT);
+    }
+    if kind(old) == "LoadBalancer" && kind(new) != "LoadBalancer" {
+        drop_if_same(new, old, ALLOCATES);
+        drop_if_same(new, old, &["spec", "loadBalancerClass"]);
+    }
+    if is_reached_from_outside(old) && !is_reached_from_outside(new) {
+        drop_if_same(new, old, &["spec", "externalTrafficPolicy"]);
+    }
+    if kind(new) != "LoadBalancer"
+        && let Some(status) = pintle_schema::find("core/v1.LoadBalancerStatus")
+        && let Some(status) = status.structure()
+    {
+        tree::set(new, LOAD_BALANCER, pintle_schema::normal::zero_struct(status));
+    }
+}
+
+fn drop_if_same(new: &mut Value, old: &Value, path: Path) {
+    if tree::is_same(new, old, path) {
+        tree::remove(new, path);
+    }
+}
