@@ -82,6 +82,11 @@ pub fn output(
     })
 }
 
+/// Type and subtype of each clause, best first, for endpoints that have media types of their own.
+pub fn media_ranges(accept: &str) -> impl Iterator<Item = (&str, &str)> {
+    clauses(accept).into_iter().map(|clause| (clause.media, clause.sub))
+}
+
 /// The encoding of a request's body; `None` is for a 415. Without a content type it is JSON.
 pub fn input(content_type: &str, supported: &[Encoding]) -> Option<Encoding> {
     if content_type.is_empty() {
@@ -298,6 +303,13 @@ mod tests {
         ] {
             assert_eq!(agreed(accept), expect, "{accept}");
         }
+    }
+
+    #[test]
+    fn media_ranges_come_best_first_without_those_that_are_none() {
+        let ranges: Vec<(&str, &str)> = media_ranges("a/b;q=0.1, nonsense, c/*").collect();
+        assert_eq!(ranges, [("c", "*"), ("a", "b")]);
+        assert_eq!(media_ranges("").count(), 0);
     }
 
     #[test]

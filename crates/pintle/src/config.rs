@@ -215,6 +215,21 @@ fn own_address() -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
+/// Where clients find the server, as discovery tells them.
+pub(crate) fn public_address(serving: &ServingOptions, port: u16) -> String {
+    let reachable = || match serving.bind_address {
+        address if address.is_unspecified() => own_address().unwrap_or(address),
+        address => address,
+    };
+    match &serving.external_hostname {
+        // It may say its own port; an IPv6 address without one has colons too.
+        Some(host) if host.parse::<IpAddr>().is_err() && host.contains(':') => host.clone(),
+        Some(host) if host.contains(':') => format!("[{host}]:{port}"),
+        Some(host) => format!("{host}:{port}"),
+        None => SocketAddr::new(serving.advertise_address.unwrap_or_else(reachable), port).to_string(),
+    }
+}
+
 /// What the administrator's kubeconfig calls.
 fn client_host(serving: &ServingOptions) -> String {
     let address = match serving.bind_address {

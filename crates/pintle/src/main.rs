@@ -1,6 +1,7 @@
 //! The binary: flags to options, options to a completed configuration, and that to a running server.
 
 mod admin;
+mod api_groups;
 mod banner;
 mod client;
 mod config;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use pintle_auth::service_account;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
+use pintle_documentation::Texts;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_server::chain::ChainConfig;
@@ -13,14 +14,16 @@ use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, HealthRegistry};
 use pintle_server::lifecycle::Hooks;
 use pintle_server::tls::read_certificates;
-use pintle_server::{Metrics, Server, ServerConfig, listen, raise_open_file_limit};
+use pintle_server::{
+    Documents, DocumentsConfig, Metrics, NoResources, Server, ServerConfig, listen, raise_open_file_limit,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::storage::{self, Storage};
-use crate::{banner, pki, print, sentence, snapshot, version};
+use crate::{api_groups, banner, pki, print, sentence, snapshot, version};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -107,6 +110,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     storage.add_checks(&mut health, options);
     let mut hooks = Hooks::default();
     storage.add_hooks(&mut hooks);
+    let documents = documents(flags, options, port)?;
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),
         limits: serving.limits,
@@ -129,6 +133,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         metrics: metrics.clone(),
         health,
         hooks,
+        documents: Arc::new(documents),
+        resources: Arc::new(NoResources),
         endpoints: endpoints(&storage),
         shutdown_delay: options.shutdown_delay,
     });
@@ -158,6 +164,20 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     result?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What clients are told about what is served.
+fn documents(flags: &Parsed, options: &Options, port: u16) -> anyhow::Result<Documents> {
+    let gates = flags.feature_gates();
+    let config = DocumentsConfig {
+        address: config::public_address(&options.serving, port),
+        version: version::minor(flags),
+        enums: gates.enabled("OpenAPIEnums"),
+        cbor: gates.enabled("CBORServingAndStorage"),
+        logs: flags.bool("enable-logs-handler"),
+        documentation: &Texts,
+    };
+    Ok(Documents::new(config, api_groups::served(flags)?))
 }
 
 /// Endpoints that only this server has.

@@ -28,6 +28,11 @@ pub(crate) fn kubernetes(flags: &Parsed) -> Version {
     }
 }
 
+/// Major and minor of what `/version` shows: `1.36`.
+pub(crate) fn minor(flags: &Parsed) -> String {
+    flags.reported_version().trim_start_matches('v').split('.').take(2).collect::<Vec<_>>().join(".")
+}
+
 /// What Go calls this machine.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {

@@ -247,7 +247,7 @@ async fn errors_come_in_the_encoding_that_was_asked_for() {
     // What nobody can give does not hide the error.
     let (content_type, body) = ask("image/png").await;
     assert_eq!(content_type, "application/json");
-    assert!(body.starts_with("{\"kind\":\"Status\""));
+    assert!(body.starts_with("{\n  \"kind\": \"Status\""), "{body}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use http_body::Body as _;
 use pintle_meta::Status;
 
+use crate::Documents;
 use crate::filter::Handler;
 use crate::metrics::{Metrics, RouteMetrics};
 use crate::{Request, Response, respond};
@@ -16,7 +17,9 @@ use crate::{Request, Response, respond};
 pub(crate) struct Router {
     metrics: Metrics,
     routes: HashMap<String, Route>,
-    /// Owns `/api` and `/apis` and everything below.
+    /// Answers for what is served and what is not: discovery, OpenAPI, and all below a group version that is not there.
+    documents: Arc<Documents>,
+    /// Owns what is below `/api` and `/apis` in group versions that are there.
     resources: Arc<dyn Handler>,
 }
 
@@ -26,8 +29,8 @@ struct Route {
 }
 
 impl Router {
-    pub(crate) fn new(metrics: Metrics, resources: Arc<dyn Handler>) -> Router {
-        Router { metrics, routes: HashMap::new(), resources }
+    pub(crate) fn new(metrics: Metrics, documents: Arc<Documents>, resources: Arc<dyn Handler>) -> Router {
+        Router { metrics, routes: HashMap::new(), documents, resources }
     }
 
     /// A path whose requests are counted.
@@ -41,11 +44,9 @@ impl Router {
         self.routes.insert(path.into(), Route { handler: Arc::new(handler), metrics: None });
     }
 
-    /// All paths, sorted.
+    /// The paths of its own.
     pub(crate) fn paths(&self) -> Vec<String> {
-        let mut paths: Vec<String> = self.routes.keys().cloned().collect();
-        paths.sort_unstable();
-        paths
+        self.routes.keys().cloned().collect()
     }
 }
 
@@ -65,6 +66,9 @@ impl Handler for Router {
             }
             return response;
         }
+        if self.documents.owns(path) {
+            return self.documents.handle(request).await;
+        }
         if ["/api", "/apis"].iter().any(|root| is_below(path, root)) {
             return self.resources.handle(request).await;
         }
@@ -76,8 +80,8 @@ fn is_below(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Stands where the API groups will be: none is served, and a client is told so in the form it understands.
-pub(crate) struct NoResources;
+/// Stands where resources will be: there is none, and a client is told so in the form it understands.
+pub struct NoResources;
 
 #[async_trait]
 impl Handler for NoResources {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
+use crate::Documents;
 use crate::chain::{self, ChainConfig};
 use crate::connection::{Connections, Limits};
 use crate::filter::Handler;
@@ -14,7 +15,7 @@ use crate::handlers::{HealthRegistry, Index, IndicatorsEndpoint, MetricsEndpoint
 use crate::lifecycle::{Draining, Hooks, Lifecycle};
 use crate::listener;
 use crate::metrics::Metrics;
-use crate::router::{NoResources, Router};
+use crate::router::Router;
 use crate::systemd;
 use crate::tls::Tls;
 
@@ -31,6 +32,10 @@ pub struct ServerConfig {
     pub metrics: Metrics,
     pub health: HealthRegistry,
     pub hooks: Hooks,
+    /// Discovery and OpenAPI.
+    pub documents: Arc<Documents>,
+    /// Answers what is below a served group version: `/api/v1/...`, `/apis/apps/v1/...`.
+    pub resources: Arc<dyn Handler>,
     /// Further endpoints by path.
     pub endpoints: Vec<(String, Box<dyn Handler>)>,
     pub shutdown_delay: Duration,
@@ -75,6 +80,8 @@ impl Server {
             metrics,
             mut health,
             hooks,
+            documents,
+            resources,
             endpoints,
             shutdown_delay,
         } = config;
@@ -87,7 +94,7 @@ impl Server {
         }
         health.add_shutdown(lifecycle.shutdown_initiated.clone());
 
-        let mut router = Router::new(metrics.clone(), Arc::new(NoResources));
+        let mut router = Router::new(metrics.clone(), documents.clone(), resources);
         health.install(&mut router, &metrics, lifecycle.has_been_ready.clone());
         router.route("/metrics", MetricsEndpoint(metrics.clone()));
         router.route("/metrics/slis", IndicatorsEndpoint(metrics.clone()));
@@ -97,8 +104,8 @@ impl Server {
         }
         let index = router.paths();
         router.uncounted("/version/", VersionEndpoint::new(&version));
-        router.uncounted("/", Index::new(&index));
-        router.uncounted("/index.html", Index::new(&index));
+        router.uncounted("/", Index::new(index.clone(), documents.clone()));
+        router.uncounted("/index.html", Index::new(index, documents));
 
         let handler = chain::build(chain, Arc::new(router), &lifecycle, &requests, &answers, &metrics);
         let stop = crate::lifecycle::Signal::new("StopConnections");

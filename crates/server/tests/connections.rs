@@ -19,7 +19,8 @@ use pintle_server::handlers::{HealthRegistry, Version};
 use pintle_server::lifecycle::Hooks;
 use pintle_server::tls::{KeyPairFiles, MinVersion, Tls, TlsOptions};
 use pintle_server::{
-    Limits, ListenOptions, Metrics, MetricsOptions, Request, Response, Server, ServerConfig, listen, respond,
+    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, MetricsOptions, NoResources, Request,
+    Response, Server, ServerConfig, listen, respond,
 };
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -98,6 +99,8 @@ impl Running {
             metrics: Metrics::new(&MetricsOptions::default()).expect("metrics"),
             health: HealthRegistry::new(Duration::ZERO),
             hooks,
+            documents: Arc::new(Documents::new(DocumentsConfig::default(), Vec::new())),
+            resources: Arc::new(NoResources),
             endpoints: vec![
                 endpoint("/panic", None),
                 endpoint("/slow", Some(4 * SHORT)),

@@ -31,6 +31,7 @@ pub use panic_recovery::PanicRecovery;
 pub use request_info::ParseRequestInfo;
 pub use retry_after::RetryAfter;
 pub use status_encoding::StatusEncoding;
+pub(crate) use status_encoding::wants_pretty;
 
 use crate::Request;
 

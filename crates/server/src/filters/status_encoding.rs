@@ -1,5 +1,5 @@
 //! Errors in the form the client reads best: in the encoding that it accepts, indented for `?pretty` and for people's own
-//! tools. An error is never hidden behind a negotiation that fails: then it is JSON.
+//! tools. An error is never hidden behind a negotiation that fails: then it is indented JSON.
 
 use async_trait::async_trait;
 use http::Uri;
@@ -47,21 +47,21 @@ impl Wish {
     /// The encoding, and whether to indent it.
     fn read(&self, encodings: &[Encoding]) -> (Encoding, bool) {
         match negotiate::output(text(self.accept.as_ref()), encodings, |_, convert| convert.is_none()) {
-            Some(accepted) => (accepted.encoding, accepted.pretty || self.wants_pretty()),
-            None => (Encoding::Json, false),
+            Some(accepted) => {
+                let pretty = accepted.pretty || wants_pretty(&self.uri, text(self.agent.as_ref()));
+                (accepted.encoding, pretty)
+            }
+            None => (Encoding::Json, true),
         }
     }
+}
 
-    /// `?pretty` with any value but `false` and `0`; else by the tools that people read answers in.
-    fn wants_pretty(&self) -> bool {
-        let query = self.uri.query().unwrap_or_default().as_bytes();
-        match form_urlencoded::parse(query).find(|(key, _)| key == "pretty") {
-            Some((_, value)) => !matches!(&*value, "false" | "0"),
-            None => {
-                let agent = text(self.agent.as_ref());
-                ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool))
-            }
-        }
+/// Whether to indent: `?pretty` with any value but `false` and `0`; else by the tools that people read answers in.
+pub(crate) fn wants_pretty(uri: &Uri, agent: &str) -> bool {
+    let query = uri.query().unwrap_or_default().as_bytes();
+    match form_urlencoded::parse(query).find(|(key, _)| key == "pretty") {
+        Some((_, value)) => !matches!(&*value, "false" | "0"),
+        None => ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool)),
     }
 }
 

@@ -1,14 +1,18 @@
 //! `/`: what paths there are.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use http::StatusCode;
 use serde::Serialize;
 
 use crate::filter::Handler;
-use crate::{Request, Response, respond};
+use crate::{Documents, Request, Response, respond};
 
 pub struct Index {
-    json: Vec<u8>,
+    /// Paths of the server's own endpoints.
+    own: Vec<String>,
+    documents: Arc<Documents>,
 }
 
 #[derive(Serialize)]
@@ -17,14 +21,20 @@ struct RootPaths<'a> {
 }
 
 impl Index {
-    pub fn new(paths: &[String]) -> Index {
-        Index { json: serde_json::to_vec_pretty(&RootPaths { paths }).unwrap_or_default() }
+    pub fn new(own: Vec<String>, documents: Arc<Documents>) -> Index {
+        Index { own, documents }
     }
 }
 
 #[async_trait]
 impl Handler for Index {
     async fn handle(&self, _: Request) -> Response {
-        respond::json(StatusCode::OK, self.json.clone())
+        let mut paths = self.documents.paths();
+        paths.extend_from_slice(&self.own);
+        paths.sort_unstable();
+        respond::json(
+            StatusCode::OK,
+            serde_json::to_vec_pretty(&RootPaths { paths: &paths }).unwrap_or_default(),
+        )
     }
 }

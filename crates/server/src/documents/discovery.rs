@@ -1,0 +1,201 @@
+//! Which groups, versions and resources there are.
+//!
+//! The documents are answered by two different parts of the reference, and it shows: what belongs to a group version (and the
+//! core group, and the group of API services) takes GET alone and looks at media types before anything else; what is about
+//! several takes any method.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use http::{Method, Response as HttpResponse, StatusCode};
+use pintle_codec::negotiate::{self, Accepted, ENCODINGS, ENCODINGS_WITH_CBOR, Encoding};
+use pintle_codec::{cbor, json, protobuf, yaml};
+use pintle_discovery::aggregated::{self, Version};
+use pintle_discovery::{Document, legacy};
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::{ServerResponse, Status};
+
+use super::DocumentsConfig;
+use super::content::insert;
+use super::served::{Aggregated, Served};
+use crate::filters::wants_pretty;
+use crate::{Body, Request, Response, respond};
+
+/// The group that the reference's front serves itself.
+const API_SERVICES: &str = "apiregistration.k8s.io";
+
+const AGGREGATED: (&str, &str, &str) = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList");
+
+/// `/api`
+pub(super) fn api(config: &DocumentsConfig, served: &Served, request: &Request) -> Response {
+    if !served.has_group(None) {
+        return missing(served, None);
+    }
+    if let Some(refusal) = refused(request, ENCODINGS) {
+        return respond::status(&refusal);
+    }
+    match wants_aggregated(request) {
+        Some(accepted) => {
+            let make = || aggregated::api(&served.versions, Version::V2);
+            in_one(served.core.get_or_init(|| made(&make())), make, &accepted, request)
+        }
+        None => answer(request, ENCODINGS, || legacy::api_versions(&config.address)),
+    }
+}
+
+/// `/apis`
+pub(super) fn apis(served: &Served, request: &Request) -> Response {
+    match wants_aggregated(request) {
+        Some(accepted) => {
+            let make = || aggregated::apis(&served.versions, Version::V2);
+            in_one(served.groups.get_or_init(|| made(&make())), make, &accepted, request)
+        }
+        None => group_list(served, request),
+    }
+}
+
+/// `/apis/`, and `/apis` for clients that do not know of aggregated documents.
+pub(super) fn group_list(served: &Served, request: &Request) -> Response {
+    answer(request, ENCODINGS, || legacy::api_group_list(&served.versions))
+}
+
+/// `/apis/{group}`
+pub(super) fn group(served: &Served, request: &Request, group: &str) -> Response {
+    let Some(document) = legacy::api_group(&served.versions, group).filter(|_| !group.is_empty()) else {
+        return respond::not_found();
+    };
+    if group == API_SERVICES
+        && let Some(refusal) = refused(request, ENCODINGS)
+    {
+        return respond::status(&refusal);
+    }
+    answer(request, ENCODINGS, || document)
+}
+
+/// `/api/{version}`, `/apis/{group}/{version}`
+pub(super) fn version(
+    config: &DocumentsConfig,
+    served: &Served,
+    request: &Request,
+    group: Option<&str>,
+    version: &str,
+) -> Response {
+    let Some(found) = served.version(group, version) else { return missing(served, group) };
+    let encodings = if config.cbor { ENCODINGS_WITH_CBOR } else { ENCODINGS };
+    match refused(request, encodings) {
+        Some(refusal) => respond::status(&refusal),
+        None => answer(request, encodings, || legacy::api_resource_list(found)),
+    }
+}
+
+/// What is below a group version that is not served: the group may be known all the same.
+pub(super) fn missing(served: &Served, group: Option<&str>) -> Response {
+    match served.has_group(group) {
+        true => respond::status(&Status::no_such_resource()),
+        false => respond::not_found(),
+    }
+}
+
+/// What the reference's router refuses before the document is asked for: it goes by the names of media types alone.
+fn refused(request: &Request, encodings: &[Encoding]) -> Option<Status> {
+    let served: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
+    let named = |header: &str, anything: bool| {
+        header.split(',').any(|clause| {
+            let media = clause.split(';').next().unwrap_or_default().trim_matches(' ');
+            served.contains(&media) || (anything && media == "*/*")
+        })
+    };
+    let (content_type, accept) = (request.header(&CONTENT_TYPE), request.header(&ACCEPT));
+    let (code, message) = if request.parts.method != Method::GET {
+        (405, String::new())
+    } else if content_type.is_some_and(|given| !given.is_empty() && !named(given, false)) {
+        (415, "415: Unsupported Media Type".to_owned())
+    } else if accept.is_some_and(|given| !given.is_empty() && !named(given, true)) {
+        (406, format!("406: Not Acceptable\n\nAvailable representations: {}", served.join(", ")))
+    } else {
+        return None;
+    };
+    Some(ServerResponse { code, message: &message, ..ServerResponse::default() }.into())
+}
+
+/// What was agreed on, if the client prefers all groups in one document.
+fn wants_aggregated(request: &Request) -> Option<Accepted> {
+    let is_aggregated = |_, kind: Option<&GroupVersionKind>| {
+        kind.is_some_and(|kind| (&*kind.group, &*kind.version, &*kind.kind) == AGGREGATED)
+    };
+    let accept = request.header(&ACCEPT)?;
+    negotiate::output(accept, ENCODINGS, is_aggregated).filter(|accepted| accepted.convert.is_some())
+}
+
+fn made(document: &Document) -> Aggregated {
+    let mut json = Vec::new();
+    json::encode(&document.value, &mut json);
+    json.push(b'\n');
+    Aggregated { json: json.into(), etag: format!("\"{}\"", aggregated::etag(document)) }
+}
+
+fn in_one(
+    kept: &Aggregated,
+    make: impl Fn() -> Document,
+    accepted: &Accepted,
+    request: &Request,
+) -> Response {
+    let mut response = HttpResponse::new(Body::empty());
+    let headers = response.headers_mut();
+    insert(headers, ETAG, &kept.etag);
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    if request.header(&IF_NONE_MATCH) == Some(&kept.etag) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return response;
+    }
+    let (group, version, kind) = AGGREGATED;
+    let media_type = format!("{};g={group};v={version};as={kind}", accepted.encoding.media_type());
+    insert(headers, CONTENT_TYPE, &media_type);
+    let pretty = accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent());
+    let body = match accepted.encoding {
+        Encoding::Json if !pretty => Some(kept.json.clone()),
+        encoding => encode(&make(), encoding, pretty),
+    };
+    finish(response, body)
+}
+
+/// A document in the encoding that the client accepts.
+fn answer(request: &Request, encodings: &'static [Encoding], make: impl FnOnce() -> Document) -> Response {
+    let accept = request.header(&ACCEPT).unwrap_or_default();
+    let Some(accepted) = negotiate::output(accept, encodings, |_, kind| kind.is_none()) else {
+        let served: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
+        return respond::status(&Status::not_acceptable(&served));
+    };
+    let pretty = accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent());
+    let mut response = HttpResponse::new(Body::empty());
+    insert(response.headers_mut(), CONTENT_TYPE, accepted.encoding.media_type());
+    finish(response, encode(&make(), accepted.encoding, pretty))
+}
+
+fn finish(response: Response, body: Option<Bytes>) -> Response {
+    match body {
+        Some(body) => response.map(|_| Body::from(body)),
+        None => respond::status(&Status::internal("the document cannot be encoded")),
+    }
+}
+
+fn encode(document: &Document, encoding: Encoding, pretty: bool) -> Option<Bytes> {
+    let Document { of, value } = document;
+    let mut body = Vec::new();
+    match encoding {
+        Encoding::Json if pretty => json::encode_pretty(value, &mut body),
+        Encoding::Json => {
+            json::encode(value, &mut body);
+            body.push(b'\n');
+        }
+        Encoding::Yaml => yaml::encode(value, &mut body),
+        Encoding::Cbor => cbor::encode(value, &mut body),
+        Encoding::Protobuf => {
+            let mut message = Vec::new();
+            protobuf::encode(of, value, &mut message).ok()?;
+            let (version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
+            protobuf::envelope::write(version, kind, &message, &mut body);
+        }
+    }
+    Some(body.into())
+}
