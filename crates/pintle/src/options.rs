@@ -5,12 +5,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pintle_codec::negotiate::Encoding;
 use pintle_flags::{DataDir, Parsed};
 use pintle_server::tls::{KeyPairFiles, MinVersion};
 
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,
     pub(crate) serving: ServingOptions,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by what serves resources"))]
+    pub(crate) api: ApiOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
     pub(crate) anonymous_auth: bool,
     pub(crate) uid_from_certificates: bool,
@@ -32,6 +35,21 @@ pub(crate) struct Options {
     pub(crate) health_timeout: Duration,
     pub(crate) ready_timeout: Duration,
     pub(crate) storage_timeout: Duration,
+}
+
+/// About the objects, wherever they are.
+#[cfg_attr(not(test), expect(dead_code, reason = "read by what serves resources"))]
+pub(crate) struct ApiOptions {
+    /// By name, in the order in which they are asked.
+    pub(crate) admission_plugins: Vec<&'static str>,
+    /// What new values of built-in kinds are written in.
+    pub(crate) stored_as: Encoding,
+    /// How long an event lives; zero for good.
+    pub(crate) event_ttl: Duration,
+    /// How many objects of a collection are deleted at once.
+    pub(crate) delete_workers: usize,
+    /// How long a watch without a timeout of its own lasts at least.
+    pub(crate) min_request_timeout: Duration,
 }
 
 pub(crate) enum StoreOptions {
@@ -72,6 +90,7 @@ impl Options {
         Ok(Options {
             store: store(flags)?,
             serving: serving(flags),
+            api: api(flags),
             token_auth_file: path(flags, "token-auth-file"),
             anonymous_auth: flags.bool("anonymous-auth"),
             uid_from_certificates: flags.feature_gates().enabled("AllowParsingUserUIDFromCertAuth"),
@@ -103,6 +122,22 @@ impl Options {
 
 fn path(flags: &Parsed, name: &str) -> Option<PathBuf> {
     flags.non_empty(name).map(PathBuf::from)
+}
+
+fn api(flags: &Parsed) -> ApiOptions {
+    let positive = |name: &str| u64::try_from(flags.int(name)).unwrap_or(0);
+    ApiOptions {
+        admission_plugins: flags.admission_plugins().collect(),
+        stored_as: match flags.string("storage-media-type") {
+            "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
+            "application/yaml" => Encoding::Yaml,
+            // Also where it was set to nothing.
+            _ => Encoding::Json,
+        },
+        event_ttl: flags.duration("event-ttl"),
+        delete_workers: positive("delete-collection-workers").max(1).try_into().unwrap_or(usize::MAX),
+        min_request_timeout: Duration::from_secs(positive("min-request-timeout")),
+    }
 }
 
 fn store(flags: &Parsed) -> anyhow::Result<StoreOptions> {
@@ -199,6 +234,22 @@ mod tests {
         assert_eq!(cert_dir(&["--data-dir=/d"]), None);
         assert_eq!(cert_dir(&["--data-dir=/d", "--cert-dir=/c"]), Some("/c".into()));
         assert_eq!(cert_dir(&["--etcd-servers=http://127.0.0.1:2379"]), Some("/var/run/kubernetes".into()));
+    }
+
+    #[test]
+    fn what_objects_are_stored_in_and_for_how_long() {
+        let api = |args: &[&str]| options(args).api;
+        let default = api(&["--data-dir=/d"]);
+        assert_eq!((default.stored_as, default.delete_workers), (Encoding::Protobuf, 1));
+        assert_eq!((default.event_ttl.as_secs(), default.min_request_timeout.as_secs()), (3600, 1800));
+        assert_eq!(default.admission_plugins[0], "NamespaceLifecycle");
+        assert_eq!(
+            api(&["--data-dir=/d", "--storage-media-type=application/yaml"]).stored_as,
+            Encoding::Yaml
+        );
+        assert_eq!(api(&["--data-dir=/d", "--storage-media-type="]).stored_as, Encoding::Json);
+        assert_eq!(api(&["--data-dir=/d", "--delete-collection-workers=-3"]).delete_workers, 1);
+        assert_eq!(api(&["--data-dir=/d", "--event-ttl=0"]).event_ttl, Duration::ZERO);
     }
 
     #[test]

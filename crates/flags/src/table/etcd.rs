@@ -6,7 +6,7 @@ use crate::kind::Kind::{Bool, Duration, Int, String, Strings};
 pub(super) const ALWAYS_CACHED: &str = "memory holds what is read, and is as fresh as the store";
 
 pub(super) const FLAGS: &[Flag] = &[
-    flag("delete-collection-workers", Int, "1", "Objects that one DeleteCollection request deletes at the same time."),
+    flag("delete-collection-workers", Int, "1", "Objects that one DeleteCollection request deletes at the same time.").active(),
     flag(
         "enable-garbage-collector",
         Bool,
@@ -68,7 +68,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "application/vnd.kubernetes.protobuf",
         "Encoding of built-in objects in the store: application/json, application/yaml or \
          application/vnd.kubernetes.protobuf.",
-    ),
+    )
+    .active(),
     flag("watch-cache", Bool, "true", "Serve reads and watches from memory.").moot(ALWAYS_CACHED),
     flag(
         "watch-cache-sizes",

@@ -80,7 +80,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Int,
         "1800",
         "Shortest life of a watch in seconds; the real one is drawn at random above it to spread reconnections.",
-    ),
+    )
+    .active(),
     flag("request-timeout", Duration, "1m0s", "Time a request may take unless its kind has a limit of its own.")
         .active(),
     flag(

@@ -38,7 +38,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "lease",
         "How the endpoints of the kubernetes service are kept: lease, none or the outdated master-count.",
     ),
-    flag("event-ttl", Duration, "1h0m0s", "How long events are kept."),
+    flag("event-ttl", Duration, "1h0m0s", "How long events are kept.").active(),
     flag("kubelet-certificate-authority", String, "", "Certificate authorities of the kubelets."),
     flag("kubelet-client-certificate", String, "", "Client certificate to present to kubelets."),
     flag("kubelet-client-key", String, "", "Key of --kubelet-client-certificate."),

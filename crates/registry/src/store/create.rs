@@ -93,7 +93,9 @@ impl Store {
         operation: &str,
         name: &str,
     ) -> Result<Option<pintle_storage::LeaseId>> {
-        match self.config.strategy.time_to_live(object, self.system.now()) {
+        // Less than a second is for good, as it is where lifetimes are whole seconds.
+        let time = self.config.strategy.time_to_live(object, self.system.now());
+        match time.filter(|time| time.as_secs() > 0) {
             None => Ok(None),
             Some(time) => {
                 let lease = self.config.backend.lease(time).await;

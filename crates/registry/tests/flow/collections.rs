@@ -191,3 +191,22 @@ async fn another_strategy_sees_the_same_objects() {
     assert_eq!(refused.unwrap_err().reason, Reason::Invalid);
     fixture.put("t0", r#"{"metadata":{"name":"t0"}}"#).await.unwrap();
 }
+
+#[tokio::test]
+async fn what_lives_for_less_than_a_second_lives_for_good() {
+    struct Fleeting(u64);
+    impl Strategy for Fleeting {
+        fn time_to_live(&self, _: &Value, _: Time) -> Option<std::time::Duration> {
+            Some(std::time::Duration::from_millis(self.0))
+        }
+    }
+    let fixture = with_things(0).await;
+    for (number, (life, is_leased)) in [(0, false), (999, false), (60_000, true)].into_iter().enumerate() {
+        let things = fixture.things.with_strategy(Arc::new(Fleeting(life)));
+        let object = thing(&format!(r#"{{"metadata":{{"name":"t{number}"}}}}"#));
+        things.create(&mut context(), &object, &AdmitAll, WriteOptions::default()).await.unwrap();
+        let key = format!("/r/things/n/t{number}");
+        let (found, _) = things.config().backend.get(key.as_bytes(), None).await.unwrap();
+        assert_eq!(found.unwrap().lease.is_some(), is_leased, "{life} ms");
+    }
+}
