@@ -69,6 +69,13 @@ pub(crate) fn invalid(subject: &Subject, object: &str) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
+/// What is wrong with a changed object.
+pub(crate) fn invalid_update(subject: &Subject, new: &str, old: &str) -> Vec<String> {
+    let (new, old) = (subject.tree(new), subject.tree(old));
+    let errors = subject.strategy.validate_update(&Context::default(), &new, &old);
+    errors.iter().map(ToString::to_string).collect()
+}
+
 /// What is said about a new object, or about a changed one.
 pub(crate) fn warnings(subject: &Subject, new: &str, old: Option<&str>) -> Vec<String> {
     let (context, new) = (Context::default(), subject.tree(new));
