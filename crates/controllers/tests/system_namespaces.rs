@@ -3,31 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_controllers::{SYSTEM_NAMESPACES, SystemNamespaces};
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::{
-    AdmitAll, Context, DeleteOptions, ResetFields, Store, StoreConfig, Strategy, SystemFields,
+    AdmitAll, Context, DeleteOptions, Result, Store, StoreConfig, SystemFields, Transform, WriteOptions,
 };
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
+use pintle_resources::strategy;
 use pintle_schema::Resources;
 use pintle_storage_embedded::Options;
-
-/// What matters here of the real ones.
-struct Namespaces;
-
-impl Strategy for Namespaces {
-    fn reset_fields(&self) -> ResetFields {
-        ResetFields::These(&[&["status"]])
-    }
-
-    fn returns_deleted_object(&self) -> bool {
-        true
-    }
-}
 
 struct Fixed;
 
@@ -63,11 +52,24 @@ async fn fixture() -> Fixture {
         prefix,
         backend,
         stored: builtin.clone(),
-        strategy: Arc::new(Namespaces),
+        strategy: strategy::of("", "namespaces", &strategy::Settings::default()).unwrap(),
     };
     let store = Arc::new(Store::new(config).with_system(Arc::new(Fixed)));
     let controller = SystemNamespaces::new(store.clone(), Arc::new(Version::new(namespaces, Some(builtin))));
     Fixture { store, controller, _feed: feed }
+}
+
+/// Takes the namespace's finalizer away, as the controller that has emptied it does.
+struct Release;
+
+#[async_trait]
+impl Transform for Release {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let mut namespace = old.cloned().unwrap_or_default();
+        let spec = namespace.get_mut("spec").and_then(Value::as_object_mut).unwrap();
+        spec.remove("finalizers");
+        Ok(namespace)
+    }
 }
 
 impl Fixture {
@@ -89,17 +91,20 @@ impl Fixture {
 async fn all_are_there_after_the_start_as_the_reference_makes_them() {
     let fixture = fixture().await;
     fixture.controller.clone().start(std::future::pending()).await;
-    let default = fixture.get("default").await.unwrap();
-    assert_eq!(default.text_at(&["metadata", "labels", "kubernetes.io/metadata.name"]), "default");
-    assert_eq!(default.text_at(&["status", "phase"]), "Active");
-    let [entry] = default.items_at(&["metadata", "managedFields"]) else { panic!("{default:?}") };
-    let text = |field| entry.text_at(&[field]);
-    assert_eq!((text("manager"), text("operation"), text("apiVersion")), ("kube-apiserver", "Update", "v1"));
-    assert_eq!(text("time"), "2023-11-14T22:13:20Z");
-    let mut fields = Vec::new();
-    pintle_codec::json::encode(entry.get("fieldsV1").unwrap(), &mut fields);
-    let expected = r#"{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}"#;
-    assert_eq!(String::from_utf8(fields).unwrap(), expected);
+    let mut default = Vec::new();
+    pintle_codec::json::encode(&fixture.get("default").await.unwrap(), &mut default);
+    let expected = concat!(
+        r#"{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default","#,
+        r#""uid":"00000000-0000-4007-8000-000000000007","resourceVersion":"R","#,
+        r#""creationTimestamp":"2023-11-14T22:13:20Z","labels":{"kubernetes.io/metadata.name":"default"},"#,
+        r#""managedFields":[{"manager":"kube-apiserver","operation":"Update","apiVersion":"v1","#,
+        r#""time":"2023-11-14T22:13:20Z","fieldsType":"FieldsV1","#,
+        r#""fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}}]},"#,
+        r#""spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}"#,
+    );
+    let version = fixture.get("default").await.unwrap().resource_version().to_owned();
+    let default = String::from_utf8(default).unwrap();
+    assert_eq!(default.replace(&format!("\"{version}\""), "\"R\""), expected);
     for name in ["kube-system", "kube-public", "kube-node-lease"] {
         assert!(fixture.get(name).await.is_some(), "{name}");
     }
@@ -121,9 +126,17 @@ async fn what_goes_away_comes_back_until_the_server_ends() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     fixture.controller.clone().start(async move { drop(stopped.await) }).await;
     let delete = async || {
-        let context = Context::default();
-        let options = DeleteOptions::default();
-        fixture.store.delete(&context, "kube-node-lease", &AdmitAll, options).await.unwrap();
+        let (mut context, options) = (Context::default(), DeleteOptions::default());
+        // Twice: the first time it begins to go, and then nobody holds it any more.
+        let gone =
+            fixture.store.delete(&context, "kube-node-lease", &AdmitAll, options.clone()).await.unwrap();
+        assert!(!gone.is_gone());
+        let finalize = strategy::of("", "namespaces/finalize", &strategy::Settings::default()).unwrap();
+        let finalize = fixture.store.with_strategy(finalize);
+        let write = WriteOptions::default();
+        let name = "kube-node-lease";
+        finalize.update(&mut context, name, &mut Release, &AdmitAll, false, write).await.unwrap();
+        let _ = fixture.store.delete(&context, name, &AdmitAll, options).await;
         fixture.store.cache().wait_for_current(Duration::from_secs(5)).await.unwrap();
     };
     delete().await;
