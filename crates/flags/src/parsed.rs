@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::gates::FeatureGates;
 use crate::table::{self, Effect, Flag};
-use crate::validate::is_default_version;
+use crate::validate::{emulated_release, is_default_version};
 use crate::value::{NamedCertKey, PortRange, VModule, Value};
 use crate::version::VersionRequest;
 use crate::{Error, KUBERNETES_VERSION};
@@ -217,6 +217,11 @@ impl Parsed {
             VersionRequest::Report(version) => version,
             _ => KUBERNETES_VERSION,
         }
+    }
+
+    /// Major and minor of the release that `--emulated-version` asks for, or of our own.
+    pub fn emulated_release(&self) -> (u32, u32) {
+        emulated_release(self)
     }
 
     /// The feature gates after `--feature-gates`.

@@ -1,11 +1,282 @@
-//! Which groups, versions and resources are served, by the flags.
+//! Which groups, versions and resources are served, by the flags: `--runtime-config` switches group versions and single
+//! resources, feature gates have resources of their own, and an emulated release has only what it had.
 
-use pintle_discovery::GroupVersion;
+use std::collections::BTreeMap;
+
+use anyhow::{anyhow, bail};
+use pintle_discovery::{GroupVersion, Resource};
 use pintle_flags::Parsed;
-use pintle_schema::Resources;
+use pintle_meta::quote;
+use pintle_schema::{Resources, has_version};
+
+/// Resources that are only there with a feature gate.
+const GATED: &[(&str, &str, &str)] = &[
+    ("certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle"),
+    ("certificates.k8s.io", "podcertificaterequests", "PodCertificateRequest"),
+    ("scheduling.k8s.io", "podgroups", "GenericWorkload"),
+    ("scheduling.k8s.io", "workloads", "GenericWorkload"),
+    ("storagemigration.k8s.io", "storageversionmigrations", "StorageVersionMigrator"),
+];
+
+/// The minor release of 1 that brought a resource of a version; those that every emulated release has are not listed. Where
+/// the resource is empty, all of the version.
+const INTRODUCED: &[(&str, &str, &str, u32)] = &[
+    ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", 36),
+    ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings", 36),
+    ("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies", 34),
+    ("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicybindings", 34),
+    ("certificates.k8s.io", "v1beta1", "podcertificaterequests", 35),
+    ("resource.k8s.io", "v1", "", 34),
+    ("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", 36),
+    ("resource.k8s.io", "v1beta2", "devicetaintrules", 36),
+    ("storage.k8s.io", "v1", "volumeattributesclasses", 34),
+    ("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", 35),
+];
+
+/// What decides.
+struct Choice<'a> {
+    runtime_config: &'a BTreeMap<String, String>,
+    gate: &'a dyn Fn(&str) -> bool,
+    /// Major and minor.
+    release: (u32, u32),
+    /// Whether what is served of a resource brings its newer versions along, though the release has them not.
+    forward: bool,
+    /// Whether `runtime_config` may name what the release has not.
+    forward_by_name: bool,
+}
 
 /// In the order of discovery.
-pub(crate) fn served(_: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
-    let builtin = Resources::builtin()?;
-    Ok(pintle_discovery::builtin(&builtin, pintle_schema::GroupVersion::is_served_by_default))
+pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
+    let gates = flags.feature_gates();
+    let choice = Choice {
+        runtime_config: flags.pairs("runtime-config"),
+        gate: &|name| gates.enabled(name),
+        release: flags.emulated_release(),
+        forward: flags.bool("emulation-forward-compatible"),
+        forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
+    };
+    choose(&Resources::builtin()?, &choice)
 }
+
+fn choose(builtin: &Resources, choice: &Choice<'_>) -> anyhow::Result<Vec<GroupVersion>> {
+    let mut config = Config::new(builtin);
+    config.by_stage(choice.runtime_config)?;
+    let wishes = wishes(choice.runtime_config)?;
+    config.by_name(&wishes);
+    if choice.forward {
+        config.bring_newer_versions();
+        config.by_name(&wishes);
+    }
+    let mut served = pintle_discovery::builtin(builtin, |_| true);
+    for version in &mut served {
+        let (group, name) = (version.group.clone(), version.version.clone());
+        version.resources.retain(|resource| {
+            let gate = GATED.iter().find(|(of, plural, _)| *of == group && *plural == resource.name);
+            config.enabled(&group, &name, &resource.name) && gate.is_none_or(|(.., gate)| (choice.gate)(gate))
+        });
+    }
+    leave_out_later(&mut served, &wishes, choice)?;
+    served.retain(|version| !version.resources.is_empty());
+    if !served.iter().any(|version| version.name() == "apiregistration.k8s.io/v1") {
+        bail!("API group/version apiregistration.k8s.io/v1 must be enabled");
+    }
+    Ok(served)
+}
+
+/// What `--runtime-config` says by name.
+struct Wish {
+    group: String,
+    version: String,
+    resource: Option<String>,
+    enabled: bool,
+}
+
+fn wishes(runtime_config: &BTreeMap<String, String>) -> anyhow::Result<Vec<Wish>> {
+    let mut wishes = Vec::new();
+    for (key, value) in runtime_config {
+        if STAGES.iter().any(|(stage, _)| stage == key) || key == "api/legacy" {
+            continue;
+        }
+        // The core group has been spelled in several ways.
+        let named = match key.strip_prefix("api/").unwrap_or(key) {
+            core if core == "v1" || core.starts_with("v1/") => format!("/{core}"),
+            other => other.to_owned(),
+        };
+        let mut parts = named.splitn(3, '/').map(str::to_owned);
+        let (Some(group), Some(version)) = (parts.next(), parts.next()) else { continue };
+        if !has_version(&group, &version) {
+            let name = named.trim_start_matches('/').splitn(3, '/').take(2).collect::<Vec<_>>().join("/");
+            let name = if group.is_empty() { version } else { name };
+            bail!("--runtime-config: group version {name} that has not been registered");
+        }
+        let resource = parts.next();
+        if let Some(resource) = resource.as_deref().filter(|resource| *resource != resource.to_lowercase()) {
+            bail!(
+                "--runtime-config: invalid key {key}: group/version/resource and resource is always lowercase plural, \
+                 not {}",
+                quote(resource)
+            );
+        }
+        let enabled = matches!(value.as_str(), "" | "1" | "t" | "T" | "true" | "TRUE" | "True");
+        wishes.push(Wish { group, version, resource, enabled });
+    }
+    Ok(wishes)
+}
+
+/// The keys that stand for many versions, from wide to narrow, with what is left of a version's name without its numbers.
+const STAGES: [(&str, Option<&str>); 4] =
+    [("api/all", None), ("api/ga", Some("v")), ("api/beta", Some("vbeta")), ("api/alpha", Some("valpha"))];
+
+/// A version without its numbers.
+fn stage(version: &str) -> String {
+    version.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+/// What is on and off.
+struct Config {
+    /// By group and version.
+    versions: BTreeMap<(String, String), bool>,
+    /// By group, version and resource; these come before their version.
+    resources: BTreeMap<(String, String, String), bool>,
+}
+
+impl Config {
+    fn new(builtin: &Resources) -> Config {
+        let version = |version: &pintle_schema::GroupVersion| {
+            let key = (version.group.to_owned(), version.version.to_owned());
+            (key, version.is_served_by_default())
+        };
+        let versions = builtin.versions().iter().map(version).collect();
+        Config { versions, resources: BTreeMap::new() }
+    }
+
+    fn by_stage(&mut self, runtime_config: &BTreeMap<String, String>) -> anyhow::Result<()> {
+        for (key, wanted) in STAGES {
+            let Some(value) = runtime_config.get(key) else { continue };
+            let enabled = value
+                .parse::<bool>()
+                .map_err(|_| anyhow!("--runtime-config: invalid value {key}={value}"))?;
+            for ((_, version), found) in &mut self.versions {
+                if wanted.is_none_or(|wanted| stage(version) == wanted) {
+                    *found = enabled;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Versions first, whatever the order on the command line: a resource is more than its version.
+    fn by_name(&mut self, wishes: &[Wish]) {
+        for Wish { group, version, resource, enabled } in wishes {
+            let key = (group.clone(), version.clone());
+            match resource {
+                None => {
+                    self.versions.insert(key, *enabled);
+                }
+                Some(resource) => {
+                    self.resources.insert((key.0, key.1, resource.clone()), *enabled);
+                }
+            }
+        }
+    }
+
+    fn bring_newer_versions(&mut self) {
+        let newer = |group: &str, version: &str| -> Vec<(String, String)> {
+            let is_newer = |(of, other): &&(String, String)| of == group && age(other) > age(version);
+            self.versions.keys().filter(is_newer).cloned().collect()
+        };
+        let lasts = |version: &str| !version.contains("alpha");
+        let on = self.versions.iter().filter(|((_, version), on)| **on && lasts(version));
+        let versions: Vec<_> = on.flat_map(|((group, version), _)| newer(group, version)).collect();
+        let on = self.resources.iter().filter(|((_, version, _), on)| **on && lasts(version));
+        let resources: Vec<_> = on
+            .flat_map(|((group, version, resource), _)| {
+                newer(group, version).into_iter().map(|(group, version)| (group, version, resource.clone()))
+            })
+            .collect();
+        self.versions.extend(versions.into_iter().map(|key| (key, true)));
+        self.resources.extend(resources.into_iter().map(|key| (key, true)));
+    }
+
+    fn enabled(&self, group: &str, version: &str, resource: &str) -> bool {
+        let key = (group.to_owned(), version.to_owned());
+        let of_version = self.versions.get(&key).copied().unwrap_or(false);
+        self.resources.get(&(key.0, key.1, resource.to_owned())).copied().unwrap_or(of_version)
+    }
+}
+
+/// The older a version, the less: alpha before beta before neither, then by number.
+fn age(version: &str) -> (u8, Vec<u32>) {
+    let stage = match () {
+        () if version.contains("alpha") => 0,
+        () if version.contains("beta") => 1,
+        () => 2,
+    };
+    let numbers = version.split(|letter: char| !letter.is_ascii_digit());
+    (stage, numbers.filter_map(|number| number.parse().ok()).collect())
+}
+
+/// Takes away what the emulated release does not have.
+fn leave_out_later(served: &mut [GroupVersion], wishes: &[Wish], choice: &Choice<'_>) -> anyhow::Result<()> {
+    let wished = |version: &GroupVersion, resource: Option<&str>| {
+        wishes.iter().any(|wish| {
+            wish.enabled
+                && version.group == wish.group
+                && version.version == wish.version
+                && wish.resource.as_deref() == resource
+        })
+    };
+    let release = format!("{}.{}", choice.release.0, choice.release.1);
+    // Older versions first: what of them stays may bring newer ones along.
+    let mut order: Vec<usize> = (0..served.len()).collect();
+    order.sort_by_key(|place| age(&served[*place].version));
+    let mut staying: Vec<(String, String)> = Vec::new();
+    for place in order {
+        let version = &served[place];
+        let before = version.resources.len();
+        let mut keep: Vec<Resource> = Vec::new();
+        for resource in &version.resources {
+            let own = (version.group.to_string(), resource.name.to_string());
+            let by_name = wished(version, Some(&resource.name));
+            let minor = introduced(version, &resource.name);
+            let stays = (1, minor) <= choice.release
+                || (choice.forward && staying.contains(&own))
+                || (choice.forward_by_name && (by_name || wished(version, None)));
+            if stays {
+                keep.push(resource.clone());
+                if !version.version.contains("alpha") {
+                    staying.push(own);
+                }
+            } else if by_name {
+                bail!(
+                    "cannot enable resource {}/{}, Resource={} in runtime-config because it is introduced at 1.{minor} after \
+                     the current version {release}. Consider setting --runtime-config-emulation-forward-compatible=true",
+                    version.group,
+                    version.version,
+                    resource.name
+                );
+            }
+        }
+        if keep.is_empty() && before > 0 && wished(version, None) {
+            bail!(
+                "cannot enable version {} in runtime-config because all the resources have been introduced after the current \
+                 version {release}. Consider setting --runtime-config-emulation-forward-compatible=true",
+                version.name()
+            );
+        }
+        served[place].resources = keep;
+    }
+    Ok(())
+}
+
+/// The minor release of 1 that brought a resource, or one that is long past.
+fn introduced(version: &GroupVersion, resource: &str) -> u32 {
+    let is = |(group, name, plural, _): &&(&str, &str, &str, u32)| {
+        version.group == *group && version.version == *name && (plural.is_empty() || *plural == resource)
+    };
+    INTRODUCED.iter().find(is).map_or(0, |(.., minor)| *minor)
+}
+
+#[cfg(test)]
+#[path = "api_groups_tests.rs"]
+mod tests;

@@ -76,8 +76,13 @@ impl Gate {
 const WITH_EFFECT: &[&str] = &[
     "AllowParsingUserUIDFromCertAuth",
     "CBORServingAndStorage",
+    "ClusterTrustBundle",
+    "GenericWorkload",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
+    "OpenAPIEnums",
+    "PodCertificateRequest",
+    "StorageVersionMigrator",
     "UnauthenticatedHTTP2DOSMitigation",
 ];
 

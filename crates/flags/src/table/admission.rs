@@ -9,7 +9,8 @@ pub(super) const API_ENABLEMENT: &[Flag] = &[flag(
     "",
     "APIs to switch on or off, as group/version=true|false (v1 for the core group), comma separated; api/all, api/ga, \
      api/beta and api/alpha stand for many.",
-)];
+)
+.active()];
 
 pub(super) const EGRESS_SELECTOR: &[Flag] = &[flag(
     "egress-selector-config-file",

@@ -20,7 +20,7 @@ mod versions;
 use crate::gates::FeatureGates;
 use crate::{Error, Parsed};
 
-pub(crate) use versions::is_default as is_default_version;
+pub(crate) use versions::{emulated as emulated_release, is_default as is_default_version};
 
 /// Collects sentences.
 type Problems = Vec<String>;

@@ -60,6 +60,12 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
     }
 }
 
+/// Major and minor of the release whose behaviour is asked for.
+pub(crate) fn emulated(flags: &Parsed) -> (u32, u32) {
+    let Release(major, minor) = read(flags, "emulated-version").ok().flatten().unwrap_or(CURRENT);
+    (major, minor)
+}
+
 /// Whether one of the two flags says what holds anyway.
 pub(crate) fn is_default(flags: &Parsed, flag: &str) -> bool {
     let default = if flag == "emulated-version" { CURRENT } else { CURRENT.before() };
