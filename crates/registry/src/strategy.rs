@@ -61,8 +61,9 @@ pub trait Strategy: Send + Sync + 'static {
         object_meta::subdomain_name(name, is_prefix)
     }
 
-    /// Called before a new object is validated: clears what clients may not set, sets what they need not.
-    fn prepare_for_create(&self, _context: &Context, _object: &mut Value) {}
+    /// Called before a new object is validated: clears what clients may not set, sets what they need not. What it sets in
+    /// the place of something older it may warn of.
+    fn prepare_for_create(&self, _context: &mut Context, _object: &mut Value) {}
 
     /// Called with the prepared object; must not change it. Its metadata is validated beside this.
     fn validate(&self, _context: &Context, _object: &Value) -> Vec<Error> {

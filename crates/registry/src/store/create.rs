@@ -23,8 +23,10 @@ impl Store {
     ) -> Result<Value> {
         let generated = object.name().is_empty() && !object.generate_name().is_empty();
         let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
+        let told = context.warnings.len();
         loop {
             attempts -= 1;
+            context.warnings.truncate(told);
             match self.try_create(context, object.clone(), admission, options).await {
                 Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
                 done => return done,

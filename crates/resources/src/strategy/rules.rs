@@ -61,6 +61,8 @@ pub(crate) struct Rules {
     pub(crate) unconditional_update: bool,
     pub(crate) returns_deleted_object: bool,
     pub(crate) garbage_collection: GarbageCollection,
+    /// Of a new object as it came.
+    pub(crate) early_warnings: fn(&Value) -> Vec<String>,
     /// After `drops` and the first generation.
     pub(crate) on_create: fn(&Settings, &Context, &mut Value),
     /// New and old, after `keeps` and before `counts`.
@@ -97,6 +99,7 @@ impl Rules {
         unconditional_update: false,
         returns_deleted_object: false,
         garbage_collection: GarbageCollection::Background,
+        early_warnings: |_| Vec::new(),
         on_create: |_, _, _| {},
         on_update: |_, _, _, _| {},
         validate: |_, _| Vec::new(),
@@ -213,7 +216,8 @@ impl Strategy for Tabled {
         (self.rules.name)(name, is_prefix)
     }
 
-    fn prepare_for_create(&self, context: &Context, object: &mut Value) {
+    fn prepare_for_create(&self, context: &mut Context, object: &mut Value) {
+        context.warnings.extend((self.rules.early_warnings)(object));
         for path in self.rules.drops {
             tree::reset(self.of, object, path);
         }

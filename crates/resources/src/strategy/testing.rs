@@ -51,7 +51,7 @@ impl Subject {
 
     pub(crate) fn created_by(&self, context: &Context, object: &str) -> Value {
         let mut object = self.tree(object);
-        self.strategy.prepare_for_create(context, &mut object);
+        self.strategy.prepare_for_create(&mut context.clone(), &mut object);
         object
     }
 

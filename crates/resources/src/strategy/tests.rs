@@ -96,7 +96,7 @@ const FULL: &str = r#"{"metadata":{"name":"a","namespace":"n","generation":7},"s
 #[test]
 fn a_new_object_is_of_the_first_generation_and_has_no_status() {
     let mut object = quota(FULL);
-    find("limits").prepare_for_create(&Context::default(), &mut object);
+    find("limits").prepare_for_create(&mut Context::default(), &mut object);
     let expected = r#"{"metadata":{"name":"a","namespace":"n","generation":1},"spec":{"hard":{"pods":"1"}},"status":{}}"#;
     assert_eq!(text(&object), expected);
 }

@@ -1,10 +1,12 @@
 //! Claims for volumes, and where their data come from.
 
 use pintle_meta::Value;
+use pintle_meta::field_path::Path;
 use pintle_meta::value::Key;
 
 use super::NAMESPACED;
 use crate::conversion::build;
+use crate::core::pod;
 use crate::strategy::{Gates, Rules, tree};
 
 const SOURCE: &str = "dataSource";
@@ -21,6 +23,19 @@ pub(super) const CLAIMS: Rules = Rules {
         if let Some(spec) = new.get_mut("spec") {
             prepare(&settings.gates, spec, old.get("spec"));
         }
+    },
+    warnings: |_, claim, _| {
+        const ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+        let mut warnings = Vec::new();
+        if claim.annotation(ANNOTATION).is_some() {
+            warnings.push(format!(
+                r#"metadata.annotations[{ANNOTATION}]: deprecated since v1.8; use "storageClassName" attribute instead"#
+            ));
+        }
+        if let Some(spec) = claim.get("spec") {
+            warnings.extend(pod::warnings::claim_spec(&Path::new("spec"), spec));
+        }
+        warnings
     },
     ..NAMESPACED.with_status()
 };

@@ -4,6 +4,7 @@ pub(crate) mod claims;
 mod namespaces;
 mod pods;
 mod services;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -30,7 +31,12 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "endpoints",
         kind: "core/v1.Endpoints",
-        rules: Rules { recheck: Recheck::Both, create_on_update: true, ..NAMESPACED },
+        rules: Rules {
+            recheck: Recheck::Both,
+            create_on_update: true,
+            warnings: |_, endpoints, _| warnings::of_endpoints(endpoints),
+            ..NAMESPACED
+        },
     },
     Entry { name: "events", kind: "core/v1.Event", rules: EVENTS },
     Entry {
@@ -86,7 +92,7 @@ const TABLE: &[Entry] = &[
     Entry { name: "secrets", kind: "core/v1.Secret", rules: Rules { recheck: Recheck::Both, ..NAMESPACED } },
     Entry { name: "serviceaccounts", kind: "core/v1.ServiceAccount", rules: SERVICE_ACCOUNTS },
     Entry { name: "services", kind: "core/v1.Service", rules: SERVICES },
-    Entry { name: "services/status", kind: "core/v1.Service", rules: SERVICES.of_status() },
+    Entry { name: "services/status", kind: "core/v1.Service", rules: services::SERVICE_STATUS },
 ];
 
 const CONTROLLERS: Rules = Rules {
@@ -98,6 +104,7 @@ const CONTROLLERS: Rules = Rules {
     on_update: |settings, _, new, old| {
         pod::drop_disabled_template(&settings.gates, new, Some(old), &["spec", "template"]);
     },
+    warnings: |_, controller, old| warnings::of_controller(controller, old),
     ..NAMESPACED.with_status().counting_spec()
 };
 
@@ -121,16 +128,22 @@ const NODES: Rules = Rules {
         tree::remove(node, &["status", "config"]);
     },
     on_update: |_, _, new, old| keep_removed_feature(new, old, &["spec", "configSource"]),
+    warnings: |_, node, _| warnings::of_node(node),
     ..CLUSTER.with_status()
 };
 
-const QUOTAS: Rules = Rules { returns_deleted_object: true, ..NAMESPACED.with_status() };
+const QUOTAS: Rules = Rules {
+    returns_deleted_object: true,
+    warnings: |_, quota, old| if old.is_none() { warnings::of_quota(quota) } else { Vec::new() },
+    ..NAMESPACED.with_status()
+};
 
 const SERVICE_ACCOUNTS: Rules = Rules {
     recheck: Recheck::Both,
     returns_deleted_object: true,
     on_create: |_, _, account| name_secrets(account),
     on_update: |_, _, new, _| name_secrets(new),
+    warnings: |_, account, old| warnings::of_service_account(account, old),
     ..NAMESPACED
 };
 
@@ -143,6 +156,10 @@ const TEMPLATES: Rules = Rules {
     on_update: |settings, _, new, old| {
         pod::drop_disabled_template(&settings.gates, new, Some(old), &["template"]);
     },
+    warnings: |_, template, old| {
+        let is_same = old.is_some_and(|old| old.generation() == template.generation());
+        if is_same { Vec::new() } else { pod::warnings::of_template(template, &["template"]) }
+    },
     ..NAMESPACED
 };
 
@@ -153,6 +170,7 @@ const VOLUMES: Rules = Rules {
         tree::set(volume, &["status", "phase"], "Pending");
         tree::set(volume, &["status", "lastPhaseTransitionTime"], settings.time());
     },
+    warnings: |_, volume, _| warnings::of_volume(volume),
     ..CLUSTER.with_status()
 };
 

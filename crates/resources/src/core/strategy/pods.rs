@@ -1,12 +1,14 @@
 //! Pods, and the parts of them that have requests of their own.
 
 use pintle_meta::Value;
+use pintle_meta::field_path::Path as FieldPath;
+use pintle_meta::validation::ip_warnings;
 use pintle_meta::value::{Key, Object};
 use pintle_registry::{DeleteOptions, ResetFields};
 
 use super::NAMESPACED;
 use crate::conversion::build;
-use crate::core::pod;
+use crate::core::pod::{self, app_armor_profile};
 use crate::strategy::tree::{self, Path};
 use crate::strategy::{Gates, Recheck, Rules, Settings};
 
@@ -18,8 +20,11 @@ pub(super) const PODS: Rules = Rules {
     counts: &[&["spec"]],
     resets: ResetFields::These(STATUS),
     returns_deleted_object: true,
+    early_warnings: app_armor_profile::warnings,
     on_create: |settings, _, pod| create(settings, pod),
     on_update: |settings, _, new, old| drop_disabled(&settings.gates, new, old),
+    // Later nobody is told: people seldom change pods themselves.
+    warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },
     grace: Some(|_, pod, options| grace(pod, options)),
     ..NAMESPACED
 };
@@ -40,6 +45,7 @@ pub(super) const POD_STATUS: Rules = Rules {
         drop_disabled(&settings.gates, new, old);
         drop_disabled_status(&settings.gates, new, old);
     },
+    warnings: |_, pod, _| addresses(pod),
     ..PODS
 };
 
@@ -88,6 +94,7 @@ fn create(settings: &Settings, pod: &mut Value) {
         pod::set_condition(pod, "PodScheduled", false, Some(why), settings.time());
     }
     select_by_own_labels(pod);
+    app_armor_profile::set_fields(pod);
 }
 
 /// For a request that writes a part of the spec, which is put back then.
@@ -125,6 +132,20 @@ fn drop_disabled_status(gates: &Gates, new: &mut Value, old: &Value) {
             }
         }
     }
+}
+
+/// About addresses that are not written as they should be.
+fn addresses(pod: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let status = FieldPath::new("status");
+    for list in ["podIPs", "hostIPs"] {
+        let path = status.child(list);
+        for (index, address) in pod.items_at(&["status", list]).iter().enumerate() {
+            let path = path.index(index);
+            warnings.extend(ip_warnings(&path.child("ip"), address.text_at(&["ip"])));
+        }
+    }
+    warnings
 }
 
 /// Keeps what older kubelets do not know, and would take away.

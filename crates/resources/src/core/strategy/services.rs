@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use pintle_meta::Value;
-use pintle_meta::validation::object_meta;
+use pintle_meta::field_path::Path as FieldPath;
+use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta};
 
 use super::NAMESPACED;
 use crate::strategy::Rules;
@@ -32,7 +33,17 @@ pub(super) const SERVICES: Rules = Rules {
         settle_addresses(new, old);
         drop_what_another_type_had(new, old);
     },
+    warnings: |_, service, _| warnings(service),
     ..NAMESPACED.with_status()
+};
+
+pub(super) const SERVICE_STATUS: Rules = Rules {
+    warnings: |_, service, _| {
+        let path = FieldPath::new("status.loadBalancer.ingress");
+        let points = service.items_at(&["status", "loadBalancer", "ingress"]).iter().enumerate();
+        points.flat_map(|(index, point)| ip_warnings(&path.index(index), point.text_at(&["ip"]))).collect()
+    },
+    ..SERVICES.of_status()
 };
 
 fn kind(service: &Value) -> &str {
@@ -156,4 +167,66 @@ fn drop_if_same(new: &mut Value, old: &Value, path: Path) {
     if tree::is_same(new, old, path) {
         tree::remove(new, path);
     }
+}
+
+/// About what is ignored or out of date, and addresses that are not written as they should be.
+fn warnings(service: &Value) -> Vec<String> {
+    let path = FieldPath::new("spec");
+    let each = |list: &'static str| {
+        let items = service.items_at(&["spec", list]).iter().enumerate();
+        items.map(move |(index, item)| (list, index, item.as_str().unwrap_or_default()))
+    };
+    let badly_written = |(list, index, address): (&str, usize, &str)| {
+        let path = path.child(list);
+        ip_warnings(&path.index(index), address)
+    };
+    let is_headless = kind(service) == "ClusterIP" && address(service) == "None";
+    let is_elsewhere = !has_address(service);
+    let outside = !service.items_at(&["spec", "externalIPs"]).is_empty();
+    let balancer = service.text_at(&["spec", "loadBalancerIP"]);
+    let text = |field: &str| service.text_at(&["spec", field]);
+
+    let mut warnings = Vec::new();
+    warnings.extend(told([(
+        service.annotation("service.kubernetes.io/topology-aware-hints").is_some(),
+        "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use \
+         service.kubernetes.io/topology-mode instead",
+    )]));
+    if !matches!(address(service), "" | "None") {
+        warnings.extend(each("clusterIPs").flat_map(badly_written));
+    }
+    warnings.extend(told([
+        (is_headless && !balancer.is_empty(), "spec.loadBalancerIP is ignored for headless services"),
+        (is_headless && outside, "spec.externalIPs is ignored for headless services"),
+        (
+            is_headless && text("sessionAffinity") != "None",
+            "spec.SessionAffinity is ignored for headless services",
+        ),
+    ]));
+    warnings.extend(each("externalIPs").flat_map(badly_written));
+    warnings.extend(told([(
+        outside && !is_headless && !is_elsewhere,
+        "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+    )]));
+    warnings.extend(ip_warnings(&path.child("loadBalancerIP"), balancer));
+    for (list, index, range) in each("loadBalancerSourceRanges") {
+        let path = path.child(list);
+        warnings.extend(cidr_warnings(&path.index(index), range));
+    }
+    warnings.extend(told([
+        (is_elsewhere && outside, r#"spec.externalIPs is ignored when spec.type is "ExternalName""#),
+        (
+            !is_elsewhere && !text("externalName").is_empty(),
+            r#"spec.externalName is ignored when spec.type is not "ExternalName""#,
+        ),
+        (
+            text("trafficDistribution") == "PreferClose",
+            r#"spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone""#,
+        ),
+    ]));
+    warnings
+}
+
+fn told<const N: usize>(texts: [(bool, &'static str); N]) -> impl Iterator<Item = String> {
+    texts.into_iter().filter(|(is, _)| *is).map(|(_, text)| text.to_owned())
 }
