@@ -39,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pintle-server",
         &[
             "pintle-admission",
+            "pintle-admission",
             "pintle-auth",
             "pintle-cache",
             "pintle-codec",

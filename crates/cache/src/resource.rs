@@ -180,6 +180,13 @@ impl Resource {
         Ok(())
     }
 
+    /// A stored value of this resource as an entry: the one that is kept, if it is the same.
+    pub fn entry_of(&self, kv: &KeyValue) -> Option<Arc<Entry>> {
+        let key = self.own_key(&kv.key)?;
+        let kept = self.get(key).filter(|entry| entry.revision() == kv.mod_revision.0);
+        kept.or_else(|| self.entry(kv, &Map::default()))
+    }
+
     /// The objects as they were at a revision, out of the store: for when the changes since are not kept any more.
     ///
     /// Errors: `Storage` with `Compacted` or `FutureRevision`.

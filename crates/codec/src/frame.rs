@@ -10,7 +10,7 @@
 
 use crate::json::write;
 use crate::protobuf::envelope;
-use crate::protobuf::transcode::TypeMeta;
+pub use crate::protobuf::transcode::TypeMeta;
 use crate::protobuf::wire::{push_bytes, push_varint, varint_length};
 
 /// A list's own metadata.

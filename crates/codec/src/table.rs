@@ -152,7 +152,13 @@ impl Writer {
     }
 
     pub fn end(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(match (self.rows, self.empty) {
+        let rows = self.rows;
+        self.end_after(rows, out);
+    }
+
+    /// The end of a table that will have so many rows, for who must know it before they are written.
+    pub fn end_after(self, rows: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(match (rows, self.empty) {
             (0, Empty::Null) => b"null}",
             (0, Empty::List) => b"[]}",
             _ => b"]}",

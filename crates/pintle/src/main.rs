@@ -9,6 +9,7 @@ mod files;
 mod log_check;
 mod options;
 mod pki;
+mod plane;
 mod run;
 mod snapshot;
 mod storage;

@@ -12,7 +12,6 @@ use pintle_server::tls::{KeyPairFiles, MinVersion};
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,
     pub(crate) serving: ServingOptions,
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by what serves resources"))]
     pub(crate) api: ApiOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
     pub(crate) anonymous_auth: bool,
@@ -38,7 +37,6 @@ pub(crate) struct Options {
 }
 
 /// About the objects, wherever they are.
-#[cfg_attr(not(test), expect(dead_code, reason = "read by what serves resources"))]
 pub(crate) struct ApiOptions {
     /// By name, in the order in which they are asked.
     pub(crate) admission_plugins: Vec<&'static str>,
@@ -86,6 +84,14 @@ pub(crate) struct ServingOptions {
 }
 
 impl Options {
+    /// What all keys begin with.
+    pub(crate) fn storage_prefix(&self) -> &str {
+        match &self.store {
+            StoreOptions::Embedded { .. } => "/registry",
+            StoreOptions::Etcd(etcd) => &etcd.prefix,
+        }
+    }
+
     pub(crate) fn from_flags(flags: &Parsed) -> anyhow::Result<Options> {
         Ok(Options {
             store: store(flags)?,

@@ -9,19 +9,21 @@ use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_documentation::Texts;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
+use pintle_resources::strategy::Settings;
 use pintle_server::chain::ChainConfig;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, HealthRegistry};
-use pintle_server::lifecycle::Hooks;
+use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::tls::read_certificates;
 use pintle_server::{
-    Documents, DocumentsConfig, Metrics, NoResources, Server, ServerConfig, listen, raise_open_file_limit,
+    Documents, DocumentsConfig, Metrics, Server, ServerConfig, listen, raise_open_file_limit,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
+use crate::plane::{Plane, PlaneOptions};
 use crate::storage::{self, Storage};
 use crate::{api_groups, banner, pki, print, sentence, snapshot, version};
 
@@ -111,6 +113,25 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let mut hooks = Hooks::default();
     storage.add_hooks(&mut hooks);
     let documents = documents(flags, options, port)?;
+    let lifecycle = Lifecycle::default();
+    let encodings =
+        if flags.feature_gates().enabled("CBORServingAndStorage") { ENCODINGS_WITH_CBOR } else { ENCODINGS };
+    let plane = Plane::new(
+        storage.backend(),
+        PlaneOptions {
+            prefix: options.storage_prefix().to_owned(),
+            encodings,
+            settings: Settings { event_ttl: options.api.event_ttl, ..Settings::default() },
+            stored_as: options.api.stored_as,
+            admission_plugins: options.api.admission_plugins.clone(),
+            delete_workers: options.api.delete_workers,
+            min_request_timeout: options.api.min_request_timeout,
+        },
+        |version, _| version.is_served_by_default(),
+        lifecycle.not_accepting.clone(),
+    )
+    .await?;
+    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone());
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),
         limits: serving.limits,
@@ -123,20 +144,17 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             strict_transport_security,
             goaway_chance: options.goaway_chance,
             send_retry_after: options.shutdown_send_retry_after,
-            encodings: if flags.feature_gates().enabled("CBORServingAndStorage") {
-                ENCODINGS_WITH_CBOR
-            } else {
-                ENCODINGS
-            },
+            encodings,
         },
         version: kubernetes,
         metrics: metrics.clone(),
         health,
         hooks,
         documents: Arc::new(documents),
-        resources: Arc::new(NoResources),
         endpoints: endpoints(&storage),
         shutdown_delay: options.shutdown_delay,
+        resources: plane.rest.clone(),
+        lifecycle,
     });
     storage.look_after(options, &metrics);
     keep_certificates(&serving, port);

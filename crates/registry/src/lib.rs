@@ -16,6 +16,7 @@ mod metadata;
 mod served;
 mod store;
 mod strategy;
+mod subresource;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub use field_manager::FieldManager;
@@ -25,6 +26,7 @@ pub use store::{
     Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,
 };
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
+pub use subresource::Subresource;
 
 use bytes::Bytes;
 use pintle_meta::{Status, Value};

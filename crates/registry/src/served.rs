@@ -40,6 +40,9 @@ pub trait Served: Send + Sync + 'static {
     /// Writes an object of the served version as a bare protobuf message; an error if the kind has none.
     fn write_protobuf(&self, object: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String>;
 
+    /// An object of the served version of which nothing is known.
+    fn zero(&self) -> Value;
+
     /// A term of a field selector as the stored version has it; or what the client is told.
     fn field_label(&self, label: &str, value: &str) -> std::result::Result<(String, String), String>;
 

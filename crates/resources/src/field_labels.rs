@@ -251,6 +251,18 @@ pub fn fields<'a>(of: &'static Type, value: &'a Value) -> Vec<(&'static str, Cow
     found
 }
 
+/// The place of a label among the [`fields`] of a stored kind.
+pub fn place(of: &str, label: &str) -> Option<usize> {
+    match label {
+        NAME => Some(0),
+        NAMESPACE => Some(1),
+        _ => {
+            let (_, own) = SOURCES.iter().find(|(name, _)| *name == of)?;
+            own.iter().position(|(known, _)| *known == label).map(|place| place + 2)
+        }
+    }
+}
+
 /// One of the [`fields`].
 pub fn field<'a>(of: &'static Type, value: &'a Value, label: &str) -> Cow<'a, str> {
     match label {

@@ -32,5 +32,6 @@ pub mod defaults;
 pub mod field_labels;
 pub mod served;
 pub mod strategy;
+pub mod subresources;
 
 pub use self::core::binding;

@@ -14,6 +14,7 @@ use pintle_meta::{Status, Value};
 use pintle_patch::managed::Converter;
 use pintle_patch::typed::TypeRef;
 use pintle_registry::{Received, Result, Served, Table};
+use pintle_schema::normal::zero_struct;
 use pintle_schema::{Resource, Type, find, find_kind};
 
 use crate::builtin::{Body, Builtin};
@@ -110,6 +111,15 @@ impl Served for Version {
 
     fn write_protobuf(&self, object: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {
         protobuf::encode(self.of, object, out).map_err(|error| error.to_string())
+    }
+
+    fn zero(&self) -> Value {
+        let mut object = self.of.structure().map_or(Value::NULL, zero_struct);
+        if let Some(object) = object.as_object_mut() {
+            object.insert("kind", self.kind.kind.as_str());
+            object.insert("apiVersion", self.kind.api_version());
+        }
+        object
     }
 
     fn field_label(&self, label: &str, value: &str) -> std::result::Result<(String, String), String> {

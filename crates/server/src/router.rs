@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use http_body::Body as _;
-use pintle_meta::Status;
 
 use crate::Documents;
 use crate::filter::Handler;
@@ -78,14 +77,4 @@ impl Handler for Router {
 
 fn is_below(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Stands where resources will be: there is none, and a client is told so in the form it understands.
-pub struct NoResources;
-
-#[async_trait]
-impl Handler for NoResources {
-    async fn handle(&self, _: Request) -> Response {
-        respond::status(&Status::no_such_resource())
-    }
 }

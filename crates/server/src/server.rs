@@ -39,6 +39,8 @@ pub struct ServerConfig {
     /// Further endpoints by path.
     pub endpoints: Vec<(String, Box<dyn Handler>)>,
     pub shutdown_delay: Duration,
+    /// The moments of the server's life.
+    pub lifecycle: Lifecycle,
 }
 
 /// Ready to run.
@@ -84,8 +86,9 @@ impl Server {
             resources,
             endpoints,
             shutdown_delay,
+            lifecycle,
         } = config;
-        let (lifecycle, requests) = (Lifecycle::default(), Draining::default());
+        let requests = Draining::default();
         let answers = Draining::default();
         let (request_timeout, send_retry_after) = (chain.request_timeout, chain.send_retry_after);
 

@@ -8,6 +8,7 @@
 pub(crate) mod base64;
 mod encode;
 mod head;
+mod indent;
 mod opaque;
 mod path;
 mod read;
@@ -20,6 +21,7 @@ pub mod write;
 
 pub use encode::{encode, encode_pretty};
 pub(crate) use head::{head, peek};
+pub use indent::Indenter;
 use pintle_schema::Type;
 pub(crate) use scan::scan;
 

@@ -9,7 +9,7 @@ use crate::quote;
 
 impl Status {
     pub(super) fn new(code: u16, reason: Reason, message: impl Into<String>) -> Status {
-        Status { code, reason, message: message.into(), details: None }
+        Status { code, reason, message: message.into(), details: None, continue_token: String::new() }
     }
 
     fn with_details(mut self, details: Details) -> Status {
@@ -177,6 +177,11 @@ impl Status {
         Status::new(500, Reason::ServerTimeout, message)
             .about(group, resource, operation)
             .retry_after(retry_after_seconds)
+    }
+
+    /// The server knows what is asked for and cannot do it.
+    pub fn not_implemented(message: impl Into<String>) -> Status {
+        Status::new(501, Reason::Unknown, message)
     }
 
     pub fn service_unavailable(message: impl Into<String>) -> Status {

@@ -99,6 +99,8 @@ pub struct Status {
     pub message: String,
     /// `Some` of empty details is not the same as `None`: the first shows as `"details":{}`.
     pub details: Option<Details>,
+    /// Where a list that cannot go on may go on nevertheless; mostly empty.
+    pub continue_token: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -155,7 +157,7 @@ impl std::error::Error for Status {}
 struct Wire<'a> {
     kind: &'static str,
     api_version: &'static str,
-    metadata: Empty,
+    metadata: Metadata<'a>,
     status: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
@@ -168,14 +170,17 @@ struct Wire<'a> {
 }
 
 #[derive(Serialize)]
-struct Empty {}
+struct Metadata<'a> {
+    #[serde(rename = "continue", skip_serializing_if = "str::is_empty")]
+    continue_token: &'a str,
+}
 
 impl<'a> From<&'a Status> for Wire<'a> {
     fn from(status: &'a Status) -> Self {
         Wire {
             kind: "Status",
             api_version: "v1",
-            metadata: Empty {},
+            metadata: Metadata { continue_token: &status.continue_token },
             status: if status.is_failure() { "Failure" } else { "Success" },
             message: &status.message,
             reason: (status.reason != Reason::Unknown).then_some(status.reason),

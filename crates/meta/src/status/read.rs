@@ -18,6 +18,7 @@ impl Status {
             reason: word(value.text_at(&["reason"])).unwrap_or(Reason::Unknown),
             message: value.text_at(&["message"]).to_owned(),
             details: details.map(Details::from_value),
+            continue_token: value.text_at(&["metadata", "continue"]).to_owned(),
         }
     }
 }
@@ -94,8 +95,15 @@ mod tests {
                 reason: Reason::Invalid,
                 message: "wrong".into(),
                 details: Some(details.clone()),
+                continue_token: "more".into(),
             },
-            Status { code: 500, reason: Reason::StoreReadError, message: String::new(), details: None },
+            Status {
+                code: 500,
+                reason: Reason::StoreReadError,
+                message: String::new(),
+                details: None,
+                continue_token: String::new(),
+            },
             Status::no_such_resource(),
             Status::success(details),
         ];
@@ -114,7 +122,13 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        let want = Status { code: 0, reason: Reason::Unknown, message: String::new(), details: None };
+        let want = Status {
+            code: 0,
+            reason: Reason::Unknown,
+            message: String::new(),
+            details: None,
+            continue_token: String::new(),
+        };
         assert_eq!(Status::from_value(&odd.into()), want);
         assert_eq!(Status::from_value(&Value::NULL), want);
     }

@@ -144,6 +144,20 @@ impl Store {
         Ok(metadata::at_revision(state.object, state.revision))
     }
 
+    /// The object now, as the cache keeps objects: mostly it has this one already.
+    pub async fn entry(&self, context: &Context, name: &str) -> Result<Arc<Entry>> {
+        let own = self.key(context, name)?;
+        let full = key::full(&self.config.prefix, &own);
+        let found = self.config.backend.get(&full, None).await;
+        let (found, _) = found.map_err(|error| self.failed(&error, "get", name))?;
+        let found = found.and_then(|kv| self.config.cache.entry_of(&kv));
+        let entry = found.ok_or_else(|| self.not_found(name))?;
+        match entry.read() {
+            Ok(_) => Ok(entry),
+            Err(reason) => Err(self.undecodable(&own, reason)),
+        }
+    }
+
     /// An object of the cache, at its revision.
     pub fn object(&self, entry: &Entry) -> Result<Value> {
         let object = self.config.stored.decode(entry.stored());

@@ -27,7 +27,13 @@ pub fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
     }
     // Not as an invalid object: clients get the bare words, and no reason.
     let message = aggregate(&errors);
-    Err(Box::new(Status { code: 500, reason: Reason::Unknown, message, details: None }))
+    Err(Box::new(Status {
+        code: 500,
+        reason: Reason::Unknown,
+        message,
+        details: None,
+        continue_token: String::new(),
+    }))
 }
 
 /// What a binding asks of the pod that it means.

@@ -1,0 +1,189 @@
+//! The resources of the control plane: their stores, and the endpoints that lead to them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use pintle_admission::{Chain, Cluster, StoredNamespaces};
+use pintle_cache::{Feed, Limits, Pool};
+use pintle_codec::negotiate::Encoding;
+use pintle_controllers::SystemNamespaces;
+use pintle_registry::{Served, Store, StoreConfig};
+use pintle_resources::builtin::Builtin;
+use pintle_resources::served::Version;
+use pintle_resources::strategy::{self, Settings};
+use pintle_resources::subresources::Scale;
+use pintle_schema::{GroupVersion, Resource, Resources};
+use pintle_server::lifecycle::{Hooks, Signal};
+use pintle_server::rest::{Behind, Endpoint, EndpointConfig, Rest, Shared};
+use pintle_storage::Backend;
+
+/// How much all encoded bodies may take together.
+const POOL: usize = 96 << 20;
+
+/// What the flags say about resources.
+pub(crate) struct PlaneOptions {
+    /// Of all keys, such as `/registry`.
+    pub(crate) prefix: String,
+    pub(crate) encodings: &'static [Encoding],
+    pub(crate) settings: Settings,
+    /// What new values of built-in kinds are written in.
+    pub(crate) stored_as: Encoding,
+    pub(crate) admission_plugins: Vec<&'static str>,
+    pub(crate) delete_workers: usize,
+    pub(crate) min_request_timeout: Duration,
+}
+
+/// The resources, served.
+pub(crate) struct Plane {
+    pub(crate) rest: Arc<Rest>,
+    namespaces: Arc<Store>,
+    namespace_kind: Arc<dyn Served>,
+    /// Follows the store while it lives.
+    _feed: Feed,
+}
+
+/// One kind that is stored, whatever versions it is served in.
+struct Kept {
+    builtin: Arc<Builtin>,
+    store: Arc<Store>,
+}
+
+impl Plane {
+    pub(crate) async fn new(
+        backend: Arc<dyn Backend>,
+        options: PlaneOptions,
+        serves: impl Fn(&GroupVersion, &Resource) -> bool,
+        stop: Signal,
+    ) -> anyhow::Result<Plane> {
+        let resources = Resources::builtin()?;
+        let root = format!("/{}/", options.prefix.trim_matches('/'));
+        let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
+        let kept = stores(&resources, &backend, &feed, &root, &options);
+        let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
+        let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
+        let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
+            .context("namespaces cannot be selected by their phase")?;
+        let lister = Arc::new(StoredNamespaces::new(namespaces.clone(), phase));
+        let rest = Rest::new(Shared {
+            pool: Arc::new(Pool::new(POOL)),
+            encodings: options.encodings,
+            admission: Chain::named(
+                options.admission_plugins.iter().copied(),
+                &Cluster { namespaces: lister },
+            ),
+            delete_workers: options.delete_workers,
+            min_request_timeout: options.min_request_timeout,
+            stop,
+        });
+        for version in resources.versions() {
+            let served = version.resources.iter().filter(|resource| serves(version, resource));
+            let endpoints: Vec<Endpoint> =
+                served.map(|resource| endpoint(version, resource, &kept, &options.settings)).collect();
+            if !endpoints.is_empty() {
+                rest.register(version.group, version.version, endpoints);
+            }
+        }
+        let resource = resources.find("", "v1", "namespaces").context("there is no resource namespaces")?;
+        let namespace_kind = Arc::new(Version::new(resource, Some(builtin)));
+        Ok(Plane { rest: Arc::new(rest), namespaces, namespace_kind, _feed: feed })
+    }
+}
+
+impl Plane {
+    /// What runs beside requests.
+    pub(crate) fn add_hooks(&self, hooks: &mut Hooks, stop: Signal) {
+        let controller = SystemNamespaces::new(self.namespaces.clone(), self.namespace_kind.clone());
+        hooks.post_start(SystemNamespaces::HOOK, move || async move {
+            controller.start(async move { stop.wait().await }).await;
+            Ok(())
+        });
+    }
+}
+
+/// A store for everything that is kept, by the path of its keys. It costs nothing until it is used.
+fn stores(
+    resources: &Resources,
+    backend: &Arc<dyn Backend>,
+    feed: &Feed,
+    root: &str,
+    options: &PlaneOptions,
+) -> HashMap<&'static str, Kept> {
+    let mut kept = HashMap::new();
+    for version in resources.versions() {
+        for resource in version.resources.iter().filter(|resource| resource.subresource.is_none()) {
+            let Some(storage) = resource.storage.filter(|storage| !kept.contains_key(storage.path)) else {
+                continue;
+            };
+            // What has no rules cannot be written; its endpoint says so.
+            let Some(strategy) = strategy::of(version.group, resource.name, &options.settings) else {
+                continue;
+            };
+            let builtin = Builtin::stored_as(options.stored_as, storage.kind, resources);
+            let prefix = Bytes::from(format!("{root}{}/", storage.path));
+            let store = Store::new(StoreConfig {
+                group: version.group.into(),
+                resource: resource.name.into(),
+                kind: resource.kind.kind_name().into(),
+                namespaced: resource.namespaced,
+                cache: feed.resource(prefix.clone(), || builtin.clone()),
+                prefix,
+                backend: backend.clone(),
+                stored: builtin.clone(),
+                strategy,
+            });
+            kept.insert(storage.path, Kept { builtin, store: Arc::new(store) });
+        }
+    }
+    kept
+}
+
+fn endpoint(
+    version: &GroupVersion,
+    resource: &Resource,
+    kept: &HashMap<&'static str, Kept>,
+    settings: &Settings,
+) -> Endpoint {
+    let parent =
+        version.resources.iter().find(|other| other.name == resource.name && other.subresource.is_none());
+    let kept = parent.and_then(|parent| parent.storage).and_then(|storage| kept.get(storage.path));
+    let (served, behind) = behind(version, resource, kept, settings);
+    Endpoint::new(EndpointConfig {
+        group: version.group.into(),
+        version: version.version.into(),
+        resource: resource.name.into(),
+        subresource: resource.subresource.map(str::to_owned),
+        namespaced: resource.namespaced,
+        verbs: resource.verbs.clone(),
+        served,
+        behind,
+    })
+}
+
+fn behind(
+    version: &GroupVersion,
+    resource: &Resource,
+    kept: Option<&Kept>,
+    settings: &Settings,
+) -> (Arc<dyn Served>, Behind) {
+    let plain = || Arc::new(Version::new(resource, None));
+    let Some(kept) = kept else { return (plain(), Behind::Missing) };
+    let own = || Arc::new(Version::new(resource, Some(kept.builtin.clone())));
+    let Some(subresource) = resource.subresource else { return (own(), Behind::Store(kept.store.clone())) };
+    if subresource == "scale" {
+        let api_version = match version.group {
+            "" => version.version.to_owned(),
+            group => format!("{group}/{}", version.version),
+        };
+        return match Scale::new(kept.store.clone(), &api_version) {
+            Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
+            None => (plain(), Behind::Missing),
+        };
+    }
+    match strategy::of(version.group, &format!("{}/{subresource}", resource.name), settings) {
+        Some(strategy) => (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy)))),
+        None => (plain(), Behind::Missing),
+    }
+}

@@ -1,0 +1,217 @@
+//! How a client wants its answer, and answers with one object.
+
+use std::sync::Arc;
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{Response as HttpResponse, StatusCode};
+use pintle_cache::Entry;
+use pintle_codec::frame;
+use pintle_codec::negotiate::{self, Encoding};
+use pintle_codec::partial::{self, Version};
+use pintle_codec::table::Include;
+use pintle_codec::{cbor, json, protobuf, yaml};
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::{Reason, Status, Value};
+
+use super::endpoint::{Endpoint, Serving};
+use super::{Result, bad_request, internal, shown};
+use crate::filters::wants_pretty;
+use crate::{Body, Request, Response};
+
+/// As what objects are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Own,
+    Table(Version, Include),
+    Partial(Version),
+    PartialList(Version),
+}
+
+/// What was agreed on with the client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Negotiated {
+    pub(crate) encoding: Encoding,
+    pub(crate) pretty: bool,
+    pub(crate) shape: Shape,
+}
+
+impl Negotiated {
+    /// Errors: not acceptable; a bad `includeObject`.
+    pub(crate) fn new(
+        endpoint: &Endpoint,
+        request: &Request,
+        encodings: &'static [Encoding],
+    ) -> Result<Negotiated> {
+        let accept = request.header(&ACCEPT).unwrap_or_default();
+        let streams = endpoint.allows("watch") && request.info.parts.len() < 2;
+        if !router_accepts(accept, encodings, streams) {
+            return Err(Box::new(router_refuses(encodings, streams)));
+        }
+        let allows =
+            |encoding: Encoding, convert: Option<&GroupVersionKind>| allows(endpoint, encoding, convert);
+        let Some(accepted) = negotiate::output(accept, encodings, allows) else {
+            let known: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
+            return Err(Box::new(Status::not_acceptable(&known)));
+        };
+        let shape = match &accepted.convert {
+            None => Shape::Own,
+            Some(kind) => {
+                let version = Version::parse(&kind.version).unwrap_or(Version::V1);
+                match kind.kind.as_str() {
+                    "Table" => {
+                        let include = request.query("includeObject").next().unwrap_or_default();
+                        Shape::Table(version, Include::parse(&include).map_err(bad_request)?)
+                    }
+                    "PartialObjectMetadata" => Shape::Partial(version),
+                    _ => Shape::PartialList(version),
+                }
+            }
+        };
+        let pretty = accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent());
+        Ok(Negotiated {
+            encoding: accepted.encoding,
+            pretty: pretty && accepted.encoding == Encoding::Json,
+            shape,
+        })
+    }
+
+    /// Answers with an object of the stored version.
+    pub(crate) fn object(&self, endpoint: &Endpoint, object: Value, code: StatusCode) -> Result<Response> {
+        match self.shape {
+            Shape::Own => {
+                let object = endpoint.served.to_served(object)?;
+                let body = match self.encoding {
+                    Encoding::Protobuf => {
+                        let mut message = Vec::new();
+                        endpoint.served.write_protobuf(&object, &mut message).map_err(internal)?;
+                        let mut body = Vec::with_capacity(message.len() + 64);
+                        frame::protobuf_object(endpoint.type_meta(), &message, &mut body);
+                        body
+                    }
+                    _ => self.tree(&object)?,
+                };
+                Ok(self.respond(code, body))
+            }
+            Shape::Partial(version) => {
+                let view = partial::object(version, &object);
+                Ok(self.respond(code, self.view("PartialObjectMetadata", version, &view)?))
+            }
+            Shape::PartialList(_) => {
+                let message = partial::refuse_object(&endpoint.served.internal_name());
+                Err(Box::new(shown::not_acceptable(message)))
+            }
+            Shape::Table(version, include) => {
+                let table = shown::object_table(endpoint, object, version, include)?;
+                Ok(self.respond(code, self.tree(&table)?))
+            }
+        }
+    }
+
+    /// Answers with an object of the cache.
+    pub(crate) fn entry(&self, serving: &Serving, entry: &Arc<Entry>) -> Result<Response> {
+        let form = serving.served.form(self.encoding).filter(|_| self.shape == Shape::Own);
+        let Some(form) = form else {
+            return self.object(serving, serving.store.object(entry)?, StatusCode::OK);
+        };
+        let kind = serving.store.cache().kind();
+        let body = entry.body(&**kind, &serving.pool, form).map_err(internal)?;
+        let mut out = Vec::with_capacity(body.len() + 96);
+        match self.encoding {
+            Encoding::Protobuf => frame::protobuf_object(serving.type_meta(), &body, &mut out),
+            _ => frame::json_object(serving.type_meta(), &body, &mut out),
+        }
+        let out = if self.pretty { indented(&out) } else { out };
+        Ok(self.respond(StatusCode::OK, out))
+    }
+
+    /// A document that is no object of an endpoint's own kind.
+    pub(crate) fn tree(&self, tree: &Value) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        match self.encoding {
+            Encoding::Json if self.pretty => json::encode_pretty(tree, &mut out),
+            Encoding::Json => {
+                json::encode(tree, &mut out);
+                out.push(b'\n');
+            }
+            Encoding::Yaml => yaml::encode(tree, &mut out),
+            Encoding::Cbor => cbor::encode(tree, &mut out),
+            Encoding::Protobuf => return Err(internal("the object has no protobuf form")),
+        }
+        Ok(out)
+    }
+
+    /// A document of `meta.k8s.io`.
+    pub(crate) fn view(&self, kind: &str, version: Version, tree: &Value) -> Result<Vec<u8>> {
+        if self.encoding != Encoding::Protobuf {
+            return self.tree(tree);
+        }
+        let name = format!("meta/v1.{kind}");
+        let of = pintle_schema::find(&name).ok_or_else(|| internal("no such type"))?;
+        let (mut message, mut out) = (Vec::new(), Vec::new());
+        protobuf::encode(of, tree, &mut message).map_err(internal)?;
+        protobuf::envelope::write(version.api_version(), kind, &message, &mut out);
+        Ok(out)
+    }
+
+    /// A `Status` that is no error.
+    pub(crate) fn status(&self, status: &Status, code: StatusCode) -> Response {
+        let mut response = crate::respond::status(status);
+        *response.status_mut() = code;
+        response
+    }
+
+    pub(crate) fn respond(&self, code: StatusCode, body: impl Into<Body>) -> Response {
+        let mut response = HttpResponse::new(body.into());
+        *response.status_mut() = code;
+        let content_type = HeaderValue::from_static(self.encoding.media_type());
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response
+    }
+}
+
+fn allows(endpoint: &Endpoint, encoding: Encoding, convert: Option<&GroupVersionKind>) -> bool {
+    let Some(convert) = convert else { return true };
+    if convert.group != "meta.k8s.io" || Version::parse(&convert.version).is_none() {
+        return false;
+    }
+    match convert.kind.as_str() {
+        "Table" => encoding != Encoding::Protobuf && endpoint.served.table().is_some(),
+        "PartialObjectMetadata" | "PartialObjectMetadataList" => true,
+        _ => false,
+    }
+}
+
+/// The first look at `Accept`: by media types alone, and only those that are spelled out.
+fn router_accepts(accept: &str, encodings: &[Encoding], streams: bool) -> bool {
+    if accept.is_empty() {
+        return true;
+    }
+    accept.split(',').any(|clause| {
+        let media = clause.split(';').next().unwrap_or_default().trim();
+        media == "*/*" || media.is_empty() || produced(encodings, streams).any(|known| known == media)
+    })
+}
+
+fn produced(encodings: &[Encoding], streams: bool) -> impl Iterator<Item = &'static str> {
+    let plain = encodings.iter().map(|encoding| encoding.media_type());
+    let streamed =
+        encodings.iter().filter(move |_| streams).filter_map(|encoding| encoding.stream_media_type());
+    plain.chain(streamed)
+}
+
+/// The router's own words for an `Accept` that nothing matches.
+fn router_refuses(encodings: &[Encoding], streams: bool) -> Status {
+    let known: Vec<&str> = produced(encodings, streams).collect();
+    let mut status = Status::not_acceptable(&known);
+    status.message = format!("406: Not Acceptable\n\nAvailable representations: {}", known.join(", "));
+    status.reason = Reason::NotAcceptable;
+    status
+}
+
+/// A JSON document, indented as for people.
+pub(crate) fn indented(document: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(document.len() * 2);
+    let mut indenter = json::Indenter::default();
+    indenter.write(document, &mut out);
+    out
+}

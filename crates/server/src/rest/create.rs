@@ -1,0 +1,30 @@
+//! Creating one object.
+
+use http::StatusCode;
+use pintle_registry::WriteOptions as Registry;
+
+use super::call::Call;
+use super::endpoint::Serving;
+use super::options::WriteOptions;
+use super::write::{Manager, read};
+use super::{Result, body};
+use crate::Response;
+
+pub(crate) async fn create(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+    let encoding = body::encoding(call.request, call.shared.encodings)?;
+    let bytes = body::read(&mut call.request.body).await?;
+    let options = WriteOptions::read(call.request, "CreateOptions")?;
+    let served = &*serving.served;
+    let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
+    let mut object = served.to_stored(object)?;
+    let mut context = serving.context(call.request);
+    call.settle_name(&mut object);
+    let resets = serving.store.config().strategy.reset_fields();
+    Manager::new(serving, call.request, &options.field_manager, resets).record(None, &mut object)?;
+    let gate = call.gate(serving, &context, options.dry_run);
+    let object = gate.on_create(object).await?;
+    let dry_run = Registry { dry_run: options.dry_run };
+    let result = serving.store.create(&mut context, &object, &gate, dry_run).await;
+    call.warnings.append(&mut context.warnings);
+    call.negotiated.object(serving, result?, StatusCode::CREATED)
+}

@@ -1,0 +1,122 @@
+//! A served resource, as the verb handlers see it.
+
+use std::sync::Arc;
+
+use pintle_admission::Target;
+use pintle_cache::Pool;
+use pintle_codec::frame::TypeMeta;
+use pintle_meta::gvk::GroupVersionResource;
+use pintle_registry::{Context, Served, Store, Subresource};
+
+use crate::Request;
+
+/// One resource or subresource of a version.
+pub struct Endpoint {
+    pub group: String,
+    pub version: String,
+    /// In the plural.
+    pub resource: String,
+    pub subresource: Option<String>,
+    pub namespaced: bool,
+    pub verbs: Vec<&'static str>,
+    /// What requests and answers hold.
+    pub served: Arc<dyn Served>,
+    pub behind: Behind,
+    /// What admission is told.
+    pub(crate) target: Arc<Target>,
+    /// `v1`, `apps/v1`.
+    api_version: String,
+    list_kind: String,
+}
+
+/// What is behind an endpoint.
+pub enum Behind {
+    /// Objects of a store; for a subresource, the same objects by other rules.
+    Store(Arc<Store>),
+    /// Something made of other objects, or done to them.
+    Subresource(Arc<dyn Subresource>),
+    /// Nothing yet.
+    Missing,
+}
+
+/// What an [`Endpoint`] is made of.
+pub struct EndpointConfig {
+    pub group: String,
+    pub version: String,
+    pub resource: String,
+    pub subresource: Option<String>,
+    pub namespaced: bool,
+    pub verbs: Vec<&'static str>,
+    pub served: Arc<dyn Served>,
+    pub behind: Behind,
+}
+
+impl Endpoint {
+    pub fn new(config: EndpointConfig) -> Endpoint {
+        let EndpointConfig { group, version, resource, subresource, namespaced, verbs, served, behind } =
+            config;
+        let api_version = served.kind().api_version();
+        let target = Arc::new(Target {
+            kind: served.kind().clone(),
+            resource: GroupVersionResource::new(&*group, &*version, &*resource),
+            subresource: subresource.clone().unwrap_or_default(),
+        });
+        let list_kind = format!("{}List", served.kind().kind);
+        Endpoint {
+            group,
+            version,
+            resource,
+            subresource,
+            namespaced,
+            verbs,
+            served,
+            behind,
+            target,
+            api_version,
+            list_kind,
+        }
+    }
+
+    pub(crate) fn type_meta(&self) -> TypeMeta<'_> {
+        TypeMeta { kind: &self.served.kind().kind, api_version: &self.api_version }
+    }
+
+    pub(crate) fn list_type_meta(&self) -> TypeMeta<'_> {
+        TypeMeta { kind: &self.list_kind, api_version: &self.api_version }
+    }
+
+    pub(crate) fn allows(&self, verb: &str) -> bool {
+        self.verbs.contains(&verb)
+    }
+
+    /// `pods`, `pods/status`.
+    pub(crate) fn name(&self) -> String {
+        match &self.subresource {
+            Some(subresource) => format!("{}/{subresource}", self.resource),
+            None => self.resource.clone(),
+        }
+    }
+
+    /// What the registry is told about a request.
+    pub(crate) fn context(&self, request: &Request) -> Context {
+        let namespace = if self.namespaced { request.info.namespace.clone() } else { String::new() };
+        let user = request.user.as_ref().map(|user| user.name.clone()).unwrap_or_default();
+        Context { namespace, user, ..Context::default() }
+    }
+}
+
+/// An endpoint in use: with what all endpoints share.
+#[derive(Clone)]
+pub(crate) struct Serving {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) pool: Arc<Pool>,
+}
+
+impl std::ops::Deref for Serving {
+    type Target = Endpoint;
+
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}

@@ -1,0 +1,310 @@
+//! Reading many objects: a concatenation of the bodies that the cache has.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use pintle_cache::{Entry, Error, Form, Snapshot};
+use pintle_codec::frame::{self, JSON_LIST_END, ListMeta};
+use pintle_codec::json::Indenter;
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::protobuf::envelope;
+use pintle_meta::{Object, Status, Value};
+
+use super::answer::{Negotiated, Shape, indented};
+use super::endpoint::Serving;
+use super::get::WAIT;
+use super::options::{ListOptions, Match};
+use super::select::Selection;
+use super::token::Token;
+use super::{Result, bad_request, cache_error, internal, shown};
+use crate::{Body, Request, Response};
+
+/// How much is put together before it is sent.
+const CHUNK: usize = 128 * 1024;
+
+/// The objects of a page and what its metadata says.
+pub(crate) struct Page {
+    pub(crate) entries: Vec<Arc<Entry>>,
+    pub(crate) revision: String,
+    pub(crate) token: String,
+    pub(crate) remaining: Option<i64>,
+}
+
+impl Page {
+    pub(crate) fn meta(&self) -> ListMeta<'_> {
+        ListMeta { resource_version: &self.revision, continue_token: &self.token, remaining: self.remaining }
+    }
+}
+
+pub(crate) async fn list(serving: &Serving, request: &Request, negotiated: Negotiated) -> Result<Response> {
+    let options = ListOptions::read(request, false)?;
+    let selection = Selection::read(request, serving)?;
+    let page = page(serving, &options, &selection).await?;
+    answer(serving, negotiated, page)
+}
+
+/// Objects as a list, in the shape that was asked for.
+pub(crate) fn answer(serving: &Serving, negotiated: Negotiated, page: Page) -> Result<Response> {
+    if negotiated.shape != Shape::Own {
+        return shown::list(serving, negotiated, page);
+    }
+    match serving.served.form(negotiated.encoding) {
+        Some(form) if negotiated.encoding == Encoding::Protobuf => protobuf(serving, negotiated, form, page),
+        Some(form) => json(serving, negotiated, form, page),
+        None => {
+            let list = tree(serving, &page)?;
+            Ok(negotiated.respond(StatusCode::OK, negotiated.tree(&list)?))
+        }
+    }
+}
+
+pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &Selection) -> Result<Page> {
+    let (snapshot, start) = snapshot(serving, options, selection).await?;
+    let only = selection.key(serving.namespaced).filter(|_| start.is_empty());
+    if let Some(key) = only {
+        let found = snapshot.objects.get(&key).filter(|entry| selection.matches(entry)).cloned();
+        return finish(found.into_iter().collect(), &snapshot, String::new(), None);
+    }
+    let after = format!("{}{start}", selection.prefix);
+    let mut found = snapshot
+        .objects
+        .iter_from(&after)
+        .take_while(|entry| selection.in_scope(entry))
+        .filter(|entry| selection.matches(entry));
+    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+    let entries: Vec<Arc<Entry>> = found.by_ref().take(limit).cloned().collect();
+    let more = found.next().is_some();
+    let last = entries.last().filter(|_| more).map(|entry| &entry.key()[selection.prefix.len()..]);
+    let revision = i64::try_from(snapshot.revision).unwrap_or(i64::MAX);
+    let token = last.map(|last| Token { revision, start: format!("{last}\0") }.encode()).unwrap_or_default();
+    // Only where counting is all there is to it.
+    let remaining = (more && selection.is_everything()).then(|| 1 + found.count() as i64);
+    finish(entries, &snapshot, token, remaining)
+}
+
+/// One object that cannot be read fails the whole list.
+fn finish(
+    entries: Vec<Arc<Entry>>,
+    snapshot: &Snapshot,
+    token: String,
+    remaining: Option<i64>,
+) -> Result<Page> {
+    for entry in &entries {
+        if let Err(reason) = entry.read() {
+            return Err(internal(format_args!("unable to decode {}: {reason}", entry.key())));
+        }
+    }
+    Ok(Page { entries, revision: snapshot.revision.to_string(), token, remaining })
+}
+
+/// The objects that the options ask for, and where to begin among them.
+async fn snapshot(
+    serving: &Serving,
+    options: &ListOptions,
+    selection: &Selection,
+) -> Result<(Snapshot, String)> {
+    let cache = serving.store.cache();
+    let failed = |error: Error| cache_error(&error);
+    cache.ready().await.map_err(failed)?;
+    if !options.continue_token.is_empty() {
+        let token = Token::parse(&options.continue_token)?;
+        if !options.resource_version.is_empty() && options.resource_version != "0" {
+            return Err(bad_request("specifying resource version is not allowed when using continue"));
+        }
+        let Ok(revision) = u64::try_from(token.revision) else {
+            cache.wait_for_current(WAIT).await.map_err(failed)?;
+            return Ok((cache.snapshot().map_err(failed)?, token.start));
+        };
+        let snapshot = match past(serving, revision).await {
+            Err(Error::Storage(pintle_storage::Error::Compacted { .. })) => {
+                return Err(expired(&token, selection));
+            }
+            other => other.map_err(failed)?,
+        };
+        return Ok((snapshot, token.start));
+    }
+    let version = match options.resource_version.as_str() {
+        "" => {
+            cache.wait_for_current(WAIT).await.map_err(failed)?;
+            return Ok((cache.snapshot().map_err(failed)?, String::new()));
+        }
+        text => parse_version(text).map_err(|why| bad_request(format!("invalid resource version: {why}")))?,
+    };
+    // A page of an exact revision is asked for by naming one together with a limit, too.
+    let exact = options.version_match == Match::Exact
+        || (options.version_match == Match::Unset && options.limit > 0 && version > 0);
+    cache.wait_for(version, WAIT).await.map_err(failed)?;
+    if exact {
+        return Ok((past(serving, version).await.map_err(failed)?, String::new()));
+    }
+    Ok((cache.snapshot().map_err(failed)?, String::new()))
+}
+
+/// The objects at an older revision: from the changes that are kept, else from the store.
+async fn past(serving: &Serving, revision: u64) -> std::result::Result<Snapshot, Error> {
+    let cache = serving.store.cache();
+    match cache.snapshot_at(revision) {
+        Err(Error::TooOld { .. }) => cache.snapshot_from_store(revision).await,
+        other => other,
+    }
+}
+
+fn expired(token: &Token, _: &Selection) -> Box<Status> {
+    let mut status = Status::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
+         the continue parameter, or use the continue token in this response to retrieve the remainder of the results. \
+         Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
+         deleted between the time the first chunk was returned and now may show up in the list.",
+    );
+    status.continue_token = Token { revision: -1, start: token.start.clone() }.encode();
+    Box::new(status)
+}
+
+/// The list in parts that are made when they are sent, so that a slow reader holds no more than one.
+fn json(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
+    let mut head = Vec::new();
+    frame::json_list_begin(serving.list_type_meta(), &page.meta(), &mut head);
+    let bodies = bodies(serving, form, page.entries);
+    let mut first = true;
+    let parts = Parts::new(head, bodies, JSON_LIST_END, move |body, out| {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        out.extend_from_slice(&body);
+    });
+    parts.respond(negotiated)
+}
+
+/// The length comes first, so that all bodies must be known; they are shared with the cache.
+fn protobuf(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
+    let mut head = Vec::new();
+    let kind = serving.store.cache().kind();
+    let mut length = 0;
+    let mut bodies = Vec::with_capacity(page.entries.len());
+    for entry in &page.entries {
+        let body = entry.body(&**kind, &serving.pool, form).map_err(internal)?;
+        length += frame::protobuf_item_length(body.len());
+        bodies.push(body);
+    }
+    frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), length, &mut head);
+    let mut end = Vec::new();
+    envelope::close(&mut end);
+    let parts = Parts::new(head, bodies.into_iter().map(Ok), &end, |body, out| {
+        frame::protobuf_item_begin(body.len(), out);
+        out.extend_from_slice(&body);
+    });
+    parts.respond(negotiated)
+}
+
+fn bodies(
+    serving: &Serving,
+    form: Form,
+    entries: Vec<Arc<Entry>>,
+) -> impl Iterator<Item = std::result::Result<Bytes, String>> + Send + use<> {
+    let serving = serving.clone();
+    entries.into_iter().map(move |entry| {
+        let kind = serving.store.cache().kind();
+        entry.body(&**kind, &serving.pool, form)
+    })
+}
+
+/// A long document, put together while it is sent.
+pub(crate) struct Parts<I, W> {
+    items: I,
+    write: W,
+    buffer: Vec<u8>,
+    end: Option<Vec<u8>>,
+}
+
+impl<T, I, W> Parts<I, W>
+where
+    I: Iterator<Item = std::result::Result<T, String>> + Send + 'static,
+    W: FnMut(T, &mut Vec<u8>) + Send + 'static,
+{
+    pub(crate) fn new(head: Vec<u8>, items: I, end: &[u8], write: W) -> Parts<I, W> {
+        Parts { items, write, buffer: head, end: Some(end.to_vec()) }
+    }
+
+    pub(crate) fn respond(mut self, negotiated: Negotiated) -> Result<Response> {
+        let mut indenter = negotiated.pretty.then(Indenter::default);
+        let Some(first) = self.part() else { return Ok(negotiated.respond(StatusCode::OK, Body::empty())) };
+        let first = first.map_err(internal)?;
+        // What fits in one part is sent with its length.
+        if self.end.is_none() {
+            let whole = if negotiated.pretty { indented(&first).into() } else { first };
+            return Ok(negotiated.respond(StatusCode::OK, whole));
+        }
+        let mut parts = std::iter::once(Ok(first)).chain(std::iter::from_fn(move || self.part()));
+        let parts = std::iter::from_fn(move || {
+            let part = parts.next()?;
+            // The client sees a broken answer, not a list that lacks something.
+            Some(part.map_err(crate::body::Error::from).map(|part| match &mut indenter {
+                None => part,
+                Some(indenter) => {
+                    let mut out = Vec::with_capacity(part.len() * 2);
+                    indenter.write(&part, &mut out);
+                    out.into()
+                }
+            }))
+        });
+        Ok(negotiated.respond(StatusCode::OK, Body::stream(stream::iter(parts))))
+    }
+
+    fn part(&mut self) -> Option<std::result::Result<Bytes, String>> {
+        self.end.as_ref()?;
+        self.buffer.reserve(CHUNK);
+        while self.buffer.len() < CHUNK {
+            match self.items.next() {
+                Some(Ok(item)) => (self.write)(item, &mut self.buffer),
+                Some(Err(reason)) => {
+                    self.end = None;
+                    return Some(Err(reason));
+                }
+                None => {
+                    self.buffer.extend(self.end.take().unwrap_or_default());
+                    break;
+                }
+            }
+        }
+        Some(Ok(std::mem::take(&mut self.buffer).into()))
+    }
+}
+
+/// The list as a tree, for encodings that the cache has no bodies of.
+fn tree(serving: &Serving, page: &Page) -> Result<Value> {
+    let mut items = Vec::with_capacity(page.entries.len());
+    for entry in &page.entries {
+        let mut item = serving.served.to_served(serving.store.object(entry)?)?;
+        if let Some(item) = item.as_object_mut() {
+            item.remove("kind");
+            item.remove("apiVersion");
+        }
+        items.push(item);
+    }
+    let meta = page.meta();
+    let mut metadata = Object::new();
+    metadata.insert("resourceVersion", meta.resource_version);
+    if !meta.continue_token.is_empty() {
+        metadata.insert("continue", meta.continue_token);
+    }
+    if let Some(remaining) = meta.remaining {
+        metadata.insert("remainingItemCount", remaining);
+    }
+    let of = serving.list_type_meta();
+    let mut list = Object::new();
+    list.insert("kind", of.kind);
+    list.insert("apiVersion", of.api_version);
+    list.insert("metadata", metadata);
+    list.insert("items", items);
+    Ok(list.into())
+}
+
+/// A revision as clients name it.
+pub(crate) fn parse_version(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| {
+        let text = pintle_meta::quote(text);
+        format!("resourceVersion: Invalid value: {text}: strconv.ParseUint: parsing {text}: invalid syntax")
+    })
+}

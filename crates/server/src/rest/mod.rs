@@ -1,0 +1,60 @@
+//! Resources over HTTP: which endpoint a request is for, and one file for each thing that can be done with it.
+//!
+//! ```text
+//! Rest (which endpoint) -> negotiate -> options -> get | list | watch | create | update | delete | delete collection -> answer
+//! ```
+
+mod answer;
+mod body;
+mod call;
+mod create;
+mod delete;
+mod endpoint;
+mod get;
+mod list;
+mod options;
+mod route;
+mod select;
+mod shown;
+mod subresource;
+mod token;
+mod update;
+mod watch;
+mod write;
+
+pub use call::Shared;
+pub use endpoint::{Behind, Endpoint, EndpointConfig};
+pub use route::Rest;
+
+use pintle_cache::Error;
+use pintle_meta::Status;
+
+/// A failure is what the client is told.
+pub(crate) type Result<T> = std::result::Result<T, Box<Status>>;
+
+pub(crate) fn bad_request(message: impl Into<String>) -> Box<Status> {
+    Box::new(Status::bad_request(message))
+}
+
+pub(crate) fn internal(reason: impl std::fmt::Display) -> Box<Status> {
+    Box::new(Status::internal(reason))
+}
+
+/// Why the cache could not answer a read, as clients know it.
+pub(crate) fn cache_error(error: &Error) -> Box<Status> {
+    use pintle_storage::Error as Storage;
+    Box::new(match error {
+        Error::TooOld { .. } => Status::expired(error.to_string()),
+        Error::TooLarge { requested, current } => Status::resource_version_too_large(*requested, *current, 1),
+        Error::Storage(Storage::Compacted { .. }) => {
+            Status::expired("The provided resource version is too old.")
+        }
+        Error::Storage(Storage::FutureRevision { requested, current }) => {
+            Status::resource_version_too_large(requested.0, current.0, 1)
+        }
+        Error::Storage(Storage::Unavailable(_) | Storage::Closed) => {
+            Status::service_unavailable(error.to_string())
+        }
+        error => Status::internal(error),
+    })
+}

@@ -1,0 +1,182 @@
+//! What queries ask for, and what is wrong with it.
+
+use pintle_meta::Status;
+use pintle_meta::field_path::{self, Error, Path};
+use pintle_meta::validation::object_meta;
+
+use super::Result;
+use crate::Request;
+
+/// How strictly a body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// Of a create, update or patch.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) field_manager: String,
+    pub(crate) field_validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// `kind` is `CreateOptions` and the like, which messages name.
+    pub(crate) fn read(request: &Request, kind: &str) -> Result<WriteOptions> {
+        let mut errors = Vec::new();
+        let dry_run = dry_run(request, &mut errors);
+        let field_manager = request.query("fieldManager").next().unwrap_or_default();
+        errors.extend(object_meta::field_manager(&Path::new("fieldManager"), &field_manager));
+        let given = request.query("fieldValidation").next().unwrap_or_default();
+        let field_validation = match given.as_str() {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                errors.push(Error::not_supported(&Path::new("fieldValidation"), other, &supported));
+                FieldValidation::Warn
+            }
+        };
+        refuse(kind, errors)?;
+        Ok(WriteOptions { dry_run, field_manager, field_validation })
+    }
+}
+
+/// `All` or nothing.
+pub(crate) fn dry_run(request: &Request, errors: &mut Vec<Error>) -> bool {
+    let given: Vec<String> = request.query("dryRun").collect();
+    check_dry_run(&given, errors)
+}
+
+pub(crate) fn check_dry_run(given: &[String], errors: &mut Vec<Error>) -> bool {
+    if given.iter().any(|value| value != "All") {
+        let value = field_path::Value::json(given);
+        errors.push(Error::not_supported(&Path::new("dryRun"), value, &["All"]));
+    }
+    !given.is_empty()
+}
+
+pub(crate) fn refuse(kind: &str, errors: Vec<Error>) -> Result<()> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Box::new(Status::invalid("meta.k8s.io", kind, "", &errors)))
+}
+
+/// How a resourceVersion is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    Unset,
+    NotOlderThan,
+    Exact,
+}
+
+/// Of a list or watch.
+#[derive(Clone, Debug)]
+pub(crate) struct ListOptions {
+    pub(crate) resource_version: String,
+    pub(crate) version_match: Match,
+    pub(crate) limit: usize,
+    pub(crate) continue_token: String,
+    pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) send_initial_events: Option<bool>,
+    pub(crate) allow_bookmarks: bool,
+}
+
+impl ListOptions {
+    pub(crate) fn read(request: &Request, is_watch: bool) -> Result<ListOptions> {
+        let text = |name: &str| request.query(name).next().unwrap_or_default();
+        let limit = integer(&text("limit"))?;
+        let timeout = text("timeoutSeconds");
+        let timeout_seconds =
+            if timeout.is_empty() { None } else { Some(integer(&timeout)?.max(0).unsigned_abs()) };
+        let send_initial_events = boolean(request, "sendInitialEvents");
+        let given = text("resourceVersionMatch");
+        let options = ListOptions {
+            resource_version: text("resourceVersion"),
+            version_match: match given.as_str() {
+                "NotOlderThan" => Match::NotOlderThan,
+                "Exact" => Match::Exact,
+                _ => Match::Unset,
+            },
+            limit: usize::try_from(limit).unwrap_or(0),
+            continue_token: text("continue"),
+            timeout_seconds,
+            send_initial_events,
+            allow_bookmarks: boolean(request, "allowWatchBookmarks").unwrap_or(false),
+        };
+        refuse("ListOptions", options.check(&given, is_watch))?;
+        Ok(options)
+    }
+
+    fn check(&self, given: &str, is_watch: bool) -> Vec<Error> {
+        let path = Path::new("resourceVersionMatch");
+        let forbid = |why: &str| vec![Error::forbidden(&path, why)];
+        if is_watch || self.send_initial_events.is_some() {
+            return self.check_watch(given, is_watch);
+        }
+        if given.is_empty() {
+            return Vec::new();
+        }
+        if !self.continue_token.is_empty() {
+            return forbid("resourceVersionMatch is forbidden when continue is provided");
+        }
+        if self.resource_version.is_empty() {
+            return forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
+        }
+        match self.version_match {
+            Match::Exact if self.resource_version == "0" => {
+                forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")
+            }
+            Match::Unset => vec![Error::not_supported(&path, given, &["Exact", "NotOlderThan", ""])],
+            _ => Vec::new(),
+        }
+    }
+
+    fn check_watch(&self, given: &str, is_watch: bool) -> Vec<Error> {
+        let path = Path::new("resourceVersionMatch");
+        let mut errors = Vec::new();
+        match self.send_initial_events {
+            None if given.is_empty() => {}
+            None => errors.push(Error::forbidden(&path, "resourceVersionMatch is forbidden for watch")),
+            Some(_) if !is_watch => {
+                let path = Path::new("sendInitialEvents");
+                errors.push(Error::forbidden(&path, "sendInitialEvents is forbidden for list"));
+            }
+            Some(_) if given.is_empty() => {
+                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+                errors.push(Error::forbidden(&path, why));
+            }
+            Some(_) if self.version_match != Match::NotOlderThan => {
+                errors.push(Error::not_supported(&path, given, &["NotOlderThan"]));
+            }
+            Some(_) => {}
+        }
+        errors
+    }
+}
+
+/// As Go reads it; empty is 0.
+pub(crate) fn integer(text: &str) -> Result<i64> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse::<i64>().map_err(|error| {
+        let why = match error.kind() {
+            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        let text = pintle_meta::quote(text);
+        Box::new(Status::bad_request(format!("strconv.ParseInt: parsing {text}: {why}")))
+    })
+}
+
+/// Anything but `false` and `0` is true, also nothing.
+pub(crate) fn boolean(request: &Request, name: &str) -> Option<bool> {
+    let value = request.query(name).next()?;
+    Some(!matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
+}

@@ -1,0 +1,184 @@
+//! Which endpoint a request is for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use http::Method;
+use http::header::{HeaderName, HeaderValue};
+use pintle_meta::Status;
+
+use super::answer::Negotiated;
+use super::call::{Call, Shared};
+use super::endpoint::{Behind, Endpoint, Serving};
+use super::{Result, create, delete, get, list, subresource, update, watch};
+use crate::filter::Handler;
+use crate::request_info::RequestInfo;
+use crate::{Request, Response, respond};
+
+const WARNING: HeaderName = HeaderName::from_static("warning");
+
+/// The resources of a server: a table that may change while it serves.
+pub struct Rest {
+    shared: Shared,
+    table: RwLock<Arc<Table>>,
+}
+
+/// By group and version, then by resource and subresource.
+type Table = HashMap<(String, String), Arc<HashMap<String, Arc<Endpoint>>>>;
+
+impl Rest {
+    pub fn new(shared: Shared) -> Rest {
+        Rest { shared, table: RwLock::default() }
+    }
+
+    /// Serves a version of a group from now on, in place of what was served of it before.
+    pub fn register(&self, group: &str, version: &str, endpoints: Vec<Endpoint>) {
+        let endpoints = endpoints.into_iter().map(|endpoint| (endpoint.name(), Arc::new(endpoint))).collect();
+        self.change(|table| drop(table.insert((group.into(), version.into()), Arc::new(endpoints))));
+    }
+
+    /// Serves a version of a group no more.
+    pub fn remove(&self, group: &str, version: &str) {
+        self.change(|table| drop(table.remove(&(group.to_owned(), version.to_owned()))));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Table)) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut table));
+    }
+
+    fn table(&self) -> Arc<Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn serve(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        request: &mut Request,
+        warnings: &mut Vec<String>,
+    ) -> Result<Response> {
+        let verb = verb(endpoint, request)?;
+        let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
+        warnings.extend(endpoint.served.deprecation());
+        let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
+        let answer = match &endpoint.behind {
+            Behind::Store(store) => {
+                let (store, pool) = (store.clone(), self.shared.pool.clone());
+                let serving = Serving { endpoint: endpoint.clone(), store, pool };
+                match verb {
+                    "get" => get::get(&serving, call.request, negotiated).await,
+                    "list" => list::list(&serving, call.request, negotiated).await,
+                    "watch" => watch::watch(&serving, &mut call).await,
+                    "create" => create::create(&serving, &mut call).await,
+                    "update" => update::update(&serving, &mut call).await,
+                    "delete" => delete::delete(&serving, &mut call).await,
+                    "deletecollection" => delete::delete_collection(&serving, &mut call).await,
+                    _ => Err(Box::new(not_yet(endpoint, verb))),
+                }
+            }
+            Behind::Subresource(behind) => match verb {
+                "get" => subresource::get(endpoint, &**behind, &call).await,
+                "create" => subresource::create(endpoint, &**behind, &mut call).await,
+                "update" => subresource::update(endpoint, &**behind, &mut call).await,
+                _ => Err(Box::new(not_yet(endpoint, verb))),
+            },
+            Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
+        };
+        warnings.append(&mut call.warnings);
+        answer
+    }
+}
+
+/// What the reference has and this server does not yet.
+fn not_yet(endpoint: &Endpoint, verb: &str) -> Status {
+    Status::not_implemented(format!("{verb} of {} is not implemented by this server yet", endpoint.name()))
+}
+
+#[async_trait]
+impl Handler for Rest {
+    async fn handle(&self, mut request: Request) -> Response {
+        let info = &request.info;
+        let table = self.table();
+        let found = table.get(&(info.group.clone(), info.version.clone()));
+        let Some(endpoints) = found else {
+            let known = table.keys().any(|(group, _)| *group == info.group);
+            return if known { respond::status(&Status::no_such_resource()) } else { respond::not_found() };
+        };
+        let Some(endpoint) = endpoint(endpoints, info) else {
+            return respond::status(&Status::no_such_resource());
+        };
+        let mut warnings = Vec::new();
+        let answer = self.serve(endpoint, &mut request, &mut warnings).await;
+        let mut response = answer.unwrap_or_else(|status| respond::status(&status));
+        warn(&mut response, &warnings);
+        response
+    }
+}
+
+/// The endpoint of a path, if the path is one of its.
+fn endpoint<'t>(
+    endpoints: &'t HashMap<String, Arc<Endpoint>>,
+    info: &RequestInfo,
+) -> Option<&'t Arc<Endpoint>> {
+    let [resource, rest @ ..] = &info.parts[..] else { return None };
+    let endpoint = match rest {
+        [] | [_] => endpoints.get(resource)?,
+        [_, subresource] => endpoints.get(&format!("{resource}/{subresource}"))?,
+        [_, subresource, ..] => {
+            endpoints.get(&format!("{resource}/{subresource}")).filter(|_| subresource == "proxy")?
+        }
+    };
+    let in_namespace = !info.namespace.is_empty() && resource != "namespaces";
+    let fits = match (endpoint.namespaced, in_namespace) {
+        (true, true) | (false, false) => true,
+        // All namespaces at once.
+        (true, false) => rest.is_empty(),
+        (false, true) => false,
+    };
+    fits.then_some(endpoint)
+}
+
+/// What is to be done, if the endpoint can.
+fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
+    let info = &request.info;
+    let named = info.parts.len() > 1;
+    let watches = info.verb == "watch";
+    let verb = match (&request.parts.method, named) {
+        (&Method::GET, _) if watches => "watch",
+        (&Method::GET, true) => "get",
+        (&Method::GET, false) => "list",
+        (&Method::POST, named) if named == endpoint.subresource.is_some() => "create",
+        (&Method::PUT, true) => "update",
+        (&Method::PATCH, true) => "patch",
+        (&Method::DELETE, true) => "delete",
+        (&Method::DELETE, false) => "deletecollection",
+        _ => return Err(Box::new(Status::method_not_allowed())),
+    };
+    // Across namespaces there is only reading.
+    let across = endpoint.namespaced && info.namespace.is_empty() && !matches!(verb, "list" | "watch");
+    if across || !endpoint.allows(verb) {
+        return Err(Box::new(Status::method_not_allowed()));
+    }
+    Ok(verb)
+}
+
+/// How much is told in all.
+const MOST_TOLD: usize = 4096;
+
+fn warn(response: &mut Response, warnings: &[String]) {
+    let mut told: Vec<&String> = Vec::new();
+    let mut left = MOST_TOLD;
+    for warning in warnings {
+        if warning.is_empty() || told.contains(&warning) || warning.len() > left {
+            continue;
+        }
+        left -= warning.len();
+        told.push(warning);
+        let text: String = warning.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Which objects a list, watch or collection deletion is about.
+
+use pintle_cache::{Entry, Interest};
+use pintle_meta::selector::{field, label};
+
+use super::endpoint::Endpoint;
+use super::{Result, bad_request};
+use crate::Request;
+
+/// Scope and selectors.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    /// Keys in scope begin with it: of a namespace, or everything.
+    pub(crate) prefix: String,
+    /// The one object that it can only be about.
+    pub(crate) name: Option<String>,
+    labels: label::Selector,
+    /// Terms by the place of their field in what the cache has read: the value, and whether it must be or must not be.
+    pub(crate) fields: Vec<(usize, String, bool)>,
+}
+
+impl Selection {
+    pub(crate) fn read(request: &Request, endpoint: &Endpoint) -> Result<Selection> {
+        let text = |name: &str| request.query(name).next().unwrap_or_default();
+        let labels =
+            label::Selector::parse(&text("labelSelector")).map_err(|error| bad_request(error.to_string()))?;
+        let parsed =
+            field::Selector::parse(&text("fieldSelector")).map_err(|error| bad_request(error.to_string()))?;
+        let mut fields = Vec::new();
+        for term in parsed.requirements() {
+            let served = &endpoint.served;
+            let (label, value) = served.field_label(&term.field, &term.value).map_err(bad_request)?;
+            let place = served.field_place(&label);
+            let place = place.ok_or_else(|| bad_request(format!("field label not supported: {label}")))?;
+            fields.push((place, value, term.operator == field::Operator::Equals));
+        }
+        let namespace = &request.info.namespace;
+        let scoped = endpoint.namespaced && !namespace.is_empty();
+        let prefix = if scoped { format!("{namespace}/") } else { String::new() };
+        // A path with a name is about that one object.
+        let name = match request.info.parts.get(1) {
+            Some(name) => {
+                if let Some(place) = endpoint.served.field_place("metadata.name") {
+                    let wanted = parsed.requires_exact_match("metadata.name");
+                    if wanted.is_some_and(|wanted| wanted != name) {
+                        return Err(bad_request(
+                            "both a name and a field selector provided; please provide one or the other.",
+                        ));
+                    }
+                    fields.push((place, name.clone(), true));
+                }
+                Some(name.clone())
+            }
+            None => parsed.requires_exact_match("metadata.name").map(str::to_owned),
+        };
+        Ok(Selection { prefix, name, labels, fields })
+    }
+
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether an object is meant. What cannot be read is: its reader is to be told.
+    pub(crate) fn matches(&self, entry: &Entry) -> bool {
+        if !self.in_scope(entry) {
+            return false;
+        }
+        let Ok(read) = entry.read() else { return true };
+        let fields = self.fields.iter().all(|(place, value, equal)| {
+            let found = read.fields.get(*place).map_or("", |found| found.as_str());
+            (found == value) == *equal
+        });
+        fields && (self.labels.is_empty() || self.labels.matches(|key| find(&read.labels, key)))
+    }
+
+    pub(crate) fn in_scope(&self, entry: &Entry) -> bool {
+        entry.key().starts_with(&self.prefix)
+    }
+
+    /// By which changes a watch must be woken.
+    pub(crate) fn interest(&self, namespaced: bool) -> Interest {
+        if let Some(key) = self.key(namespaced) {
+            return Interest::Key(key.into());
+        }
+        let field = self.fields.iter().find(|(_, value, equal)| *equal && !value.is_empty());
+        match (field, self.prefix.strip_suffix('/')) {
+            (Some((place, value, _)), _) => Interest::Field(*place, value.into()),
+            (None, Some(namespace)) => Interest::Namespace(namespace.into()),
+            (None, None) => Interest::Everything,
+        }
+    }
+
+    /// The key of the one object that it can only be about.
+    pub(crate) fn key(&self, namespaced: bool) -> Option<String> {
+        let name = self.name.as_ref()?;
+        (!namespaced || !self.prefix.is_empty()).then(|| format!("{}{name}", self.prefix))
+    }
+}
+
+fn find<'a>(labels: &'a [(smol_str::SmolStr, smol_str::SmolStr)], key: &str) -> Option<&'a str> {
+    labels.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}

@@ -1,0 +1,459 @@
+//! Following objects: what is there, if asked for, then every change, until the time is over.
+//!
+//! A watch is a cursor into the cache's changes and a stream that reads on when the client has taken what it got. A client
+//! that takes nothing costs nothing; when what it needs is gone, its watch ends, and no other's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{Response as HttpResponse, StatusCode};
+use pintle_cache::{Change, Cursor, Entry, Error, Form, Frame, Next};
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::{cbor, frame, json, partial, protobuf};
+use pintle_meta::{Status, Value};
+use rand::Rng;
+use tokio::time::{Instant, sleep_until};
+
+use super::answer::{Negotiated, Shape};
+use super::call::Call;
+use super::endpoint::Serving;
+use super::get::WAIT;
+use super::list::parse_version;
+use super::options::ListOptions;
+use super::select::Selection;
+use super::{Result, cache_error, internal, shown};
+use crate::lifecycle::Signal;
+use crate::{Body, Response};
+
+/// How much is sent at once.
+const BATCH: usize = 64 * 1024;
+/// How often a client that wants to know is told how far its watch has come.
+const BOOKMARK: Duration = Duration::from_secs(60);
+/// ...and so long before the end, once more.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// Marks the bookmark after which a client has seen everything that was there.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+    let options = ListOptions::read(call.request, true)?;
+    let selection = Selection::read(call.request, serving)?;
+    let content_type = content_type(serving, call)?;
+    let timeout = match options.timeout_seconds {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
+        _ => call.shared.min_request_timeout.mul_f64(rand::rng().random_range(1.0..2.0)),
+    };
+    let writer = Writer { serving: serving.clone(), negotiated: call.negotiated, told_columns: false };
+    let deadline = Instant::now() + timeout;
+    let (state, expired) = match start(serving, &options, selection).await {
+        Ok(state) => (Some(state), None),
+        // What is too old is told within the watch, as clients expect it.
+        Err(error @ Error::TooOld { .. }) => (None, Some(cache_error(&error))),
+        Err(error) => return Err(cache_error(&error)),
+    };
+    let stream = Stream {
+        writer,
+        last: expired,
+        state,
+        bookmarks: options.allow_bookmarks,
+        next_bookmark: Instant::now() + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0)),
+        deadline,
+        stop: call.shared.stop.clone(),
+    };
+    let chunks = stream::unfold(stream, |mut stream| async move {
+        let chunk = stream.next().await?;
+        Some((chunk.map_err(|status| crate::body::Error::from(status.message)), stream))
+    });
+    let mut response = HttpResponse::new(Body::stream(chunks));
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    Ok(response)
+}
+
+/// Of the stream. YAML has none, since its documents cannot follow each other.
+fn content_type(_: &Serving, call: &Call<'_>) -> Result<&'static str> {
+    let encoding = call.negotiated.encoding;
+    let accept = call.request.header(&ACCEPT).unwrap_or_default();
+    match encoding {
+        Encoding::Yaml => {
+            let known: Vec<&str> =
+                call.shared.encodings.iter().filter_map(|encoding| encoding.stream_media_type()).collect();
+            Err(Box::new(Status::not_acceptable(&known)))
+        }
+        // Only who asked for the stream's own type gets it named.
+        Encoding::Json if !accept.contains("stream=watch") => Ok("application/json"),
+        _ => Ok(encoding.stream_media_type().unwrap_or("application/json")),
+    }
+}
+
+async fn start(
+    serving: &Serving,
+    options: &ListOptions,
+    selection: Selection,
+) -> std::result::Result<State, Error> {
+    let cache = serving.store.cache();
+    cache.ready().await?;
+    let version = match options.resource_version.as_str() {
+        "" => None,
+        text => Some(
+            parse_version(text)
+                .map_err(|why| Error::Undecodable { key: "resourceVersion".into(), reason: why })?,
+        ),
+    };
+    let everything = options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
+    if everything || version.is_none() || version == Some(0) {
+        match version {
+            // The most recent state, not one that the cache happens to have.
+            None => drop(cache.wait_for_current(WAIT).await?),
+            Some(version) => cache.wait_for(version, WAIT).await?,
+        }
+        let (snapshot, cursor) = cache.snapshot_and_watch(selection.interest(serving.namespaced))?;
+        let initial: Vec<Arc<Entry>> = match everything {
+            true => {
+                let found = snapshot.objects.iter_prefix(&selection.prefix);
+                found.filter(|entry| selection.matches(entry)).cloned().collect()
+            }
+            false => Vec::new(),
+        };
+        let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks)
+            .then_some(snapshot.revision);
+        return Ok(State {
+            initial: initial.into_iter(),
+            ends,
+            cursor,
+            after: snapshot.revision,
+            selection,
+            pending: Vec::new().into_iter(),
+        });
+    }
+    let after = version.unwrap_or_default();
+    let cursor = cache.watch(after, selection.interest(serving.namespaced))?;
+    Ok(State {
+        initial: Vec::new().into_iter(),
+        ends: None,
+        cursor,
+        after,
+        selection,
+        pending: Vec::new().into_iter(),
+    })
+}
+
+/// Where a watch stands.
+struct State {
+    /// What was there at the beginning, still to be sent.
+    initial: std::vec::IntoIter<Arc<Entry>>,
+    /// The revision of the bookmark that follows it.
+    ends: Option<u64>,
+    cursor: Cursor,
+    /// Changes up to this revision were seen before.
+    after: u64,
+    selection: Selection,
+    pending: std::vec::IntoIter<Arc<Change>>,
+}
+
+struct Stream {
+    writer: Writer,
+    state: Option<State>,
+    /// An error that is the last event.
+    last: Option<Box<Status>>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    deadline: Instant,
+    stop: Signal,
+}
+
+impl Stream {
+    /// The next events; `None` when the watch is over.
+    async fn next(&mut self) -> Option<Result<Bytes>> {
+        if let Some(status) = self.last.take() {
+            self.state = None;
+            return Some(self.writer.error(&status));
+        }
+        loop {
+            if Instant::now() >= self.deadline || self.stop.is_set() {
+                return None;
+            }
+            let state = self.state.as_mut()?;
+            match ready(state, &mut self.writer) {
+                Ok(Some(events)) => return Some(Ok(events)),
+                Ok(None) => {}
+                Err(status) => {
+                    self.state = None;
+                    return Some(self.writer.error(&status));
+                }
+            }
+            let bookmark = if self.bookmarks {
+                let before_end = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
+                if self.next_bookmark < before_end { self.next_bookmark } else { before_end }
+            } else {
+                self.deadline
+            };
+            tokio::select! {
+                biased;
+                next = state.cursor.next() => match next {
+                    Next::Changes(changes) => state.pending = changes.into_iter(),
+                    Next::Expired => return None,
+                },
+                () = sleep_until(bookmark), if self.bookmarks && Instant::now() < bookmark => {
+                    self.next_bookmark = Instant::now() + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0));
+                    if let Some(revision) = state.cursor.progress().filter(|revision| *revision >= state.after) {
+                        return Some(self.writer.bookmark(revision, false));
+                    }
+                }
+                () = sleep_until(self.deadline) => return None,
+                () = self.stop.wait() => return None,
+            }
+        }
+    }
+}
+
+/// The events that are there already; `None` if there are none.
+fn ready(state: &mut State, writer: &mut Writer) -> Result<Option<Bytes>> {
+    let mut batch = Batch::default();
+    for entry in state.initial.by_ref() {
+        batch.push(writer.entry("ADDED", &entry)?);
+        if batch.is_full() {
+            return Ok(Some(batch.finish()));
+        }
+    }
+    if let Some(revision) = state.ends.take() {
+        batch.push(writer.bookmark(revision, true)?);
+    }
+    loop {
+        for change in state.pending.by_ref() {
+            if change.revision > state.after
+                && let Some(event) = event_of(&change, &state.selection)
+            {
+                batch.push(writer.change(&change, event)?);
+                if batch.is_full() {
+                    return Ok(Some(batch.finish()));
+                }
+            }
+        }
+        match state.cursor.try_next() {
+            Some(Next::Changes(changes)) => state.pending = changes.into_iter(),
+            // Found out again by who waits for the next change.
+            Some(Next::Expired) | None => break,
+        }
+    }
+    Ok((!batch.is_empty()).then(|| batch.finish()))
+}
+
+/// What a change is to a watcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Added,
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It is not selected any more.
+    Left,
+}
+
+impl Event {
+    fn name(self) -> &'static str {
+        match self {
+            Event::Added => "ADDED",
+            Event::Modified => "MODIFIED",
+            Event::Deleted | Event::Left => "DELETED",
+        }
+    }
+}
+
+fn event_of(change: &Change, selection: &Selection) -> Option<Event> {
+    let before = change.previous.as_ref().is_some_and(|previous| selection.matches(previous));
+    if change.deleted {
+        return before.then_some(Event::Deleted);
+    }
+    match (before, selection.matches(&change.entry)) {
+        (false, true) => Some(Event::Added),
+        (true, true) => Some(Event::Modified),
+        (true, false) => Some(Event::Left),
+        (false, false) => None,
+    }
+}
+
+/// Events put together for one write; a single one is passed on as it is, shared with all other watchers.
+#[derive(Default)]
+struct Batch {
+    first: Option<Bytes>,
+    more: BytesMut,
+}
+
+impl Batch {
+    fn push(&mut self, frame: Bytes) {
+        match self.first.take() {
+            None if self.more.is_empty() => self.first = Some(frame),
+            first => {
+                if let Some(first) = first {
+                    self.more.extend_from_slice(&first);
+                }
+                self.more.extend_from_slice(&frame);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.first.as_ref().map_or(0, Bytes::len) + self.more.len() >= BATCH
+    }
+
+    fn finish(&mut self) -> Bytes {
+        self.first.take().unwrap_or_else(|| std::mem::take(&mut self.more).freeze())
+    }
+}
+
+/// Writes events in the encoding and shape that were agreed on.
+struct Writer {
+    serving: Serving,
+    negotiated: Negotiated,
+    /// Only the first table says what its columns are.
+    told_columns: bool,
+}
+
+impl Writer {
+    /// Forms of which frames are shared.
+    fn form(&self) -> Option<Form> {
+        self.serving.served.form(self.negotiated.encoding).filter(|_| self.negotiated.shape == Shape::Own)
+    }
+
+    fn change(&mut self, change: &Arc<Change>, event: Event) -> Result<Bytes> {
+        let entry = match event {
+            Event::Left => change.left().ok_or_else(|| internal("there was nothing before"))?,
+            _ => &change.entry,
+        };
+        match self.form() {
+            Some(form) => {
+                let number = u32::from(form.0) * 4 + event as u32;
+                let make = || self.framed(form, event.name(), entry);
+                change.frame(&self.serving.pool, Frame(number), make)
+            }
+            None => self.entry(event.name(), entry),
+        }
+    }
+
+    fn entry(&mut self, event: &str, entry: &Arc<Entry>) -> Result<Bytes> {
+        match self.form() {
+            Some(form) => self.framed(form, event, entry),
+            None => {
+                let object = self.serving.store.object(entry)?;
+                self.tree(event, object)
+            }
+        }
+    }
+
+    fn framed(&self, form: Form, event: &str, entry: &Arc<Entry>) -> Result<Bytes> {
+        let kind = self.serving.store.cache().kind();
+        let body = entry.body(&**kind, &self.serving.pool, form).map_err(internal)?;
+        let mut out = Vec::with_capacity(body.len() + 128);
+        match self.negotiated.encoding {
+            Encoding::Protobuf => frame::protobuf_watch(event, self.serving.type_meta(), &body, &mut out),
+            _ => frame::json_watch(event, Some(self.serving.type_meta()), &body, &mut out),
+        }
+        Ok(out.into())
+    }
+
+    fn bookmark(&mut self, revision: u64, ends: bool) -> Result<Bytes> {
+        let mut object = self.serving.served.zero();
+        if let Some(metadata) = object.metadata_mut() {
+            metadata.insert("resourceVersion", revision.to_string());
+            if ends {
+                let mut annotations = pintle_meta::Object::new();
+                annotations.insert(INITIAL_EVENTS_END, "true");
+                metadata.insert("annotations", annotations);
+            }
+        }
+        self.served("BOOKMARK", object)
+    }
+
+    /// An object of the stored version.
+    fn tree(&mut self, event: &str, object: Value) -> Result<Bytes> {
+        let object = match self.negotiated.shape {
+            Shape::Table(version, include) => {
+                let first = !std::mem::replace(&mut self.told_columns, true);
+                let table = shown::event_table(&self.serving, object, version, include, first)?;
+                return self.untyped(event, &table);
+            }
+            _ => self.serving.served.to_served(object)?,
+        };
+        self.served(event, object)
+    }
+
+    /// An object of the served version.
+    fn served(&mut self, event: &str, object: Value) -> Result<Bytes> {
+        match self.negotiated.shape {
+            Shape::Own => match self.negotiated.encoding {
+                Encoding::Protobuf => {
+                    let (mut message, mut out) = (Vec::new(), Vec::new());
+                    self.serving.served.write_protobuf(&object, &mut message).map_err(internal)?;
+                    frame::protobuf_watch(event, self.serving.type_meta(), &message, &mut out);
+                    Ok(out.into())
+                }
+                _ => self.untyped(event, &object),
+            },
+            Shape::Partial(version) | Shape::PartialList(version) => {
+                let view = partial::object(version, &object);
+                if self.negotiated.encoding != Encoding::Protobuf {
+                    return self.untyped(event, &view);
+                }
+                let of = pintle_schema::find("meta/v1.PartialObjectMetadata");
+                let of = of.ok_or_else(|| internal("no such type"))?;
+                let (mut message, mut out) = (Vec::new(), Vec::new());
+                protobuf::encode(of, &view, &mut message).map_err(internal)?;
+                let api_version = version.api_version();
+                let type_meta = frame::TypeMeta { kind: "PartialObjectMetadata", api_version };
+                frame::protobuf_watch(event, type_meta, &message, &mut out);
+                Ok(out.into())
+            }
+            Shape::Table(version, include) => {
+                let first = !std::mem::replace(&mut self.told_columns, true);
+                let table = shown::event_table(&self.serving, object, version, include, first)?;
+                self.untyped(event, &table)
+            }
+        }
+    }
+
+    fn untyped(&self, event: &str, object: &Value) -> Result<Bytes> {
+        let mut out = Vec::new();
+        match self.negotiated.encoding {
+            Encoding::Cbor => {
+                let mut pair = pintle_meta::Object::new();
+                pair.insert("type", event);
+                pair.insert("object", object.clone());
+                cbor::encode(&pair.into(), &mut out);
+            }
+            _ => {
+                let mut body = Vec::new();
+                json::encode(object, &mut body);
+                frame::json_watch(event, None, &body, &mut out);
+            }
+        }
+        Ok(out.into())
+    }
+
+    fn error(&self, status: &Status) -> Result<Bytes> {
+        let body = status.to_json();
+        let of = pintle_schema::find("meta/v1.Status").ok_or_else(|| internal("no such type"))?;
+        match self.negotiated.encoding {
+            Encoding::Json | Encoding::Yaml => {
+                let mut out = Vec::new();
+                frame::json_watch("ERROR", None, body.trim_ascii_end(), &mut out);
+                Ok(out.into())
+            }
+            Encoding::Protobuf => {
+                let tree = json::decode(of, &body).map_err(internal)?.value;
+                let (mut message, mut out) = (Vec::new(), Vec::new());
+                protobuf::encode(of, &tree, &mut message).map_err(internal)?;
+                let type_meta = frame::TypeMeta { kind: "Status", api_version: "v1" };
+                frame::protobuf_watch("ERROR", type_meta, &message, &mut out);
+                Ok(out.into())
+            }
+            Encoding::Cbor => self.untyped("ERROR", &json::decode(of, &body).map_err(internal)?.value),
+        }
+    }
+}
