@@ -22,10 +22,8 @@ pub(crate) struct Selection {
 impl Selection {
     pub(crate) fn read(request: &Request, endpoint: &Endpoint) -> Result<Selection> {
         let text = |name: &str| request.query(name).next().unwrap_or_default();
-        let labels =
-            label::Selector::parse(&text("labelSelector")).map_err(|error| bad_request(error.to_string()))?;
-        let parsed =
-            field::Selector::parse(&text("fieldSelector")).map_err(|error| bad_request(error.to_string()))?;
+        let labels = label::Selector::parse(&text("labelSelector")).map_err(bad_request)?;
+        let parsed = field::Selector::parse(&text("fieldSelector")).map_err(bad_request)?;
         let mut fields = Vec::new();
         for term in parsed.requirements() {
             let served = &endpoint.served;
