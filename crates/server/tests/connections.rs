@@ -16,10 +16,10 @@ use pintle_auth::{Attributes, Authorizer, Decision};
 use pintle_server::chain::ChainConfig;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthRegistry, Version};
-use pintle_server::lifecycle::Hooks;
+use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::tls::{KeyPairFiles, MinVersion, Tls, TlsOptions};
 use pintle_server::{
-    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, MetricsOptions, NoResources, Request,
+    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, MetricsOptions, Request,
     Response, Server, ServerConfig, listen, respond,
 };
 use rustls::{ClientConfig, RootCertStore};
@@ -100,13 +100,14 @@ impl Running {
             health: HealthRegistry::new(Duration::ZERO),
             hooks,
             documents: Arc::new(Documents::new(DocumentsConfig::default(), Vec::new())),
-            resources: Arc::new(NoResources),
+            resources: Arc::new(Odd(None)),
             endpoints: vec![
                 endpoint("/panic", None),
                 endpoint("/slow", Some(4 * SHORT)),
                 endpoint("/never", Some(LONG)),
             ],
             shutdown_delay: Duration::ZERO,
+            lifecycle: Lifecycle::default(),
         });
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = listen(ListenOptions { address, share_port: false }).expect("a port");
