@@ -51,8 +51,10 @@ const WEBHOOKS: Rules = Rules { counts: &[&["webhooks"]], ..ALL };
 const POLICIES: Rules = ALL.with_status().counting_spec();
 
 /// Names that belong to what is configured in files.
-fn reserved_name(_: &Settings, object: &Value, _: Option<&Value>) -> Vec<String> {
-    if !object.name().ends_with(".static.k8s.io") {
+fn reserved_name(settings: &Settings, object: &Value, old: Option<&Value>) -> Vec<String> {
+    // Where there are such files, a new object of such a name is refused.
+    let refused = old.is_none() && settings.gates.manifest_based_admission_control_config;
+    if refused || !object.name().ends_with(".static.k8s.io") {
         return Vec::new();
     }
     let why = "metadata.name: names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and \

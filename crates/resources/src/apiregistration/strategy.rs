@@ -58,7 +58,7 @@ fn note_local(service: &mut Value, settings: &Settings) {
     let fields = [
         ("type", Some("Available".into())),
         ("status", Some("True".into())),
-        ("lastTransitionTime", Some((settings.now)().truncated().to_string().into())),
+        ("lastTransitionTime", Some(settings.time())),
         ("reason", Some("Local".into())),
         ("message", Some("Local APIServices are always available".into())),
     ];

@@ -8,6 +8,7 @@ use pintle_registry::{ResetFields, Strategy};
 
 use super::conversion::{TEMPLATE_GENERATION, parse_int};
 use crate::conversion::set_annotation;
+use crate::core::pod;
 use crate::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
@@ -16,12 +17,14 @@ const TABLE: &[Entry] = &[
         name: "daemonsets",
         kind: "apps/v1.DaemonSet",
         rules: Rules {
-            on_create: |_, _, set| {
+            on_create: |settings, _, set| {
+                new_template(settings, set);
                 let generation = template_generation(set);
                 set_template_generation(set, generation.max(1));
             },
-            on_update: |_, _, set, old| {
-                let changed = !tree::is_same(set, old, &["spec", "template"]);
+            on_update: |settings, _, set, old| {
+                changed_template(settings, set, old);
+                let changed = !tree::is_same(set, old, TEMPLATE);
                 set_template_generation(set, template_generation(old) + i64::from(changed));
             },
             ..WORKLOADS
@@ -57,8 +60,14 @@ const TABLE: &[Entry] = &[
         name: "statefulsets",
         kind: "apps/v1.StatefulSet",
         rules: Rules {
-            on_create: |_, _, set| drop_unavailable(set, None),
-            on_update: |_, _, set, old| drop_unavailable(set, Some(old)),
+            on_create: |settings, _, set| {
+                drop_unavailable(settings, set, None);
+                new_template(settings, set);
+            },
+            on_update: |settings, _, set, old| {
+                drop_unavailable(settings, set, Some(old));
+                changed_template(settings, set, old);
+            },
             warnings: |_, set, _| negative_history(set),
             ..STATEFUL_SETS
         },
@@ -67,7 +76,11 @@ const TABLE: &[Entry] = &[
 ];
 
 const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
-const WORKLOADS: Rules = NAMESPACED.with_status().counting_spec();
+const WORKLOADS: Rules = Rules {
+    on_create: |settings, _, workload| new_template(settings, workload),
+    on_update: |settings, _, workload, old| changed_template(settings, workload, old),
+    ..NAMESPACED.with_status().counting_spec()
+};
 const STATEFUL_SETS: Rules = Rules { name: object_meta::label_name, ..WORKLOADS };
 
 /// How often the template of a daemon set changed; an annotation, since the field is no more.
@@ -84,10 +97,20 @@ fn set_template_generation(set: &mut Value, generation: i64) {
     }
 }
 
-/// How many pods may be away at once stays only where it is already: the feature is off by default.
-fn drop_unavailable(set: &mut Value, old: Option<&Value>) {
+const TEMPLATE: tree::Path = &["spec", "template"];
+
+fn new_template(settings: &Settings, workload: &mut Value) {
+    pod::drop_disabled_template(&settings.gates, workload, None, TEMPLATE);
+}
+
+fn changed_template(settings: &Settings, workload: &mut Value, old: &Value) {
+    pod::drop_disabled_template(&settings.gates, workload, Some(old), TEMPLATE);
+}
+
+/// Where nobody says how many pods may be away at once, that stays only where it is already.
+fn drop_unavailable(settings: &Settings, set: &mut Value, old: Option<&Value>) {
     const FIELD: tree::Path = &["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
-    if old.is_none_or(|old| old.at(FIELD).is_none()) {
+    if !settings.gates.max_unavailable_stateful_set && old.is_none_or(|old| old.at(FIELD).is_none()) {
         tree::remove(set, FIELD);
     }
 }

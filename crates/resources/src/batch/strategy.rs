@@ -8,6 +8,7 @@ use pintle_registry::{DeleteOptions, GarbageCollection, Strategy};
 use pintle_schema::normal;
 
 use crate::apps::strategy::name_of_pods;
+use crate::core::pod;
 use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
@@ -24,13 +25,30 @@ const TABLE: &[Entry] = &[
 const WORKLOADS: Rules =
     Rules { unconditional_update: true, ..Rules::NAMESPACED.with_status().counting_spec() };
 
-const CRON_JOBS: Rules = Rules { warnings: cron_job_warnings, ..WORKLOADS };
+const CRON_JOBS: Rules = Rules {
+    on_create: |settings, _, job| {
+        pod::drop_disabled_template(&settings.gates, job, None, CRON_TEMPLATE);
+    },
+    on_update: |settings, _, job, old| {
+        pod::drop_disabled_template(&settings.gates, job, Some(old), CRON_TEMPLATE);
+    },
+    warnings: cron_job_warnings,
+    ..WORKLOADS
+};
+
+const CRON_TEMPLATE: tree::Path = &["spec", "jobTemplate", "spec", "template"];
 
 const JOBS: Rules = Rules {
     recheck: Recheck::Both,
     // Its pods stay, as those who created it first expected.
     garbage_collection: GarbageCollection::Orphan,
-    on_create: |_, _, job| generate_selector(job),
+    on_create: |settings, _, job| {
+        generate_selector(job);
+        pod::drop_disabled_template(&settings.gates, job, None, &["spec", "template"]);
+    },
+    on_update: |settings, _, job, old| {
+        pod::drop_disabled_template(&settings.gates, job, Some(old), &["spec", "template"]);
+    },
     warnings: job_warnings,
     delete_warnings,
     ..WORKLOADS

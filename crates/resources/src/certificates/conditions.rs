@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
-use pintle_meta::time::Time;
 
 use crate::strategy::tree;
 
@@ -45,7 +44,7 @@ pub(super) fn keep_decision(request: &mut Value, old: &Value) {
 }
 
 /// Fills in the times that nobody gave: of the last change, and of the last turn.
-pub(super) fn note_times(request: &mut Value, old: &Value, now: Time) {
+pub(super) fn note_times(request: &mut Value, old: &Value, now: &Value) {
     const UPDATED: tree::Path = &["lastUpdateTime"];
     const TURNED: tree::Path = &["lastTransitionTime"];
     let is_unset = |condition: &Value, path: tree::Path| condition.text_at(path).is_empty();
@@ -53,11 +52,10 @@ pub(super) fn note_times(request: &mut Value, old: &Value, now: Time) {
     if request.items_at(CONDITIONS).iter().all(whole) {
         return;
     }
-    let now = now.truncated().to_string();
     let conditions = request.at_mut(CONDITIONS).and_then(Value::as_list_mut).into_iter().flatten();
     for condition in conditions {
         if is_unset(condition, UPDATED) {
-            tree::set(condition, UPDATED, now.as_str());
+            tree::set(condition, UPDATED, now.clone());
         }
         if is_unset(condition, TURNED) {
             let same = |before: &&Value| {
@@ -66,7 +64,7 @@ pub(super) fn note_times(request: &mut Value, old: &Value, now: Time) {
                     && !is_unset(before, TURNED)
             };
             let before = old.items_at(CONDITIONS).iter().find(same);
-            let turned = before.map_or(now.as_str(), |before| before.text_at(TURNED)).to_owned();
+            let turned = before.and_then(|before| before.at(TURNED)).unwrap_or(now).clone();
             tree::set(condition, TURNED, turned);
         }
     }

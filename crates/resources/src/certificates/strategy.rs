@@ -30,7 +30,7 @@ const TABLE: &[Entry] = &[
         rules: Rules {
             keeps: &[&["spec"], &["status", "certificate"]],
             resets: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
-            on_update: |settings, _, request, old| conditions::note_times(request, old, (settings.now)()),
+            on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
             validate_update: |_, request, old| conditions::validate(request, old, Write::Approval),
             ..REQUESTS
         },
@@ -43,7 +43,7 @@ const TABLE: &[Entry] = &[
             resets: ResetFields::These(&[&["spec"], &["status", "conditions"]]),
             on_update: |settings, _, request, old| {
                 conditions::keep_decision(request, old);
-                conditions::note_times(request, old, (settings.now)());
+                conditions::note_times(request, old, &settings.time());
             },
             validate_update: |_, request, old| conditions::validate(request, old, Write::Status),
             ..REQUESTS

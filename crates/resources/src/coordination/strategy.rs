@@ -13,8 +13,8 @@ const TABLE: &[Entry] = &[
         name: "leases",
         kind: "coordination/v1.Lease",
         rules: Rules {
-            on_create: |_, _, lease| drop_election(lease, None),
-            on_update: |_, _, lease, old| drop_election(lease, Some(old)),
+            on_create: |settings, _, lease| drop_election(settings, lease, None),
+            on_update: |settings, _, lease, old| drop_election(settings, lease, Some(old)),
             ..LEASES
         },
     },
@@ -27,8 +27,11 @@ const TABLE: &[Entry] = &[
 
 const LEASES: Rules = Rules { standard_finalizers: false, create_on_update: true, ..Rules::NAMESPACED };
 
-/// What is for coordinated elections stays only where it is already: they are off by default.
-fn drop_election(lease: &mut Value, old: Option<&Value>) {
+/// Where there are no coordinated elections, what is for them stays only where it is already.
+fn drop_election(settings: &Settings, lease: &mut Value, old: Option<&Value>) {
+    if settings.gates.coordinated_leader_election {
+        return;
+    }
     for path in [&["spec", "strategy"], &["spec", "preferredHolder"]] {
         if old.is_none_or(|old| old.at(path).is_none()) {
             tree::remove(lease, path);

@@ -42,16 +42,16 @@ const TABLE: &[Entry] = &[
         name: "resourceslices",
         kind: "resource/v1.ResourceSlice",
         rules: Rules {
-            on_create: |_, _, slice| {
+            on_create: |settings, _, slice| {
                 tree::set(slice, &["metadata", "generation"], 1);
-                drop_gated(slice, None);
+                drop_gated(settings, slice, None);
             },
-            on_update: |_, _, slice, old| {
+            on_update: |settings, _, slice, old| {
                 // What is dropped counts as a change all the same.
                 if !tree::is_same(slice, old, &["spec"]) {
                     tree::set(slice, &["metadata", "generation"], old.generation() + 1);
                 }
-                drop_gated(slice, Some(old));
+                drop_gated(settings, slice, Some(old));
             },
             warnings: |_, slice, _| driver_name(slice),
             ..CLUSTER
@@ -79,7 +79,7 @@ fn class_name(name: &str, is_prefix: bool) -> Vec<String> {
 fn note_effect(rule: &mut Value, old: &Value, settings: &Settings) {
     const TIME: tree::Path = &["spec", "taint", "timeAdded"];
     if !tree::is_same(rule, old, &["spec", "taint", "effect"]) && tree::is_same(rule, old, TIME) {
-        tree::set(rule, TIME, (settings.now)().truncated().to_string());
+        tree::set(rule, TIME, settings.time());
     }
 }
 
@@ -105,8 +105,8 @@ fn drop_freed(claim: &mut Value, old: &Value) {
     }
 }
 
-/// Fields of devices whose features are off by default go, unless a slice has them already.
-fn drop_gated(slice: &mut Value, old: Option<&Value>) {
+/// Fields of devices whose features are off go, unless a slice has them already.
+fn drop_gated(settings: &Settings, slice: &mut Value, old: Option<&Value>) {
     const DEVICES: tree::Path = &["spec", "devices"];
     const MAPPINGS: &str = "nodeAllocatableResourceMappings";
     const LISTS: &[&str] = &["ints", "bools", "strings", "versions"];
@@ -118,8 +118,10 @@ fn drop_gated(slice: &mut Value, old: Option<&Value>) {
     };
     let before = old.map(|old| old.items_at(DEVICES)).unwrap_or_default();
     let now = slice.items_at(DEVICES);
-    let drops_mappings = now.iter().any(maps) && !before.iter().any(maps);
-    let drops_lists = now.iter().any(lists) && !before.iter().any(lists);
+    let gates = &settings.gates;
+    let drops_mappings =
+        !gates.dra_node_allocatable_resources && now.iter().any(maps) && !before.iter().any(maps);
+    let drops_lists = !gates.dra_list_type_attributes && now.iter().any(lists) && !before.iter().any(lists);
     if !drops_mappings && !drops_lists {
         return;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pintle_meta::{Object, Value};
+use pintle_meta::Value;
 use pintle_registry::Strategy;
 
 use crate::strategy::{Entry, Rules, Settings, find, tree};
@@ -26,8 +26,9 @@ const TABLE: &[Entry] = &[
         name: "podgroups/status",
         kind: "scheduling/v1alpha2.PodGroup",
         rules: Rules {
-            on_update: |_, _, group, old| {
-                if old.items_at(&["spec", "resourceClaims"]).is_empty() {
+            on_update: |settings, _, group, old| {
+                let claims = settings.gates.dra_workload_resource_claims;
+                if !claims && old.items_at(&["spec", "resourceClaims"]).is_empty() {
                     tree::remove(group, &["status", "resourceClaimStatuses"]);
                 }
             },
@@ -39,8 +40,8 @@ const TABLE: &[Entry] = &[
         kind: "scheduling/v1alpha2.Workload",
         rules: Rules {
             unconditional_update: true,
-            on_create: |_, _, workload| drop_from_templates(workload, None),
-            on_update: |_, _, workload, old| drop_from_templates(workload, Some(old)),
+            on_create: |settings, _, workload| drop_from_templates(settings, workload, None),
+            on_update: |settings, _, workload, old| drop_from_templates(settings, workload, Some(old)),
             ..Rules::NAMESPACED
         },
     },
@@ -51,33 +52,35 @@ const SYSTEM: &[&str] = &["system-node-critical", "system-cluster-critical"];
 
 const POD_GROUPS: Rules = Rules {
     unconditional_update: true,
-    on_create: |_, _, group| drop_from(group.get_mut("spec"), None),
-    on_update: |_, _, group, old| drop_from(group.get_mut("spec"), old.get("spec")),
+    on_create: |settings, _, group| drop_from(settings, group.get_mut("spec"), None),
+    on_update: |settings, _, group, old| drop_from(settings, group.get_mut("spec"), old.get("spec")),
     ..Rules::NAMESPACED.with_status()
 };
 
-/// Fields of pod groups whose features are off by default. Each stays where it is already.
-const GATED: &[&str] =
-    &["schedulingConstraints", "resourceClaims", "disruptionMode", "priorityClassName", "priority"];
-
-fn drop_from(spec: Option<&mut Value>, old: Option<&Value>) {
+/// Fields of pod groups whose features are off go, each unless it is there already.
+fn drop_from(settings: &Settings, spec: Option<&mut Value>, old: Option<&Value>) {
     let Some(spec) = spec else { return };
-    for field in GATED {
-        if spec.get(field).is_some()
-            && old.is_none_or(|old| old.get(field).is_none())
-            && let Some(spec) = spec.as_object_mut()
-        {
-            Object::remove(spec, field);
+    let gates = &settings.gates;
+    let gated: [(tree::Path, bool); 5] = [
+        (&["schedulingConstraints"], gates.topology_aware_workload_scheduling),
+        (&["resourceClaims"], gates.dra_workload_resource_claims),
+        (&["disruptionMode"], gates.workload_aware_preemption),
+        (&["priorityClassName"], gates.workload_aware_preemption),
+        (&["priority"], gates.workload_aware_preemption),
+    ];
+    for (field, enabled) in gated {
+        if !enabled && old.is_none_or(|old| old.at(field).is_none()) {
+            tree::remove(spec, field);
         }
     }
 }
 
-fn drop_from_templates(workload: &mut Value, old: Option<&Value>) {
+fn drop_from_templates(settings: &Settings, workload: &mut Value, old: Option<&Value>) {
     const TEMPLATES: tree::Path = &["spec", "podGroupTemplates"];
     let old = old.map(|old| old.items_at(TEMPLATES)).unwrap_or_default();
     let templates = workload.at_mut(TEMPLATES).and_then(Value::as_list_mut);
     for (index, template) in templates.into_iter().flatten().enumerate() {
-        drop_from(Some(template), old.get(index));
+        drop_from(settings, Some(template), old.get(index));
     }
 }
 

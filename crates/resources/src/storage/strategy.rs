@@ -13,9 +13,9 @@ const TABLE: &[Entry] = &[
         name: "csidrivers",
         kind: "storage/v1.CSIDriver",
         rules: Rules {
-            on_create: |_, _, driver| drop_scaling(driver, None),
-            on_update: |_, _, driver, old| {
-                drop_scaling(driver, Some(old));
+            on_create: |settings, _, driver| drop_scaling(settings, driver, None),
+            on_update: |settings, _, driver, old| {
+                drop_scaling(settings, driver, Some(old));
                 // Drivers are counted although the first is not.
                 if !tree::is_same(driver, old, &["spec"]) {
                     tree::set(driver, &["metadata", "generation"], old.generation() + 1);
@@ -60,10 +60,10 @@ const RETURNED: Rules = Rules { returns_deleted_object: true, ..Rules::CLUSTER }
 const CLASSES: Rules = Rules { recheck: Recheck::Both, unconditional_update: true, ..RETURNED };
 const ATTACHMENTS: Rules = Rules { recheck: Recheck::Whole, ..RETURNED.with_status() };
 
-/// What is for the scaling of volume limits stays only where it is already: that is off by default.
-fn drop_scaling(driver: &mut Value, old: Option<&Value>) {
+/// Where limits of volumes don't scale, what is for that stays only where it is already.
+fn drop_scaling(settings: &Settings, driver: &mut Value, old: Option<&Value>) {
     const FIELD: tree::Path = &["spec", "preventPodSchedulingIfMissing"];
-    if old.is_none_or(|old| old.at(FIELD).is_none()) {
+    if !settings.gates.volume_limit_scaling && old.is_none_or(|old| old.at(FIELD).is_none()) {
         tree::remove(driver, FIELD);
     }
 }

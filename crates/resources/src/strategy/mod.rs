@@ -42,11 +42,19 @@ pub struct Settings {
 pub struct Gates {
     pub cluster_trust_bundle_projection: bool,
     pub container_stop_signals: bool,
+    pub coordinated_leader_election: bool,
     pub cross_namespace_volume_data_source: bool,
+    pub dra_list_type_attributes: bool,
     pub dra_node_allocatable_resources: bool,
+    pub dra_workload_resource_claims: bool,
     pub generic_workload: bool,
     pub image_volume_with_digest: bool,
+    pub manifest_based_admission_control_config: bool,
+    pub max_unavailable_stateful_set: bool,
     pub pod_certificate_request: bool,
+    pub topology_aware_workload_scheduling: bool,
+    pub volume_limit_scaling: bool,
+    pub workload_aware_preemption: bool,
 }
 
 impl Settings {
