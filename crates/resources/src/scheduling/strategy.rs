@@ -52,14 +52,17 @@ const SYSTEM: &[&str] = &["system-node-critical", "system-cluster-critical"];
 
 const POD_GROUPS: Rules = Rules {
     unconditional_update: true,
-    on_create: |settings, _, group| drop_from(settings, group.get_mut("spec"), None),
-    on_update: |settings, _, group, old| drop_from(settings, group.get_mut("spec"), old.get("spec")),
+    on_create: |settings, _, group| drop_from(SPEC, settings, group.get_mut("spec"), None),
+    on_update: |settings, _, group, old| drop_from(SPEC, settings, group.get_mut("spec"), old.get("spec")),
     ..Rules::NAMESPACED.with_status()
 };
 
+const SPEC: &str = "scheduling/v1alpha2.PodGroupSpec";
+const TEMPLATE: &str = "scheduling/v1alpha2.PodGroupTemplate";
+
 /// Fields of pod groups whose features are off go, each unless it is there already.
-fn drop_from(settings: &Settings, spec: Option<&mut Value>, old: Option<&Value>) {
-    let Some(spec) = spec else { return };
+fn drop_from(of: &str, settings: &Settings, spec: Option<&mut Value>, old: Option<&Value>) {
+    let (Some(of), Some(spec)) = (pintle_schema::find(of), spec) else { return };
     let gates = &settings.gates;
     let gated: [(tree::Path, bool); 5] = [
         (&["schedulingConstraints"], gates.topology_aware_workload_scheduling),
@@ -69,8 +72,8 @@ fn drop_from(settings: &Settings, spec: Option<&mut Value>, old: Option<&Value>)
         (&["priority"], gates.workload_aware_preemption),
     ];
     for (field, enabled) in gated {
-        if !enabled && old.is_none_or(|old| old.at(field).is_none()) {
-            tree::remove(spec, field);
+        if !enabled && old.is_none_or(|old| old.at(field).is_none_or(Value::is_null)) {
+            tree::reset(of, spec, field);
         }
     }
 }
@@ -80,7 +83,7 @@ fn drop_from_templates(settings: &Settings, workload: &mut Value, old: Option<&V
     let old = old.map(|old| old.items_at(TEMPLATES)).unwrap_or_default();
     let templates = workload.at_mut(TEMPLATES).and_then(Value::as_list_mut);
     for (index, template) in templates.into_iter().flatten().enumerate() {
-        drop_from(settings, Some(template), old.get(index));
+        drop_from(TEMPLATE, settings, Some(template), old.get(index));
     }
 }
 

@@ -7,31 +7,6 @@ use pintle_schema::Resources;
 
 use super::*;
 
-/// The groups whose strategies are all there.
-const DONE: &[&str] = &[
-    "",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "apps",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "internal.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-];
-
 /// Subresources that write a stored object as a whole. Others (binding, eviction, scale) are of another kind.
 fn writes_the_object(resource: &pintle_schema::Resource, all: &[pintle_schema::Resource]) -> bool {
     let writes = resource.verbs.iter().any(|verb| ["update", "create"].contains(verb));
@@ -44,7 +19,7 @@ fn every_stored_resource_and_what_writes_it_has_a_strategy() {
     let resources = Resources::builtin().unwrap();
     let settings = Settings::default();
     let mut missing = Vec::new();
-    for version in resources.versions().iter().filter(|version| DONE.contains(&version.group)) {
+    for version in resources.versions() {
         for resource in version.resources.iter().filter(|found| writes_the_object(found, &version.resources))
         {
             let name = match resource.subresource {
