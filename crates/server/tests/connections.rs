@@ -19,8 +19,8 @@ use pintle_server::handlers::{HealthRegistry, Version};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::tls::{KeyPairFiles, MinVersion, Tls, TlsOptions};
 use pintle_server::{
-    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, MetricsOptions, Request,
-    Response, Server, ServerConfig, listen, respond,
+    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, MetricsOptions, Request, Response, Server,
+    ServerConfig, listen, respond,
 };
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pintle_meta::Value;
+use pintle_meta::field_path::Path;
 use pintle_meta::validation::{dns1123_label, object_meta};
 use pintle_registry::{ResetFields, Strategy};
 
@@ -27,6 +28,10 @@ const TABLE: &[Entry] = &[
                 let changed = !tree::is_same(set, old, TEMPLATE);
                 set_template_generation(set, template_generation(old) + i64::from(changed));
             },
+            warnings: |_, set, old| {
+                let counted = |set: &Value| template_generation(set);
+                about_template(set, old.is_none_or(|old| counted(old) != counted(set)))
+            },
             ..WORKLOADS
         },
     },
@@ -37,7 +42,7 @@ const TABLE: &[Entry] = &[
         rules: Rules {
             // Annotations are copied to replica sets, so a change of them is work to do.
             counts: &[&["spec"], &["metadata", "annotations"]],
-            warnings: |_, deployment, old| name_of_pods(deployment, old),
+            warnings: |_, deployment, old| about_pods(deployment, old),
             ..WORKLOADS
         },
     },
@@ -53,7 +58,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "replicasets",
         kind: "apps/v1.ReplicaSet",
-        rules: Rules { warnings: |_, set, old| name_of_pods(set, old), ..WORKLOADS },
+        rules: Rules { warnings: |_, set, old| about_pods(set, old), ..WORKLOADS },
     },
     Entry { name: "replicasets/status", kind: "apps/v1.ReplicaSet", rules: WORKLOADS.of_status() },
     Entry {
@@ -68,7 +73,12 @@ const TABLE: &[Entry] = &[
                 drop_unavailable(settings, set, Some(old));
                 changed_template(settings, set, old);
             },
-            warnings: |_, set, _| negative_history(set),
+            warnings: |_, set, old| {
+                let mut warnings = about_template(set, is_counted(set, old));
+                warnings.extend(about_claims(set, old));
+                warnings.extend(negative_history(set));
+                warnings
+            },
             ..STATEFUL_SETS
         },
     },
@@ -126,6 +136,35 @@ pub(crate) fn name_of_pods(object: &Value, old: Option<&Value>) -> Vec<String> {
         "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is \
          recommended: [{wrong}]"
     )]
+}
+
+/// Whether an object is of another generation than before.
+pub(crate) fn is_counted(object: &Value, old: Option<&Value>) -> bool {
+    old.is_none_or(|old| old.generation() != object.generation())
+}
+
+fn about_template(workload: &Value, is_new: bool) -> Vec<String> {
+    if is_new { pod::warnings::of_template(workload, TEMPLATE) } else { Vec::new() }
+}
+
+fn about_pods(workload: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = name_of_pods(workload, old);
+    warnings.extend(about_template(workload, is_counted(workload, old)));
+    warnings
+}
+
+/// The paths that are told are the reference's, right or not.
+fn about_claims(set: &Value, old: Option<&Value>) -> Vec<String> {
+    let path = Path::new("spec.volumeClaimTemplates");
+    let mut warnings = Vec::new();
+    for (index, claim) in set.items_at(&["spec", "volumeClaimTemplates"]).iter().enumerate() {
+        let claim_path = path.index(index);
+        let spec_path = claim_path.child("Spec");
+        let told = if old.is_none() { &claim_path } else { &spec_path };
+        let spec = claim.get("spec").unwrap_or(&Value::NULL);
+        warnings.extend(pod::warnings::claim_spec(told, spec));
+    }
+    warnings
 }
 
 fn negative_history(set: &Value) -> Vec<String> {
@@ -202,6 +241,37 @@ mod tests {
         assert!(!text(&sets.created(&with)).contains("maxUnavailable"));
         assert!(!text(&sets.updated(&with, &set(""))).contains("maxUnavailable"));
         assert!(text(&sets.updated(&with, &set(r#""maxUnavailable":1"#))).contains(r#""maxUnavailable":2"#));
+    }
+
+    #[test]
+    fn templates_are_warned_of_when_they_count() {
+        let template = r#""template":{"spec":{"containers":[],"hostAliases":[{"ip":"01.1.1.1"}]}}"#;
+        let old = object(r#","generation":1"#, template, "");
+        let new = old.replace(r#""generation":1"#, r#""generation":2"#);
+        for name in ["deployments", "replicasets", "statefulsets"] {
+            let found = warnings(&of("apps", name), &old, None);
+            assert!(
+                found.len() == 1 && found[0].starts_with("spec.template.spec.hostAliases[0].ip: "),
+                "{found:?}"
+            );
+            assert_eq!(warnings(&of("apps", name), &new, Some(&old)).len(), 1, "{name}");
+            assert!(warnings(&of("apps", name), &old, Some(&old)).is_empty(), "{name}");
+        }
+        let annotated = object(&format!(r#","annotations":{{"{GENERATION}":"3"}}"#), template, "");
+        assert!(warnings(&of("apps", "daemonsets"), &new, Some(&old)).is_empty());
+        assert_eq!(warnings(&of("apps", "daemonsets"), &annotated, Some(&old)).len(), 1);
+        let claims = object(
+            "",
+            r#""volumeClaimTemplates":[{"spec":{"resources":{"requests":{"storage":"100m"}}}}]"#,
+            "",
+        );
+        let place = |old| warnings(&of("apps", "statefulsets"), &claims, old)[0].clone();
+        let why = r#"fractional byte value "100m" is invalid, must be an integer"#;
+        assert_eq!(place(None), format!("spec.volumeClaimTemplates[0].resources.requests[storage]: {why}"));
+        assert_eq!(
+            place(Some(claims.as_str())),
+            format!("spec.volumeClaimTemplates[0].Spec.resources.requests[storage]: {why}")
+        );
     }
 
     #[test]

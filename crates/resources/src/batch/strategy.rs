@@ -7,7 +7,7 @@ use pintle_meta::{Object, Value};
 use pintle_registry::{DeleteOptions, GarbageCollection, Strategy};
 use pintle_schema::normal;
 
-use crate::apps::strategy::name_of_pods;
+use crate::apps::strategy::{is_counted, name_of_pods};
 use crate::core::pod;
 use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
@@ -36,6 +36,7 @@ const CRON_JOBS: Rules = Rules {
     ..WORKLOADS
 };
 
+const TEMPLATE: tree::Path = &["spec", "template"];
 const CRON_TEMPLATE: tree::Path = &["spec", "jobTemplate", "spec", "template"];
 
 const JOBS: Rules = Rules {
@@ -44,10 +45,10 @@ const JOBS: Rules = Rules {
     garbage_collection: GarbageCollection::Orphan,
     on_create: |settings, _, job| {
         generate_selector(job);
-        pod::drop_disabled_template(&settings.gates, job, None, &["spec", "template"]);
+        pod::drop_disabled_template(&settings.gates, job, None, TEMPLATE);
     },
     on_update: |settings, _, job, old| {
-        pod::drop_disabled_template(&settings.gates, job, Some(old), &["spec", "template"]);
+        pod::drop_disabled_template(&settings.gates, job, Some(old), TEMPLATE);
     },
     warnings: job_warnings,
     delete_warnings,
@@ -92,16 +93,18 @@ fn add_to(job: &mut Value, path: tree::Path, key: &'static str, value: &str) {
 
 fn job_warnings(_: &Settings, job: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = name_of_pods(job, old);
-    if old.is_none_or(|old| old.generation() != job.generation()) {
+    if is_counted(job, old) {
         warnings.extend(spec_warnings("spec", job.get("spec")));
+        warnings.extend(pod::warnings::of_template(job, TEMPLATE));
     }
     warnings
 }
 
 fn cron_job_warnings(_: &Settings, job: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = name_of_pods(job, old);
-    if old.is_none_or(|old| old.generation() != job.generation()) {
+    if is_counted(job, old) {
         warnings.extend(spec_warnings("spec.jobTemplate.spec", job.at(&["spec", "jobTemplate", "spec"])));
+        warnings.extend(pod::warnings::of_template(job, CRON_TEMPLATE));
     }
     if old.is_some() && job.text_at(&["spec", "schedule"]).contains("TZ") {
         let why = "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
@@ -184,6 +187,20 @@ mod tests {
         let cron_jobs = of("batch", "cronjobs").strategy;
         assert_eq!(cron_jobs.garbage_collection(), GarbageCollection::Background);
         assert!(cron_jobs.warnings_on_delete(&DeleteOptions::default()).is_empty());
+    }
+
+    #[test]
+    fn templates_are_warned_of_where_they_are() {
+        let template = r#""template":{"spec":{"containers":[],"hostAliases":[{"ip":"01.1.1.1"}]}}"#;
+        let found = warnings(&of("batch", "jobs"), &job(template), None);
+        assert!(
+            found.len() == 1 && found[0].starts_with("spec.template.spec.hostAliases[0].ip: "),
+            "{found:?}"
+        );
+        let nested = job(&format!(r#""jobTemplate":{{"spec":{{{template}}}}}"#));
+        let found = warnings(&of("batch", "cronjobs"), &nested, None);
+        let place = "spec.jobTemplate.spec.template.spec.hostAliases[0].ip: ";
+        assert!(found.len() == 1 && found[0].starts_with(place), "{found:?}");
     }
 
     #[test]
