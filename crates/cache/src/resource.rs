@@ -326,10 +326,29 @@ impl Resource {
 
     /// The objects at a revision that is not older than the given one, loading and waiting as needed; at most so long.
     pub async fn snapshot_since(&self, revision: u64, most: Duration) -> Result<Snapshot, Error> {
+        self.since(revision, most, |state, revision| Snapshot::new(state.objects.clone(), revision)).await
+    }
+
+    /// An object as it is at a revision that is not older than the given one; waits as [`Resource::snapshot_since`] does.
+    pub async fn entry_since(
+        &self,
+        key: &str,
+        revision: u64,
+        most: Duration,
+    ) -> Result<Option<Arc<Entry>>, Error> {
+        self.since(revision, most, |state, _| state.objects.map().get(key).cloned()).await
+    }
+
+    async fn since<T>(
+        &self,
+        revision: u64,
+        most: Duration,
+        read: impl Fn(&State, u64) -> T,
+    ) -> Result<T, Error> {
         loop {
             self.ready().await?;
             self.wait_for(revision, most).await?;
-            match self.snapshot() {
+            match self.with_current(|state, revision| Ok(read(state, revision))) {
                 // The cache had to start over meanwhile.
                 Err(Error::NotReady) => {}
                 other => return other,
@@ -386,6 +405,7 @@ impl Resource {
         })
     }
 
+    /// What the cache has at a key now. `None` does not mean that there is nothing: it may not be loaded.
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
         self.state().objects.map().get(key).cloned()
     }

@@ -120,6 +120,7 @@ async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded()
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
     assert_eq!(pods.snapshot().unwrap_err(), Error::NotReady);
+    assert!(pods.entry_since("a", 0, WAIT).await.unwrap().is_none());
     store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
     assert_eq!(show(&pods.snapshot_now(WAIT).await.unwrap()), ["a=1"]);
     let interests = || [Interest::Everything, Interest::Namespace("n".into()), Interest::Key("x".into())];
@@ -142,6 +143,10 @@ async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded()
     store.txn(Txn::put("/r/pods/b".into(), "2".into())).await.unwrap();
     let snapshot = pods.snapshot_now(WAIT).await.unwrap();
     assert_eq!(show(&snapshot), ["a=1", "b=2"]);
+    let entry = pods.entry_since("b", snapshot.revision, WAIT).await.unwrap().unwrap();
+    assert_eq!(entry.revision(), snapshot.revision);
+    let ahead = pods.entry_since("b", snapshot.revision + 1, Duration::from_millis(1)).await.unwrap_err();
+    assert!(matches!(ahead, Error::TooLarge { .. }), "{ahead}");
     // Those of the cache's former life leave nothing behind and take nothing along.
     let mut new = pods.snapshot_and_watch(Interest::Namespace("n".into())).unwrap().1;
     drop(cursors);
