@@ -1,14 +1,17 @@
-//! A document of version 2 as the protobuf message that kubectl asks for (`openapi.v2.Document` of gnostic).
+//! Documents as the protobuf messages of gnostic: `openapi.v2.Document`, which older kubectl asks for, and in
+//! [`v3`] that of version 3.
 //!
 //! The message mirrors the JSON: an object is a message whose fields have the JSON names, what has a choice of forms is
 //! wrapped in a message per choice, a map is a list of names and values, and `x-` entries are lists of names and YAML.
+
+pub(crate) mod v3;
 
 use pintle_codec::yaml;
 use pintle_meta::value::Object;
 use pintle_meta::{Node, Value};
 
 /// The fields of a message by their JSON names, sorted by number.
-struct Message {
+pub(crate) struct Message {
     fields: &'static [(&'static str, u32, Part)],
     /// Where the `x-` entries go.
     extensions: Option<u32>,
@@ -34,6 +37,24 @@ enum Part {
     },
     Parameters,
     ParameterMap,
+    /// The value itself or a reference to it.
+    Either {
+        of: &'static Message,
+        wrap: &'static [u32],
+    },
+    Eithers {
+        of: &'static Message,
+    },
+    EitherMap {
+        of: &'static Message,
+        number: u32,
+    },
+    /// What other properties may be: a schema, or whether there may be any.
+    Others {
+        of: &'static Message,
+    },
+    /// A number, text or truth; of anything else only that it is there.
+    Scalar,
     /// A text in a list in a message.
     Type,
     /// Values of any kind.
@@ -157,12 +178,12 @@ static IN_PATH: Message = Message {
     extensions: Some(22),
 };
 
-/// The bytes of a document.
+/// The bytes of a document of version 2.
 pub(crate) fn encode(document: &Value) -> Vec<u8> {
     message(&DOCUMENT, document)
 }
 
-fn message(of: &Message, value: &Value) -> Vec<u8> {
+pub(crate) fn message(of: &Message, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     let Some(object) = value.as_object() else { return out };
     for (key, number, part) in of.fields {
@@ -179,7 +200,11 @@ fn message(of: &Message, value: &Value) -> Vec<u8> {
 fn field(number: u32, part: &Part, value: &Value, out: &mut Vec<u8>) {
     let texts = || value.as_list().unwrap_or_default().iter().filter_map(Value::as_str);
     match part {
-        Part::Text => bytes(number, value.as_str().unwrap_or_default().as_bytes(), out),
+        Part::Text => {
+            if let Some(text) = value.as_str().filter(|text| !text.is_empty()) {
+                bytes(number, text.as_bytes(), out);
+            }
+        }
         Part::Texts => texts().for_each(|text| bytes(number, text.as_bytes(), out)),
         Part::Flag => {
             if value.as_bool() == Some(true) {
@@ -208,6 +233,18 @@ fn field(number: u32, part: &Part, value: &Value, out: &mut Vec<u8>) {
             }
         }
         Part::ParameterMap => bytes(number, &named(value, 1, parameter), out),
+        Part::Either { of, wrap } => bytes(number, &wrapped(wrap, either(of, value)), out),
+        Part::Eithers { of } => {
+            value.as_list().unwrap_or_default().iter().for_each(|item| bytes(number, &either(of, item), out));
+        }
+        Part::EitherMap { of, number: inner } => {
+            bytes(number, &named(value, *inner, |value| either(of, value)), out);
+        }
+        Part::Others { of } => match value.as_bool() {
+            Some(any) => bytes(number, &[2 << 3, u8::from(any)], out),
+            None => bytes(number, &wrapped(&[1], either(of, value)), out),
+        },
+        Part::Scalar => bytes(number, &scalar(value), out),
         Part::Type => bytes(number, &wrapped(&[1], value.as_str().unwrap_or_default().into()), out),
         Part::Anything => {
             value.as_list().unwrap_or_default().iter().for_each(|item| bytes(number, &any(item), out));
@@ -222,6 +259,25 @@ fn field(number: u32, part: &Part, value: &Value, out: &mut Vec<u8>) {
                 bytes(number, &named(item, 1, scopes), out);
             }
         }
+    }
+}
+
+fn either(of: &Message, value: &Value) -> Vec<u8> {
+    match value.get("$ref") {
+        Some(_) => wrapped(&[2], message(&REFERENCE, value)),
+        None => wrapped(&[1], message(of, value)),
+    }
+}
+
+/// One of a number, a truth and a text. Which one it is is told even by a zero.
+fn scalar(value: &Value) -> Vec<u8> {
+    let number = |number: f64| [&[1 << 3 | 1][..], &number.to_le_bytes()].concat();
+    match value.node() {
+        Node::Int(value) => number(value as f64),
+        Node::Float(value) => number(value),
+        Node::Bool(value) => vec![2 << 3, u8::from(value)],
+        Node::String(value) => wrapped(&[3], value.as_bytes().to_vec()),
+        _ => Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::Options;
 use crate::json::{empty, map, object, optional, set};
 use crate::operations::{self, Answer, Media, Operation, Path};
 use crate::parameters::Parameter;
+use crate::protobuf;
 use crate::schema::{Dialect, definition, group_version_kind, reachable};
 
 /// A document as it is sent.
@@ -61,20 +62,33 @@ pub fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Doc
 
 /// The document of a name; `None` if there is none such.
 pub fn document(served: &[GroupVersion], logs: bool, name: &str, options: &Options<'_>) -> Option<Document> {
-    match served.iter().find(|served| served.path().trim_start_matches('/') == name) {
-        Some(served) => Some(group_version(served, options)),
-        None => {
-            let others = operations::others(&groups(served), logs);
-            let (_, paths) = others.into_iter().find(|(found, _)| found == name)?;
-            Some(Document::of(&document_of(&paths, options, ("", "v1"))))
-        }
-    }
+    tree(served, logs, name, options).map(|tree| Document::of(&tree))
+}
+
+/// The same as a message of `application/com.github.proto-openapi.spec.v3.v1.0+protobuf`. Its ETag is that of the JSON.
+pub fn protobuf(served: &[GroupVersion], logs: bool, name: &str, options: &Options<'_>) -> Option<Vec<u8>> {
+    tree(served, logs, name, options).map(|tree| protobuf::v3::encode(&tree))
 }
 
 /// The document of a group version.
 pub fn group_version(served: &GroupVersion, options: &Options<'_>) -> Document {
+    Document::of(&tree_of(served, options))
+}
+
+fn tree(served: &[GroupVersion], logs: bool, name: &str, options: &Options<'_>) -> Option<Value> {
+    match served.iter().find(|served| served.path().trim_start_matches('/') == name) {
+        Some(served) => Some(tree_of(served, options)),
+        None => {
+            let others = operations::others(&groups(served), logs);
+            let (_, paths) = others.into_iter().find(|(found, _)| found == name)?;
+            Some(document_of(&paths, options, ("", "v1")))
+        }
+    }
+}
+
+fn tree_of(served: &GroupVersion, options: &Options<'_>) -> Value {
     let paths = operations::group_version(served, options);
-    Document::of(&document_of(&paths, options, (&served.group, &served.version)))
+    document_of(&paths, options, (&served.group, &served.version))
 }
 
 pub(crate) fn groups(served: &[GroupVersion]) -> Vec<&str> {

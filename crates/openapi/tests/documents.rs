@@ -166,6 +166,25 @@ fn the_message_of_version_2_begins_with_its_version_and_has_every_definition() {
 }
 
 #[test]
+fn the_message_of_version_3_has_every_schema_and_path() {
+    let served = served("policy");
+    let name = "apis/policy/v1";
+    let message = v3::protobuf(&served, false, name, &options()).unwrap();
+    assert!(
+        message.starts_with(b"\x0a\x053.0.0\x12\x12\x0a\x0aKubernetes\x32\x041.36"),
+        "{:?}",
+        &message[..30]
+    );
+    let document = v3("policy", name);
+    for part in [&document["components"]["schemas"], &document["paths"]] {
+        for name in part.as_object().unwrap().keys() {
+            assert!(message.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
+        }
+    }
+    assert!(v3::protobuf(&served, false, "apis/policy/v9", &options()).is_none());
+}
+
+#[test]
 fn nothing_may_be_one_of_the_values_of_a_field() {
     let document = v3("", "api/v1");
     let source = &document["components"]["schemas"]["io.k8s.api.core.v1.HostPathVolumeSource"]["properties"];

@@ -234,7 +234,12 @@ async fn documents_of_openapi_are_found_by_the_hash_of_their_content() {
     assert_eq!((moved.code, moved.header(LOCATION)), (StatusCode::MOVED_PERMANENTLY, url));
     assert!(moved.body.is_empty());
 
+    let media = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+    let message = get(&documents, url, &[(ACCEPT, &media.replace("v3.v1", "v3@v1"))]).await;
+    assert_eq!((message.code, message.header(CONTENT_TYPE)), (StatusCode::OK, media));
+    assert!(message.body.starts_with(b"\x0a\x053.0.0"));
     let etag = format!("\"{hash}\"");
+    assert_eq!(message.header(ETAG), etag);
     let again = get(&documents, path, &[(IF_NONE_MATCH, &etag)]).await;
     assert_eq!((again.code, again.body.len()), (StatusCode::NOT_MODIFIED, 0));
     assert_eq!(get(&documents, path, &[(ACCEPT, "text/html")]).await.code, StatusCode::NOT_ACCEPTABLE);

@@ -21,6 +21,9 @@ use crate::{Body, Request, Response, respond};
 const V2_PROTOBUF: [&str; 2] =
     ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
 
+const V3_PROTOBUF: [&str; 2] =
+    ["com.github.proto-openapi.spec.v3@v1.0+protobuf", "com.github.proto-openapi.spec.v3.v1.0+protobuf"];
+
 /// A year, which is as long as a client may be told to keep anything.
 const FOR_EVER: i64 = 365 * 86_400;
 
@@ -73,7 +76,7 @@ impl Documents {
             return response;
         };
         response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
-        let Some((format, media_type)) = format_of(request, &[]) else {
+        let Some((format, media_type)) = format_of(request, &V3_PROTOBUF) else {
             *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
             return response;
         };
@@ -169,7 +172,7 @@ fn make(
             }
             match which {
                 Which::V2 => Some(v2::protobuf(&served.versions, config.logs, &options)),
-                Which::V3(_) => None,
+                Which::V3(name) => v3::protobuf(&served.versions, config.logs, name, &options),
             }
         }
     }
