@@ -16,4 +16,5 @@ mod logging;
 mod shutdown;
 mod snapshots;
 mod start;
+mod stored_objects;
 mod tls;

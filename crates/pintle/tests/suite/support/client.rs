@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -19,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::certs::Identity;
+use super::server::PATIENCE;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -150,6 +152,15 @@ impl Client {
         self.request(Method::GET, path, &[], "").await
     }
 
+    /// Begins to follow something.
+    pub(crate) async fn follow(&self, path: &str, headers: &[(&str, &str)]) -> Following {
+        let mut connection = self.connect().await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        let answer = connection.begin(Method::GET, path, headers, "").await;
+        let (head, body) = answer.unwrap_or_else(|error| panic!("{path}: {error}")).into_parts();
+        assert_eq!(head.status.as_u16(), 200, "{path}");
+        Following { body, read: Vec::new(), _connection: connection }
+    }
+
     pub(crate) async fn request(
         &self,
         method: Method,
@@ -183,6 +194,21 @@ impl Connection {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Result<Answer, Failure> {
+        let response = self.begin(method, path, headers, body).await?;
+        let (head, body) = response.into_parts();
+        let bytes = body.collect().await?.to_bytes();
+        let body = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Answer { code: head.status.as_u16(), headers: head.headers, body, bytes })
+    }
+
+    /// Sends a request and returns once its answer begins.
+    pub(crate) async fn begin(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Response<Incoming>, Failure> {
         let mut request = Request::builder().method(method);
         request = match &self.sender {
             Sender::Http1(_) => request.uri(path).header("host", &self.host),
@@ -195,19 +221,16 @@ impl Connection {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body.into()))?;
-        let response = match &mut self.sender {
+        match &mut self.sender {
             Sender::Http1(sender) => {
                 sender.ready().await?;
-                sender.send_request(request).await?
+                Ok(sender.send_request(request).await?)
             }
             Sender::Http2(sender) => {
                 sender.ready().await?;
-                sender.send_request(request).await?
+                Ok(sender.send_request(request).await?)
             }
-        };
-        let (head, body) = response.into_parts();
-        let body = String::from_utf8(body.collect().await?.to_bytes().to_vec())?;
-        Ok(Answer { code: head.status.as_u16(), headers: head.headers, body })
+        }
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Result<Answer, Failure> {
@@ -215,11 +238,47 @@ impl Connection {
     }
 }
 
+/// An answer that goes on.
+pub(crate) struct Following {
+    body: Incoming,
+    read: Vec<u8>,
+    _connection: Connection,
+}
+
+impl Following {
+    /// Reads on until something can be taken from the front of what has come; `None` at the end.
+    async fn take(&mut self, length: impl Fn(&[u8]) -> Option<usize>) -> Option<Vec<u8>> {
+        loop {
+            if let Some(length) = length(&self.read).filter(|length| *length <= self.read.len()) {
+                let rest = self.read.split_off(length);
+                return Some(std::mem::replace(&mut self.read, rest));
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("more in time")?;
+            self.read.extend(frame.expect("a frame").into_data().expect("data"));
+        }
+    }
+
+    /// The next event of a watch in JSON.
+    pub(crate) async fn line(&mut self) -> Option<Value> {
+        let end = |read: &[u8]| Some(read.iter().position(|byte| *byte == b'\n')? + 1);
+        let line = self.take(end).await?;
+        Some(serde_json::from_slice(&line).expect("JSON"))
+    }
+
+    /// The next event of a watch in protobuf, which has its length before it.
+    pub(crate) async fn frame(&mut self) -> Option<Vec<u8>> {
+        let end = |read: &[u8]| Some(4 + u32::from_be_bytes(read.get(..4)?.try_into().ok()?) as usize);
+        self.take(end).await.map(|frame| frame[4..].to_vec())
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: HeaderMap,
+    /// Text, as far as it is.
     pub(crate) body: String,
+    pub(crate) bytes: Bytes,
 }
 
 impl Answer {

@@ -11,13 +11,18 @@ use super::server::eventually;
 
 /// Writes these values into a new store of a data directory, under `/registry/0000` and so on.
 pub(crate) async fn fill(data_dir: &Path, values: impl IntoIterator<Item = Vec<u8>>) {
+    let numbered = values.into_iter().enumerate();
+    fill_keys(data_dir, numbered.map(|(number, value)| (format!("/registry/{number:04}"), value))).await;
+}
+
+/// Writes these keys and values into a new store of a data directory.
+pub(crate) async fn fill_keys(data_dir: &Path, values: impl IntoIterator<Item = (String, Vec<u8>)>) {
     std::fs::create_dir_all(data_dir).expect("a directory");
     let mut options = Options::directory(data_dir.join("store"));
     options.no_fsync = true;
     let store = Store::open(options).expect("a store");
-    for (number, value) in values.into_iter().enumerate() {
-        let key = Bytes::from(format!("/registry/{number:04}"));
-        store.txn(Txn::put(key, value.into())).await.expect("a write");
+    for (key, value) in values {
+        store.txn(Txn::put(Bytes::from(key), value.into())).await.expect("a write");
     }
     close(store, data_dir).await;
 }

@@ -1,0 +1,271 @@
+//! The layout of the store: what another server wrote is read, and what is written is where and what the other expects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use base64::Engine;
+use http::Method;
+use pintle_codec::protobuf::envelope;
+use pintle_codec::{json, kind, protobuf};
+use pintle_published::upstream;
+use pintle_storage::{Backend, KeyValue, Txn};
+use serde_json::{Value, json};
+
+use crate::support::client::Following;
+use crate::support::etcd::{Etcd, Version};
+use crate::support::{Client, Identity, Launch, MASTER, store};
+
+const PROTOBUF: (&str, &str) = ("accept", "application/vnd.kubernetes.protobuf");
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a vector")).collect()
+}
+
+/// A message in its envelope, as JSON.
+fn decoded(enveloped: &[u8]) -> Value {
+    let typed = kind::decode(kind::recognize(enveloped), enveloped, None).expect("an object");
+    let mut text = Vec::new();
+    json::encode(&typed.decoded.value, &mut text);
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+fn without_version(mut object: Value) -> Value {
+    let metadata = object["metadata"].as_object_mut().expect("metadata");
+    assert!(metadata.remove("resourceVersion").is_some(), "a version");
+    object
+}
+
+#[tokio::test]
+async fn a_server_on_a_reference_servers_data_lists_what_that_one_listed() {
+    let Some(folder) = upstream() else { return };
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
+    let decode = |text: &str| base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
+    let values = lines(&read("etcd-dump/keys.jsonl")).into_iter().map(|line| {
+        let text = |name: &str| line[name].as_str().expect("text").to_owned();
+        (text("key"), decode(&text("value")))
+    });
+    let launch = Launch::new();
+    store::fill_keys(&launch.path("data"), values).await;
+    let server = launch.start().await;
+    let lists: BTreeMap<String, Value> = serde_json::from_str(&read("etcd-dump/lists.json")).expect("lists");
+    let mut items = 0;
+    for (path, expect) in lists {
+        let answer = server.admin().get(&path).await;
+        assert_eq!(answer.code, 200, "{path}: {answer:?}");
+        let list = answer.json();
+        let enveloped = server.admin().request(Method::GET, &path, &[PROTOBUF], "").await;
+        assert_eq!(decoded(&enveloped.bytes), list, "{path} in protobuf");
+        for field in ["kind", "apiVersion"] {
+            assert_eq!(list[field], expect[field], "{path}");
+        }
+        let theirs = expect["items"].as_array().expect("items");
+        let ours = list["items"].as_array().expect("items");
+        assert_eq!(ours.len(), theirs.len(), "{path}");
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            assert_eq!(&without_version(ours.clone()), theirs, "{path}");
+            items += 1;
+        }
+    }
+    assert!(items > 500, "{items}");
+}
+
+/// A value that another server, perhaps an old one, may have left: not all fields, perhaps an old version.
+struct Sparse {
+    key: String,
+    value: Vec<u8>,
+    path: String,
+    name: String,
+    /// What a client sees, but for its version.
+    shown: Value,
+}
+
+fn sparse() -> Vec<Sparse> {
+    lines(include_str!("data/sparse.jsonl"))
+        .into_iter()
+        .map(|line| {
+            let stored = line["stored"].to_string();
+            let value = match line["protobuf"] == true {
+                true => in_protobuf(stored.as_bytes()),
+                false => stored.into_bytes(),
+            };
+            let text = |name: &str| line[name].as_str().expect("text").to_owned();
+            let name = line["shown"]["metadata"]["name"].as_str().expect("a name").to_owned();
+            Sparse { key: text("key"), value, path: text("path"), name, shown: line["shown"].clone() }
+        })
+        .collect()
+}
+
+/// As it is: nothing is added.
+fn in_protobuf(text: &[u8]) -> Vec<u8> {
+    let typed = kind::decode(kind::recognize(text), text, None).expect("an object");
+    let (mut message, mut out) = (Vec::new(), Vec::new());
+    protobuf::encode(typed.of, &typed.decoded.value, &mut message).expect("a message");
+    envelope::write(&typed.kind.api_version(), &typed.kind.kind, &message, &mut out);
+    out
+}
+
+/// The object of an event in protobuf: the last part of its frame.
+fn event(frame: &[u8]) -> Value {
+    let start = frame.windows(4).position(|window| window == b"k8s\0").expect("an object");
+    decoded(&frame[start..])
+}
+
+async fn is_shown_everywhere(client: &Client, sparse: &[Sparse]) {
+    for Sparse { path, name, shown, .. } in sparse {
+        let one = format!("{path}/{name}");
+        let answer = client.get(&one).await;
+        assert_eq!(answer.code, 200, "{one}: {answer:?}");
+        let object = answer.json();
+        assert_eq!(&without_version(object.clone()), shown, "{one}");
+        let answer = client.request(Method::GET, &one, &[PROTOBUF], "").await;
+        assert_eq!(decoded(&answer.bytes), object, "{one} in protobuf");
+
+        let list = client.get(path).await.json();
+        let answer = client.request(Method::GET, path, &[PROTOBUF], "").await;
+        assert_eq!(decoded(&answer.bytes), list, "{path} in protobuf");
+        let items = list["items"].as_array().expect("items");
+        let mut item =
+            items.iter().find(|item| item["metadata"]["name"] == name.as_str()).expect("it").clone();
+        for field in ["kind", "apiVersion"] {
+            assert_eq!(
+                item.as_object_mut().expect("an object").insert(field.into(), object[field].clone()),
+                None
+            );
+        }
+        assert_eq!(item, object, "{path}");
+
+        let watch = format!("{path}?watch=1&fieldSelector=metadata.name%3D{name}");
+        let seen = client.follow(&watch, &[]).await.line().await.expect("an event");
+        assert_eq!(seen, json!({"type": "ADDED", "object": object}), "{watch}");
+        let seen = client.follow(&watch, &[PROTOBUF]).await.frame().await.expect("an event");
+        assert_eq!(event(&seen), object, "{watch} in protobuf");
+    }
+}
+
+#[tokio::test]
+async fn sparse_and_old_objects_are_shown_whole() {
+    let sparse = sparse();
+    let launch = Launch::new();
+    let values = sparse.iter().map(|sparse| (sparse.key.clone(), sparse.value.clone()));
+    store::fill_keys(&launch.path("data"), values).await;
+    let server = launch.start().await;
+    is_shown_everywhere(&server.admin(), &sparse).await;
+}
+
+/// The next event in both encodings.
+async fn both(follow: &mut (Following, Following)) -> (String, Value) {
+    let mut seen = follow.0.line().await.expect("an event");
+    let frame = follow.1.frame().await.expect("an event");
+    let name = seen["type"].as_str().expect("a type").to_owned();
+    assert!(frame.starts_with(&[&[0x0a, name.len() as u8], name.as_bytes()].concat()), "{name}");
+    assert_eq!(event(&frame), seen["object"]);
+    (name, without_version(seen["object"].take()))
+}
+
+#[tokio::test]
+async fn what_somebody_else_writes_to_etcd_is_shown_whole_as_it_comes() {
+    let etcd = Etcd::start(Version::New);
+    let launch = Launch::bare().tokens();
+    let pki = launch.path("pki");
+    let flags = [format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()];
+    let server = launch.args(&flags).cert_dir(pki).start().await;
+    let served = Identity::read(server.pki(), "apiserver").certificate;
+    let client = Client::new(server.port, &served).token(MASTER);
+    let backend = etcd.store().await;
+    let sparse = sparse();
+    for Sparse { key, value, path, name, shown } in &sparse {
+        let watch = format!("{path}?watch=1&fieldSelector=metadata.name%3D{name}");
+        let mut follow = (client.follow(&watch, &[]).await, client.follow(&watch, &[PROTOBUF]).await);
+        let key = bytes::Bytes::from(key.clone());
+        let put = || Txn::put(key.clone(), value.clone().into());
+        backend.txn(put()).await.expect("a write");
+        assert_eq!(both(&mut follow).await, ("ADDED".into(), shown.clone()), "{path}");
+        let written = backend.txn(put()).await.expect("a write").revision;
+        assert_eq!(both(&mut follow).await, ("MODIFIED".into(), shown.clone()), "{path}");
+        backend.txn(Txn::delete(key.clone(), written)).await.expect("a deletion");
+        assert_eq!(both(&mut follow).await, ("DELETED".into(), shown.clone()), "{path}");
+        backend.txn(put()).await.expect("a write");
+        assert_eq!(both(&mut follow).await, ("ADDED".into(), shown.clone()), "{path}");
+    }
+    is_shown_everywhere(&client, &sparse).await;
+}
+
+/// Version and kind of a stored value.
+fn stored_as(kv: &KeyValue) -> (String, String) {
+    match envelope::open(&kv.value) {
+        Ok(envelope) => (envelope.api_version.to_owned(), envelope.kind.to_owned()),
+        Err(_) => {
+            let value: Value = serde_json::from_slice(&kv.value).expect("JSON");
+            let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+            (text("apiVersion"), text("kind"))
+        }
+    }
+}
+
+/// Custom resources, and versions that are served only if asked for, are not in our vectors.
+fn is_served(resource: &str) -> bool {
+    let mut parts = resource.rsplitn(3, '/');
+    let (_, version, group) =
+        (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let builtin = !group.contains('.') || group.ends_with(".k8s.io");
+    builtin && version.trim_start_matches('v').parse::<u32>().is_ok()
+}
+
+#[test]
+fn the_vectors_of_stored_kinds_are_the_reference_servers() {
+    let Some(folder) = upstream() else { return };
+    let table = std::fs::read_to_string(folder.join("etcd-keys.tsv")).expect("a table");
+    let theirs: BTreeSet<(String, String)> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .filter(|fields| is_served(fields[0]) && !fields[1].is_empty())
+        .map(|fields| (fields[0].to_owned(), fields[1].to_owned()))
+        .collect();
+    let text = |vector: &Value, name: &str| vector[name].as_str().expect("text").to_owned();
+    let ours: BTreeSet<(String, String)> = lines(include_str!("data/stored-kinds.jsonl"))
+        .iter()
+        .map(|vector| (text(vector, "resource"), text(vector, "key")))
+        .collect();
+    assert_eq!(ours, theirs);
+}
+
+async fn create(client: &Client, path: &str, object: &Value) {
+    let headers = [("content-type", "application/json")];
+    let answer = client.request(Method::POST, path, &headers, object.to_string()).await;
+    assert_eq!(answer.code, 201, "{path}: {answer:?}");
+}
+
+async fn content(data_dir: &Path) -> BTreeMap<String, KeyValue> {
+    let key = |kv: &KeyValue| String::from_utf8(kv.key.to_vec()).expect("text");
+    store::content(data_dir).await.into_iter().map(|kv| (key(&kv), kv)).collect()
+}
+
+#[tokio::test]
+async fn every_kind_is_stored_where_and_as_the_reference_does() {
+    let mut server = Launch::new().start().await;
+    let client = server.admin();
+    let namespace = "etcdstoragepathtestnamespace";
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    create(&client, "/api/v1/namespaces", &object).await;
+    let vectors = lines(include_str!("data/stored-kinds.jsonl"));
+    for vector in &vectors {
+        create(&client, vector["path"].as_str().expect("a path"), &vector["object"]).await;
+    }
+    server.stop().await;
+    let mut content = content(server.data_dir()).await;
+    for vector in &vectors {
+        let key = vector["key"].as_str().expect("a key");
+        let kv = content.remove(key).unwrap_or_else(|| panic!("{key} is not there"));
+        let stored = &vector["stored"];
+        let expect = ["apiVersion", "kind"].map(|name| stored[name].as_str().expect("text").to_owned());
+        assert_eq!(stored_as(&kv), expect.clone().into(), "{key}");
+        // Built-in kinds are protobuf, wherever there is one.
+        let is_enveloped = envelope::is_enveloped(&kv.value);
+        let definitions = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+        assert_eq!(is_enveloped, !definitions.iter().any(|group| key.contains(group)), "{key}");
+    }
+    let system = ["default", "kube-node-lease", "kube-public", "kube-system", namespace];
+    let expect: BTreeSet<String> = system.iter().map(|name| format!("/registry/namespaces/{name}")).collect();
+    assert_eq!(content.into_keys().collect::<BTreeSet<_>>(), expect, "nothing else is stored");
+}
