@@ -6,3 +6,4 @@ pub(crate) mod conversion;
 pub(crate) mod defaults;
 pub(crate) mod pod;
 pub(crate) mod strategy;
+pub(crate) mod validation;

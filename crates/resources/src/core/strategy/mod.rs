@@ -14,7 +14,7 @@ use pintle_meta::validation::object_meta;
 use pintle_registry::{GarbageCollection, Strategy};
 
 use self::{claims::CLAIMS, namespaces::NAMESPACES, pods::PODS, services::SERVICES};
-use super::pod;
+use super::{pod, validation};
 use crate::conversion::build;
 use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
@@ -26,7 +26,12 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "configmaps",
         kind: "core/v1.ConfigMap",
-        rules: Rules { recheck: Recheck::Both, ..NAMESPACED },
+        rules: Rules {
+            recheck: Recheck::Both,
+            validate: |_, map| validation::config_map(map),
+            validate_update: |_, new, old| validation::config_map_update(new, old),
+            ..NAMESPACED
+        },
     },
     Entry {
         name: "endpoints",
@@ -89,7 +94,16 @@ const TABLE: &[Entry] = &[
     },
     Entry { name: "resourcequotas", kind: "core/v1.ResourceQuota", rules: QUOTAS },
     Entry { name: "resourcequotas/status", kind: "core/v1.ResourceQuota", rules: QUOTAS.of_status() },
-    Entry { name: "secrets", kind: "core/v1.Secret", rules: Rules { recheck: Recheck::Both, ..NAMESPACED } },
+    Entry {
+        name: "secrets",
+        kind: "core/v1.Secret",
+        rules: Rules {
+            recheck: Recheck::Both,
+            validate: |_, secret| validation::secret(secret),
+            validate_update: |_, new, old| validation::secret_update(new, old),
+            ..NAMESPACED
+        },
+    },
     Entry { name: "serviceaccounts", kind: "core/v1.ServiceAccount", rules: SERVICE_ACCOUNTS },
     Entry { name: "services", kind: "core/v1.Service", rules: SERVICES },
     Entry { name: "services/status", kind: "core/v1.Service", rules: services::SERVICE_STATUS },
@@ -114,6 +128,8 @@ pub(crate) const EVENTS: Rules = Rules {
     recheck: Recheck::Nothing,
     standard_finalizers: false,
     create_on_update: true,
+    validate: |_, event| validation::event(event, "reportingComponent"),
+    validate_update: |_, new, _| validation::event(new, "reportingComponent"),
     garbage_collection: GarbageCollection::Unsupported,
     time_to_live: |settings, _, _| Some(settings.event_ttl),
     ..NAMESPACED
