@@ -58,6 +58,17 @@ pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
     choose(&Resources::builtin()?, &choice)
 }
 
+/// Whether a resource, or the one that it is part of, is among what is served.
+pub(crate) fn contains(
+    served: &[GroupVersion],
+    version: &pintle_schema::GroupVersion,
+    resource: &pintle_schema::Resource,
+) -> bool {
+    let version =
+        served.iter().find(|served| served.group == version.group && served.version == version.version);
+    version.is_some_and(|served| served.resources.iter().any(|found| found.name == resource.name))
+}
+
 fn choose(builtin: &Resources, choice: &Choice<'_>) -> anyhow::Result<Vec<GroupVersion>> {
     let mut config = Config::new(builtin);
     config.by_stage(choice.runtime_config)?;

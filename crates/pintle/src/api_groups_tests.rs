@@ -133,3 +133,21 @@ fn what_an_older_release_has_not_can_only_be_asked_for_on_purpose() {
         choose_by(&wish, &[], |choice| (choice.release, choice.forward_by_name) = ((1, 33), true)).unwrap();
     assert_eq!(of(&names, "resource.k8s.io/v1/"), ["deviceclasses"]);
 }
+
+#[test]
+fn subresources_go_with_their_resource() {
+    let builtin = Resources::builtin().unwrap();
+    let mut served = pintle_discovery::builtin(&builtin, |version| version.group == "apps");
+    served[0].resources.retain(|resource| resource.name == "deployments");
+    let apps = builtin.versions().iter().find(|version| version.group == "apps").unwrap();
+    let names: Vec<(&str, Option<&str>)> = apps
+        .resources
+        .iter()
+        .filter(|resource| contains(&served, apps, resource))
+        .map(|resource| (resource.name, resource.subresource))
+        .collect();
+    assert_eq!(
+        names,
+        [("deployments", None), ("deployments", Some("scale")), ("deployments", Some("status"))]
+    );
+}

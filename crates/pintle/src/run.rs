@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use pintle_auth::service_account;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
+use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
@@ -112,7 +113,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     storage.add_checks(&mut health, options);
     let mut hooks = Hooks::default();
     storage.add_hooks(&mut hooks);
-    let documents = documents(flags, options, port)?;
+    let served = api_groups::served(flags)?;
     let lifecycle = Lifecycle::default();
     let encodings =
         if flags.feature_gates().enabled("CBORServingAndStorage") { ENCODINGS_WITH_CBOR } else { ENCODINGS };
@@ -127,7 +128,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
         },
-        |version, _| version.is_served_by_default(),
+        |version, resource| api_groups::contains(&served, version, resource),
         lifecycle.not_accepting.clone(),
     )
     .await?;
@@ -150,7 +151,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         metrics: metrics.clone(),
         health,
         hooks,
-        documents: Arc::new(documents),
+        documents: Arc::new(documents(flags, options, port, served)),
         endpoints: endpoints(&storage),
         shutdown_delay: options.shutdown_delay,
         resources: plane.rest.clone(),
@@ -185,7 +186,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
 }
 
 /// What clients are told about what is served.
-fn documents(flags: &Parsed, options: &Options, port: u16) -> anyhow::Result<Documents> {
+fn documents(flags: &Parsed, options: &Options, port: u16, served: Vec<GroupVersion>) -> Documents {
     let gates = flags.feature_gates();
     let config = DocumentsConfig {
         address: config::public_address(&options.serving, port),
@@ -195,7 +196,7 @@ fn documents(flags: &Parsed, options: &Options, port: u16) -> anyhow::Result<Doc
         logs: flags.bool("enable-logs-handler"),
         documentation: &Texts,
     };
-    Ok(Documents::new(config, api_groups::served(flags)?))
+    Documents::new(config, served)
 }
 
 /// Endpoints that only this server has.
