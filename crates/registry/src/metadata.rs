@@ -6,6 +6,7 @@ use pintle_meta::{Status, Value};
 use rand::Rng;
 
 use crate::Result;
+use crate::strategy::Strategy;
 
 /// Where times, names and identities come from; tests bring their own.
 pub trait SystemFields: Send + Sync + 'static {
@@ -30,11 +31,11 @@ impl SystemFields for Machine {
 }
 
 /// Gives a new object its creation time, its identity and, if only the beginning of one was given, its name.
-pub(crate) fn fill(object: &mut Value, system: &dyn SystemFields) -> Result<()> {
+pub(crate) fn fill(object: &mut Value, system: &dyn SystemFields, strategy: &dyn Strategy) -> Result<()> {
     let now = system.now().truncated().to_string();
     let uid = names::uuid((u128::from(system.random()) << 64) | u128::from(system.random()));
     let generated = (object.name().is_empty() && !object.generate_name().is_empty())
-        .then(|| names::generate(object.generate_name(), || system.random()));
+        .then(|| strategy.generate_name(object.generate_name(), &mut || system.random()));
     let metadata = object.metadata_mut().ok_or_else(no_metadata)?;
     metadata.insert("creationTimestamp", now);
     metadata.insert("uid", uid);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pintle_meta::Value;
 use pintle_meta::field_path::Error;
+use pintle_meta::names;
 use pintle_meta::time::Time;
 use pintle_meta::validation::object_meta;
 
@@ -59,6 +60,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// What is wrong with a name; the prefix of a generated one when `is_prefix`.
     fn validate_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
         object_meta::subdomain_name(name, is_prefix)
+    }
+
+    /// A name for an object that says only what it begins with.
+    fn generate_name(&self, prefix: &str, random: &mut dyn FnMut() -> u64) -> String {
+        names::generate(prefix, random)
     }
 
     /// Called before a new object is validated: clears what clients may not set, sets what they need not. What it sets in

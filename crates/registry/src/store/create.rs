@@ -41,7 +41,7 @@ impl Store {
         admission: &dyn Admission,
         options: WriteOptions,
     ) -> Result<Value> {
-        metadata::fill(&mut object, &*self.system)?;
+        metadata::fill(&mut object, &*self.system, &*self.config.strategy)?;
         self.before_create(context, &mut object)?;
         admission.create(&object).await?;
         self.write_new(context, object, options).await

@@ -78,7 +78,7 @@ impl Attempt for Update<'_> {
                 return Err(store.not_found(self.name));
             }
             let mut new = self.transform.transform(None).await?;
-            metadata::fill(&mut new, &*store.system)?;
+            metadata::fill(&mut new, &*store.system, &*store.config.strategy)?;
             self.created = true;
             store.before_create(self.context, &mut new)?;
             self.admission.create(&new).await?;

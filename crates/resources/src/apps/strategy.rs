@@ -10,10 +10,14 @@ use pintle_registry::{ResetFields, Strategy};
 use super::conversion::{TEMPLATE_GENERATION, parse_int};
 use crate::conversion::set_annotation;
 use crate::core::pod;
-use crate::strategy::{Entry, Rules, Settings, find, tree};
+use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
-    Entry { name: "controllerrevisions", kind: "apps/v1.ControllerRevision", rules: NAMESPACED },
+    Entry {
+        name: "controllerrevisions",
+        kind: "apps/v1.ControllerRevision",
+        rules: Rules { recheck: Recheck::Both, ..NAMESPACED },
+    },
     Entry {
         name: "daemonsets",
         kind: "apps/v1.DaemonSet",

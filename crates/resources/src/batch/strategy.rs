@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pintle_meta::field_path::{Error, Path};
+use pintle_meta::validation::DNS1035_LABEL_MAX_LENGTH;
 use pintle_meta::value::Key;
 use pintle_meta::{Object, Value};
 use pintle_registry::{DeleteOptions, GarbageCollection, Strategy};
@@ -32,6 +34,7 @@ const CRON_JOBS: Rules = Rules {
     on_update: |settings, _, job, old| {
         pod::drop_disabled_template(&settings.gates, job, Some(old), CRON_TEMPLATE);
     },
+    validate: |_, job| long_name(job),
     warnings: cron_job_warnings,
     ..WORKLOADS
 };
@@ -114,6 +117,16 @@ fn cron_job_warnings(_: &Settings, job: &Value, old: Option<&Value>) -> Vec<Stri
     warnings
 }
 
+/// The names of its jobs have a time behind its own, and are labels of their pods.
+fn long_name(job: &Value) -> Vec<Error> {
+    const MAX: usize = DNS1035_LABEL_MAX_LENGTH - 11;
+    if job.name().len() <= MAX {
+        return Vec::new();
+    }
+    let path = Path::new("metadata");
+    vec![Error::invalid(&path.child("name"), job.name(), format!("must be no more than {MAX} characters"))]
+}
+
 /// More indexes than their list can name.
 fn spec_warnings(path: &str, spec: Option<&Value>) -> Vec<String> {
     let Some(spec) = spec else { return Vec::new() };
@@ -146,7 +159,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 mod tests {
     use pintle_registry::{DeleteOptions, GarbageCollection, Propagation};
 
-    use crate::strategy::testing::{of, text, warnings};
+    use crate::strategy::testing::{invalid, of, text, warnings};
 
     fn job(spec: &str) -> String {
         format!(r#"{{"metadata":{{"name":"j","namespace":"n","uid":"u"}},"spec":{{{spec}}}}}"#)
@@ -201,6 +214,15 @@ mod tests {
         let found = warnings(&of("batch", "cronjobs"), &nested, None);
         let place = "spec.jobTemplate.spec.template.spec.hostAliases[0].ip: ";
         assert!(found.len() == 1 && found[0].starts_with(place), "{found:?}");
+    }
+
+    #[test]
+    fn a_cron_job_leaves_room_in_its_name() {
+        let named = |length: usize| job("").replace(r#""j""#, &format!("{:?}", "j".repeat(length)));
+        assert!(invalid(&of("batch", "cronjobs"), &named(52)).is_empty());
+        let wrong = invalid(&of("batch", "cronjobs"), &named(53));
+        assert!(wrong.len() == 1 && wrong[0].ends_with("must be no more than 52 characters"), "{wrong:?}");
+        assert!(invalid(&of("batch", "jobs"), &named(53)).is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "ipaddresses",
         kind: "networking/v1.IPAddress",
-        rules: Rules { name: address, recheck: Recheck::Both, ..CLUSTER },
+        rules: Rules { name: address, takes_prefixes: true, recheck: Recheck::Both, ..CLUSTER },
     },
     Entry {
         name: "networkpolicies",
@@ -107,6 +107,9 @@ mod tests {
         let addresses = of(GROUP, "ipaddresses").strategy;
         assert!(addresses.validate_name("10.0.0.1", false).is_empty());
         assert!(addresses.validate_name("2001:db8::1", false).is_empty());
+        // There is nothing to make up about an address.
+        assert_eq!(addresses.generate_name("10.0.0.1", &mut || 7), "10.0.0.1");
+        assert_ne!(of(GROUP, "ingresses").strategy.generate_name("a-", &mut || 7), "a-");
         assert_eq!(
             addresses.validate_name("a", false),
             ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pintle_meta::Value;
+use pintle_meta::field_path::{Error, Path};
 use pintle_registry::Strategy;
 
 use crate::strategy::{Entry, Rules, Settings, find, tree};
@@ -14,9 +15,10 @@ const TABLE: &[Entry] = &[
         rules: Rules {
             unconditional_update: true,
             on_create: |_, _, class| tree::set(class, &["metadata", "generation"], 1),
+            validate: |_, class| reserved_name(class),
             forbids_deletion: |name| {
                 let why = "this is a system priority class and cannot be deleted";
-                SYSTEM.contains(&name).then_some(why)
+                SYSTEM.iter().any(|(known, _)| *known == name).then_some(why)
             },
             ..Rules::CLUSTER
         },
@@ -48,7 +50,27 @@ const TABLE: &[Entry] = &[
 ];
 
 /// The classes that Kubernetes itself depends on.
-const SYSTEM: &[&str] = &["system-node-critical", "system-cluster-critical"];
+const SYSTEM: &[(&str, i64)] =
+    &[("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
+
+/// Names of the system's classes are for those that the system makes.
+fn reserved_name(class: &Value) -> Vec<Error> {
+    let name = class.name();
+    if !name.starts_with("system-") {
+        return Vec::new();
+    }
+    let value = class.get("value").and_then(Value::as_i64).unwrap_or_default();
+    let is_default = class.get("globalDefault").and_then(Value::as_bool) == Some(true);
+    let why = match SYSTEM.iter().find(|(known, _)| *known == name) {
+        None => format!("{name} is not a known system priority class"),
+        Some((_, known)) if *known != value => format!("value of {name} PriorityClass must be {known}"),
+        Some(_) if is_default => format!("globalDefault of {name} PriorityClass must be false"),
+        Some(_) => return Vec::new(),
+    };
+    let why =
+        format!("priority class names with 'system-' prefix are reserved for system use only. error: {why}");
+    vec![Error::forbidden(&Path::new("metadata").child("name"), why)]
+}
 
 const POD_GROUPS: Rules = Rules {
     unconditional_update: true,
@@ -94,7 +116,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text};
+    use crate::strategy::testing::{invalid, of, text};
 
     const GROUP: &str = "scheduling.k8s.io";
 
@@ -109,6 +131,19 @@ mod tests {
         assert_eq!(
             classes.strategy.forbids_deletion("system-node-critical"),
             Some("this is a system priority class and cannot be deleted")
+        );
+        assert!(
+            invalid(&classes, r#"{"metadata":{"name":"system-node-critical"},"value":2000001000}"#)
+                .is_empty()
+        );
+        let prefix = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: ";
+        assert_eq!(
+            invalid(&classes, r#"{"metadata":{"name":"system-x"},"value":1}"#),
+            [format!("{prefix}system-x is not a known system priority class")]
+        );
+        assert_eq!(
+            invalid(&classes, r#"{"metadata":{"name":"system-node-critical"},"value":1}"#),
+            [format!("{prefix}value of system-node-critical PriorityClass must be 2000001000")]
         );
     }
 

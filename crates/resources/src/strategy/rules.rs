@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pintle_meta::Value;
 use pintle_meta::field_path::{self, Error};
+use pintle_meta::names;
 use pintle_meta::time::Time;
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Stages, Strategy};
@@ -46,6 +47,8 @@ pub(crate) struct Rules {
     pub(crate) name: fn(&str, bool) -> Vec<String>,
     /// As `name` and in its stead, where that depends on the rest of the object.
     pub(crate) name_within: Option<NameWithin>,
+    /// Whether nothing is added to the prefix of a generated name.
+    pub(crate) takes_prefixes: bool,
     pub(crate) recheck: Recheck,
     /// Whether a finalizer without a domain must be one that Kubernetes knows.
     pub(crate) standard_finalizers: bool,
@@ -89,6 +92,7 @@ impl Rules {
         namespaced: true,
         name: object_meta::subdomain_name,
         name_within: None,
+        takes_prefixes: false,
         recheck: Recheck::Changes,
         standard_finalizers: true,
         drops: &[],
@@ -214,6 +218,10 @@ impl Tabled {
 impl Strategy for Tabled {
     fn validate_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
         (self.rules.name)(name, is_prefix)
+    }
+
+    fn generate_name(&self, prefix: &str, random: &mut dyn FnMut() -> u64) -> String {
+        if self.rules.takes_prefixes { prefix.to_owned() } else { names::generate(prefix, random) }
     }
 
     fn prepare_for_create(&self, context: &mut Context, object: &mut Value) {
