@@ -94,7 +94,7 @@ pub(crate) fn revision_of(object: &Value) -> Result<u64> {
         "" => Ok(0),
         text => text.parse().map_err(|_| {
             let error = format!("strconv.ParseUint: parsing {}: invalid syntax", pintle_meta::quote(text));
-            Box::new(Status::internal(error))
+            Box::new(Status::plain(error))
         }),
     }
 }

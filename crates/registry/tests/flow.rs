@@ -210,6 +210,18 @@ async fn what_is_wrong_is_told_and_not_stored() {
 }
 
 #[tokio::test]
+async fn what_is_new_is_of_no_revision() {
+    let fixture = fixture(Things::default()).await;
+    let refused = fixture.create(r#"{"metadata":{"name":"a","resourceVersion":"5"}}"#).await.unwrap_err();
+    let text = "resourceVersion should not be set on objects to be created";
+    assert_eq!((refused.code, refused.reason, refused.message.as_str()), (500, Reason::Unknown, text));
+    fixture.create(r#"{"metadata":{"name":"a","resourceVersion":"0"}}"#).await.unwrap();
+    fixture.create(r#"{"metadata":{"name":"b","resourceVersion":"abc"}}"#).await.unwrap();
+    let refused = fixture.put("b", r#"{"metadata":{"name":"b","resourceVersion":"abc"}}"#).await;
+    assert_eq!(message(refused), "strconv.ParseUint: parsing \"abc\": invalid syntax");
+}
+
+#[tokio::test]
 async fn a_generated_name_that_is_taken_is_generated_again() {
     let fixture = fixture(Things::default()).await;
     let first = fixture.create(r#"{"metadata":{"generateName":"a-"}}"#).await.unwrap();

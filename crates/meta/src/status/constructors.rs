@@ -162,6 +162,11 @@ impl Status {
         Status::new(429, Reason::TooManyRequests, format!("Too many requests: {why}"))
     }
 
+    /// An error that nobody gave a form: its words, and nothing to go by.
+    pub fn plain(error: impl fmt::Display) -> Status {
+        Status::new(500, Reason::Unknown, error.to_string())
+    }
+
     pub fn internal(error: impl fmt::Display) -> Status {
         let cause = Cause { kind: None, message: error.to_string(), field: String::new() };
         Status::new(500, Reason::InternalError, format!("Internal error occurred: {error}"))

@@ -56,12 +56,17 @@ impl Store {
     ) -> Result<Value> {
         let name = object.name().to_owned();
         let own = self.key(context, &name)?;
+        let is_of_revision = metadata::revision_of(&object).is_ok_and(|revision| revision != 0);
         let (object, stored) = self.encode(object)?;
         if options.dry_run {
             return match self.read(&own, "create", &name).await? {
                 Some(existing) => Err(self.exists(&object, &existing.object)),
                 None => Ok(object),
             };
+        }
+        if is_of_revision {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Box::new(Status::plain(why)));
         }
         let lease = self.lease(&object, "create", &name).await?;
         let txn = Txn::create(key::full(&self.config.prefix, &own), stored.clone(), lease);

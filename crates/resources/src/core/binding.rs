@@ -2,7 +2,7 @@
 
 use pintle_meta::field_path::{Error, Path, aggregate};
 use pintle_meta::value::Key;
-use pintle_meta::{Reason, Status, Value};
+use pintle_meta::{Status, Value};
 use pintle_registry::Preconditions;
 
 use crate::core::pod;
@@ -26,14 +26,7 @@ pub fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
         return Ok(());
     }
     // Not as an invalid object: clients get the bare words, and no reason.
-    let message = aggregate(&errors);
-    Err(Box::new(Status {
-        code: 500,
-        reason: Reason::Unknown,
-        message,
-        details: None,
-        continue_token: String::new(),
-    }))
+    Err(Box::new(Status::plain(aggregate(&errors))))
 }
 
 /// What a binding asks of the pod that it means.
