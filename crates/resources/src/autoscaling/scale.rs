@@ -144,9 +144,9 @@ impl Parent {
         Ok(parent)
     }
 
-    /// There is no such object to scale.
+    /// There is no such object to scale; it is what is missing, not its scale.
     pub fn not_found(&self, name: &str) -> Box<Status> {
-        Box::new(Status::not_found(self.group, self.scale, name))
+        Box::new(Status::not_found(self.group, self.resource, name))
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
         let nameless = tree("autoscaling/v1.Scale", r#"{"kind":"Scale","apiVersion":"autoscaling/v1"}"#);
         let status = deployments().apply(&parent, &nameless, "apps/v1").unwrap_err();
         assert!(status.message.contains("metadata.name: Required value: name or generateName is required"));
-        assert_eq!(deployments().not_found("x").message, r#"deployments/scale.apps "x" not found"#);
+        assert_eq!(deployments().not_found("x").message, r#"deployments.apps "x" not found"#);
     }
 
     #[test]
