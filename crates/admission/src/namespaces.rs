@@ -53,8 +53,7 @@ impl StoredNamespaces {
 impl NamespaceLister for StoredNamespaces {
     fn cached(&self, name: &str) -> Option<Phase> {
         let entry = self.store.cache().get(name)?;
-        let phase = entry.read().ok()?.fields.get(self.phase)?;
-        Some(phase.as_str().into())
+        Some(entry.field(self.phase)?.into())
     }
 
     async fn live(&self, name: &str) -> Result<Option<Phase>> {

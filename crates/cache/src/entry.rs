@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use smol_str::SmolStr;
 
+use crate::facts::{Facts, Texts};
 use crate::map::Keyed;
 use crate::pool::{Holder, Pool};
 
@@ -51,7 +52,9 @@ pub struct Entry {
     key: Box<str>,
     revision: u64,
     stored: Bytes,
-    read: Result<Read, String>,
+    /// The value in normal form, where it is not what is stored.
+    normal: Option<Box<Bytes>>,
+    read: Result<Texts, Box<str>>,
     bodies: Mutex<Vec<(Form, Bytes)>>,
 }
 
@@ -62,9 +65,17 @@ impl Keyed for Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(kind: &dyn Kind, key: &str, revision: u64, stored: Bytes) -> Entry {
-        let read = kind.read(key, &stored);
-        Entry { key: key.into(), revision, stored, read, bodies: Mutex::default() }
+    pub(crate) fn new(kind: &dyn Kind, key: &str, revision: u64, stored: &Bytes) -> Entry {
+        let (normal, read) = match kind.read(key, stored) {
+            Ok(read) => {
+                let normal = (read.value != *stored).then(|| Box::new(Bytes::copy_from_slice(&read.value)));
+                (normal, Ok(Texts::new(&read)))
+            }
+            Err(reason) => (None, Err(reason.into())),
+        };
+        // Copied, because what the store gave may be a small part of something large, or have room to grow.
+        let stored = Bytes::copy_from_slice(stored);
+        Entry { key: key.into(), revision, stored, normal, read, bodies: Mutex::default() }
     }
 
     /// The same object at another revision: what was deleted, or left a selector, is shown at the revision of that.
@@ -73,6 +84,7 @@ impl Entry {
             key: self.key.clone(),
             revision,
             stored: self.stored.clone(),
+            normal: self.normal.clone(),
             read: self.read.clone(),
             bodies: Mutex::default(),
         }
@@ -94,13 +106,16 @@ impl Entry {
     }
 
     /// The value in normal form and what was read of it; or why it could not be read.
-    pub fn read(&self) -> Result<&Read, &str> {
-        self.read.as_ref().map_err(String::as_str)
+    pub fn read(&self) -> Result<Facts<'_>, &str> {
+        match &self.read {
+            Ok(texts) => Ok(Facts { value: self.normal.as_deref().unwrap_or(&self.stored), texts }),
+            Err(reason) => Err(reason),
+        }
     }
 
     /// The value of a selectable field, by its place; `None` if it could not be read.
-    pub fn field(&self, field: usize) -> Option<&str> {
-        self.read.as_ref().ok()?.fields.get(field).map(SmolStr::as_str)
+    pub fn field(&self, place: usize) -> Option<&str> {
+        self.read.as_ref().ok()?.field(place)
     }
 
     /// The object in a form. Encoded now if the pool does not have it.
@@ -108,11 +123,13 @@ impl Entry {
         if let Some(found) = self.kept(form) {
             return Ok(found);
         }
-        let body = kind.encode(self, form)?;
+        // Copied, because what was written into grew in leaps.
+        let body = Bytes::copy_from_slice(&kind.encode(self, form)?);
         let mut bodies = self.bodies();
         if let Some((_, found)) = bodies.iter().find(|(kept, _)| *kept == form) {
             return Ok(found.clone());
         }
+        bodies.reserve_exact(1);
         bodies.push((form, body.clone()));
         drop(bodies);
         pool.add_body(self, form, body.len());

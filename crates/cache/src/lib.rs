@@ -7,6 +7,7 @@
 
 mod cursor;
 mod entry;
+mod facts;
 mod feed;
 mod frame;
 mod history;
@@ -18,6 +19,7 @@ mod resource;
 
 pub use cursor::{Cursor, Next};
 pub use entry::{Entry, Form, Kind, Read};
+pub use facts::Facts;
 pub use feed::Feed;
 pub use frame::Frame;
 pub use history::{Change, Limits};

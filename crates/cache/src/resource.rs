@@ -245,7 +245,7 @@ impl Resource {
         if let Some(same) = known.get(key).filter(|entry| entry.revision() == kv.mod_revision.0) {
             return Some(same.clone());
         }
-        Some(Arc::new(Entry::new(&**self.kind(), key, kv.mod_revision.0, kv.value.clone())))
+        Some(Arc::new(Entry::new(&**self.kind(), key, kv.mod_revision.0, &kv.value)))
     }
 
     /// The key below the prefix. Keys are paths and thus text; what is not is not ours.
@@ -274,7 +274,7 @@ impl Resource {
         let revision = event.revision().0;
         Some(match &event {
             Event::Put { kv, .. } => {
-                News::Put(Arc::new(Entry::new(&**self.kind(), key, revision, kv.value.clone())))
+                News::Put(Arc::new(Entry::new(&**self.kind(), key, revision, &kv.value)))
             }
             Event::Delete { .. } => News::Delete { key: key.into(), revision },
         })

@@ -188,7 +188,7 @@ impl Kind for Builtin {
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         let (version, body) = self.meaning(form).ok_or("there is no such form")?;
-        let (value, revision) = (&entry.read()?.value, entry.revision().to_string());
+        let (value, revision) = (entry.read()?.value(), entry.revision().to_string());
         self.body(version, body, value, &revision).map_err(|error| error.to_string()).map(Bytes::from)
     }
 }

@@ -35,7 +35,7 @@ impl Kind for Plain {
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         self.encoded.fetch_add(1, Ordering::Relaxed);
-        let value = String::from_utf8_lossy(&entry.read()?.value).into_owned();
+        let value = String::from_utf8_lossy(entry.read()?.value()).into_owned();
         Ok(format!("{}:{value}@{}", form.0, entry.revision()).into())
     }
 }
@@ -73,7 +73,7 @@ impl Fixture {
 
 pub(crate) fn show(snapshot: &pintle_cache::Snapshot) -> Vec<String> {
     let value = |entry: &Arc<Entry>| match entry.read() {
-        Ok(read) => String::from_utf8_lossy(&read.value).into_owned(),
+        Ok(read) => String::from_utf8_lossy(read.value()).into_owned(),
         Err(reason) => reason.to_owned(),
     };
     snapshot.objects.iter().map(|entry| format!("{}={}", entry.key(), value(entry))).collect()

@@ -65,10 +65,10 @@ impl Selection {
         }
         let Ok(read) = entry.read() else { return true };
         let fields = self.fields.iter().all(|(place, value, equal)| {
-            let found = read.fields.get(*place).map_or("", |found| found.as_str());
+            let found = read.field(*place).unwrap_or_default();
             (found == value) == *equal
         });
-        fields && (self.labels.is_empty() || self.labels.matches(|key| find(&read.labels, key)))
+        fields && (self.labels.is_empty() || self.labels.matches(|key| read.label(key)))
     }
 
     pub(crate) fn in_scope(&self, entry: &Entry) -> bool {
@@ -93,8 +93,4 @@ impl Selection {
         let name = self.name.as_ref()?;
         (!namespaced || !self.prefix.is_empty()).then(|| format!("{}{name}", self.prefix))
     }
-}
-
-fn find<'a>(labels: &'a [(smol_str::SmolStr, smol_str::SmolStr)], key: &str) -> Option<&'a str> {
-    labels.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
