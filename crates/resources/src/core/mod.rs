@@ -4,6 +4,7 @@ pub mod binding;
 pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
+mod key_pair;
 pub(crate) mod pod;
 pub(crate) mod strategy;
 pub(crate) mod validation;

@@ -101,6 +101,7 @@ const TABLE: &[Entry] = &[
             recheck: Recheck::Both,
             validate: |_, secret| validation::secret(secret),
             validate_update: |_, new, old| validation::secret_update(new, old),
+            warnings: |_, secret, _| warnings::of_secret(secret),
             ..NAMESPACED
         },
     },

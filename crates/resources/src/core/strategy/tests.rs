@@ -645,6 +645,12 @@ fn people_are_told_of_other_kinds_too() {
             "spec.externalID: this field is deprecated, and is unused by Kubernetes",
         ),
         (
+            "secrets",
+            "Secret",
+            r#"{"type":"kubernetes.io/tls","data":{"tls.crt":"eA==","tls.key":"eA=="}}"#,
+            "tls: failed to find any PEM data in certificate input",
+        ),
+        (
             "endpoints",
             "Endpoints",
             r#"{"subsets":[{"addresses":[{"ip":"::0"}]}]}"#,

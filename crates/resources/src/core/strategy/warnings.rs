@@ -5,7 +5,7 @@ use pintle_meta::field_path::Path;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::validation::{cidr_warnings, dns1123_label, ip_warnings};
 
-use crate::core::pod;
+use crate::core::{key_pair, pod};
 
 pub(super) fn of_endpoints(endpoints: &Value) -> Vec<String> {
     // The controller wrote down what others had said.
@@ -80,6 +80,13 @@ pub(super) fn of_quota(quota: &Value) -> Vec<String> {
         }
     }
     warnings
+}
+
+pub(super) fn of_secret(secret: &Value) -> Vec<String> {
+    let content = |key: &str| secret.at(&["data", key]).and_then(Value::as_bytes).unwrap_or_default();
+    let is_tls = secret.text_at(&["type"]) == "kubernetes.io/tls";
+    let problem = is_tls.then(|| key_pair::problem(content("tls.crt"), content("tls.key")));
+    problem.flatten().into_iter().collect()
 }
 
 pub(super) fn of_service_account(account: &Value, old: Option<&Value>) -> Vec<String> {
