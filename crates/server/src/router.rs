@@ -7,7 +7,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use http_body::Body as _;
 
-use crate::Documents;
+use crate::documents::{COUNTED, CountedAs, Documents};
 use crate::filter::Handler;
 use crate::metrics::{Metrics, RouteMetrics};
 use crate::{Request, Response, respond};
@@ -18,6 +18,8 @@ pub(crate) struct Router {
     routes: HashMap<String, Route>,
     /// Answers for what is served and what is not: discovery, OpenAPI, and all below a group version that is not there.
     documents: Arc<Documents>,
+    /// By what they are counted as.
+    document_metrics: HashMap<&'static str, RouteMetrics>,
     /// Owns what is below `/api` and `/apis` in group versions that are there.
     resources: Arc<dyn Handler>,
 }
@@ -29,7 +31,9 @@ struct Route {
 
 impl Router {
     pub(crate) fn new(metrics: Metrics, documents: Arc<Documents>, resources: Arc<dyn Handler>) -> Router {
-        Router { metrics, routes: HashMap::new(), documents, resources }
+        let counted = |name: &'static str| (name, metrics.route("GET", name));
+        let document_metrics = COUNTED.into_iter().map(counted).collect();
+        Router { metrics, routes: HashMap::new(), documents, document_metrics, resources }
     }
 
     /// A path whose requests are counted.
@@ -56,22 +60,26 @@ impl Handler for Router {
         if let Some(route) = self.routes.get(path) {
             let start = Instant::now();
             let response = route.handler.handle(request).await;
-            if let Some(metrics) = &route.metrics {
-                metrics.answered(
-                    response.status().as_u16(),
-                    response.body().size_hint().exact(),
-                    start.elapsed(),
-                );
-            }
+            count(route.metrics.as_ref(), &response, start);
             return response;
         }
         if self.documents.owns(path) {
-            return self.documents.handle(request).await;
+            let start = Instant::now();
+            let response = self.documents.handle(request).await;
+            let name = response.extensions().get::<CountedAs>();
+            count(name.and_then(|name| self.document_metrics.get(name.0)), &response, start);
+            return response;
         }
         if ["/api", "/apis"].iter().any(|root| is_below(path, root)) {
             return self.resources.handle(request).await;
         }
         respond::not_found()
+    }
+}
+
+fn count(metrics: Option<&RouteMetrics>, response: &Response, start: Instant) {
+    if let Some(metrics) = metrics {
+        metrics.answered(response.status().as_u16(), response.body().size_hint().exact(), start.elapsed());
     }
 }
 

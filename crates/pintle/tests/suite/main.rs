@@ -7,6 +7,7 @@ mod support;
 mod authentication;
 mod authorization;
 mod command_lines;
+mod documents;
 mod endpoints;
 mod failures;
 mod health;

@@ -14,9 +14,9 @@ use pintle_discovery::{Document, legacy};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{ServerResponse, Status};
 
-use super::DocumentsConfig;
 use super::content::insert;
 use super::served::{Aggregated, Served};
+use super::{CountedAs, DocumentsConfig};
 use crate::filters::wants_pretty;
 use crate::{Body, Request, Response, respond};
 
@@ -36,7 +36,8 @@ pub(super) fn api(config: &DocumentsConfig, served: &Served, request: &Request) 
     match wants_aggregated(request) {
         Some(accepted) => {
             let make = || aggregated::api(&served.versions, Version::V2);
-            in_one(served.core.get_or_init(|| made(&make())), make, &accepted, request)
+            let kept = served.core.get_or_init(|| made(&make()));
+            counted(in_one(kept, make, &accepted, request), "api")
         }
         None => answer(request, ENCODINGS, || legacy::api_versions(&config.address)),
     }
@@ -47,7 +48,8 @@ pub(super) fn apis(served: &Served, request: &Request) -> Response {
     match wants_aggregated(request) {
         Some(accepted) => {
             let make = || aggregated::apis(&served.versions, Version::V2);
-            in_one(served.groups.get_or_init(|| made(&make())), make, &accepted, request)
+            let kept = served.groups.get_or_init(|| made(&make()));
+            counted(in_one(kept, make, &accepted, request), "apis")
         }
         None => group_list(served, request),
     }
@@ -124,6 +126,11 @@ fn wants_aggregated(request: &Request) -> Option<Accepted> {
     };
     let accept = request.header(&ACCEPT)?;
     negotiate::output(accept, ENCODINGS, is_aggregated).filter(|accepted| accepted.convert.is_some())
+}
+
+fn counted(mut response: Response, name: &'static str) -> Response {
+    response.extensions_mut().insert(CountedAs(name));
+    response
 }
 
 fn made(document: &Document) -> Aggregated {

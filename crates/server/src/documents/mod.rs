@@ -26,7 +26,7 @@ use crate::filter::Handler;
 use crate::{Request, Response, respond};
 
 /// How much of large documents is kept, in bytes: about one OpenAPI document of everything in two forms.
-const KEPT: usize = 8 << 20;
+const KEPT: usize = 4 << 20;
 
 /// What the documents say besides what is served.
 pub struct DocumentsConfig {
@@ -42,6 +42,10 @@ pub struct DocumentsConfig {
     pub logs: bool,
     pub documentation: &'static dyn Documentation,
 }
+
+/// Under which name an answer is counted; most are not.
+#[derive(Clone, Copy)]
+pub(crate) struct CountedAs(pub(crate) &'static str);
 
 /// Serves them.
 pub struct Documents {
@@ -126,6 +130,9 @@ impl Documents {
     }
 }
 
+/// All names of [`CountedAs`].
+pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/"];
+
 #[async_trait]
 impl Handler for Documents {
     async fn handle(&self, request: Request) -> Response {
@@ -141,8 +148,16 @@ impl Handler for Documents {
             }
             Some(Place::Resource(group, _)) => discovery::missing(&served, group),
             Some(Place::OpenApiV2) => self.v2(&served, &request).await,
-            Some(Place::OpenApiV3) => self.v3_index(&served, &request).await,
-            Some(Place::OpenApiV3Of(name)) => self.v3(&served, &request, name).await,
+            Some(Place::OpenApiV3) => {
+                let mut response = self.v3_index(&served, &request).await;
+                response.extensions_mut().insert(CountedAs("openapi/v3"));
+                response
+            }
+            Some(Place::OpenApiV3Of(name)) => {
+                let mut response = self.v3(&served, &request, name).await;
+                response.extensions_mut().insert(CountedAs("openapi/v3/"));
+                response
+            }
             None => respond::not_found(),
         }
     }
