@@ -9,10 +9,10 @@ use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_published::{parity, upstream};
-use pintle_registry::{Context, Stored, Strategy};
+use pintle_registry::{Context, ResetFields, Stored, Strategy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::defaults;
-use pintle_resources::strategy::{Settings, of};
+use pintle_resources::strategy::{Gates, Settings, of};
 use pintle_schema::normal::zero_struct;
 use pintle_schema::{Resource, Resources, Type};
 
@@ -119,6 +119,36 @@ fn what_strategies_leave_is_normal_and_writing_it_again_changes_nothing() {
     assert!(subjects.len() > 90 && checked >= subjects.len(), "{} {checked}", subjects.len());
 }
 
+/// Recorded as reset and yet written in part, as the reference has it.
+const WRITTEN_IN_PART: &[(&str, &str)] = &[
+    // Other conditions than approvals and denials.
+    ("certificatesigningrequests/status", "status.conditions"),
+    // Without a load balancer there is nothing to say about it.
+    ("services", "status"),
+];
+
+#[test]
+fn a_write_leaves_what_is_said_to_be_reset() {
+    let resources = Resources::builtin().unwrap();
+    let mut checked = 0;
+    for subject in subjects(&resources) {
+        let ResetFields::These(paths) = subject.strategy.reset_fields() else { continue };
+        let samples = samples(subject.stored);
+        for path in paths.iter().filter(|path| **path != ["metadata"]) {
+            if WRITTEN_IN_PART.contains(&(&subject.name, &path.join("."))) {
+                continue;
+            }
+            for (new, old) in samples.iter().flat_map(|new| samples.iter().map(move |old| (new, old))) {
+                let mut written = new.clone();
+                subject.strategy.prepare_for_update(&Context::default(), &mut written, old);
+                assert_eq!(written.at(path), old.at(path), "{} {}: {path:?}", subject.group, subject.name);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 80, "{checked}");
+}
+
 /// What the server sets for every object, or what is not a strategy's business.
 fn without_system_metadata(mut object: Value) -> Value {
     let metadata = object.metadata_mut().unwrap();
@@ -216,4 +246,51 @@ fn new_objects_become_what_the_reference_made_of_them() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(compared > 30, "{compared}");
+}
+
+#[test]
+fn fields_of_features_that_are_on_stay() {
+    let gates = Gates {
+        coordinated_leader_election: true,
+        dra_list_type_attributes: true,
+        dra_node_allocatable_resources: true,
+        dra_workload_resource_claims: true,
+        max_unavailable_stateful_set: true,
+        topology_aware_workload_scheduling: true,
+        volume_limit_scaling: true,
+        workload_aware_preemption: true,
+        ..Gates::default()
+    };
+    let check = |group: &str, name: &str, kind: &str, spec: &str| {
+        let kind = pintle_schema::find(kind).unwrap();
+        let text = format!(r#"{{"metadata":{{"name":"a"}},"spec":{{{spec}}}}}"#);
+        let kept = |gates: Gates| {
+            let strategy = of(group, name, &Settings { gates, ..Settings::default() }).unwrap();
+            let mut object = read(kind, &text);
+            strategy.prepare_for_create(&mut Context::default(), &mut object);
+            object.get("spec") == read(kind, &text).get("spec")
+        };
+        assert!(kept(gates) && !kept(Gates::default()), "{group} {name}");
+    };
+    check("coordination.k8s.io", "leases", "coordination/v1.Lease", r#""strategy":"OldestEmulationVersion""#);
+    check(
+        "apps",
+        "statefulsets",
+        "apps/v1.StatefulSet",
+        r#""updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}"#,
+    );
+    check("storage.k8s.io", "csidrivers", "storage/v1.CSIDriver", r#""preventPodSchedulingIfMissing":true"#);
+    for device in [r#""attributes":{"a":{"ints":[1]}}"#, r#""nodeAllocatableResourceMappings":{"cpu":{}}"#] {
+        let spec = format!(r#""driver":"d","devices":[{{"name":"x",{device}}}]"#);
+        check("resource.k8s.io", "resourceslices", "resource/v1.ResourceSlice", &spec);
+    }
+    for field in [
+        r#""schedulingConstraints":{}"#,
+        r#""resourceClaims":[{"name":"c"}]"#,
+        r#""disruptionMode":"PodGroup""#,
+        r#""priorityClassName":"p""#,
+        r#""priority":1"#,
+    ] {
+        check("scheduling.k8s.io", "podgroups", "scheduling/v1alpha2.PodGroup", field);
+    }
 }
