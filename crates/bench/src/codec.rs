@@ -66,7 +66,7 @@ fn object(name: &str, of: &'static Type, text: &[u8]) -> anyhow::Result<()> {
 }
 
 /// What this server would store of an object.
-fn normal(builtin: &Builtin, of: &'static Type, text: &[u8]) -> anyhow::Result<Bytes> {
+pub(crate) fn normal(builtin: &Builtin, of: &'static Type, text: &[u8]) -> anyhow::Result<Bytes> {
     let mut object = json::decode(of, text)?.value;
     pintle_resources::defaults::apply(of, &mut object);
     builtin.encode(&object).map_err(anyhow::Error::msg)

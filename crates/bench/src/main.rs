@@ -1,13 +1,14 @@
 //! `make bench`: what the budgets promise, measured on this machine. One figure per line: name, value, unit.
 //!
 //! ```text
-//! pintle-bench [--seconds 5] [--keys 100000] [--dir DIR] [--server target/release/pintle] [--only codec]
+//! pintle-bench [--seconds 5] [--keys 100000] [--dir DIR] [--server target/release/pintle] [--only codec|cache]
 //! ```
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
 //! often in memory. `PINTLE_ETCD` names the etcd to compare with.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
+mod cache;
 mod codec;
 mod embedded;
 mod etcd;
@@ -47,6 +48,9 @@ fn main() -> anyhow::Result<()> {
     let directory = tempfile::tempdir_in(&parent)?;
     let server = flags.get("--server").map_or_else(|| PathBuf::from("target/release/pintle"), PathBuf::from);
 
+    if flags.get("--only") == Some(&"cache") {
+        return tokio::runtime::Runtime::new()?.block_on(cache::measure(directory.path()));
+    }
     schema::measure()?;
     codec::measure()?;
     fields::measure()?;
@@ -58,7 +62,8 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async {
         compare(directory.path(), time).await?;
         embedded::filled(&directory.path().join("filled"), keys, time).await?;
-        embedded::fan_out(time).await
+        embedded::fan_out(time).await?;
+        cache::measure(directory.path()).await
     })?;
     embedded::reopen_in_fresh_processes(&directory.path().join("filled"))
 }
