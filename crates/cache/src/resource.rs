@@ -19,6 +19,9 @@ use crate::objects::{Objects, Snapshot};
 /// How many objects are read at once while loading.
 const PAGE: usize = 1000;
 
+/// How many of them are looked into before others get their turn: each takes tens of microseconds.
+const AT_ONCE: usize = 32;
+
 /// How many states of the past are kept for those who go through them by pages.
 const PAST: usize = 4;
 
@@ -227,7 +230,10 @@ impl Resource {
             let range = self.source.store.range(request).await?;
             let revision = at.unwrap_or(range.revision);
             at = Some(revision);
-            entries.extend(range.kvs.iter().filter_map(|kv| self.entry(kv, known)));
+            for some in range.kvs.chunks(AT_ONCE) {
+                entries.extend(some.iter().filter_map(|kv| self.entry(kv, known)));
+                tokio::task::yield_now().await;
+            }
             match range.kvs.last().filter(|_| range.remaining > 0) {
                 None => return Ok((entries, revision.0)),
                 Some(last) => {
