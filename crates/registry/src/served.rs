@@ -28,6 +28,9 @@ pub trait Served: Send + Sync + 'static {
     /// Reads a request's body. What is wrong with it is answered in the reference's words.
     fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Received>;
 
+    /// Reads the JSON of an object, without telling a client anything; the error is what is wrong with it.
+    fn parse(&self, text: &[u8]) -> std::result::Result<Received, String>;
+
     /// An object of the served version as the stored one, with its defaults.
     fn to_stored(&self, object: Value) -> Result<Value>;
 
@@ -62,7 +65,7 @@ pub trait Served: Send + Sync + 'static {
     fn internal_name(&self) -> String;
 
     /// What every request for this version is warned of.
-    fn deprecation(&self) -> Option<String> {
+    fn deprecation(&self) -> Option<&str> {
         None
     }
 }

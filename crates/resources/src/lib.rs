@@ -13,6 +13,7 @@ mod batch;
 mod certificates;
 mod coordination;
 mod core;
+mod deprecation;
 mod discovery;
 mod events;
 mod flowcontrol;

@@ -19,7 +19,7 @@ use pintle_schema::{Resource, Type, find, find_kind};
 
 use crate::builtin::{Body, Builtin};
 use crate::columns::{self, Columns};
-use crate::{conversion, defaults, field_labels};
+use crate::{conversion, defaults, deprecation, field_labels};
 
 /// A version of a built-in kind.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub struct Version {
     stored: &'static Type,
     builtin: Option<Arc<Builtin>>,
     columns: Option<Shown>,
+    deprecation: Option<String>,
     /// The labels of field selectors, in the order in which the cache reads them.
     fields: Vec<&'static str>,
 }
@@ -56,7 +57,8 @@ impl Version {
             None => Vec::new(),
         };
         let kind = GroupVersionKind::from_api_version(&of.api_version(), of.kind_name());
-        Version { kind, of, stored, builtin, columns, fields }
+        let deprecation = deprecation::warning(&kind);
+        Version { kind, of, stored, builtin, columns, deprecation, fields }
     }
 }
 
@@ -79,6 +81,15 @@ impl Served for Version {
             }
             let (found, expected) = (typed.kind.group_version(), self.kind.group_version());
             return Err(Box::new(kind::wrong_version(&found, &expected)));
+        }
+        Ok(Received { object: typed.decoded.value, strict: typed.decoded.strict })
+    }
+
+    fn parse(&self, text: &[u8]) -> std::result::Result<Received, String> {
+        let typed =
+            kind::decode(Encoding::Json, text, Some(&self.kind)).map_err(|error| error.to_string())?;
+        if typed.of != self.of {
+            return Err(kind::not_convertible(typed.of, self.of).to_string());
         }
         Ok(Received { object: typed.decoded.value, strict: typed.decoded.strict })
     }
@@ -141,6 +152,10 @@ impl Served for Version {
 
     fn table(&self) -> Option<&dyn Table> {
         self.columns.as_ref().map(|shown| shown as &dyn Table)
+    }
+
+    fn deprecation(&self) -> Option<&str> {
+        self.deprecation.as_deref()
     }
 
     fn internal_name(&self) -> String {

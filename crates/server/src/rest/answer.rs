@@ -11,7 +11,7 @@ use pintle_codec::partial::{self, Version};
 use pintle_codec::table::Include;
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_meta::gvk::GroupVersionKind;
-use pintle_meta::{Reason, Status, Value};
+use pintle_meta::{Details, Reason, Status, Value};
 
 use super::endpoint::{Endpoint, Serving};
 use super::{Result, bad_request, internal, shown};
@@ -205,6 +205,7 @@ fn router_refuses(encodings: &[Encoding], streams: bool) -> Status {
     let mut status = Status::not_acceptable(&known);
     status.message = format!("406: Not Acceptable\n\nAvailable representations: {}", known.join(", "));
     status.reason = Reason::NotAcceptable;
+    status.details = Some(Details::default());
     status
 }
 

@@ -1,5 +1,7 @@
 //! What a client sends, up to a limit.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
@@ -13,16 +15,19 @@ use crate::request::RequestBody;
 /// As the reference bounds it: what a store takes at once, twice.
 pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 
+/// A client that sends more is read on to its end, so that it hears the answer; up to this much more, and so long.
+const MAX_IGNORED: usize = MAX_BODY;
+const IGNORING: Duration = Duration::from_secs(5);
+
 /// Reads the whole body of a request.
 pub(crate) async fn read(body: &mut RequestBody) -> Result<Bytes> {
-    let too_large = || Box::new(Status::request_entity_too_large(format_args!("limit is {MAX_BODY}")));
     let mut whole = BytesMut::new();
-    let mut first = None;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| bad_request(format!("unable to read the body: {error}")))?;
-        let Ok(data) = frame.into_data() else { continue };
+    let mut first: Option<Bytes> = None;
+    while let Some(data) = next(body).await? {
         if whole.len() + data.len() + first.as_ref().map_or(0, Bytes::len) > MAX_BODY {
-            return Err(too_large());
+            let _ = tokio::time::timeout(IGNORING, ignore(body)).await;
+            let message = format_args!("limit is {MAX_BODY}");
+            return Err(Box::new(Status::request_entity_too_large(message)));
         }
         // Mostly there is one part, which need not be copied.
         match first.take() {
@@ -35,6 +40,26 @@ pub(crate) async fn read(body: &mut RequestBody) -> Result<Bytes> {
         }
     }
     Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+async fn next(body: &mut RequestBody) -> Result<Option<Bytes>> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| bad_request(format!("unable to read the body: {error}")))?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+async fn ignore(body: &mut RequestBody) {
+    let mut ignored = 0;
+    while let Ok(Some(data)) = next(body).await {
+        ignored += data.len();
+        if ignored > MAX_IGNORED {
+            return;
+        }
+    }
 }
 
 /// In what the body is written.

@@ -1,11 +1,13 @@
 //! Creating one object.
 
 use http::StatusCode;
+use pintle_meta::Value;
 use pintle_registry::WriteOptions as Registry;
 
 use super::call::Call;
 use super::endpoint::Serving;
 use super::options::WriteOptions;
+use super::update::check_namespace;
 use super::write::{Manager, read};
 use super::{Result, body};
 use crate::Response;
@@ -18,6 +20,8 @@ pub(crate) async fn create(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
     let mut object = served.to_stored(object)?;
     let mut context = serving.context(call.request);
+    wipe(&mut object);
+    check_namespace(&object, &context.namespace)?;
     call.settle_name(&mut object);
     let resets = serving.store.config().strategy.reset_fields();
     Manager::new(serving, call.request, &options.field_manager, resets).record(None, &mut object)?;
@@ -27,4 +31,15 @@ pub(crate) async fn create(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let result = serving.store.create(&mut context, &object, &gate, dry_run).await;
     call.warnings.append(&mut context.warnings);
     call.negotiated.object(serving, result?, StatusCode::CREATED)
+}
+
+/// What the system says about an object, the client does not; nor does it come to manage it.
+fn wipe(object: &mut Value) {
+    const SYSTEM: [&str; 4] = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
+    let Some(metadata) = object.metadata() else { return };
+    if SYSTEM.iter().any(|field| metadata.contains(field))
+        && let Some(metadata) = object.metadata_mut()
+    {
+        SYSTEM.iter().for_each(|field| drop(metadata.remove(field)));
+    }
 }

@@ -21,8 +21,7 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let context = serving.context(call.request);
     let gate = call.gate(serving, &context, options.dry_run);
     let name = call.request.info.name.clone();
-    let waits =
-        options.orphan_dependents == Some(false) || options.propagation == Some(Propagation::Foreground);
+    let waits = options.orphan_dependents == Some(false);
     let deleted = serving.store.delete(&context, &name, &gate, options).await?;
     let code = if waits && !deleted.is_gone() { StatusCode::ACCEPTED } else { StatusCode::OK };
     match deleted {

@@ -7,7 +7,7 @@ use pintle_meta::Status;
 use super::answer::Negotiated;
 use super::endpoint::Serving;
 use super::list::parse_version;
-use super::{Result, bad_request, cache_error};
+use super::{Result, cache_error, unexpected};
 use crate::{Request, Response};
 
 /// How long a read waits for a revision that the server has not seen yet.
@@ -20,8 +20,7 @@ pub(crate) async fn get(serving: &Serving, request: &Request, negotiated: Negoti
     if version.is_empty() {
         return negotiated.entry(serving, &store.entry(&context, name).await?);
     }
-    let version =
-        parse_version(&version).map_err(|why| bad_request(format!("invalid resource version: {why}")))?;
+    let version = parse_version(&version).map_err(unexpected)?;
     let cache = store.cache();
     cache.ready().await.map_err(|error| cache_error(&error))?;
     cache.wait_for(version, WAIT).await.map_err(|error| cache_error(&error))?;

@@ -68,19 +68,17 @@ pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &S
         return finish(found.into_iter().collect(), &snapshot, String::new(), None);
     }
     let after = format!("{}{start}", selection.prefix);
-    let mut found = snapshot
-        .objects
-        .iter_from(&after)
-        .take_while(|entry| selection.in_scope(entry))
-        .filter(|entry| selection.matches(entry));
+    let mut left = snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry));
     let limit = if options.limit == 0 { usize::MAX } else { options.limit };
-    let entries: Vec<Arc<Entry>> = found.by_ref().take(limit).cloned().collect();
-    let more = found.next().is_some();
+    let found = left.by_ref().filter(|entry| selection.matches(entry));
+    let entries: Vec<Arc<Entry>> = found.take(limit).cloned().collect();
+    // Whether they match or not: the reference does not look at them.
+    let more = left.next().is_some();
     let last = entries.last().filter(|_| more).map(|entry| &entry.key()[selection.prefix.len()..]);
     let revision = i64::try_from(snapshot.revision).unwrap_or(i64::MAX);
     let token = last.map(|last| Token { revision, start: format!("{last}\0") }.encode()).unwrap_or_default();
     // Only where counting is all there is to it.
-    let remaining = (more && selection.is_everything()).then(|| 1 + found.count() as i64);
+    let remaining = (more && selection.is_everything()).then(|| 1 + left.count() as i64);
     finish(entries, &snapshot, token, remaining)
 }
 

@@ -13,6 +13,7 @@ mod endpoint;
 mod get;
 mod list;
 mod options;
+mod patch;
 mod route;
 mod select;
 mod shown;
@@ -38,6 +39,11 @@ pub(crate) fn bad_request(message: impl Into<String>) -> Box<Status> {
 
 pub(crate) fn internal(reason: impl std::fmt::Display) -> Box<Status> {
     Box::new(Status::internal(reason))
+}
+
+/// An error that the reference does not expect, and passes on as it is.
+pub(crate) fn unexpected(reason: impl Into<String>) -> Box<Status> {
+    Box::new(Status::plain(reason))
 }
 
 /// Why the cache could not answer a read, as clients know it.

@@ -115,46 +115,53 @@ impl ListOptions {
 
     fn check(&self, given: &str, is_watch: bool) -> Vec<Error> {
         let path = Path::new("resourceVersionMatch");
-        let forbid = |why: &str| vec![Error::forbidden(&path, why)];
-        if is_watch || self.send_initial_events.is_some() {
-            return self.check_watch(given, is_watch);
-        }
-        if given.is_empty() {
-            return Vec::new();
-        }
-        if !self.continue_token.is_empty() {
-            return forbid("resourceVersionMatch is forbidden when continue is provided");
-        }
-        if self.resource_version.is_empty() {
-            return forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
-        }
-        match self.version_match {
-            Match::Exact if self.resource_version == "0" => {
-                forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")
-            }
-            Match::Unset => vec![Error::not_supported(&path, given, &["Exact", "NotOlderThan", ""])],
-            _ => Vec::new(),
-        }
-    }
-
-    fn check_watch(&self, given: &str, is_watch: bool) -> Vec<Error> {
-        let path = Path::new("resourceVersionMatch");
         let mut errors = Vec::new();
-        match self.send_initial_events {
-            None if given.is_empty() => {}
-            None => errors.push(Error::forbidden(&path, "resourceVersionMatch is forbidden for watch")),
-            Some(_) if !is_watch => {
-                let path = Path::new("sendInitialEvents");
-                errors.push(Error::forbidden(&path, "sendInitialEvents is forbidden for list"));
+        let forbidden = |why: &str| Error::forbidden(&path, why);
+        if is_watch {
+            if self.send_initial_events.is_some() && self.version_match != Match::NotOlderThan {
+                errors.push(forbidden(
+                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                ));
             }
-            Some(_) if given.is_empty() => {
-                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-                errors.push(Error::forbidden(&path, why));
+            if !given.is_empty() {
+                if self.send_initial_events.is_none() {
+                    errors.push(forbidden(
+                        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                    ));
+                }
+                if self.version_match != Match::NotOlderThan {
+                    errors.push(Error::not_supported(&path, given, &["NotOlderThan"]));
+                }
+                if !self.continue_token.is_empty() {
+                    let why = "resourceVersionMatch is forbidden when continue is provided";
+                    errors.push(Error::forbidden(&path, why));
+                }
             }
-            Some(_) if self.version_match != Match::NotOlderThan => {
-                errors.push(Error::not_supported(&path, given, &["NotOlderThan"]));
+            return errors;
+        }
+        if !given.is_empty() {
+            if self.resource_version.is_empty() {
+                errors
+                    .push(forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"));
             }
-            Some(_) => {}
+            if !self.continue_token.is_empty() {
+                errors.push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
+            }
+            match self.version_match {
+                Match::Exact if self.resource_version == "0" => {
+                    errors.push(forbidden(
+                        "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                    ));
+                }
+                Match::Unset => {
+                    errors.push(Error::not_supported(&path, given, &["Exact", "NotOlderThan", ""]));
+                }
+                _ => {}
+            }
+        }
+        if self.send_initial_events.is_some() {
+            let path = Path::new("sendInitialEvents");
+            errors.push(Error::forbidden(&path, "sendInitialEvents is forbidden for list"));
         }
         errors
     }

@@ -11,7 +11,7 @@ use pintle_meta::Status;
 use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{Result, create, delete, get, list, subresource, update, watch};
+use super::{Result, create, delete, get, list, patch, subresource, update, watch};
 use crate::filter::Handler;
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
@@ -60,9 +60,11 @@ impl Rest {
     ) -> Result<Response> {
         let verb = verb(endpoint, request)?;
         let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
-        warnings.extend(endpoint.served.deprecation());
+        warnings.extend(endpoint.served.deprecation().map(str::to_owned));
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
         let answer = match &endpoint.behind {
+            Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
+            behind if verb == "patch" => patch::patch(endpoint, behind, &mut call).await,
             Behind::Store(store) => {
                 let (store, pool) = (store.clone(), self.shared.pool.clone());
                 let serving = Serving { endpoint: endpoint.clone(), store, pool };
@@ -83,7 +85,6 @@ impl Rest {
                 "update" => subresource::update(endpoint, &**behind, &mut call).await,
                 _ => Err(Box::new(not_yet(endpoint, verb))),
             },
-            Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
         };
         warnings.append(&mut call.warnings);
         answer
@@ -129,7 +130,9 @@ fn endpoint<'t>(
             endpoints.get(&format!("{resource}/{subresource}")).filter(|_| subresource == "proxy")?
         }
     };
-    let in_namespace = !info.namespace.is_empty() && resource != "namespaces";
+    // What a namespace is in: nothing, although requests for one are checked as if it were in itself.
+    let before = if info.prefix == "api" { 2 } else { 3 };
+    let in_namespace = segments(&info.path) >= before + 2 + info.parts.len();
     let fits = match (endpoint.namespaced, in_namespace) {
         (true, true) | (false, false) => true,
         // All namespaces at once.
@@ -137,6 +140,10 @@ fn endpoint<'t>(
         (false, true) => false,
     };
     fits.then_some(endpoint)
+}
+
+fn segments(path: &str) -> usize {
+    path.split('/').filter(|segment| !segment.is_empty()).count()
 }
 
 /// What is to be done, if the endpoint can.

@@ -22,6 +22,7 @@ pub(crate) async fn update(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let object = served.to_stored(object)?;
     let mut context = serving.context(call.request);
     let name = call.request.info.name.clone();
+    check_namespace(&object, &context.namespace)?;
     check_name(&object, &name, &context.namespace)?;
     let resets = serving.store.config().strategy.reset_fields();
     let manager = Manager::new(serving, call.request, &options.field_manager, resets);
@@ -33,6 +34,15 @@ pub(crate) async fn update(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let result = result?;
     let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
     call.negotiated.object(serving, result.object, code)
+}
+
+/// An object that names a namespace is in that of the request.
+pub(crate) fn check_namespace(object: &Value, namespace: &str) -> Result<()> {
+    let own = object.namespace();
+    if own.is_empty() || namespace.is_empty() || own == namespace {
+        return Ok(());
+    }
+    Err(bad_request("the namespace of the provided object does not match the namespace sent on the request"))
 }
 
 pub(crate) fn check_name(object: &Value, name: &str, namespace: &str) -> Result<()> {

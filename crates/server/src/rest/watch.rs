@@ -24,7 +24,7 @@ use super::get::WAIT;
 use super::list::parse_version;
 use super::options::ListOptions;
 use super::select::Selection;
-use super::{Result, cache_error, internal, shown};
+use super::{Result, cache_error, internal, shown, unexpected};
 use crate::lifecycle::Signal;
 use crate::{Body, Response};
 
@@ -50,8 +50,9 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
     let (state, expired) = match start(serving, &options, selection).await {
         Ok(state) => (Some(state), None),
         // What is too old is told within the watch, as clients expect it.
-        Err(error @ Error::TooOld { .. }) => (None, Some(cache_error(&error))),
-        Err(error) => return Err(cache_error(&error)),
+        Err(Failed::Cache(error @ Error::TooOld { .. })) => (None, Some(cache_error(&error))),
+        Err(Failed::Cache(error)) => return Err(cache_error(&error)),
+        Err(Failed::Told(status)) => return Err(status),
     };
     let stream = Stream {
         writer,
@@ -88,19 +89,28 @@ fn content_type(_: &Serving, call: &Call<'_>) -> Result<&'static str> {
     }
 }
 
+/// Why a watch cannot begin.
+enum Failed {
+    Cache(Error),
+    Told(Box<Status>),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed::Cache(error)
+    }
+}
+
 async fn start(
     serving: &Serving,
     options: &ListOptions,
     selection: Selection,
-) -> std::result::Result<State, Error> {
+) -> std::result::Result<State, Failed> {
     let cache = serving.store.cache();
     cache.ready().await?;
     let version = match options.resource_version.as_str() {
         "" => None,
-        text => Some(
-            parse_version(text)
-                .map_err(|why| Error::Undecodable { key: "resourceVersion".into(), reason: why })?,
-        ),
+        text => Some(parse_version(text).map_err(|why| Failed::Told(unexpected(why)))?),
     };
     let everything = options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
     if everything || version.is_none() || version == Some(0) {
