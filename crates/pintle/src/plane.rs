@@ -14,7 +14,7 @@ use pintle_registry::{Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
-use pintle_resources::subresources::Scale;
+use pintle_resources::subresources::{Binding, Scale};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig, Rest, Shared};
@@ -171,7 +171,18 @@ fn behind(
     let plain = || Arc::new(Version::new(resource, None));
     let Some(kept) = kept else { return (plain(), Behind::Missing) };
     let own = || Arc::new(Version::new(resource, Some(kept.builtin.clone())));
-    let Some(subresource) = resource.subresource else { return (own(), Behind::Store(kept.store.clone())) };
+    if resource.name == "bindings" || resource.subresource == Some("binding") {
+        return (plain(), Behind::Subresource(Arc::new(Binding::new(&kept.store, settings))));
+    }
+    let Some(subresource) = resource.subresource else {
+        // What is served by two groups has rules of both.
+        return match strategy::of(version.group, resource.name, settings) {
+            Some(strategy) if kept.store.config().group != version.group => {
+                (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy))))
+            }
+            _ => (own(), Behind::Store(kept.store.clone())),
+        };
+    };
     if subresource == "scale" {
         let api_version = match version.group {
             "" => version.version.to_owned(),

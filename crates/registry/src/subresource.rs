@@ -15,7 +15,8 @@ pub trait Subresource: Send + Sync + 'static {
         Err(not_there(name))
     }
 
-    /// Takes what was sent to it, with its defaults. `name` is the parent's; empty where there is none.
+    /// Takes what was sent to it, with its defaults. `name` is the parent's; empty where there is none. Answers with nothing
+    /// where there is nothing to show.
     async fn create(
         &self,
         _context: &mut Context,
@@ -23,7 +24,7 @@ pub trait Subresource: Send + Sync + 'static {
         _object: Value,
         _admission: &dyn Admission,
         _options: WriteOptions,
-    ) -> Result<Value> {
+    ) -> Result<Option<Value>> {
         Err(not_there(name))
     }
 

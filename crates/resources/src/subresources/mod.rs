@@ -1,5 +1,7 @@
 //! Subresources that show something else than the object they are of, or do something to it.
 
+mod binding;
 mod scale;
 
+pub use self::binding::Binding;
 pub use self::scale::Scale;

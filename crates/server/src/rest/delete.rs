@@ -22,6 +22,7 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let gate = call.gate(serving, &context, options.dry_run);
     let name = call.request.info.name.clone();
     let waits = options.orphan_dependents == Some(false);
+    call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let deleted = serving.store.delete(&context, &name, &gate, options).await?;
     let code = if waits && !deleted.is_gone() { StatusCode::ACCEPTED } else { StatusCode::OK };
     match deleted {
@@ -37,6 +38,7 @@ pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) ->
     let context = serving.context(call.request);
     let gate = call.gate(serving, &context, options.dry_run);
     let page: Page = list::page(serving, &list_options, &selection).await?;
+    call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
     serving.store.delete_each(&context, &page.entries, &gate, &options, workers).await?;
     list::answer(serving, call.negotiated, page)

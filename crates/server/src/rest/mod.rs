@@ -42,7 +42,7 @@ pub(crate) fn internal(reason: impl std::fmt::Display) -> Box<Status> {
 }
 
 /// An error that the reference does not expect, and passes on as it is.
-pub(crate) fn unexpected(reason: impl Into<String>) -> Box<Status> {
+pub(crate) fn unexpected(reason: impl std::fmt::Display) -> Box<Status> {
     Box::new(Status::plain(reason))
 }
 

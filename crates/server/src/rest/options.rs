@@ -26,7 +26,11 @@ pub(crate) struct WriteOptions {
 impl WriteOptions {
     /// `kind` is `CreateOptions` and the like, which messages name.
     pub(crate) fn read(request: &Request, kind: &str) -> Result<WriteOptions> {
-        let mut errors = Vec::new();
+        WriteOptions::read_after(request, kind, Vec::new())
+    }
+
+    /// With what is wrong already.
+    pub(crate) fn read_after(request: &Request, kind: &str, mut errors: Vec<Error>) -> Result<WriteOptions> {
         let dry_run = dry_run(request, &mut errors);
         let field_manager = request.query("fieldManager").next().unwrap_or_default();
         errors.extend(object_meta::field_manager(&Path::new("fieldManager"), &field_manager));

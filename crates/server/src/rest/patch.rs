@@ -11,7 +11,7 @@ use pintle_admission::Gate;
 use pintle_codec::kind::{strict_error, warnings};
 use pintle_codec::{json, unstructured};
 use pintle_meta::field_path::{Error, Path};
-use pintle_meta::{Reason, Status, Value};
+use pintle_meta::{Details, Reason, Status, Value};
 use pintle_patch::json_patch::{self, MAX_OPERATIONS};
 use pintle_patch::merge_patch;
 use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry};
@@ -31,18 +31,23 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// Answers what kind of patch it is, before anything else about the request is looked at.
-pub(crate) fn kind_of(request: &Request) -> Result<&'static str> {
+/// Answers what kind of patch it is, in the router's words where it is none.
+fn kind_of(request: &Request) -> Result<&'static str> {
     let given = request.header(&CONTENT_TYPE).unwrap_or_default();
     let given = given.split(';').next().unwrap_or_default();
     let known = TYPES.into_iter().find(|known| *known == given);
-    known.ok_or_else(|| Box::new(Status::unsupported_media_type(&TYPES)))
+    known.ok_or_else(|| {
+        let mut status = Status::unsupported_media_type(&TYPES);
+        status.message = "415: Unsupported Media Type".into();
+        status.details = Some(Details::default());
+        Box::new(status)
+    })
 }
 
 pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
     let kind = kind_of(call.request)?;
     let bytes = body::read(&mut call.request.body).await?;
-    let options = WriteOptions::read(call.request, "PatchOptions")?;
+    let options = WriteOptions::read_after(call.request, "PatchOptions", check_apply(call.request, kind))?;
     let change = match kind {
         JSON => Change::Json(bytes),
         MERGE => Change::Merge(bytes),
@@ -81,6 +86,21 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
     let result = result?;
     let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
     call.negotiated.object(endpoint, result.object, code)
+}
+
+/// What only an apply may and must say.
+fn check_apply(request: &Request, kind: &str) -> Vec<Error> {
+    let given = |name: &'static str| request.query(name).next();
+    match kind {
+        APPLY if given("fieldManager").unwrap_or_default().is_empty() => {
+            vec![Error::required(&Path::new("fieldManager"), "is required for apply patch")]
+        }
+        APPLY => Vec::new(),
+        _ if given("force").is_some() => {
+            vec![Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch")]
+        }
+        _ => Vec::new(),
+    }
 }
 
 enum Change {
@@ -122,7 +142,7 @@ fn not_applicable() -> Status {
     let mut status = Status::bad_request("the server rejected our request due to an error in our request");
     status.code = 422;
     status.reason = Reason::Invalid;
-    status.details = Some(pintle_meta::Details::default());
+    status.details = Some(Details::default());
     status
 }
 

@@ -1,6 +1,7 @@
 //! Subresources that show something else than the object they are of.
 
 use http::StatusCode;
+use pintle_meta::{Details, Status};
 use pintle_registry::{ResetFields, Subresource, WriteOptions as Registry};
 
 use super::call::Call;
@@ -36,7 +37,14 @@ pub(crate) async fn create(
     let dry_run = Registry { dry_run: options.dry_run };
     let result = behind.create(&mut context, &name, object, &gate, dry_run).await;
     call.warnings.append(&mut context.warnings);
-    call.negotiated.object(endpoint, result?, StatusCode::CREATED)
+    match result? {
+        Some(object) => call.negotiated.object(endpoint, object, StatusCode::CREATED),
+        None => {
+            let mut status = Status::success(Details::default());
+            (status.code, status.details) = (StatusCode::CREATED.as_u16(), None);
+            Ok(call.negotiated.status(&status, StatusCode::CREATED))
+        }
+    }
 }
 
 pub(crate) async fn update(
