@@ -28,6 +28,11 @@ pub trait Kind: Send + Sync + 'static {
     /// Called at most once per entry and form while the pool holds the result: the object's body with the entry's
     /// revision in it.
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;
+
+    /// How long the body would be, where that is known without encoding it.
+    fn body_length(&self, _entry: &Entry, _form: Form) -> Option<usize> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn Kind {

@@ -146,8 +146,9 @@ fn endpoint(
     kept: &HashMap<&'static str, Kept>,
     settings: &Settings,
 ) -> Endpoint {
-    let parent =
-        version.resources.iter().find(|other| other.name == resource.name && other.subresource.is_none());
+    // The older way to bind pods is a resource of its own.
+    let name = if resource.name == "bindings" { "pods" } else { resource.name };
+    let parent = version.resources.iter().find(|other| other.name == name && other.subresource.is_none());
     let kept = parent.and_then(|parent| parent.storage).and_then(|storage| kept.get(storage.path));
     let (served, behind) = behind(version, resource, kept, settings);
     Endpoint::new(EndpointConfig {

@@ -186,6 +186,15 @@ impl Kind for Builtin {
         &self.indexed
     }
 
+    fn body_length(&self, entry: &Entry, form: Form) -> Option<usize> {
+        let (version, Body::Protobuf) = self.meaning(form)? else { return None };
+        if self.as_json || !conversion::is_same(self.stored, version) {
+            return None;
+        }
+        let message = protobuf::envelope::open(entry.read().ok()?.value()).ok()?.raw;
+        protobuf::length_with_resource_version(version, message, &entry.revision().to_string())
+    }
+
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         let (version, body) = self.meaning(form).ok_or("there is no such form")?;
         let (value, revision) = (entry.read()?.value(), entry.revision().to_string());

@@ -31,4 +31,4 @@ pub(crate) mod wire;
 pub use decode::decode;
 pub(crate) use decode::text;
 pub use encode::encode;
-pub use splice::with_resource_version;
+pub use splice::{length_with_resource_version, with_resource_version};

@@ -41,6 +41,14 @@ pub fn with_resource_version(
     encode(of, &tree, out)
 }
 
+/// How long a message would be with another resource version; `None` where that takes a tree.
+pub fn length_with_resource_version(of: &'static Type, message: &[u8], version: &str) -> Option<usize> {
+    let (metadata, field) = find(of, message).ok()?;
+    let spliced = 1 + varint_length(version.len() as u64) + version.len();
+    let inner = (metadata.end - metadata.start) as usize - (field.end - field.start) as usize + spliced;
+    Some(1 + varint_length(inner as u64) + inner + message.len() - metadata.end as usize)
+}
+
 /// The tag of an object's metadata, its first field.
 const METADATA: u8 = 0x0a;
 

@@ -100,8 +100,15 @@ impl Endpoint {
     /// What the registry is told about a request.
     pub(crate) fn context(&self, request: &Request) -> Context {
         let namespace = if self.namespaced { request.info.namespace.clone() } else { String::new() };
-        let user = request.user.as_ref().map(|user| user.name.clone()).unwrap_or_default();
-        Context { namespace, user, ..Context::default() }
+        let Some(user) = &request.user else { return Context { namespace, ..Context::default() } };
+        Context {
+            namespace,
+            user: user.name.clone(),
+            user_uid: user.uid.clone(),
+            groups: user.groups.clone(),
+            extra: user.extra.clone(),
+            warnings: Vec::new(),
+        }
     }
 }
 

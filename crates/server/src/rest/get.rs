@@ -22,10 +22,8 @@ pub(crate) async fn get(serving: &Serving, request: &Request, negotiated: Negoti
     }
     let version = parse_version(&version).map_err(unexpected)?;
     let cache = store.cache();
-    cache.ready().await.map_err(|error| cache_error(&error))?;
-    cache.wait_for(version, WAIT).await.map_err(|error| cache_error(&error))?;
     let key = if serving.namespaced { format!("{}/{name}", context.namespace) } else { name.clone() };
-    match cache.get(&key) {
+    match cache.entry_since(&key, version, WAIT).await.map_err(|error| cache_error(&error))? {
         Some(entry) => negotiated.entry(serving, &entry),
         None => Err(Box::new(Status::not_found(&serving.group, &serving.resource, name))),
     }

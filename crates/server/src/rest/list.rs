@@ -61,14 +61,19 @@ pub(crate) fn answer(serving: &Serving, negotiated: Negotiated, page: Page) -> R
 }
 
 pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &Selection) -> Result<Page> {
-    let (snapshot, start) = snapshot(serving, options, selection).await?;
+    let (snapshot, start) = snapshot(serving, options).await?;
     let only = selection.key(serving.namespaced).filter(|_| start.is_empty());
     if let Some(key) = only {
         let found = snapshot.objects.get(&key).filter(|entry| selection.matches(entry)).cloned();
         return finish(found.into_iter().collect(), &snapshot, String::new(), None);
     }
     let after = format!("{}{start}", selection.prefix);
-    let mut left = snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry));
+    let indexed = selection.fields.iter().filter(|(_, value, equal)| *equal && !value.is_empty());
+    let indexed = indexed.filter_map(|(place, value, _)| snapshot.by_field(*place, value, &after)).next();
+    let mut left: Box<dyn Iterator<Item = &Arc<Entry>> + Send> = match indexed {
+        Some(found) => Box::new(found.filter(|entry| selection.in_scope(entry))),
+        None => Box::new(snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry))),
+    };
     let limit = if options.limit == 0 { usize::MAX } else { options.limit };
     let found = left.by_ref().filter(|entry| selection.matches(entry));
     let entries: Vec<Arc<Entry>> = found.take(limit).cloned().collect();
@@ -98,58 +103,48 @@ fn finish(
 }
 
 /// The objects that the options ask for, and where to begin among them.
-async fn snapshot(
-    serving: &Serving,
-    options: &ListOptions,
-    selection: &Selection,
-) -> Result<(Snapshot, String)> {
+async fn snapshot(serving: &Serving, options: &ListOptions) -> Result<(Snapshot, String)> {
     let cache = serving.store.cache();
     let failed = |error: Error| cache_error(&error);
-    cache.ready().await.map_err(failed)?;
     if !options.continue_token.is_empty() {
         let token = Token::parse(&options.continue_token)?;
         if !options.resource_version.is_empty() && options.resource_version != "0" {
             return Err(bad_request("specifying resource version is not allowed when using continue"));
         }
         let Ok(revision) = u64::try_from(token.revision) else {
-            cache.wait_for_current(WAIT).await.map_err(failed)?;
-            return Ok((cache.snapshot().map_err(failed)?, token.start));
+            return Ok((cache.snapshot_now(WAIT).await.map_err(failed)?, token.start));
         };
         let snapshot = match past(serving, revision).await {
-            Err(Error::Storage(pintle_storage::Error::Compacted { .. })) => {
-                return Err(expired(&token, selection));
-            }
+            Err(Error::Storage(pintle_storage::Error::Compacted { .. })) => return Err(expired(&token)),
             other => other.map_err(failed)?,
         };
         return Ok((snapshot, token.start));
     }
     let version = match options.resource_version.as_str() {
-        "" => {
-            cache.wait_for_current(WAIT).await.map_err(failed)?;
-            return Ok((cache.snapshot().map_err(failed)?, String::new()));
-        }
+        "" => return Ok((cache.snapshot_now(WAIT).await.map_err(failed)?, String::new())),
         text => parse_version(text).map_err(|why| bad_request(format!("invalid resource version: {why}")))?,
     };
     // A page of an exact revision is asked for by naming one together with a limit, too.
     let exact = options.version_match == Match::Exact
         || (options.version_match == Match::Unset && options.limit > 0 && version > 0);
-    cache.wait_for(version, WAIT).await.map_err(failed)?;
-    if exact {
-        return Ok((past(serving, version).await.map_err(failed)?, String::new()));
-    }
-    Ok((cache.snapshot().map_err(failed)?, String::new()))
+    let snapshot = match exact {
+        true => past(serving, version).await,
+        false => cache.snapshot_since(version, WAIT).await,
+    };
+    Ok((snapshot.map_err(failed)?, String::new()))
 }
 
 /// The objects at an older revision: from the changes that are kept, else from the store.
 async fn past(serving: &Serving, revision: u64) -> std::result::Result<Snapshot, Error> {
     let cache = serving.store.cache();
+    cache.snapshot_since(revision, WAIT).await?;
     match cache.snapshot_at(revision) {
         Err(Error::TooOld { .. }) => cache.snapshot_from_store(revision).await,
         other => other,
     }
 }
 
-fn expired(token: &Token, _: &Selection) -> Box<Status> {
+fn expired(token: &Token) -> Box<Status> {
     let mut status = Status::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
          the continue parameter, or use the continue token in this response to retrieve the remainder of the results. \
@@ -175,25 +170,36 @@ fn json(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Re
     parts.respond(negotiated)
 }
 
-/// The length comes first, so that all bodies must be known; they are shared with the cache.
+/// The length comes first. Where it can be told without the bodies, they are made while they are sent, and not kept: they
+/// are nearly what is stored.
 fn protobuf(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
-    let mut head = Vec::new();
     let kind = serving.store.cache().kind();
-    let mut length = 0;
-    let mut bodies = Vec::with_capacity(page.entries.len());
-    for entry in &page.entries {
-        let body = entry.body(&**kind, &serving.pool, form).map_err(internal)?;
-        length += frame::protobuf_item_length(body.len());
-        bodies.push(body);
-    }
-    frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), length, &mut head);
+    let lengths = page.entries.iter().map(|entry| kind.body_length(entry, form));
+    let told: Option<usize> =
+        lengths.map(|length| length.map(frame::protobuf_item_length)).sum::<Option<usize>>();
+    let mut head = Vec::new();
     let mut end = Vec::new();
     envelope::close(&mut end);
-    let parts = Parts::new(head, bodies.into_iter().map(Ok), &end, |body, out| {
+    let write = |body: Bytes, out: &mut Vec<u8>| {
         frame::protobuf_item_begin(body.len(), out);
         out.extend_from_slice(&body);
-    });
-    parts.respond(negotiated)
+    };
+    match told {
+        Some(length) => {
+            frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), length, &mut head);
+            let kind = kind.clone();
+            let bodies = page.entries.into_iter().map(move |entry| entry.body_once(&*kind, form));
+            Parts::new(head, bodies, &end, write).respond(negotiated)
+        }
+        None => {
+            let bodies: std::result::Result<Vec<Bytes>, String> =
+                bodies(serving, form, page.entries.clone()).collect();
+            let bodies = bodies.map_err(internal)?;
+            let length = bodies.iter().map(|body| frame::protobuf_item_length(body.len())).sum();
+            frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), length, &mut head);
+            Parts::new(head, bodies.into_iter().map(Ok), &end, write).respond(negotiated)
+        }
+    }
 }
 
 fn bodies(

@@ -52,6 +52,7 @@ pub(crate) fn cache_error(error: &Error) -> Box<Status> {
     Box::new(match error {
         Error::TooOld { .. } => Status::expired(error.to_string()),
         Error::TooLarge { requested, current } => Status::resource_version_too_large(*requested, *current, 1),
+        Error::NotReady => Status::too_many_requests(error.to_string(), 1),
         Error::Storage(Storage::Compacted { .. }) => {
             Status::expired("The provided resource version is too old.")
         }

@@ -340,7 +340,12 @@ impl Writer {
         match self.form() {
             Some(form) => {
                 let number = u32::from(form.0) * 4 + event as u32;
-                let make = || self.framed(form, event.name(), entry);
+                let make = || {
+                    // Not kept beside the frame, which is.
+                    let body =
+                        entry.body_once(&**self.serving.store.cache().kind(), form).map_err(internal)?;
+                    Ok(self.framed(event.name(), &body))
+                };
                 change.frame(&self.serving.pool, Frame(number), make)
             }
             None => self.entry(event.name(), entry),
@@ -349,7 +354,11 @@ impl Writer {
 
     fn entry(&mut self, event: &str, entry: &Arc<Entry>) -> Result<Bytes> {
         match self.form() {
-            Some(form) => self.framed(form, event, entry),
+            Some(form) => {
+                let kind = self.serving.store.cache().kind();
+                let body = entry.body(&**kind, &self.serving.pool, form).map_err(internal)?;
+                Ok(self.framed(event, &body))
+            }
             None => {
                 let object = self.serving.store.object(entry)?;
                 self.tree(event, object)
@@ -357,15 +366,13 @@ impl Writer {
         }
     }
 
-    fn framed(&self, form: Form, event: &str, entry: &Arc<Entry>) -> Result<Bytes> {
-        let kind = self.serving.store.cache().kind();
-        let body = entry.body(&**kind, &self.serving.pool, form).map_err(internal)?;
+    fn framed(&self, event: &str, body: &[u8]) -> Bytes {
         let mut out = Vec::with_capacity(body.len() + 128);
         match self.negotiated.encoding {
-            Encoding::Protobuf => frame::protobuf_watch(event, self.serving.type_meta(), &body, &mut out),
-            _ => frame::json_watch(event, Some(self.serving.type_meta()), &body, &mut out),
+            Encoding::Protobuf => frame::protobuf_watch(event, self.serving.type_meta(), body, &mut out),
+            _ => frame::json_watch(event, Some(self.serving.type_meta()), body, &mut out),
         }
-        Ok(out.into())
+        out.into()
     }
 
     fn bookmark(&mut self, revision: u64, ends: bool) -> Result<Bytes> {

@@ -162,6 +162,8 @@ fn a_resource_version_is_spliced_in() {
     let spliced = |name: &str, message: &[u8]| {
         let mut out = Vec::new();
         with_resource_version(of(name), message, "12345", &mut out).unwrap();
+        let told = length_with_resource_version(of(name), message, "12345");
+        assert!(told.is_none_or(|length| length == out.len()), "{name}: {told:?} is not {}", out.len());
         out
     };
     let long = format!(r#"{{"metadata":{{"name":"{}"}},"data":{{"k":"v"}}}}"#, "a".repeat(90));
