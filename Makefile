@@ -25,10 +25,11 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) run -q -p xtask -- lint
 
-# The figures of ARCHITECTURE.md's budget table, on this machine.
+# The figures of ARCHITECTURE.md's budget table, on this machine; ARGS="--only list" for a part, ARGS="--kubeconfig FILE
+# --pid PID --kubeconfig FILE --pid PID,PID" for one or two servers that run already.
 bench: etcd
 	$(CARGO) build --release -p pintle -p pintle-bench
-	set -a && . build/etcd.env && target/release/pintle-bench
+	set -a && . build/etcd.env && target/release/pintle-bench $(ARGS)
 
 # Feeds every parser mutated input, 60 seconds each; FUZZ="--seconds 3600 json" for longer or for one of them.
 fuzz:

@@ -1,13 +1,19 @@
-//! `make bench`: what the budgets promise, measured on this machine. One figure per line: name, value, unit.
+//! `make bench`: what the budgets promise, measured on this machine.
 //!
 //! ```text
-//! pintle-bench [--seconds 5] [--keys 100000] [--dir DIR] [--server target/release/pintle] [--only codec|cache]
+//! pintle-bench [--only PART,...] [--dir DIR] [--seconds 5] [--keys 100000] [--server target/release/pintle]
+//! pintle-bench --kubeconfig FILE [--pid PID,...] [--name NAME] [--kubeconfig FILE ...] [--rounds 5] [--pods 10000]
+//!              [--config-maps 3000] [--streams 32] [--connections 4] [--watchers 500] [--many-watchers 2000] [--events 100]
 //! ```
+//!
+//! Parts: `codec`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
+//! `patch`, `watch`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
 //! often in memory. `PINTLE_ETCD` names the etcd to compare with.
-#![allow(clippy::print_stdout, reason = "its output is its purpose")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is its purpose")]
 
+mod arguments;
 mod cache;
 mod codec;
 mod embedded;
@@ -16,56 +22,59 @@ mod fields;
 mod figures;
 mod puts;
 mod schema;
-mod start;
+mod server;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 
+use arguments::Arguments;
 use puts::Puts;
 
 /// Of which the one in the middle counts.
 const ROUNDS: usize = 5;
 
-fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let flags: HashMap<&str, &str> = arguments
-        .chunks(2)
-        .filter_map(|pair| Some((pair.first()?.as_str(), pair.get(1)?.as_str())))
-        .collect();
-    // The part that needs a fresh process calls this program again.
-    if let Some(directory) = flags.get("--reopen") {
-        return embedded::reopen(Path::new(directory));
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pintle-bench: {error:#}");
+            ExitCode::FAILURE
+        }
     }
-    let number = |name: &str, default: u64| match flags.get(name) {
-        Some(value) => value.parse().with_context(|| format!("{name} takes a number")),
-        None => Ok(default),
-    };
-    let (time, keys) = (Duration::from_secs(number("--seconds", 5)?), number("--keys", 100_000)?);
-    let parent = flags.get("--dir").map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let directory = tempfile::tempdir_in(&parent)?;
-    let server = flags.get("--server").map_or_else(|| PathBuf::from("target/release/pintle"), PathBuf::from);
+}
 
-    if flags.get("--only") == Some(&"cache") {
-        return tokio::runtime::Runtime::new()?.block_on(cache::measure(directory.path()));
+fn run() -> anyhow::Result<()> {
+    let arguments = Arguments::parse(std::env::args().skip(1))?;
+    if let Some(directory) = &arguments.reopen {
+        return embedded::reopen(directory);
     }
-    schema::measure()?;
-    codec::measure()?;
-    fields::measure()?;
-    if flags.get("--only") == Some(&"codec") {
-        return Ok(());
+    let directory = tempfile::tempdir_in(&arguments.directory)
+        .with_context(|| format!("cannot write to {}", arguments.directory.display()))?;
+    let (directory, time) = (directory.path(), arguments.time);
+    if arguments.measures("codec") {
+        schema::measure()?;
+        codec::measure()?;
+        fields::measure()?;
     }
-    start::measure(&server, directory.path())?;
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(async {
-        compare(directory.path(), time).await?;
-        embedded::filled(&directory.path().join("filled"), keys, time).await?;
-        embedded::fan_out(time).await?;
-        cache::measure(directory.path()).await
-    })?;
-    embedded::reopen_in_fresh_processes(&directory.path().join("filled"))
+    if arguments.measures("store") {
+        runtime.block_on(async {
+            compare(directory, time).await?;
+            embedded::filled(&directory.join("filled"), arguments.keys, time).await?;
+            embedded::fan_out(time).await
+        })?;
+        embedded::reopen_in_fresh_processes(&directory.join("filled"))?;
+    }
+    if arguments.measures("cache") {
+        runtime.block_on(cache::measure(directory))?;
+    }
+    if arguments.measures_servers() {
+        runtime.block_on(server::measure(&arguments, directory))?;
+    }
+    Ok(())
 }
 
 /// The same puts on both stores. They take turns on the same disk, so that neither has the better hour.

@@ -1,0 +1,102 @@
+//! A server of our own: the built program on the embedded store, in a directory that goes with it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls_pki_types::ServerName;
+
+use super::client::Anyone;
+
+/// How long a start or a stop may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Own {
+    child: Child,
+    data: PathBuf,
+    /// From the call of the program to the first 200 of `/readyz`.
+    pub(crate) took: Duration,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Own {
+    pub(crate) fn start(program: &Path, data: &Path) -> anyhow::Result<Own> {
+        ensure!(program.exists(), "{} is missing: make bench builds it", program.display());
+        let client = Arc::new(client()?);
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let start = Instant::now();
+        let child = Command::new(program)
+            .arg("--data-dir")
+            .arg(data)
+            .arg(format!("--secure-port={}", address.port()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let mut own = Own { child, data: data.to_owned(), took: Duration::ZERO };
+        while !is_ready(address, &client).unwrap_or(false) {
+            if let Some(status) = own.child.try_wait()? {
+                bail!("{} ended with {status} before it was ready", program.display());
+            }
+            ensure!(start.elapsed() < PATIENCE, "{} is not ready after {PATIENCE:?}", program.display());
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        own.took = start.elapsed();
+        Ok(own)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.data.join("pki/admin.kubeconfig")
+    }
+
+    /// In order, so that the next start finds nothing to repair.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).context("a process has a number")?;
+        kill_process(pid, Signal::TERM)?;
+        let start = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            ensure!(start.elapsed() < PATIENCE, "the server does not stop within {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+fn is_ready(address: SocketAddr, client: &Arc<ClientConfig>) -> anyhow::Result<bool> {
+    let stream = TcpStream::connect(address)?;
+    let name = ServerName::try_from("localhost")?;
+    let mut stream = StreamOwned::new(ClientConnection::new(client.clone(), name)?, stream);
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut status = [0; 12];
+    stream.read_exact(&mut status)?;
+    Ok(status.ends_with(b"200"))
+}
+
+fn client() -> anyhow::Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_no_client_auth())
+}
