@@ -3,7 +3,7 @@
 use pintle_meta::Value;
 
 use super::super::transcode::{Options, Transcoder, TypeMeta, is_normal, to_json};
-use super::super::with_resource_version;
+use super::super::{length_with_resource_version, with_resource_version};
 use super::{Bytes, of, read, write};
 use crate::json;
 

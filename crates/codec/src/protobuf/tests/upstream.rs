@@ -9,7 +9,7 @@ use pintle_meta::Value;
 use pintle_schema::Type;
 
 use super::super::transcode::{Options, Transcoder, TypeMeta, is_normal};
-use super::super::{decode, encode, envelope, with_resource_version};
+use super::super::{decode, encode, envelope, length_with_resource_version, with_resource_version};
 use crate::json;
 
 /// `None` where the data is not there.
