@@ -114,7 +114,9 @@ fn every_document_becomes_the_json_of_its_tree() {
             let (mut want, mut have) = (Vec::new(), Vec::new());
             encode(of, &tree, &mut want).unwrap();
             with_resource_version(of, envelope.raw, "123", &mut have).unwrap();
-            assert_eq!(length_with_resource_version(of, envelope.raw, "123"), Some(have.len()));
+            // Not of what has no metadata, or is not as Go writes it.
+            let told = length_with_resource_version(of, envelope.raw, "123");
+            assert!(told.is_none_or(|length| length == have.len()), "{}", of.name);
             assert_eq!(have, want, "{name}");
         }
     }
