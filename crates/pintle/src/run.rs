@@ -10,8 +10,9 @@ use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
-use pintle_resources::strategy::Settings;
+use pintle_resources::strategy::{Gates, Settings};
 use pintle_server::chain::ChainConfig;
+use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, HealthRegistry};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
@@ -122,7 +123,11 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         PlaneOptions {
             prefix: options.storage_prefix().to_owned(),
             encodings,
-            settings: Settings { event_ttl: options.api.event_ttl, ..Settings::default() },
+            settings: Settings {
+                event_ttl: options.api.event_ttl,
+                gates: gates(flags),
+                ..Settings::default()
+            },
             stored_as: options.api.stored_as,
             admission_plugins: options.api.admission_plugins.clone(),
             delete_workers: options.api.delete_workers,
@@ -154,7 +159,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         documents: Arc::new(documents(flags, options, port, served)),
         endpoints: endpoints(&storage),
         shutdown_delay: options.shutdown_delay,
-        resources: plane.rest.clone(),
+        // Nobody stands before or behind the built-in resources yet.
+        resources: Arc::new(Delegation::new(vec![plane.rest.clone()])),
         lifecycle,
     });
     storage.look_after(options, &metrics);
@@ -197,6 +203,28 @@ fn documents(flags: &Parsed, options: &Options, port: u16, served: Vec<GroupVers
         documentation: &Texts,
     };
     Documents::new(config, served)
+}
+
+/// The feature gates that the rules about objects know.
+fn gates(flags: &Parsed) -> Gates {
+    let gates = flags.feature_gates();
+    Gates {
+        cluster_trust_bundle_projection: gates.enabled("ClusterTrustBundleProjection"),
+        container_stop_signals: gates.enabled("ContainerStopSignals"),
+        coordinated_leader_election: gates.enabled("CoordinatedLeaderElection"),
+        cross_namespace_volume_data_source: gates.enabled("CrossNamespaceVolumeDataSource"),
+        dra_list_type_attributes: gates.enabled("DRAListTypeAttributes"),
+        dra_node_allocatable_resources: gates.enabled("DRANodeAllocatableResources"),
+        dra_workload_resource_claims: gates.enabled("DRAWorkloadResourceClaims"),
+        generic_workload: gates.enabled("GenericWorkload"),
+        image_volume_with_digest: gates.enabled("ImageVolumeWithDigest"),
+        manifest_based_admission_control_config: gates.enabled("ManifestBasedAdmissionControlConfig"),
+        max_unavailable_stateful_set: gates.enabled("MaxUnavailableStatefulSet"),
+        pod_certificate_request: gates.enabled("PodCertificateRequest"),
+        topology_aware_workload_scheduling: gates.enabled("TopologyAwareWorkloadScheduling"),
+        volume_limit_scaling: gates.enabled("VolumeLimitScaling"),
+        workload_aware_preemption: gates.enabled("WorkloadAwarePreemption"),
+    }
 }
 
 /// Endpoints that only this server has.

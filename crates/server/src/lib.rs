@@ -5,6 +5,7 @@ mod activity;
 pub mod body;
 pub mod chain;
 mod connection;
+pub mod delegation;
 mod documents;
 pub mod filter;
 pub mod filters;

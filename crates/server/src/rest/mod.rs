@@ -13,6 +13,7 @@ mod endpoint;
 mod get;
 mod list;
 mod options;
+mod owners;
 mod patch;
 mod route;
 mod select;

@@ -19,6 +19,7 @@ use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry}
 use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
 use super::options::{FieldValidation, WriteOptions};
+use super::owners::without_duplicates;
 use super::update::{check_name, check_namespace};
 use super::write::Manager;
 use super::{Result, bad_request, body, internal};
@@ -198,6 +199,10 @@ impl Transform for Patching<'_> {
         self.manager.record(Some(old), &mut new)?;
         check_namespace(&new, &self.context.namespace)?;
         check_name(&new, self.name, &self.context.namespace)?;
-        self.gate.on_update(new, old).await
+        let mut new = self.gate.on_update(new, old).await?;
+        if let Some(warning) = without_duplicates(&mut new, true) {
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(warning);
+        }
+        Ok(new)
     }
 }

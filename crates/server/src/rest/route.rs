@@ -12,6 +12,7 @@ use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
 use super::{Result, create, delete, get, list, patch, subresource, update, watch};
+use crate::delegation::Delegate;
 use crate::filter::Handler;
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
@@ -96,15 +97,23 @@ fn not_yet(endpoint: &Endpoint, verb: &str) -> Status {
     Status::not_implemented(format!("{verb} of {} is not implemented by this server yet", endpoint.name()))
 }
 
+impl Delegate for Rest {
+    fn owns(&self, group: &str, version: &str) -> bool {
+        self.table().contains_key(&(group.to_owned(), version.to_owned()))
+    }
+
+    fn owns_group(&self, group: &str) -> bool {
+        self.table().keys().any(|(known, _)| known == group)
+    }
+}
+
 #[async_trait]
 impl Handler for Rest {
     async fn handle(&self, mut request: Request) -> Response {
         let info = &request.info;
         let table = self.table();
-        let found = table.get(&(info.group.clone(), info.version.clone()));
-        let Some(endpoints) = found else {
-            let known = table.keys().any(|(group, _)| *group == info.group);
-            return if known { respond::status(&Status::no_such_resource()) } else { respond::not_found() };
+        let Some(endpoints) = table.get(&(info.group.clone(), info.version.clone())) else {
+            return respond::status(&Status::no_such_resource());
         };
         let Some(endpoint) = endpoint(endpoints, info) else {
             return respond::status(&Status::no_such_resource());

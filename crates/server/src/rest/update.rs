@@ -9,6 +9,7 @@ use pintle_registry::{Preconditions, Transform, WriteOptions as Registry};
 use super::call::Call;
 use super::endpoint::Serving;
 use super::options::WriteOptions;
+use super::owners::without_duplicates;
 use super::write::{Manager, read};
 use super::{Result, bad_request, body};
 use crate::Response;
@@ -19,7 +20,8 @@ pub(crate) async fn update(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let encoding = body::encoding(call.request, call.shared.encodings)?;
     let served = &*serving.served;
     let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
-    let object = served.to_stored(object)?;
+    let mut object = served.to_stored(object)?;
+    call.warnings.extend(without_duplicates(&mut object, false));
     let mut context = serving.context(call.request);
     let name = call.request.info.name.clone();
     check_namespace(&object, &context.namespace)?;

@@ -1,0 +1,47 @@
+//! Owner references are a set. Who sends one twice is told, and it is kept once.
+
+use pintle_meta::Value;
+
+/// Takes out references that are there already. What the client is told about them; `after_admission` if it was not the
+/// client's own doing.
+pub(crate) fn without_duplicates(object: &mut Value, after_admission: bool) -> Option<String> {
+    let references = object.metadata()?.get("ownerReferences")?.as_list()?;
+    let is_known = |place: usize| references[..place].contains(&references[place]);
+    let duplicates: Vec<String> = (1..references.len())
+        .filter(|place| is_known(*place))
+        .map(|place| references[place].text_at(&["uid"]).to_owned())
+        .collect();
+    if duplicates.is_empty() {
+        return None;
+    }
+    let once: Vec<Value> = (0..references.len())
+        .filter(|place| !is_known(*place))
+        .map(|place| references[place].clone())
+        .collect();
+    object.metadata_mut()?.insert("ownerReferences", once);
+    let when = if after_admission { " after mutating admission happens" } else { "" };
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may \
+         reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+        duplicates.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_codec::json;
+
+    use super::*;
+
+    #[test]
+    fn an_owner_is_one_owner() {
+        let text =
+            br#"{"metadata":{"ownerReferences":[{"uid":"a","name":"x"},{"uid":"a","name":"y"},{"uid":"b"},
+            {"uid":"a","name":"x"},{"uid":"b"}]}}"#;
+        let mut object = json::decode_untyped(text).unwrap().value;
+        let told = without_duplicates(&mut object, false).unwrap();
+        assert!(told.ends_with("duplicate UID(s) observed: a, b"), "{told}");
+        assert_eq!(object.items_at(&["metadata", "ownerReferences"]).len(), 3);
+        assert_eq!(without_duplicates(&mut object, false), None);
+    }
+}
