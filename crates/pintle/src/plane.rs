@@ -16,6 +16,7 @@ use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::{Binding, Scale};
 use pintle_schema::{GroupVersion, Resource, Resources};
+use pintle_server::Metrics;
 use pintle_server::lifecycle::{Hooks, Signal};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig, Rest, Shared};
 use pintle_storage::Backend;
@@ -56,6 +57,7 @@ impl Plane {
         backend: Arc<dyn Backend>,
         options: PlaneOptions,
         serves: impl Fn(&GroupVersion, &Resource) -> bool,
+        metrics: Metrics,
         stop: Signal,
     ) -> anyhow::Result<Plane> {
         let resources = Resources::builtin()?;
@@ -76,6 +78,7 @@ impl Plane {
             ),
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
+            metrics,
             stop,
         });
         for version in resources.versions() {

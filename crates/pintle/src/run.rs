@@ -134,6 +134,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             min_request_timeout: options.api.min_request_timeout,
         },
         |version, resource| api_groups::contains(&served, version, resource),
+        metrics.clone(),
         lifecycle.not_accepting.clone(),
     )
     .await?;
@@ -151,6 +152,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             goaway_chance: options.goaway_chance,
             send_retry_after: options.shutdown_send_retry_after,
             encodings,
+            compression: flags.feature_gates().enabled("APIResponseCompression"),
         },
         version: kubernetes,
         metrics: metrics.clone(),

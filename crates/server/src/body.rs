@@ -1,7 +1,7 @@
 //! The body of a response: bytes that are there, or a stream.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -17,6 +17,9 @@ pub struct Body {
     inner: Inner,
     /// Held until the last byte is sent or the client has gone.
     guard: Option<Box<dyn std::any::Any + Send>>,
+    sent: u64,
+    /// Told how much was sent when all is over.
+    at_end: Option<Box<dyn FnOnce(u64) + Send>>,
 }
 
 enum Inner {
@@ -26,12 +29,23 @@ enum Inner {
 
 impl Body {
     pub fn empty() -> Body {
-        Body { inner: Inner::Full(None), guard: None }
+        Body::of(Inner::Full(None))
     }
 
     /// A body of unknown length, sent as it comes.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> Body {
-        Body { inner: Inner::Stream(Box::pin(chunks)), guard: None }
+        Body::of(Inner::Stream(Box::pin(chunks)))
+    }
+
+    fn of(inner: Inner) -> Body {
+        Body { inner, guard: None, sent: 0, at_end: None }
+    }
+
+    /// Calls `end` with the number of bytes that were sent, when no more will be. There is one such call to a body.
+    #[must_use]
+    pub(crate) fn at_end(mut self, end: impl FnOnce(u64) + Send + 'static) -> Body {
+        self.at_end = Some(Box::new(end));
+        self
     }
 
     /// Keeps something alive for as long as this body is being sent, beside what it keeps already.
@@ -46,7 +60,7 @@ impl Body {
 impl<B: Into<Bytes>> From<B> for Body {
     fn from(bytes: B) -> Body {
         let bytes = bytes.into();
-        Body { inner: Inner::Full((!bytes.is_empty()).then_some(bytes)), guard: None }
+        Body::of(Inner::Full((!bytes.is_empty()).then_some(bytes)))
     }
 }
 
@@ -58,12 +72,14 @@ impl HttpBody for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        match &mut self.inner {
-            Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Stream(chunks) => {
-                chunks.as_mut().poll_next(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
-            }
+        let chunk = match &mut self.inner {
+            Inner::Full(bytes) => bytes.take().map(Ok),
+            Inner::Stream(chunks) => ready!(chunks.as_mut().poll_next(cx)),
+        };
+        if let Some(Ok(chunk)) = &chunk {
+            self.sent += chunk.len() as u64;
         }
+        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -74,6 +90,14 @@ impl HttpBody for Body {
         match &self.inner {
             Inner::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Inner::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if let Some(end) = self.at_end.take() {
+            end(self.sent);
         }
     }
 }

@@ -10,8 +10,9 @@ use regex_lite::Regex;
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
-    AuditId, Authentication, Authorization, CacheControl, Cors, Deadline, Goaway, Hsts, Impersonation,
-    InFlight, Logging, PanicRecovery, ParseRequestInfo, RetryAfter, StatusEncoding,
+    AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
+    Impersonation, InFlight, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
+    StatusEncoding,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -28,6 +29,8 @@ pub struct ChainConfig {
     pub send_retry_after: bool,
     /// What clients may ask for.
     pub encodings: &'static [Encoding],
+    /// Whether long answers are compressed for those who ask for it.
+    pub compression: bool,
 }
 
 /// Puts the filters before `handler`. The first in the list sees a request first and its response last.
@@ -42,6 +45,8 @@ pub(crate) fn build(
     let mut filters: Vec<Box<dyn Filter>> = vec![
         // Outermost, so that every answer carries the name of its request, also the one for a panic.
         Box::new(AuditId),
+        // Around all that changes what is sent.
+        Box::new(Measurement),
         // Around all that answers with a `Status`.
         Box::new(StatusEncoding { encodings: config.encodings }),
         // Around everything that could go wrong.
@@ -74,8 +79,10 @@ pub(crate) fn build(
     }));
     // Between the two: whom somebody wants to be must not be taken for who they are.
     filters.push(Box::new(Impersonation));
-    // Last: nothing behind it asks again.
+    // Nothing behind it asks again.
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
+    // Last: only handlers' answers are long.
+    filters.push(Box::new(Compression { api: config.compression }));
     Chain::new(filters, handler)
 }
 

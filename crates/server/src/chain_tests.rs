@@ -59,6 +59,7 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
         goaway_chance: 0.0,
         send_retry_after: false,
         encodings: ENCODINGS,
+        compression: true,
     };
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());

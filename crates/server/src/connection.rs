@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{Method, Request as HttpRequest, Version};
+use http::{Method, Request as HttpRequest, StatusCode, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -25,8 +25,8 @@ use crate::activity::{Activity, Overdue, UnderWay};
 use crate::filter::Handler;
 use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
+use crate::query::escapes_are_whole;
 use crate::request::Connection;
-use crate::request_info::escapes_are_whole;
 use crate::tls::Tls;
 use crate::{Body, Request, Response, respond};
 
@@ -60,6 +60,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// What all headers of a request may take together, with a little more than the limit of what is read of them.
+const MAX_HEADERS: usize = (1 << 20) + 4096;
 
 /// All that connections of one server have in common.
 pub(crate) struct Connections {
@@ -136,6 +139,10 @@ impl Connections {
         };
         if let Err(error) = result {
             tracing::trace!(%remote, %error, "connection ended");
+            return;
+        }
+        if let Some(conversation) = connection.take_next() {
+            conversation.await;
         }
     }
 
@@ -181,7 +188,7 @@ async fn answer(
     let (version, is_head) = (parts.version, parts.method == Method::HEAD);
     let body = body.map_err(Into::into).boxed();
     let mut response = match malformed(&parts) {
-        Some(reason) => respond::bad_request(reason),
+        Some((code, reason)) => respond::refused(code, reason),
         None => handler.handle(Request::new(parts, body, connection.clone())).await,
     };
     // HTTP/2 has no such header; what it means there is GOAWAY.
@@ -204,17 +211,33 @@ async fn answer(
 }
 
 /// What the reference's HTTP server refuses before anybody looks at it, with the end of its answer.
-fn malformed(parts: &Parts) -> Option<&'static str> {
+fn malformed(parts: &Parts) -> Option<(StatusCode, &'static str)> {
+    let bad = |reason| Some((StatusCode::BAD_REQUEST, reason));
     if !escapes_are_whole(parts.uri.path()) {
-        return Some("");
+        return bad("");
     }
     match parts.headers.get_all(HOST).iter().count() {
         0 if parts.version == Version::HTTP_11 && parts.method != Method::CONNECT => {
-            Some(": missing required Host header")
+            return bad(": missing required Host header");
         }
-        0 | 1 => None,
-        _ => Some(": too many Host headers"),
+        0 | 1 => {}
+        _ => return bad(": too many Host headers"),
     }
+    let header = |name: HeaderName| parts.headers.get_all(name).iter();
+    // There is one way to send a body in chunks. Who repeats or combines it hopes that somebody else reads it otherwise.
+    let once = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if header(TRANSFER_ENCODING).count() > 1 || !header(TRANSFER_ENCODING).all(once) {
+        return Some((StatusCode::NOT_IMPLEMENTED, "Unsupported transfer encoding"));
+    }
+    let known = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"100-continue");
+    if !header(EXPECT).all(|value| value.is_empty() || known(value)) {
+        return Some((StatusCode::EXPECTATION_FAILED, ""));
+    }
+    let length = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    if parts.headers.iter().map(length).sum::<usize>() > MAX_HEADERS {
+        return Some((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ""));
+    }
+    None
 }
 
 /// The answer to HEAD: all of the answer to GET but its body. hyper does this for HTTP/1.1 only.

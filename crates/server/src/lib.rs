@@ -13,6 +13,7 @@ pub mod handlers;
 pub mod lifecycle;
 mod listener;
 mod metrics;
+mod query;
 mod reload;
 mod request;
 mod request_info;

@@ -1,8 +1,9 @@
 //! A request on its way through the filters, and the connection it came on.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::request::Parts;
 use pintle_auth::{PeerCertificates, User};
@@ -10,6 +11,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::query;
 use crate::request_info::RequestInfo;
 
 pub type Response = http::Response<crate::Body>;
@@ -47,8 +49,8 @@ impl Request {
 
     /// The values of a query parameter, decoded, in order.
     pub fn query<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
-        let query = self.parts.uri.query().unwrap_or_default().as_bytes();
-        form_urlencoded::parse(query).filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
+        let query = self.parts.uri.query().unwrap_or_default();
+        query::pairs(query).filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
     pub fn header(&self, name: &http::header::HeaderName) -> Option<&str> {
@@ -70,7 +72,11 @@ pub struct Connection {
     pub(crate) close: Notify,
     pub(crate) abort: Notify,
     after_close: AtomicUsize,
+    next: Mutex<Option<Conversation>>,
 }
+
+/// What a connection goes on with after HTTP.
+pub(crate) type Conversation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connection {
     pub fn new(
@@ -86,7 +92,18 @@ impl Connection {
             close: Notify::new(),
             abort: Notify::new(),
             after_close: AtomicUsize::new(0),
+            next: Mutex::default(),
         }
+    }
+
+    /// Has the connection do something else once HTTP is over, which the answer to this request makes it. It stays one
+    /// connection: counted, and waited for when the server stops.
+    pub(crate) fn go_on_with(&self, conversation: Conversation) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(conversation);
+    }
+
+    pub(crate) fn take_next(&self) -> Option<Conversation> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Ends the connection once its requests are answered (GOAWAY on HTTP/2, no keep-alive on HTTP/1.1).

@@ -8,6 +8,8 @@ use percent_encoding::percent_decode_str;
 use pintle_meta::selector::field;
 use pintle_meta::validation;
 
+use crate::query::first;
+
 /// The verbs that come as a path segment before the resource.
 const SPECIAL_VERBS: [&str; 2] = ["proxy", "watch"];
 /// What may follow a namespace's name without being a resource inside it.
@@ -129,12 +131,6 @@ impl RequestInfo {
     }
 }
 
-/// Whether every `%` of a path begins an escape. The reference refuses others before looking at anything else.
-pub(crate) fn escapes_are_whole(path: &str) -> bool {
-    let digits = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
-    path.split('%').skip(1).all(digits)
-}
-
 fn verb_of(method: &Method) -> &'static str {
     match *method {
         Method::POST => "create",
@@ -144,10 +140,6 @@ fn verb_of(method: &Method) -> &'static str {
         Method::DELETE => "delete",
         _ => "",
     }
-}
-
-fn first(query: &str, name: &str) -> Option<String> {
-    form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// The name in a field selector that holds for one name only: `metadata.name=a`, perhaps among other terms. A selector
@@ -230,15 +222,6 @@ mod tests {
         check("GET /apis/apps/v1", "get /apis/apps/v1");
         check("GET /api/v1", "get /api/v1");
         check("GET /%2e%2e/x", "get /../x");
-    }
-
-    #[test]
-    fn half_an_escape_is_noticed() {
-        for (path, whole) in
-            [("/a%20b%2F", true), ("/", true), ("/%", false), ("/%2", false), ("/%zz", false)]
-        {
-            assert_eq!(escapes_are_whole(path), whole, "{path}");
-        }
     }
 
     #[test]

@@ -46,9 +46,15 @@ pub fn status(status: &Status) -> Response {
     response
 }
 
-/// What is not a request at all. The client cannot be followed any further, so its connection ends.
-pub fn bad_request(reason: &str) -> Response {
-    let mut response = text(StatusCode::BAD_REQUEST, format!("400 Bad Request{reason}"));
+/// What is not a request at all. The client cannot be followed any further, so its connection ends. The words are those of
+/// the reference's HTTP server, which has none of its own for some.
+pub(crate) fn refused(code: StatusCode, reason: &'static str) -> Response {
+    let mut response = match code {
+        StatusCode::EXPECTATION_FAILED => HttpResponse::new(Body::empty()),
+        StatusCode::NOT_IMPLEMENTED => text(code, reason.as_bytes()),
+        _ => text(code, format!("{code}{reason}")),
+    };
+    *response.status_mut() = code;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

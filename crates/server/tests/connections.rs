@@ -94,6 +94,7 @@ impl Running {
                 goaway_chance: 0.0,
                 send_retry_after: false,
                 encodings: pintle_codec::negotiate::ENCODINGS,
+                compression: true,
             },
             version: version(),
             metrics: Metrics::new(&MetricsOptions::default()).expect("metrics"),

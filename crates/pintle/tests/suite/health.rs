@@ -3,6 +3,10 @@
 use crate::support::etcd::{Etcd, Version};
 use crate::support::{Launch, Server, eventually, free_port};
 
+/// What runs at a start and has run.
+const HOOKS: &str =
+    "[+]poststarthook/storage-readiness ok\n[+]poststarthook/start-system-namespaces-controller ok\n";
+
 async fn ready(server: &Server) {
     eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;
 }
@@ -11,7 +15,7 @@ async fn ready(server: &Server) {
 async fn verbose_lists_every_check_in_order() {
     let server = Launch::new().start().await;
     ready(&server).await;
-    let hook = "[+]poststarthook/storage-readiness ok\n";
+    let hook = HOOKS;
     let answer = server.client().get("/readyz?verbose").await;
     answer.is(
         200,
@@ -30,7 +34,7 @@ async fn verbose_lists_every_check_in_order() {
 async fn excluded_checks_are_left_out_and_unknown_ones_are_named() {
     let server = Launch::new().start().await;
     ready(&server).await;
-    let rest = "[+]poststarthook/storage-readiness ok\n";
+    let rest = HOOKS;
     server
         .client()
         .get("/livez?verbose&exclude=etcd")
@@ -85,7 +89,7 @@ async fn a_lost_etcd_shows_and_its_return_too() {
     ready(&server).await;
     etcd.stop();
     eventually("the loss", async || server.client().get("/readyz").await.code == 500).await;
-    let hook = "[+]poststarthook/storage-readiness ok\n";
+    let hook = HOOKS;
     let failed = server.client().get("/readyz").await;
     failed.is(
         500,

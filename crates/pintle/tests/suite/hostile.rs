@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::support::{Launch, Server, eventually};
 
 /// Sends bytes and reads until the server closes, or has nothing more to say.
-async fn exchange(server: &Server, bytes: &[u8]) -> String {
+pub(crate) async fn exchange(server: &Server, bytes: &[u8]) -> String {
     let mut stream = server.admin().tls().await.expect("a handshake");
     let sending = async {
         let _ = stream.write_all(bytes).await;
@@ -24,7 +24,7 @@ async fn exchange(server: &Server, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn codes(answer: &str) -> Vec<&str> {
+pub(crate) fn codes(answer: &str) -> Vec<&str> {
     answer.split("HTTP/1.1 ").skip(1).map(|rest| &rest[..3]).collect()
 }
 

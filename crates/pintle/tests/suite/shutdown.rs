@@ -27,7 +27,7 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
     server.client().get("/readyz").await.is(
         500,
         "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]poststarthook/storage-readiness ok\n\
-         [-]shutdown failed: reason withheld\nreadyz check failed\n",
+         [+]poststarthook/start-system-namespaces-controller ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n",
     );
     server.admin().get("/readyz/shutdown").await.is(500, "internal server error: process is shutting down\n");
     server.client().get("/livez").await.is(200, "ok");
@@ -129,7 +129,8 @@ async fn an_answer_that_is_being_sent_is_sent_to_its_end() {
     stream.read_to_end(&mut answer).await.expect("the rest");
     let head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head") + 4;
     let summary = embedded::snapshot::verify(&answer[head..]).expect("a whole snapshot");
-    assert_eq!(summary.keys, 32);
+    // With what the server itself has written by then.
+    assert!((32..=36).contains(&summary.keys), "{}", summary.keys);
     assert_eq!(server.exited().await.code(), Some(0));
 }
 

@@ -46,14 +46,16 @@ async fn a_running_server_is_saved_under_load() {
     for number in 0..4 {
         let (file, data) = (launch.path(&format!("save-{number}")), server.data_dir().to_owned());
         saves.spawn(async move {
-            succeeded(&snapshot("save", &file, &data).await, &format!("Saved {KEYS} keys at revision"));
+            succeeded(&snapshot("save", &file, &data).await, " keys at revision");
             file
         });
     }
     for file in saves.join_all().await {
         let saved = std::fs::File::open(&file).expect("the file");
         assert_eq!(saved.metadata().expect("its mode").permissions().mode() & 0o777, 0o600);
-        assert_eq!(embedded::snapshot::verify(std::io::BufReader::new(saved)).expect("whole").keys, KEYS);
+        let keys = embedded::snapshot::verify(std::io::BufReader::new(saved)).expect("whole").keys;
+        // With the namespaces that the server itself has made by then.
+        assert!((KEYS..=KEYS + 4).contains(&keys), "{keys}");
     }
     assert!(!load.is_finished(), "requests were answered meanwhile");
     load.abort();
@@ -69,7 +71,9 @@ async fn what_is_saved_offline_is_restored_and_served() {
     let mut server = Launch::new().data_dir(fresh.clone()).start().await;
     eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;
     server.stop().await;
-    assert_eq!(content(&fresh).await, expected);
+    let mut restored = content(&fresh).await;
+    restored.retain(|kv| !kv.key.starts_with(b"/registry/namespaces/"));
+    assert_eq!(restored, expected);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_meta::{Status, Value};
 
 use crate::filter::{Filter, Next};
+use crate::query;
 use crate::{Body, Request, Response};
 
 pub struct StatusEncoding {
@@ -58,9 +59,8 @@ impl Wish {
 
 /// Whether to indent: `?pretty` with any value but `false` and `0`; else by the tools that people read answers in.
 pub(crate) fn wants_pretty(uri: &Uri, agent: &str) -> bool {
-    let query = uri.query().unwrap_or_default().as_bytes();
-    match form_urlencoded::parse(query).find(|(key, _)| key == "pretty") {
-        Some((_, value)) => !matches!(&*value, "false" | "0"),
+    match query::first(uri.query().unwrap_or_default(), "pretty") {
+        Some(value) => !matches!(&*value, "false" | "0"),
         None => ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool)),
     }
 }

@@ -14,17 +14,25 @@ use crate::request_info::RequestInfo;
 
 mod labels;
 mod process;
+mod resources;
 
 use labels::Labelled;
 pub use labels::{AllowListError, MetricsOptions};
 use process::ProcessCollector;
+pub(crate) use resources::{Counted, EndpointMetrics, EventMetrics, Kind, LongRunning, Place};
 
 const REQUEST_LABELS: [&str; 8] =
     ["component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
-const REQUEST_BUCKETS: [f64; 25] = [
+const REQUEST_BUCKETS: [f64; 23] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
-    20.0, 30.0, 45.0, 60.0, 90.0, 120.0,
+    20.0, 30.0, 45.0, 60.0,
 ];
+/// The same without what is too fast to matter to a promise.
+const INDICATOR_BUCKETS: [f64; 21] = [
+    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
+    45.0, 60.0,
+];
+const EVENT_BUCKETS: [f64; 8] = [1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131_072.0];
 const SIZE_BUCKETS: [f64; 7] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
 /// Handles to all of them; clones are the same figures.
@@ -37,7 +45,11 @@ struct Inner {
     indicators: Registry,
     requests: Labelled<IntCounterVec>,
     request_duration: Labelled<HistogramVec>,
+    request_indicator: Labelled<HistogramVec>,
     response_sizes: Labelled<HistogramVec>,
+    long_running: Labelled<IntGaugeVec>,
+    watch_events: Labelled<IntCounterVec>,
+    watch_event_sizes: Labelled<HistogramVec>,
     in_flight: Labelled<IntGaugeVec>,
     terminations: Labelled<IntCounterVec>,
     tls_handshake_errors: IntCounter,
@@ -105,6 +117,30 @@ impl Metrics {
                 "Bytes of answers whose size is known when they start.",
                 &["component", "group", "resource", "scope", "subresource", "verb", "version"],
                 &SIZE_BUCKETS,
+            )?,
+            request_indicator: histogram(
+                "apiserver_request_sli_duration_seconds",
+                "Time to answer a request, without what others took of it.",
+                &["component", "group", "resource", "scope", "subresource", "verb", "version"],
+                &INDICATOR_BUCKETS,
+            )?,
+            long_running: gauge(
+                &registry,
+                "apiserver_longrunning_requests",
+                "Requests that go on, such as watches.",
+                &["component", "group", "resource", "scope", "subresource", "verb", "version"],
+            )?,
+            watch_events: counter(
+                &registry,
+                "apiserver_watch_events_total",
+                "Events sent to watchers.",
+                &["group", "resource", "version"],
+            )?,
+            watch_event_sizes: histogram(
+                "apiserver_watch_events_sizes",
+                "Bytes of events sent to watchers.",
+                &["group", "resource", "version"],
+                &EVENT_BUCKETS,
             )?,
             in_flight: gauge(
                 &registry,

@@ -1,5 +1,6 @@
 //! What a client sends, up to a limit.
 
+use std::io;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,7 +9,7 @@ use http_body_util::BodyExt;
 use pintle_codec::negotiate::{self, Encoding};
 use pintle_meta::Status;
 
-use super::{Result, bad_request};
+use super::Result;
 use crate::Request;
 use crate::request::RequestBody;
 
@@ -44,7 +45,7 @@ pub(crate) async fn read(body: &mut RequestBody) -> Result<Bytes> {
 
 async fn next(body: &mut RequestBody) -> Result<Option<Bytes>> {
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| bad_request(format!("unable to read the body: {error}")))?;
+        let frame = frame.map_err(|error| Box::new(Status::plain(reason(&*error))))?;
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
         }
@@ -60,6 +61,21 @@ async fn ignore(body: &mut RequestBody) {
             return;
         }
     }
+}
+
+/// Why a body came to no proper end, in the reference's words.
+fn reason(error: &(dyn std::error::Error + 'static)) -> &'static str {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::UnexpectedEof) => return "unexpected EOF",
+            Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+                return "malformed chunked encoding";
+            }
+            _ => cause = error.source(),
+        }
+    }
+    "unexpected EOF"
 }
 
 /// In what the body is written.

@@ -11,8 +11,8 @@ use pintle_registry::Context;
 
 use super::answer::Negotiated;
 use super::endpoint::Endpoint;
-use crate::Request;
 use crate::lifecycle::Signal;
+use crate::{Metrics, Request};
 
 /// What every endpoint of a control plane uses.
 pub struct Shared {
@@ -26,6 +26,7 @@ pub struct Shared {
     pub delete_workers: usize,
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,
+    pub metrics: Metrics,
     /// Watches end when it comes.
     pub stop: Signal,
 }

@@ -9,6 +9,7 @@ use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Context, Served, Store, Subresource};
 
 use crate::Request;
+use crate::metrics::{EndpointMetrics, Place};
 
 /// One resource or subresource of a version.
 pub struct Endpoint {
@@ -24,6 +25,7 @@ pub struct Endpoint {
     pub behind: Behind,
     /// What admission is told.
     pub(crate) target: Arc<Target>,
+    pub(crate) metrics: EndpointMetrics,
     /// `v1`, `apps/v1`.
     api_version: String,
     list_kind: String,
@@ -72,6 +74,7 @@ impl Endpoint {
             served,
             behind,
             target,
+            metrics: EndpointMetrics::default(),
             api_version,
             list_kind,
         }
@@ -83,6 +86,16 @@ impl Endpoint {
 
     pub(crate) fn list_type_meta(&self) -> TypeMeta<'_> {
         TypeMeta { kind: &self.list_kind, api_version: &self.api_version }
+    }
+
+    /// Where its requests are counted.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place {
+            group: &self.group,
+            version: &self.version,
+            resource: &self.resource,
+            subresource: self.subresource.as_deref().unwrap_or_default(),
+        }
     }
 
     pub(crate) fn allows(&self, verb: &str) -> bool {

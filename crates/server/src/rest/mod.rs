@@ -22,6 +22,7 @@ mod subresource;
 mod token;
 mod update;
 mod watch;
+mod websocket;
 mod write;
 
 pub use call::Shared;

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use pintle_meta::Status;
 
 use super::answer::Negotiated;
@@ -14,6 +14,7 @@ use super::endpoint::{Behind, Endpoint, Serving};
 use super::{Result, create, delete, get, list, patch, subresource, update, watch};
 use crate::delegation::Delegate;
 use crate::filter::Handler;
+use crate::metrics::{Counted, Kind};
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
 
@@ -60,6 +61,7 @@ impl Rest {
         warnings: &mut Vec<String>,
     ) -> Result<Response> {
         let verb = verb(endpoint, request)?;
+        check_namespace(endpoint, request, verb)?;
         let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
         warnings.extend(endpoint.served.deprecation().map(str::to_owned));
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
@@ -118,9 +120,15 @@ impl Handler for Rest {
         let Some(endpoint) = endpoint(endpoints, info) else {
             return respond::status(&Status::no_such_resource());
         };
+        // What no route would have taken is not counted.
+        let kind = verb(endpoint, &request).ok().map(|verb| counted_as(endpoint, &request, verb));
         let mut warnings = Vec::new();
         let answer = self.serve(endpoint, &mut request, &mut warnings).await;
         let mut response = answer.unwrap_or_else(|status| respond::status(&status));
+        if let Some(kind) = kind {
+            let metrics = endpoint.metrics.of(&self.shared.metrics, endpoint.place(), kind);
+            response.extensions_mut().insert(Counted(metrics));
+        }
         warn(&mut response, &warnings);
         response
     }
@@ -179,6 +187,61 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     Ok(verb)
 }
 
+/// As what metrics know a request.
+fn counted_as(endpoint: &Endpoint, request: &Request, verb: &str) -> Kind {
+    let connects = ["log", "exec", "portforward", "attach", "proxy"];
+    let is_apply = || request.header(&CONTENT_TYPE) == Some("application/apply-patch+yaml");
+    let shown = match verb {
+        _ if endpoint.subresource.as_deref().is_some_and(|name| connects.contains(&name)) => "CONNECT",
+        "get" => "GET",
+        "list" => "LIST",
+        "watch" => "WATCH",
+        "create" => "POST",
+        "update" => "PUT",
+        "patch" if is_apply() => "APPLY",
+        "patch" => "PATCH",
+        _ => "DELETE",
+    };
+    let query = request.parts.uri.query().unwrap_or_default();
+    let dry_run = match query.contains("dryRun") {
+        false => "",
+        true if request.query("dryRun").any(|value| value != "All") => "invalid",
+        true if request.query("dryRun").next().is_none() => "",
+        true => "All",
+    };
+    let sized = match shown {
+        "GET" | "LIST" => true,
+        // The old paths of watches are routes of their own.
+        "WATCH" => query.contains("watch="),
+        _ => false,
+    };
+    Kind { verb: shown, scope: scope(endpoint, &request.info, verb == "create"), dry_run, sized }
+}
+
+/// How much a request is about.
+pub(crate) fn scope(endpoint: &Endpoint, info: &RequestInfo, creates: bool) -> &'static str {
+    match (info.parts.len() > 1 || creates, endpoint.namespaced && !info.namespace.is_empty()) {
+        (true, _) => "resource",
+        (false, true) => "namespace",
+        (false, false) => "cluster",
+    }
+}
+
+/// A namespace that would lead somewhere else if keys were paths is refused where the reference makes a key of it. What is
+/// created asks for its namespace first, which is not there.
+fn check_namespace(endpoint: &Endpoint, request: &Request, verb: &str) -> Result<()> {
+    let Behind::Store(store) = &endpoint.behind else { return Ok(()) };
+    let info = &request.info;
+    if !endpoint.namespaced || !matches!(info.namespace.as_str(), "." | "..") || verb == "create" {
+        return Ok(());
+    }
+    let prefix = String::from_utf8_lossy(&store.config().prefix).into_owned();
+    let path = prefix.trim_matches('/').split_once('/').map_or("", |(_, path)| path);
+    let name = if info.name.is_empty() { String::new() } else { format!("/{}", info.name) };
+    let key = format!("/{path}/{}{name}", info.namespace);
+    Err(Box::new(Status::plain(format_args!("invalid key: {}", pintle_meta::quote(&key)))))
+}
+
 /// How much is told in all.
 const MOST_TOLD: usize = 4096;
 
@@ -186,7 +249,8 @@ fn warn(response: &mut Response, warnings: &[String]) {
     let mut told: Vec<&String> = Vec::new();
     let mut left = MOST_TOLD;
     for warning in warnings {
-        if warning.is_empty() || told.contains(&warning) || warning.len() > left {
+        // What has no room is passed over first: there may be thousands.
+        if warning.is_empty() || warning.len() > left || told.contains(&warning) {
             continue;
         }
         left -= warning.len();

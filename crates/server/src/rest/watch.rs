@@ -23,9 +23,11 @@ use super::endpoint::Serving;
 use super::get::WAIT;
 use super::list::parse_version;
 use super::options::ListOptions;
+use super::route::scope;
 use super::select::Selection;
-use super::{Result, cache_error, internal, shown, unexpected};
+use super::{Result, cache_error, internal, shown, unexpected, websocket};
 use crate::lifecycle::Signal;
+use crate::metrics::{EventMetrics, LongRunning};
 use crate::{Body, Response};
 
 /// How much is sent at once.
@@ -45,7 +47,20 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
         _ => call.shared.min_request_timeout.mul_f64(rand::rng().random_range(1.0..2.0)),
     };
-    let writer = Writer { serving: serving.clone(), negotiated: call.negotiated, told_columns: false };
+    let (metrics, is_websocket) =
+        (&call.shared.metrics, websocket::is_asked_for(&call.request.parts.headers));
+    let writer = Writer {
+        serving: serving.clone(),
+        negotiated: call.negotiated,
+        told_columns: false,
+        // The reference does not count those that go over WebSockets.
+        metrics: (!is_websocket).then(|| metrics.events(serving.place())),
+    };
+    let scope = if call.request.info.name.is_empty() {
+        scope(serving, &call.request.info, false)
+    } else {
+        "resource"
+    };
     let deadline = Instant::now() + timeout;
     let (state, expired) = match start(serving, &options, selection).await {
         Ok(state) => (Some(state), None),
@@ -62,7 +77,14 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         next_bookmark: Instant::now() + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0)),
         deadline,
         stop: call.shared.stop.clone(),
+        at_once: BATCH,
+        _counted: metrics.long_running(serving.place(), "WATCH", scope),
     };
+    if is_websocket {
+        let encoding = call.negotiated.encoding;
+        // A message is an event.
+        return websocket::serve(call.request, encoding, Stream { at_once: 0, ..stream });
+    }
     let chunks = stream::unfold(stream, |mut stream| async move {
         let chunk = stream.next().await?;
         Some((chunk.map_err(|status| crate::body::Error::from(status.message)), stream))
@@ -163,7 +185,7 @@ struct State {
     pending: std::vec::IntoIter<Arc<Change>>,
 }
 
-struct Stream {
+pub(super) struct Stream {
     writer: Writer,
     state: Option<State>,
     /// An error that is the last event.
@@ -172,26 +194,38 @@ struct Stream {
     next_bookmark: Instant,
     deadline: Instant,
     stop: Signal,
+    /// How much is put together from several events.
+    at_once: usize,
+    _counted: LongRunning,
 }
 
 impl Stream {
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// When it comes, the watch is over.
+    pub(super) fn stop(&self) -> Signal {
+        self.stop.clone()
+    }
+
     /// The next events; `None` when the watch is over.
-    async fn next(&mut self) -> Option<Result<Bytes>> {
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes>> {
         if let Some(status) = self.last.take() {
             self.state = None;
-            return Some(self.writer.error(&status));
+            return Some(self.writer.error(&status).map(|event| self.writer.sent(event)));
         }
         loop {
             if Instant::now() >= self.deadline || self.stop.is_set() {
                 return None;
             }
             let state = self.state.as_mut()?;
-            match ready(state, &mut self.writer) {
+            match ready(state, &mut self.writer, self.at_once) {
                 Ok(Some(events)) => return Some(Ok(events)),
                 Ok(None) => {}
                 Err(status) => {
                     self.state = None;
-                    return Some(self.writer.error(&status));
+                    return Some(self.writer.error(&status).map(|event| self.writer.sent(event)));
                 }
             }
             let bookmark = if self.bookmarks {
@@ -209,7 +243,7 @@ impl Stream {
                 () = sleep_until(bookmark), if self.bookmarks && Instant::now() < bookmark => {
                     self.next_bookmark = Instant::now() + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0));
                     if let Some(revision) = state.cursor.progress().filter(|revision| *revision >= state.after) {
-                        return Some(self.writer.bookmark(revision, false));
+                        return Some(self.writer.bookmark(revision, false).map(|event| self.writer.sent(event)));
                     }
                 }
                 () = sleep_until(self.deadline) => return None,
@@ -220,23 +254,29 @@ impl Stream {
 }
 
 /// The events that are there already; `None` if there are none.
-fn ready(state: &mut State, writer: &mut Writer) -> Result<Option<Bytes>> {
-    let mut batch = Batch::default();
+fn ready(state: &mut State, writer: &mut Writer, at_once: usize) -> Result<Option<Bytes>> {
+    let mut batch = Batch { at_once, ..Batch::default() };
     for entry in state.initial.by_ref() {
-        batch.push(writer.entry("ADDED", &entry)?);
+        let event = writer.entry("ADDED", &entry)?;
+        batch.push(writer.sent(event));
         if batch.is_full() {
             return Ok(Some(batch.finish()));
         }
     }
     if let Some(revision) = state.ends.take() {
-        batch.push(writer.bookmark(revision, true)?);
+        let event = writer.bookmark(revision, true)?;
+        batch.push(writer.sent(event));
+        if batch.is_full() {
+            return Ok(Some(batch.finish()));
+        }
     }
     loop {
         for change in state.pending.by_ref() {
             if change.revision > state.after
                 && let Some(event) = event_of(&change, &state.selection)
             {
-                batch.push(writer.change(&change, event)?);
+                let event = writer.change(&change, event)?;
+                batch.push(writer.sent(event));
                 if batch.is_full() {
                     return Ok(Some(batch.finish()));
                 }
@@ -288,6 +328,7 @@ fn event_of(change: &Change, selection: &Selection) -> Option<Event> {
 /// Events put together for one write; a single one is passed on as it is, shared with all other watchers.
 #[derive(Default)]
 struct Batch {
+    at_once: usize,
     first: Option<Bytes>,
     more: BytesMut,
 }
@@ -310,7 +351,7 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        self.first.as_ref().map_or(0, Bytes::len) + self.more.len() >= BATCH
+        self.first.as_ref().map_or(0, Bytes::len) + self.more.len() >= self.at_once
     }
 
     fn finish(&mut self) -> Bytes {
@@ -324,9 +365,20 @@ struct Writer {
     negotiated: Negotiated,
     /// Only the first table says what its columns are.
     told_columns: bool,
+    metrics: Option<EventMetrics>,
 }
 
 impl Writer {
+    /// Counts an event that is about to be sent.
+    fn sent(&self, event: Bytes) -> Bytes {
+        if let Some(metrics) = &self.metrics {
+            // The length before a message is not part of it.
+            let frame = if self.negotiated.encoding == Encoding::Protobuf { 4 } else { 0 };
+            metrics.sent(event.len().saturating_sub(frame));
+        }
+        event
+    }
+
     /// Forms of which frames are shared.
     fn form(&self) -> Option<Form> {
         self.serving.served.form(self.negotiated.encoding).filter(|_| self.negotiated.shape == Shape::Own)

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::certs::Identity;
-use super::client::Client;
+use super::client::{Answer, Client};
 
 /// A token in system:masters, of every server started with [`Launch::tokens`].
 pub(crate) const MASTER: &str = "masters-token-3f9c1e";
@@ -180,7 +180,10 @@ impl Launch {
         for attempt in 0.. {
             let mut server = self.spawn(Some(free_port()));
             match server.until_it_serves().await {
-                Ok(()) => return server,
+                Ok(()) => {
+                    server.until_it_has_begun().await;
+                    return server;
+                }
                 Err(text) if text.contains("cannot listen") && attempt < 5 => {}
                 Err(text) => panic!("the server did not start: {text}"),
             }
@@ -298,6 +301,30 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(())
+    }
+
+    /// Waits while hooks that run at its start make it unhealthy. A server that cannot be asked is taken as it is.
+    async fn until_it_has_begun(&self) {
+        let Some(authority) = self.pki.as_ref().map(|pki| std::fs::read_to_string(pki.join("pintle-ca.crt")))
+        else {
+            return;
+        };
+        let Ok(authority) = authority else { return };
+        let client = Client::new(self.port, &authority);
+        let begins = |answer: &Answer| answer.body.contains("[-]poststarthook/");
+        eventually("the end of its hooks", async || {
+            !client.try_get("/healthz").await.is_ok_and(|answer| begins(&answer))
+        })
+        .await;
+    }
+
+    /// Waits for the namespace that tests put their objects in.
+    pub(crate) async fn until_it_has_namespaces(&self) {
+        let client = self.admin();
+        eventually("the namespace default", async || {
+            client.get("/api/v1/namespaces/default").await.code == 200
+        })
+        .await;
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -1,0 +1,25 @@
+//! Counts what handlers have marked to be counted, once the last byte of the answer is sent. It stands outside of all that
+//! changes answers, so that sizes are those that clients see.
+
+use async_trait::async_trait;
+
+use crate::filter::{Filter, Next};
+use crate::metrics::Counted;
+use crate::{Request, Response};
+
+pub struct Measurement;
+
+#[async_trait]
+impl Filter for Measurement {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+        let received = request.received;
+        let mut response = next.run(request).await;
+        let Some(Counted(metrics)) = response.extensions_mut().remove() else { return response };
+        // What is no longer HTTP has no code, to the reference.
+        let code = match response.status().as_u16() {
+            101 => 0,
+            code => code,
+        };
+        response.map(|body| body.at_end(move |sent| metrics.answered(code, sent, received.elapsed())))
+    }
+}

@@ -1,0 +1,219 @@
+//! What requests for resources are counted under. The figures of a kind of request are found once and then kept with its
+//! endpoint, so that counting looks nothing up by text.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use prometheus::{Histogram, IntCounter, IntGauge};
+
+use super::Metrics;
+
+/// What the reference calls itself in its metrics.
+const COMPONENT: &str = "apiserver";
+
+/// A kind of request, as metrics tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// `GET`, `LIST`, `WATCH`, `POST` ...
+    pub(crate) verb: &'static str,
+    /// `resource`, `namespace` or `cluster`.
+    pub(crate) scope: &'static str,
+    /// Empty, `All` or `invalid`.
+    pub(crate) dry_run: &'static str,
+    /// Whether the size of answers is of interest.
+    pub(crate) sized: bool,
+}
+
+/// Which endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
+}
+
+/// The figures of an endpoint. There are few kinds of requests for one.
+#[derive(Default)]
+pub(crate) struct EndpointMetrics(RwLock<Vec<(Kind, Arc<KindMetrics>)>>);
+
+impl EndpointMetrics {
+    pub(crate) fn of(&self, metrics: &Metrics, place: Place<'_>, kind: Kind) -> Arc<KindMetrics> {
+        let find = |known: &[(Kind, Arc<KindMetrics>)]| {
+            known.iter().find(|(other, _)| *other == kind).map(|(_, metrics)| metrics.clone())
+        };
+        let known = find(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        known.unwrap_or_else(|| {
+            let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            find(&all).unwrap_or_else(|| {
+                let made = Arc::new(KindMetrics::new(metrics, place, kind));
+                all.push((kind, made.clone()));
+                made
+            })
+        })
+    }
+}
+
+/// The figures of one kind of request for an endpoint.
+pub(crate) struct KindMetrics {
+    metrics: Metrics,
+    /// Of the requests, but for the code.
+    labels: [String; 8],
+    duration: Histogram,
+    indicator: Option<Histogram>,
+    size: Option<Histogram>,
+    codes: RwLock<Vec<(u16, IntCounter)>>,
+}
+
+impl KindMetrics {
+    fn new(metrics: &Metrics, place: Place<'_>, kind: Kind) -> KindMetrics {
+        let Place { group, version, resource, subresource } = place;
+        let Kind { verb, scope, dry_run, sized } = kind;
+        let labels = [COMPONENT, dry_run, group, resource, scope, subresource, verb, version];
+        let without = [COMPONENT, group, resource, scope, subresource, verb, version];
+        KindMetrics {
+            duration: metrics.0.request_duration.with(&labels),
+            indicator: dry_run.is_empty().then(|| metrics.0.request_indicator.with(&without)),
+            size: sized.then(|| metrics.0.response_sizes.with(&without)),
+            codes: RwLock::default(),
+            metrics: metrics.clone(),
+            labels: labels.map(str::to_owned),
+        }
+    }
+
+    /// Counts a request whose answer is all sent, or as much of it as there will be.
+    pub(crate) fn answered(&self, code: u16, sent: u64, took: Duration) {
+        self.requests(code).inc();
+        self.duration.observe(took.as_secs_f64());
+        if let Some(indicator) = &self.indicator {
+            indicator.observe(took.as_secs_f64());
+        }
+        if let Some(size) = &self.size {
+            size.observe(sent as f64);
+        }
+    }
+
+    fn requests(&self, code: u16) -> IntCounter {
+        let find = |known: &[(u16, IntCounter)]| {
+            known.iter().find(|(other, _)| *other == code).map(|(_, counter)| counter.clone())
+        };
+        let known = find(&self.codes.read().unwrap_or_else(PoisonError::into_inner));
+        known.unwrap_or_else(|| {
+            let code_label = code.to_string();
+            let labels =
+                std::iter::once(&code_label).chain(&self.labels).map(String::as_str).collect::<Vec<_>>();
+            let counter = self.metrics.0.requests.with(&labels);
+            let mut codes = self.codes.write().unwrap_or_else(PoisonError::into_inner);
+            if find(&codes).is_none() {
+                codes.push((code, counter.clone()));
+            }
+            counter
+        })
+    }
+}
+
+/// Says of a response what it is to be counted as.
+#[derive(Clone)]
+pub(crate) struct Counted(pub(crate) Arc<KindMetrics>);
+
+/// A request that goes on, counted while it does.
+pub(crate) struct LongRunning(IntGauge);
+
+impl Drop for LongRunning {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The figures of events of a resource.
+#[derive(Clone)]
+pub(crate) struct EventMetrics {
+    sent: IntCounter,
+    sizes: Histogram,
+}
+
+impl EventMetrics {
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent.inc();
+        self.sizes.observe(bytes as f64);
+    }
+}
+
+impl Metrics {
+    pub(crate) fn long_running(&self, place: Place<'_>, verb: &str, scope: &str) -> LongRunning {
+        let Place { group, version, resource, subresource } = place;
+        let labels = [COMPONENT, group, resource, scope, subresource, verb, version];
+        let gauge = self.0.long_running.with(&labels);
+        gauge.inc();
+        LongRunning(gauge)
+    }
+
+    pub(crate) fn events(&self, place: Place<'_>) -> EventMetrics {
+        let labels = [place.group, place.resource, place.version];
+        EventMetrics {
+            sent: self.0.watch_events.with(&labels),
+            sizes: self.0.watch_event_sizes.with(&labels),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MetricsOptions;
+
+    const PODS: Place<'_> = Place { group: "", version: "v1", resource: "pods", subresource: "" };
+    const LIST: Kind = Kind { verb: "LIST", scope: "namespace", dry_run: "", sized: true };
+
+    fn text(metrics: &Metrics) -> String {
+        String::from_utf8(metrics.render().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_counted_under_its_labels() {
+        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let pods = EndpointMetrics::default();
+        for code in [200, 200, 410] {
+            pods.of(&metrics, PODS, LIST).answered(code, 2000, Duration::from_millis(30));
+        }
+        assert!(Arc::ptr_eq(&pods.of(&metrics, PODS, LIST), &pods.of(&metrics, PODS, LIST)));
+        let labels = "component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"pods\",scope=\"namespace\",\
+                      subresource=\"\",verb=\"LIST\",version=\"v1\"";
+        let text = text(&metrics);
+        for line in [
+            format!("apiserver_request_total{{code=\"200\",{labels}}} 2"),
+            format!("apiserver_request_total{{code=\"410\",{labels}}} 1"),
+            format!("apiserver_request_duration_seconds_count{{{labels}}} 3"),
+            format!("apiserver_response_sizes_sum{{{}}} 6000", labels.replace("dry_run=\"\",", "")),
+            format!(
+                "apiserver_request_sli_duration_seconds_count{{{}}} 3",
+                labels.replace("dry_run=\"\",", "")
+            ),
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_has_no_size_and_what_is_tried_no_indicator() {
+        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let kind = Kind { verb: "POST", scope: "resource", dry_run: "All", sized: false };
+        EndpointMetrics::default().of(&metrics, PODS, kind).answered(201, 100, Duration::ZERO);
+        let text = text(&metrics);
+        assert!(text.contains("dry_run=\"All\""), "{text}");
+        for name in ["apiserver_response_sizes_count", "apiserver_request_sli_duration_seconds_count"] {
+            assert!(!text.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_is_counted_while_it_does() {
+        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let two = [0, 1].map(|_| metrics.long_running(PODS, "WATCH", "cluster"));
+        let shows =
+            |count: u32| text(&metrics).contains(&format!("verb=\"WATCH\",version=\"v1\"}} {count}\n"));
+        assert!(shows(2));
+        drop(two);
+        assert!(shows(0));
+    }
+}
