@@ -216,7 +216,7 @@ async fn loads_are_measured_with_and_without_stalled_watchers() {
     let (_, rows) =
         rows(&arguments(folder.path(), &format!("{SMALL} --rounds 1 --pods 40 --only load"))).await.unwrap();
     for label in [
-        "32 clients LIST 40 pods at once: peak over before",
+        "32 clients LIST 40 pods at once: peak over before any LIST",
         "20 watchers, 0 stalled: delay of an event, p99",
         "20 watchers, 10 stalled: delay of an event, p50",
         "20 watchers, 10 stalled: memory after",
