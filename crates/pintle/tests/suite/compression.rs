@@ -86,6 +86,18 @@ async fn short_answers_and_other_clients_are_left_alone() {
 }
 
 #[tokio::test]
+async fn metrics_are_compressed_however_short() {
+    let server = Launch::new().start().await;
+    for path in ["/metrics", "/metrics/slis"] {
+        let answer = ask(&server.admin(), path, &[("accept-encoding", "br;q=1.0, gzip;q=0.8")]).await;
+        assert_eq!(answer.header("content-encoding"), "gzip");
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&answer.bytes[..]).read_to_string(&mut text).expect("gzip");
+        assert!(text.contains("process_start_time_seconds"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn it_can_be_switched_off() {
     let server = filled(Launch::new().args(&["--feature-gates=APIResponseCompression=false"])).await;
     let answer = ask(&server.admin(), MAPS, &[GZIP]).await;

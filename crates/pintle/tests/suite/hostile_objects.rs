@@ -4,11 +4,11 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::hostile::{codes, exchange};
 use crate::support::client::Connection;
-use crate::support::{Answer, Client, Launch, Server};
+use crate::support::{Answer, Client, Launch, PATIENCE, Server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const JSON: &str = "application/json";
@@ -252,6 +252,12 @@ async fn deep_documents_are_refused_in_every_encoding() {
         let answer = post(&client, PROTOBUF, enveloped(&nested_message(DEPTH))).await;
         assert_eq!(answer.code, 422, "{answer:?}");
     }
+    for (method, name) in [(Method::PUT, "a"), (Method::DELETE, "a"), (Method::DELETE, "")] {
+        let path = format!("{MAPS}/{name}");
+        let body = map_with("a", &nested("[", "", "]", DEPTH));
+        let answer = server.admin().request(method, &path, &[("content-type", JSON)], body).await;
+        assert_eq!(answer.code, 400, "{path}: {answer:?}");
+    }
     // A kind that can hold itself: schemas in schemas.
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let schema = String::from_utf8(nested(r#"{"not":"#, "{}", "}", DEPTH / 4)).expect("text");
@@ -351,7 +357,6 @@ async fn a_body_that_does_not_come_is_not_waited_for_long() {
     let mut answer = Vec::new();
     let mut chunk = [0; 4096];
     loop {
-        use tokio::io::AsyncReadExt;
         let read =
             tokio::time::timeout(Duration::from_secs(10), stream.read(&mut chunk)).await.expect("an answer");
         match read {
@@ -362,6 +367,27 @@ async fn a_body_that_does_not_come_is_not_waited_for_long() {
     let answer = String::from_utf8_lossy(&answer);
     assert_eq!(codes(&answer), ["504"], "{answer}");
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_body_that_ends_early_is_no_object() {
+    let server = started(&[]).await;
+    let object = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"early"}}"#;
+    let line = format!("POST {MAPS} HTTP/1.1\r\nHost: a\r\nContent-Type: {JSON}\r\n");
+    for rest in [
+        format!("Content-Length: {}\r\n\r\n{object}", object.len() + 1),
+        format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{object}\r\n", object.len()),
+        format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{object}", object.len() + 1),
+        format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{object}\r\n0\r\n", object.len()),
+    ] {
+        let mut stream = server.admin().tls().await.expect("a handshake");
+        stream.write_all(format!("{line}{rest}").as_bytes()).await.expect("sent");
+        stream.shutdown().await.expect("the end");
+        let mut answer = String::new();
+        let _ = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("an end");
+        assert!(answer.is_empty() || codes(&answer) == ["500"], "{rest:?}: {answer}");
+        assert_eq!(server.admin().get(&format!("{MAPS}/early")).await.code, 404, "{rest:?}");
+    }
 }
 
 #[tokio::test]

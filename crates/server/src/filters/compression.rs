@@ -131,7 +131,9 @@ impl Stream for Compressed {
                 }
             }
         }
-        let part = this.rest.split_to(this.rest.len().min(PART));
+        // A little more at once is better than a little left.
+        let length = if this.rest.len() < 2 * PART { this.rest.len() } else { PART };
+        let part = this.rest.split_to(length);
         if let Err(error) = encoder.write_all(&part) {
             this.encoder = None;
             return Poll::Ready(Some(Err(error.into())));
