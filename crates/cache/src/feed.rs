@@ -133,10 +133,12 @@ impl Follower {
     }
 
     fn take(&self, item: WatchItem) {
+        // Held to the end: a resource that is added has missed nothing after the revision that it finds here.
+        let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
         let revision = match item {
             WatchItem::Progress(revision) => revision,
             WatchItem::Changes { revision, events } => {
-                self.hand_out(events);
+                hand_out(&resources, events);
                 revision
             }
         };
@@ -148,24 +150,6 @@ impl Follower {
         });
     }
 
-    fn hand_out(&self, events: Vec<Event>) {
-        let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
-        let owner = |key: &Bytes| {
-            let before = resources.range::<Bytes, _>((Bound::Unbounded, Bound::Included(key))).next_back();
-            before.filter(|(prefix, _)| key.starts_with(prefix)).map(|(_, resource)| resource)
-        };
-        // What a transaction changed of one resource is seen together.
-        let mut owned: Vec<(&Arc<Resource>, Vec<Event>)> = Vec::with_capacity(1);
-        for event in events {
-            let Some(resource) = owner(event.key()) else { continue };
-            match owned.iter_mut().find(|(known, _)| Arc::ptr_eq(known, resource)) {
-                Some((_, known)) => known.push(event),
-                None => owned.push((resource, vec![event])),
-            }
-        }
-        owned.into_iter().for_each(|(resource, events)| resource.feed(events));
-    }
-
     /// Changes are lost for good: every cache forgets what it has.
     fn start_over(&self, compacted: Revision) {
         tracing::warn!(%compacted, "the watch of the store is too late; caches are loaded anew");
@@ -173,4 +157,21 @@ impl Follower {
         resources.values().for_each(|resource| resource.reset());
         self.source.seen.send_modify(|seen| *seen = compacted.0.max(*seen));
     }
+}
+
+fn hand_out(resources: &BTreeMap<Bytes, Arc<Resource>>, events: Vec<Event>) {
+    let owner = |key: &Bytes| {
+        let before = resources.range::<Bytes, _>((Bound::Unbounded, Bound::Included(key))).next_back();
+        before.filter(|(prefix, _)| key.starts_with(prefix)).map(|(_, resource)| resource)
+    };
+    // What a transaction changed of one resource is seen together.
+    let mut owned: Vec<(&Arc<Resource>, Vec<Event>)> = Vec::with_capacity(1);
+    for event in events {
+        let Some(resource) = owner(event.key()) else { continue };
+        match owned.iter_mut().find(|(known, _)| Arc::ptr_eq(known, resource)) {
+            Some((_, known)) => known.push(event),
+            None => owned.push((resource, vec![event])),
+        }
+    }
+    owned.into_iter().for_each(|(resource, events)| resource.feed(events));
 }

@@ -6,6 +6,7 @@
 //! that somebody wants ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
 
 mod cursor;
+mod early;
 mod entry;
 mod facts;
 mod feed;

@@ -9,6 +9,7 @@ use pintle_storage::{Event, KeyValue, RangeRequest, Revision};
 
 use crate::Error;
 use crate::cursor::{Cursor, Place};
+use crate::early::Early;
 use crate::entry::{Entry, Kind};
 use crate::feed::Source;
 use crate::history::{Change, History, Limits};
@@ -28,10 +29,13 @@ const PAST: usize = 4;
 /// So few changes are undone again for each page.
 const NEAR: usize = 32;
 
+/// How long a cache that begins in the past waits for the feed to tell of what is stored by now.
+const CATCH_UP: Duration = Duration::from_millis(500);
+
 /// How often loading is tried when the store moves on too fast.
 const TRIES: usize = 3;
 
-/// The cache of one resource. Nothing is kept until [`Resource::ready`] is first called.
+/// The cache of one resource. Until [`Resource::ready`] is first called, only the last few changes are kept.
 #[derive(Debug)]
 pub struct Resource {
     prefix: Bytes,
@@ -60,13 +64,19 @@ struct State {
     generation: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 enum Phase {
-    #[default]
-    Idle,
+    /// Nobody has asked yet.
+    Idle(Option<Early>),
     /// Changes that came while the objects were being read.
     Loading(Vec<Event>),
     Ready,
+}
+
+impl Default for Phase {
+    fn default() -> Phase {
+        Phase::Idle(None)
+    }
 }
 
 /// An event of the feed, with its value read.
@@ -91,7 +101,7 @@ impl Drop for Undo<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         if matches!(state.phase, Phase::Loading(_)) {
-            state.phase = Phase::Idle;
+            state.phase = Phase::Idle(None);
         }
     }
 }
@@ -113,12 +123,13 @@ impl StorePage {
 
 impl Resource {
     pub(crate) fn new(prefix: Bytes, kind: Arc<dyn Kind>, source: Arc<Source>, limits: Limits) -> Resource {
+        let phase = Phase::Idle(Some(Early::since(source.seen())));
         Resource {
             prefix,
             kind,
             source,
             limits,
-            state: Mutex::default(),
+            state: Mutex::new(State { phase, ..State::default() }),
             loading: tokio::sync::Mutex::default(),
         }
     }
@@ -156,10 +167,20 @@ impl Resource {
 
     async fn try_load(&self) -> Result<(), Error> {
         // From here on the feed's changes are kept aside; those that the read below has seen too are dropped by revision.
-        self.state().phase = Phase::Loading(Vec::new());
+        let before = std::mem::replace(&mut self.state().phase, Phase::Loading(Vec::new()));
+        let early = if let Phase::Idle(early) = before { early } else { None };
         // A caller that goes away in between must not leave changes piling up. Dropped after `state`, whose lock it takes.
         let _undo = Undo(self);
-        let loaded = self.read_all(None, &Map::default()).await;
+        let since = early.as_ref().map(|early| early.since).filter(|since| *since > 0);
+        let loaded = match since {
+            // Those who follow are told of what happened since, as if the cache had been there.
+            Some(since) => match self.read_since(since).await {
+                // It may be told later, or never; so it begins now.
+                Err(Error::TooLarge { .. }) => self.read_all(None, &Map::default()).await,
+                other => other,
+            },
+            None => self.read_all(None, &Map::default()).await,
+        };
         let mut state = self.state();
         let Phase::Loading(kept) = std::mem::take(&mut state.phase) else {
             return Err(Error::NotReady);
@@ -177,10 +198,19 @@ impl Resource {
         };
         // Nobody follows yet, so that nobody has to be told.
         let mut wake = Wake::default();
-        for news in kept.into_iter().filter_map(|event| self.news(event)) {
+        let early = early.map(|early| early.events).unwrap_or_default();
+        for news in early.into_iter().chain(kept).filter_map(|event| self.news(event)) {
             self.apply(&mut state, news, &mut wake);
         }
         Ok(())
+    }
+
+    /// Everything at a revision of the past, once the feed has told of all that has been stored by now.
+    async fn read_since(&self, since: u64) -> Result<(Vec<Arc<Entry>>, u64), Error> {
+        let Revision(current) = self.source.store.current_revision().await?;
+        let loaded = self.read_all(Some(Revision(since)), &Map::default()).await?;
+        self.source.wait_for(current, CATCH_UP).await?;
+        Ok(loaded)
     }
 
     /// A stored value of this resource as an entry: the one that is kept, if it is the same.
@@ -262,7 +292,7 @@ impl Resource {
     /// Takes in the feed's changes of one revision.
     pub(crate) fn feed(&self, events: Vec<Event>) {
         match &mut self.state().phase {
-            Phase::Idle => return,
+            Phase::Idle(early) => return early.iter_mut().for_each(|early| early.keep(&events)),
             Phase::Loading(kept) => return kept.extend(events),
             Phase::Ready => {}
         }

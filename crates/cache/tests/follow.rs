@@ -28,6 +28,45 @@ async fn it_loads_on_first_use_and_follows() {
 }
 
 #[tokio::test]
+async fn the_first_to_ask_is_told_of_what_happened_before() {
+    let fixture = fixture(Limits::default()).await;
+    fixture.put("other/a", "1").await;
+    let created = fixture.put("pods/a", "1").await;
+    fixture.put("pods/b", "2").await;
+    fixture.delete("pods/b").await;
+    fixture.pods.ready().await.unwrap();
+    let mut cursor = fixture.pods.watch(created, Interest::Everything).unwrap();
+    assert_eq!(changes(&mut cursor).await, ["+b", "-b"]);
+    assert_eq!(show(&fixture.pods.snapshot().unwrap()), ["a=1"]);
+    assert_eq!(show(&fixture.pods.snapshot_at(created).unwrap()), ["a=1"]);
+}
+
+#[tokio::test]
+async fn of_what_happened_before_anybody_asked_only_the_last_is_kept() {
+    let fixture = fixture(Limits::default()).await;
+    let first = fixture.put("pods/a", "1").await;
+    let mut last = first;
+    for number in 0..300 {
+        last = fixture.put("pods/a", &number.to_string()).await;
+    }
+    fixture.pods.wait_for(last, WAIT).await.unwrap();
+    fixture.pods.ready().await.unwrap();
+    let too_old = fixture.pods.watch(first, Interest::Everything);
+    assert!(matches!(too_old, Err(Error::TooOld { .. })));
+    let mut cursor = fixture.pods.watch(last - 256, Interest::Everything).unwrap();
+    assert_eq!(changes(&mut cursor).await.len(), 256);
+    // A value that is larger than all room leaves nothing but where it was.
+    let large = fixture.feed.resource(Bytes::from_static(b"/r/large/"), || Arc::new(Plain::default()));
+    let before = fixture.put("large/a", "1").await;
+    let after = fixture.put("large/a", &"x".repeat(1 << 20)).await;
+    large.wait_for(after, WAIT).await.unwrap();
+    large.ready().await.unwrap();
+    assert!(large.watch(before, Interest::Everything).is_err());
+    assert!(large.watch(after, Interest::Everything).is_ok());
+    assert_eq!(large.get("a").unwrap().revision(), after);
+}
+
+#[tokio::test]
 async fn a_list_of_thousands_is_loaded_in_pages_of_one_revision() {
     let fixture = fixture(Limits::default()).await;
     for page in 0..25 {
