@@ -1,33 +1,14 @@
 //! The first five minutes: a bare server, its files, and kubectl.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
+use crate::support::kubectl::Kubectl;
 use crate::support::{Launch, Server, eventually};
 
 fn mode(path: &Path) -> u32 {
     let metadata = std::fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     metadata.permissions().mode() & 0o777
-}
-
-fn kubectl(kubeconfig: &Path, args: &[&str]) -> Output {
-    let program = std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into());
-    let output = Command::new(&program)
-        .env("KUBECONFIG", kubeconfig)
-        .env("HOME", kubeconfig.parent().expect("a directory"))
-        .args(args)
-        .output();
-    output.unwrap_or_else(|error| {
-        panic!("no kubectl ({error}): put one on the PATH, or name one in the variable KUBECTL")
-    })
-}
-
-#[track_caller]
-fn said(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    text
 }
 
 /// No flags but a port, with the user's directories below the temporary one.
@@ -37,10 +18,6 @@ async fn at_home() -> (Launch, Server) {
     let launch = launch.cert_dir_is(data.join("pki"));
     let server = launch.start().await;
     (launch, server)
-}
-
-fn kubeconfig(server: &Server) -> PathBuf {
-    server.pki().join("admin.kubeconfig")
 }
 
 #[tokio::test]
@@ -74,7 +51,7 @@ async fn the_banner_says_how_to_use_the_server() {
     let (_, server) = at_home().await;
     let banner = server.stdout();
     assert!(banner.contains(&format!("is serving on https://127.0.0.1:{}\n", server.port)), "{banner}");
-    assert!(banner.contains(&format!("export KUBECONFIG={}\n", kubeconfig(&server).display())), "{banner}");
+    assert!(banner.contains(&format!("export KUBECONFIG={}\n", server.kubeconfig().display())), "{banner}");
     assert!(banner.contains("kubectl version") && banner.contains("Kubernetes v1.36"), "{banner}");
     assert!(banner.contains("Stop with Ctrl-C."), "{banner}");
 }
@@ -112,10 +89,10 @@ async fn only_loopback_can_reach_a_bare_server() {
 async fn kubectl_works_with_the_generated_kubeconfig() {
     let (_, server) = at_home().await;
     eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;
-    let run = |args: &[&str]| said(&kubectl(&kubeconfig(&server), args));
-    assert!(run(&["version"]).contains("Server Version: v1.36"), "{}", run(&["version"]));
-    assert!(run(&["get", "--raw", "/readyz?verbose"]).ends_with("readyz check passed\n"));
-    let index: serde_json::Value = serde_json::from_str(&run(&["get", "--raw", "/"])).expect("JSON");
+    let kubectl = Kubectl::of(&server);
+    assert_eq!(kubectl.json("version").await["serverVersion"]["minor"], "36");
+    assert!(kubectl.ok("get --raw /readyz?verbose").await.ends_with("readyz check passed\n"));
+    let index: serde_json::Value = serde_json::from_str(&kubectl.ok("get --raw /").await).expect("JSON");
     assert!(index["paths"].as_array().is_some_and(|paths| paths.iter().any(|path| path == "/readyz")));
 }
 
@@ -130,7 +107,7 @@ async fn a_second_start_keeps_what_was_handed_out() {
     assert_eq!(read(&second, "pintle-ca.crt"), authority, "the authority stays");
     assert_eq!(read(&second, "apiserver.crt"), serving, "nothing changed, so neither does the certificate");
     assert_eq!(copy.on_port(second.port).get("/metrics").await.code, 200, "an old client still gets in");
-    said(&kubectl(&kubeconfig(&second), &["version"]));
+    Kubectl::of(&second).ok("version").await;
 }
 
 #[tokio::test]

@@ -5,7 +5,9 @@ pub(crate) mod client;
 #[path = "../../../../storage-etcd/tests/common/mod.rs"]
 pub(crate) mod etcd;
 pub(crate) mod frames;
+pub(crate) mod kubectl;
 pub(crate) mod server;
+pub(crate) mod shared;
 pub(crate) mod store;
 
 pub(crate) use certs::{Authority, Identity};

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::certs::Identity;
 use super::client::{Answer, Client};
+use super::etcd::Etcd;
 
 /// A token in system:masters, of every server started with [`Launch::tokens`].
 pub(crate) const MASTER: &str = "masters-token-3f9c1e";
@@ -67,6 +68,15 @@ impl Launch {
             expected_pki: None,
             secrets: vec![MASTER.into(), ALICE.into()],
         }
+    }
+
+    /// On this etcd, with certificates of its own.
+    pub(crate) fn on_etcd(etcd: &Etcd) -> Launch {
+        let launch = Launch::bare();
+        let pki = launch.path("pki");
+        launch
+            .cert_dir(pki)
+            .args(&[format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()])
     }
 
     /// The directory that goes with the last server in it.
@@ -257,6 +267,11 @@ impl Server {
 
     pub(crate) fn pki(&self) -> &Path {
         self.pki.as_deref().expect("a directory of certificates")
+    }
+
+    /// The administrator's.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.pki().join("admin.kubeconfig")
     }
 
     pub(crate) fn data_dir(&self) -> &Path {

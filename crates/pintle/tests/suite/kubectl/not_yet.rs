@@ -1,0 +1,36 @@
+//! What this server cannot do yet: it says so, and does not pretend.
+
+use super::OBJECTS;
+use crate::support::kubectl::Kubectl;
+use crate::support::shared::{Shared, on_both_stores};
+
+on_both_stores! {
+    what_is_missing_is_said,
+    strangers_are_refused,
+}
+
+async fn what_is_missing_is_said(shared: &Shared) {
+    let kubectl = Kubectl::in_namespace(shared, "not-yet").await;
+    kubectl.feed("create -f -", OBJECTS).await;
+    kubectl.ok("create serviceaccount robot").await;
+    kubectl.ok("create deployment web --image=nginx").await;
+    for (words, expect) in [
+        ("create token robot", "create of serviceaccounts/token is not implemented by this server yet"),
+        ("auth can-i get pods", "create of selfsubjectaccessreviews is not implemented by this server yet"),
+        ("logs web", "get of pods/log is not implemented by this server yet"),
+        ("exec web -- true", "of pods/exec is not implemented by this server yet"),
+    ] {
+        let complaint = kubectl.fails(words).await;
+        assert!(complaint.contains(expect), "{words}: {complaint}");
+    }
+    if Kubectl::minor() >= 28 {
+        let complaint = kubectl.fails("auth whoami").await;
+        assert!(complaint.contains("create of selfsubjectreviews is not implemented"), "{complaint}");
+    }
+}
+
+async fn strangers_are_refused(shared: &Shared) {
+    let kubectl = Kubectl::of(&shared.server);
+    let complaint = kubectl.fails("get pods --as=alice").await;
+    assert!(complaint.contains("(Forbidden)"), "{complaint}");
+}

@@ -1,0 +1,82 @@
+//! Servers that tests of one suite share: one on the embedded store and one on a real etcd. Each is there while some
+//! test uses it, so that none outlives the tests; whoever comes after starts another.
+
+use std::sync::{Arc, Weak};
+
+use tokio::sync::Mutex;
+
+use super::etcd::{Etcd, Version};
+use super::server::{Launch, Server, eventually};
+
+/// What is below a shared server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Embedded,
+    Etcd,
+}
+
+/// A server, before the etcd that it needs, so that it ends first.
+pub(crate) struct Shared {
+    pub(crate) server: Server,
+    _etcd: Option<Etcd>,
+}
+
+static EMBEDDED: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
+static ETCD: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
+
+impl Shared {
+    /// The one that other tests use now, or a new one.
+    pub(crate) async fn on(store: On) -> Arc<Shared> {
+        let mut known = match store {
+            On::Embedded => EMBEDDED.lock().await,
+            On::Etcd => ETCD.lock().await,
+        };
+        if let Some(running) = known.upgrade() {
+            return running;
+        }
+        let started = Arc::new(Shared::start(store).await);
+        *known = Arc::downgrade(&started);
+        started
+    }
+
+    async fn start(store: On) -> Shared {
+        let (server, etcd) = match store {
+            On::Embedded => (Launch::new().tokens().start().await, None),
+            On::Etcd => {
+                let etcd = Etcd::start(Version::New);
+                (Launch::on_etcd(&etcd).tokens().start().await, Some(etcd))
+            }
+        };
+        ready(&server).await;
+        Shared { server, _etcd: etcd }
+    }
+}
+
+/// Waits until a server is ready and its own namespaces are there.
+pub(crate) async fn ready(server: &Server) {
+    let admin = server.admin();
+    eventually("readiness", async || admin.get("/readyz").await.code == 200).await;
+    eventually("the default namespace", async || admin.get("/api/v1/namespaces/default").await.code == 200)
+        .await;
+}
+
+/// Makes two tests of each function: one on the embedded store, one on etcd.
+macro_rules! on_both_stores {
+    ($($test:ident),+ $(,)?) => {
+        mod embedded {
+            use crate::support::shared::{On, Shared};
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(&*Shared::on(On::Embedded).await).await;
+            })+
+        }
+        mod etcd {
+            use crate::support::shared::{On, Shared};
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(&*Shared::on(On::Etcd).await).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_both_stores;
