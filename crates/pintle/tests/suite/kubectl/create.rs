@@ -145,13 +145,16 @@ async fn what_cannot_be_created_is_refused(shared: &Shared) {
     let complaint = kubectl.fails("create configmap a --namespace=create-nowhere").await;
     assert!(complaint.contains("namespaces \"create-nowhere\" not found"), "{complaint}");
     for (object, expect) in [
-        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}", "unknown field \"dta\""),
         (
-            "{apiVersion: v1, kind: Nonsense, metadata: {name: a}}",
+            r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "dta": {}}"#,
+            "unknown field \"dta\"",
+        ),
+        (
+            r#"{"apiVersion": "v1", "kind": "Nonsense", "metadata": {"name": "a"}}"#,
             "no matches for kind \"Nonsense\" in version \"v1\"",
         ),
         (
-            "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: elsewhere}}",
+            r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "elsewhere"}}"#,
             "the namespace from the provided object \"elsewhere\" does not match the namespace \"create-refused\"",
         ),
     ] {
@@ -160,7 +163,7 @@ async fn what_cannot_be_created_is_refused(shared: &Shared) {
         assert!(complaint.contains(expect), "{object}: {complaint}");
     }
     // What the client does not check, the server does.
-    let unknown = "{apiVersion: v1, kind: ConfigMap, metadata: {name: warned}, dta: {}}";
+    let unknown = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "warned"}, "dta": {}}"#;
     let warned = kubectl.run(&["create", "--validate=warn", "-f", "-"], unknown).await;
     assert!(warned.stderr.contains("Warning: unknown field \"dta\""), "{warned:?}");
     let ignored = unknown.replace("warned", "ignored");
@@ -187,7 +190,7 @@ async fn a_dry_run_leaves_nothing(shared: &Shared) {
 
 async fn names_are_generated(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "create-names").await;
-    let object = "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: some-}}";
+    let object = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "some-"}}"#;
     for _ in 0..2 {
         kubectl.feed("create -f -", object).await;
     }

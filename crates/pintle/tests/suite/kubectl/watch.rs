@@ -1,5 +1,7 @@
 //! `kubectl get --watch`.
 
+use serde_json::json;
+
 use super::OBJECTS;
 use crate::support::eventually;
 use crate::support::kubectl::Kubectl;
@@ -49,7 +51,8 @@ async fn only_changes_are_shown_where_asked_for(shared: &Shared) {
 async fn what_is_not_selected_any_more_is_gone(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "watch-selected").await;
     let object = |app: &str| {
-        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: moving, labels: {{app: {app}}}}}}}")
+        let metadata = json!({"name": "moving", "labels": {"app": app}});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}).to_string()
     };
     kubectl.feed("create -f -", &object("here")).await;
     let mut watch = kubectl.follow("get cm -l app=here --watch --output-watch-events --no-headers");
