@@ -220,6 +220,14 @@ impl Resource {
         kept.or_else(|| self.entry(kv, &Map::default()))
     }
 
+    /// An object as it is at a revision not older than this, if the cache has come that far; `None` if it has not.
+    pub fn entry_at(&self, key: &str, revision: u64) -> Option<Option<Arc<Entry>>> {
+        let read = |state: &mut State, current| {
+            Ok((current >= revision).then(|| state.objects.map().get(key).cloned()))
+        };
+        self.with_current(read).ok().flatten()
+    }
+
     /// The objects as they were at a revision, out of the store: for when the changes since are not kept any more.
     ///
     /// Errors: `Storage` with `Compacted` or `FutureRevision`.

@@ -23,6 +23,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::activity::{Activity, Overdue, UnderWay};
 use crate::filter::Handler;
+use crate::gather::Gather;
 use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::query::escapes_are_whole;
@@ -110,7 +111,7 @@ impl Connections {
                 answer(handler.clone(), connection.clone(), activity.begin(), request)
             }
         });
-        let io = TokioIo::new(Watched { stream, activity: activity.clone() });
+        let io = TokioIo::new(Watched { stream: Gather::new(stream), activity: activity.clone() });
         let limits = &self.limits;
         let result = if http2 {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -267,7 +268,7 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
 
 /// A stream that tells when bytes arrive.
 struct Watched {
-    stream: TlsStream<TcpStream>,
+    stream: Gather<TlsStream<TcpStream>>,
     activity: Arc<Activity>,
 }
 

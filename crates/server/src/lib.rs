@@ -9,6 +9,7 @@ pub mod delegation;
 mod documents;
 pub mod filter;
 pub mod filters;
+mod gather;
 pub mod handlers;
 pub mod lifecycle;
 mod listener;

@@ -275,6 +275,10 @@ impl Backend for Store {
         Ok(Revision(self.shared.view()?.state.revision))
     }
 
+    fn known_revision(&self) -> Option<Revision> {
+        Some(Revision(self.shared.view().ok()?.state.revision))
+    }
+
     async fn compact(&self, revision: Revision) -> Result<()> {
         self.ask(|reply| Job::Compact { revision, reply }).await
     }

@@ -58,6 +58,11 @@ pub trait Backend: Send + Sync + 'static {
     /// The newest revision, linearizably.
     async fn current_revision(&self) -> Result<Revision>;
 
+    /// The newest revision, linearizably, where it is known without asking anybody; `None` where it has to be asked for.
+    fn known_revision(&self) -> Option<Revision> {
+        None
+    }
+
     /// Gives up history before `revision`: reads before it fail from now on, and its space is reused in time.
     /// Compacting what is compacted already is not an error. Readers and writers are not held up.
     ///

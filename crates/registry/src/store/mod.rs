@@ -147,6 +147,12 @@ impl Store {
     /// The object now, as the cache keeps objects: mostly it has this one already.
     pub async fn entry(&self, context: &Context, name: &str) -> Result<Arc<Entry>> {
         let own = self.key(context, name)?;
+        // Where the store's revision is known for nothing, the cache mostly has it, and need not ask.
+        let known = self.config.backend.known_revision();
+        if let Some(kept) = known.and_then(|revision| self.config.cache.entry_at(&own, revision.0)) {
+            let entry = kept.ok_or_else(|| self.not_found(name))?;
+            return entry.read().map(|_| ()).map_err(|reason| self.undecodable(&own, reason)).map(|()| entry);
+        }
         let full = key::full(&self.config.prefix, &own);
         let found = self.config.backend.get(&full, None).await;
         let (found, _) = found.map_err(|error| self.failed(&error, "get", name))?;

@@ -3,6 +3,7 @@
 //! A watch is a cursor into the cache's changes and a stream that reads on when the client has taken what it got. A client
 //! that takes nothing costs nothing; when what it needs is gone, its watch ends, and no other's.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, frame, json, partial, protobuf};
 use pintle_meta::{Status, Value};
 use rand::Rng;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::answer::{Negotiated, Shape};
 use super::call::Call;
@@ -74,9 +75,14 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         last: expired,
         state,
         bookmarks: options.allow_bookmarks,
-        next_bookmark: Instant::now() + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0)),
+        next_bookmark: next_bookmark(deadline),
         deadline,
         stop: call.shared.stop.clone(),
+        timer: Box::pin(sleep_until(deadline)),
+        stopped: {
+            let stop = call.shared.stop.clone();
+            Box::pin(async move { stop.wait().await })
+        },
         at_once: BATCH,
         _counted: metrics.long_running(serving.place(), "WATCH", scope),
     };
@@ -172,6 +178,13 @@ async fn start(
     })
 }
 
+/// Now and then, and once more shortly before the end; then no more.
+fn next_bookmark(deadline: Instant) -> Instant {
+    let now = Instant::now();
+    let last = deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
+    last.map_or(deadline, |last| last.min(now + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0))))
+}
+
 /// Where a watch stands.
 struct State {
     /// What was there at the beginning, still to be sent.
@@ -194,6 +207,9 @@ pub(super) struct Stream {
     next_bookmark: Instant,
     deadline: Instant,
     stop: Signal,
+    /// For the next bookmark, or the end. Made once, like the next: they are waited for at every event.
+    timer: Pin<Box<Sleep>>,
+    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// How much is put together from several events.
     at_once: usize,
     _counted: LongRunning,
@@ -228,26 +244,26 @@ impl Stream {
                     return Some(self.writer.error(&status).map(|event| self.writer.sent(event)));
                 }
             }
-            let bookmark = if self.bookmarks {
-                let before_end = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
-                if self.next_bookmark < before_end { self.next_bookmark } else { before_end }
-            } else {
-                self.deadline
-            };
+            let until = if self.bookmarks { self.next_bookmark } else { self.deadline };
+            if self.timer.deadline() != until {
+                self.timer.as_mut().reset(until);
+            }
             tokio::select! {
                 biased;
                 next = state.cursor.next() => match next {
                     Next::Changes(changes) => state.pending = changes.into_iter(),
                     Next::Expired => return None,
                 },
-                () = sleep_until(bookmark), if self.bookmarks && Instant::now() < bookmark => {
-                    self.next_bookmark = Instant::now() + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0));
+                () = &mut self.timer => {
+                    if Instant::now() >= self.deadline {
+                        return None;
+                    }
+                    self.next_bookmark = next_bookmark(self.deadline);
                     if let Some(revision) = state.cursor.progress().filter(|revision| *revision >= state.after) {
                         return Some(self.writer.bookmark(revision, false).map(|event| self.writer.sent(event)));
                     }
                 }
-                () = sleep_until(self.deadline) => return None,
-                () = self.stop.wait() => return None,
+                () = &mut self.stopped => return None,
             }
         }
     }
