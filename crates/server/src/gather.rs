@@ -105,8 +105,10 @@ mod tests {
 
     use super::*;
 
+    type Writes = Arc<Mutex<Vec<Vec<u8>>>>;
+
     /// Remembers what was written at once; takes no more than so much of it.
-    struct Log(Arc<Mutex<Vec<Vec<u8>>>>, usize);
+    struct Log(Writes, usize);
 
     impl AsyncWrite for Log {
         fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
@@ -124,8 +126,8 @@ mod tests {
         }
     }
 
-    fn gather(most: usize) -> (Gather<Log>, Arc<Mutex<Vec<Vec<u8>>>>) {
-        let log = Arc::new(Mutex::default());
+    fn gather(most: usize) -> (Gather<Log>, Writes) {
+        let log = Writes::default();
         (Gather::new(Log(log.clone(), most)), log)
     }
 
