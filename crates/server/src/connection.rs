@@ -231,7 +231,8 @@ fn malformed(parts: &Parts) -> Option<(StatusCode, &'static str)> {
         return Some((StatusCode::NOT_IMPLEMENTED, "Unsupported transfer encoding"));
     }
     let known = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"100-continue");
-    if !header(EXPECT).all(|value| value.is_empty() || known(value)) {
+    let expects = parts.version != Version::HTTP_2;
+    if expects && !header(EXPECT).all(|value| value.is_empty() || known(value)) {
         return Some((StatusCode::EXPECTATION_FAILED, ""));
     }
     let length = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
