@@ -29,6 +29,12 @@ pub trait Kind: Send + Sync + 'static {
     /// revision in it.
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;
 
+    /// Appends the body, for who does not keep it.
+    fn write_body(&self, entry: &Entry, form: Form, out: &mut Vec<u8>) -> Result<(), String> {
+        out.extend_from_slice(&self.encode(entry, form)?);
+        Ok(())
+    }
+
     /// How long the body would be, where that is known without encoding it.
     fn body_length(&self, _entry: &Entry, _form: Form) -> Option<usize> {
         None

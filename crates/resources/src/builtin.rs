@@ -1,6 +1,6 @@
 //! The objects of a built-in resource: how they are stored, cached, read from clients and written to them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
@@ -38,6 +38,8 @@ pub struct Builtin {
     as_json: bool,
     /// The number of a version is its place here.
     versions: Vec<&'static Type>,
+    /// Of each of them, whether it differs from the stored one in its name only. Found out when first asked.
+    direct: OnceLock<Vec<bool>>,
     /// The places of [`INDEXED`] fields.
     indexed: Vec<usize>,
 }
@@ -60,7 +62,7 @@ impl Builtin {
         let is_indexed = |label: &str| INDEXED.contains(&(stored.name, label));
         let labels = field_labels::fields(stored, &Value::NULL).into_iter().enumerate();
         let indexed = labels.filter(|(_, (label, _))| is_indexed(label)).map(|(place, _)| place).collect();
-        Arc::new(Builtin { stored, encoding, as_json, versions, indexed })
+        Arc::new(Builtin { stored, encoding, as_json, versions, direct: OnceLock::new(), indexed })
     }
 
     /// The kind that is stored.
@@ -188,11 +190,17 @@ impl Kind for Builtin {
 
     fn body_length(&self, entry: &Entry, form: Form) -> Option<usize> {
         let (version, Body::Protobuf) = self.meaning(form)? else { return None };
-        if self.as_json || !conversion::is_same(self.stored, version) {
+        if !self.is_direct(version) {
             return None;
         }
         let message = protobuf::envelope::open(entry.read().ok()?.value()).ok()?.raw;
         protobuf::length_with_resource_version(version, message, &entry.revision().to_string())
+    }
+
+    fn write_body(&self, entry: &Entry, form: Form, out: &mut Vec<u8>) -> Result<(), String> {
+        let (version, body) = self.meaning(form).ok_or("there is no such form")?;
+        let (value, revision) = (entry.read()?.value(), entry.revision().to_string());
+        self.write_body_of(version, body, value, &revision, out).map_err(|error| error.to_string())
     }
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
@@ -212,19 +220,38 @@ impl Builtin {
         revision: &str,
     ) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
-        if !self.as_json && conversion::is_same(self.stored, version) {
-            // Mostly a version differs from the stored one in its name only, and no tree is needed.
+        self.write_body_of(version, body, value, revision, &mut out)?;
+        Ok(out)
+    }
+
+    /// Whether a version differs from the stored one in its name only, so that no tree is needed.
+    fn is_direct(&self, version: &'static Type) -> bool {
+        let find = || self.versions.iter().map(|version| conversion::is_same(self.stored, version)).collect();
+        let direct: &Vec<bool> = self.direct.get_or_init(find);
+        let place = self.versions.iter().position(|known| *known == version);
+        !self.as_json && place.is_some_and(|place| direct[place])
+    }
+
+    fn write_body_of(
+        &self,
+        version: &'static Type,
+        body: Body,
+        value: &[u8],
+        revision: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if self.is_direct(version) {
             let message = protobuf::envelope::open(value)?.raw;
             match body {
                 Body::Json => {
                     let options = transcode::Options { type_meta: None, resource_version: Some(revision) };
-                    transcode::to_json(version, message, &options, &mut out)?;
+                    transcode::to_json(version, message, &options, out)?;
                 }
                 Body::Protobuf => {
-                    protobuf::with_resource_version(version, message, revision, &mut out)?;
+                    protobuf::with_resource_version(version, message, revision, out)?;
                 }
             }
-            return Ok(out);
+            return Ok(());
         }
         let mut object =
             self.decode(value).and_then(|object| self.to_version(version, object)).map_err(Error::new)?;
@@ -232,16 +259,16 @@ impl Builtin {
             metadata.insert("resourceVersion", revision);
         }
         match body {
-            Body::Protobuf => protobuf::encode(version, &object, &mut out)?,
+            Body::Protobuf => protobuf::encode(version, &object, out)?,
             Body::Json => {
                 if let Some(object) = object.as_object_mut() {
                     object.remove("kind");
                     object.remove("apiVersion");
                 }
-                json::encode(&object, &mut out);
+                json::encode(&object, out);
             }
         }
-        Ok(out)
+        Ok(())
     }
 }
 

@@ -22,7 +22,9 @@ use super::{Result, bad_request, cache_error, internal, shown};
 use crate::{Body, Request, Response};
 
 /// How much is put together before it is sent.
-const CHUNK: usize = 128 * 1024;
+const CHUNK: usize = 96 * 1024;
+/// Room for the object that makes it enough. Together less than what allocators ask the system for each time.
+const LAST: usize = 24 * 1024;
 
 /// The objects of a page and what its metadata says.
 pub(crate) struct Page {
@@ -166,6 +168,7 @@ fn json(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Re
             out.push(b',');
         }
         out.extend_from_slice(&body);
+        Ok(())
     });
     parts.respond(negotiated)
 }
@@ -173,33 +176,34 @@ fn json(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Re
 /// The length comes first. Where it can be told without the bodies, they are made while they are sent, and not kept: they
 /// are nearly what is stored.
 fn protobuf(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
-    let kind = serving.store.cache().kind();
+    let kind = serving.store.cache().kind().clone();
     let lengths = page.entries.iter().map(|entry| kind.body_length(entry, form));
-    let told: Option<usize> =
-        lengths.map(|length| length.map(frame::protobuf_item_length)).sum::<Option<usize>>();
-    let mut head = Vec::new();
-    let mut end = Vec::new();
+    let lengths: Option<Vec<usize>> = lengths.collect();
+    let (mut head, mut end) = (Vec::new(), Vec::new());
     envelope::close(&mut end);
+    let begin = |lengths: &mut dyn Iterator<Item = usize>, head: &mut Vec<u8>| {
+        let items = lengths.map(frame::protobuf_item_length).sum();
+        frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), items, head);
+    };
+    if let Some(lengths) = lengths {
+        begin(&mut lengths.iter().copied(), &mut head);
+        let items = page.entries.into_iter().zip(lengths).map(Ok);
+        let write = move |(entry, length): (Arc<Entry>, usize), out: &mut Vec<u8>| {
+            frame::protobuf_item_begin(length, out);
+            kind.write_body(&entry, form, out)
+        };
+        return Parts::new(head, items, &end, write).respond(negotiated);
+    }
+    let bodies: std::result::Result<Vec<Bytes>, String> =
+        bodies(serving, form, page.entries.clone()).collect();
+    let bodies = bodies.map_err(internal)?;
+    begin(&mut bodies.iter().map(Bytes::len), &mut head);
     let write = |body: Bytes, out: &mut Vec<u8>| {
         frame::protobuf_item_begin(body.len(), out);
         out.extend_from_slice(&body);
+        Ok(())
     };
-    match told {
-        Some(length) => {
-            frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), length, &mut head);
-            let kind = kind.clone();
-            let bodies = page.entries.into_iter().map(move |entry| entry.body_once(&*kind, form));
-            Parts::new(head, bodies, &end, write).respond(negotiated)
-        }
-        None => {
-            let bodies: std::result::Result<Vec<Bytes>, String> =
-                bodies(serving, form, page.entries.clone()).collect();
-            let bodies = bodies.map_err(internal)?;
-            let length = bodies.iter().map(|body| frame::protobuf_item_length(body.len())).sum();
-            frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), length, &mut head);
-            Parts::new(head, bodies.into_iter().map(Ok), &end, write).respond(negotiated)
-        }
-    }
+    Parts::new(head, bodies.into_iter().map(Ok), &end, write).respond(negotiated)
 }
 
 fn bodies(
@@ -225,7 +229,7 @@ pub(crate) struct Parts<I, W> {
 impl<T, I, W> Parts<I, W>
 where
     I: Iterator<Item = std::result::Result<T, String>> + Send + 'static,
-    W: FnMut(T, &mut Vec<u8>) + Send + 'static,
+    W: FnMut(T, &mut Vec<u8>) -> std::result::Result<(), String> + Send + 'static,
 {
     pub(crate) fn new(head: Vec<u8>, items: I, end: &[u8], write: W) -> Parts<I, W> {
         Parts { items, write, buffer: head, end: Some(end.to_vec()) }
@@ -258,18 +262,19 @@ where
 
     fn part(&mut self) -> Option<std::result::Result<Bytes, String>> {
         self.end.as_ref()?;
-        self.buffer.reserve(CHUNK);
+        self.buffer.reserve(CHUNK + LAST);
         while self.buffer.len() < CHUNK {
-            match self.items.next() {
-                Some(Ok(item)) => (self.write)(item, &mut self.buffer),
-                Some(Err(reason)) => {
-                    self.end = None;
-                    return Some(Err(reason));
-                }
+            let failed = match self.items.next() {
+                Some(Ok(item)) => (self.write)(item, &mut self.buffer).err(),
+                Some(Err(reason)) => Some(reason),
                 None => {
                     self.buffer.extend(self.end.take().unwrap_or_default());
                     break;
                 }
+            };
+            if let Some(reason) = failed {
+                self.end = None;
+                return Some(Err(reason));
             }
         }
         Some(Ok(std::mem::take(&mut self.buffer).into()))

@@ -150,6 +150,7 @@ fn list_table(
         page.entries.clone().into_iter().map(move |entry| prepare(entry).map_err(|status| status.message));
     let parts = Parts::new(start, rows, &end, move |prepared: Prepared, out: &mut Vec<u8>| {
         writer.row(&prepared.row(include), out);
+        Ok(())
     });
     parts.respond(negotiated)
 }
