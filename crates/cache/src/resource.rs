@@ -146,6 +146,22 @@ impl Resource {
         matches!(self.state().phase, Phase::Ready)
     }
 
+    /// Has the resource loaded by and by, if nobody has yet: for who was answered without it, and will ask again.
+    pub fn load_soon(self: &Arc<Resource>) {
+        if self.is_ready() {
+            return;
+        }
+        let resource = self.clone();
+        tokio::spawn(async move {
+            // One loads; another that is on its way already is enough.
+            if resource.loading.try_lock().is_ok()
+                && let Err(error) = resource.ready().await
+            {
+                tracing::debug!(%error, "a resource is not loaded yet");
+            }
+        });
+    }
+
     /// Loads the resource if nobody has yet.
     pub async fn ready(&self) -> Result<(), Error> {
         if self.is_ready() {

@@ -156,6 +156,7 @@ impl Store {
         let full = key::full(&self.config.prefix, &own);
         let found = self.config.backend.get(&full, None).await;
         let (found, _) = found.map_err(|error| self.failed(&error, "get", name))?;
+        self.config.cache.load_soon();
         let found = found.and_then(|kv| self.config.cache.entry_of(&kv));
         let entry = found.ok_or_else(|| self.not_found(name))?;
         match entry.read() {
