@@ -116,6 +116,12 @@ impl<V> Sorted<V> {
         chunks.iter().flat_map(|chunk| chunk.iter()).skip(spot.place)
     }
 
+    /// How many there are from a spot on.
+    fn count_at(&self, spot: Spot) -> usize {
+        let chunks = self.chunks.get(spot.chunk..).unwrap_or_default();
+        chunks.iter().map(|chunk| chunk.len()).sum::<usize>() - spot.place
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<V>> + use<'_, V> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
@@ -172,6 +178,11 @@ impl<V: Keyed> Map<V> {
     /// Everything from a key on, in order.
     pub fn iter_from<'a>(&'a self, key: &str) -> impl Iterator<Item = &'a Arc<V>> + use<'a, V> {
         self.0.iter_at(self.find(key))
+    }
+
+    /// How many values have this key or one after it. Costs as many steps as there are chunks.
+    pub fn count_from(&self, key: &str) -> usize {
+        self.0.count_at(self.find(key))
     }
 
     /// Everything whose key starts with `prefix`, in order.
@@ -236,6 +247,7 @@ mod tests {
             for from in ["", "000", "1", "25", "599", "6"] {
                 let found: Vec<_> = map.iter_from(from).map(|item| item.0.as_str()).collect();
                 let expect: Vec<_> = model.range(from.to_owned()..).map(|(key, _)| key.as_str()).collect();
+                prop_assert_eq!(map.count_from(from), expect.len());
                 prop_assert_eq!(found, expect);
                 let found = sorted.iter_prefix(from).count();
                 prop_assert_eq!(found, model.keys().filter(|key| key.starts_with(from)).count());

@@ -193,8 +193,9 @@ impl Kind for Builtin {
         if !self.is_direct(version) {
             return None;
         }
-        let message = protobuf::envelope::open(entry.read().ok()?.value()).ok()?.raw;
-        protobuf::length_with_resource_version(version, message, &entry.revision().to_string())
+        // What the cache has read is in normal form.
+        let message = protobuf::envelope::message(entry.read().ok()?.value())?;
+        protobuf::length_with_resource_version(message, &entry.revision().to_string())
     }
 
     fn write_body(&self, entry: &Entry, form: Form, out: &mut Vec<u8>) -> Result<(), String> {
@@ -241,7 +242,10 @@ impl Builtin {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if self.is_direct(version) {
-            let message = protobuf::envelope::open(value)?.raw;
+            let message = match protobuf::envelope::message(value) {
+                Some(message) => message,
+                None => protobuf::envelope::open(value)?.raw,
+            };
             match body {
                 Body::Json => {
                     let options = transcode::Options { type_meta: None, resource_version: Some(revision) };

@@ -72,6 +72,26 @@ pub fn length(api_version: &str, kind: &str, raw: usize) -> usize {
     PREFIX.len() + field_length(meta) + field_length(raw) + TRAILER.len()
 }
 
+/// The message in an envelope that is as [`write`] makes them; `None` in another, which [`open`] may still read.
+pub fn message(data: &[u8]) -> Option<&[u8]> {
+    let (meta, rest) = data.strip_prefix(PREFIX)?.strip_prefix(&[0x0a])?.split_first()?;
+    let rest = rest.get(usize::from(*meta)..).filter(|_| *meta < 128)?.strip_prefix(&[0x12])?;
+    let (length, rest) = varint(rest)?;
+    rest.get(..length).filter(|raw| rest.len() == raw.len() + TRAILER.len())
+}
+
+/// A number, and what is behind it.
+fn varint(data: &[u8]) -> Option<(usize, &[u8])> {
+    let mut number = 0;
+    for (place, byte) in data.iter().enumerate().take(4) {
+        number |= usize::from(byte & 0x7f) << (7 * place);
+        if *byte < 128 {
+            return Some((number, &data[place + 1..]));
+        }
+    }
+    None
+}
+
 /// Content encoding and type, which are written although they are empty.
 const TRAILER: &[u8; 4] = &[0x1a, 0, 0x22, 0];
 

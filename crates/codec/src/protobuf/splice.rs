@@ -41,12 +41,22 @@ pub fn with_resource_version(
     encode(of, &tree, out)
 }
 
-/// How long a message would be with another resource version; `None` where that takes a tree.
-pub fn length_with_resource_version(of: &'static Type, message: &[u8], version: &str) -> Option<usize> {
-    let (metadata, field) = find(of, message).ok()?;
-    let spliced = 1 + varint_length(version.len() as u64) + version.len();
-    let inner = (metadata.end - metadata.start) as usize - (field.end - field.start) as usize + spliced;
-    Some(1 + varint_length(inner as u64) + inner + message.len() - metadata.end as usize)
+/// How long a normal message without a resource version will be with one. Looks at its first bytes only, and so cannot tell
+/// whether it is as it should be; who sends the length ahead checks it afterwards.
+pub fn length_with_resource_version(message: &[u8], version: &str) -> Option<usize> {
+    let rest = message.strip_prefix(&[METADATA])?;
+    let (metadata, mut digits) = (rest.iter().take(4).enumerate(), 0);
+    let mut length = 0;
+    for (place, byte) in metadata {
+        length |= usize::from(byte & 0x7f) << (7 * place);
+        digits = place + 1;
+        if *byte < 128 {
+            break;
+        }
+    }
+    // The field is there, and empty.
+    let longer = length + version.len();
+    (version.len() < 128).then(|| message.len() + version.len() + varint_length(longer as u64) - digits)
 }
 
 /// The tag of an object's metadata, its first field.
@@ -78,4 +88,31 @@ fn once(input: &[u8], message: Slot, wanted: u64) -> Result<(Slot, Slot), Odd> {
         at = slot.end;
     }
     found.ok_or(Odd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+    use crate::protobuf::envelope;
+
+    #[test]
+    fn lengths_of_normal_messages_are_told_from_their_first_bytes() {
+        let of = pintle_schema::find("core/v1.ConfigMap").unwrap();
+        for name in [1, 20, 40, 90, 120, 127, 200, 16_300, 16_380, 16_400, 20_000] {
+            let text = format!(r#"{{"metadata":{{"name":"{}"}},"data":{{"k":"v"}}}}"#, "a".repeat(name));
+            let (mut message, mut stored) = (Vec::new(), Vec::new());
+            encode(of, &json::decode(of, text.as_bytes()).unwrap().value, &mut message).unwrap();
+            envelope::write("v1", "ConfigMap", &message, &mut stored);
+            assert_eq!(envelope::message(&stored), Some(&message[..]));
+            for version in ["1", "12345", "18446744073709551615"] {
+                let mut out = Vec::new();
+                with_resource_version(of, &message, version, &mut out).unwrap();
+                assert_eq!(length_with_resource_version(&message, version), Some(out.len()), "{name}");
+            }
+        }
+        assert_eq!(envelope::message(b"k8s\0"), None);
+        assert_eq!(envelope::message(b"k8s\0\x0a\x01a\x12\x05ab"), None);
+        assert_eq!(length_with_resource_version(b"", "1"), None);
+    }
 }

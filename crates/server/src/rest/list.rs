@@ -85,7 +85,11 @@ pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &S
     let revision = i64::try_from(snapshot.revision).unwrap_or(i64::MAX);
     let token = last.map(|last| Token { revision, start: format!("{last}\0") }.encode()).unwrap_or_default();
     // Only where counting is all there is to it.
-    let remaining = (more && selection.is_everything()).then(|| 1 + left.count() as i64);
+    let remaining = last.filter(|_| selection.is_everything()).map(|last| {
+        let next = format!("{}{last}\0", selection.prefix);
+        let count = snapshot.objects.count_from(&next) - snapshot.objects.count_from(&selection.end());
+        i64::try_from(count).unwrap_or(i64::MAX)
+    });
     finish(entries, &snapshot, token, remaining)
 }
 
@@ -190,7 +194,14 @@ fn protobuf(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -
         let items = page.entries.into_iter().zip(lengths).map(Ok);
         let write = move |(entry, length): (Arc<Entry>, usize), out: &mut Vec<u8>| {
             frame::protobuf_item_begin(length, out);
-            kind.write_body(&entry, form, out)
+            let start = out.len();
+            kind.write_body(&entry, form, out)?;
+            // All that follows would be read wrong.
+            if out.len() - start == length {
+                Ok(())
+            } else {
+                Err(format!("{} has an odd length", entry.key()))
+            }
         };
         return Parts::new(head, items, &end, write).respond(negotiated);
     }

@@ -75,6 +75,15 @@ impl Selection {
         entry.key().starts_with(&self.prefix)
     }
 
+    /// The first key behind all that are in scope.
+    pub(crate) fn end(&self) -> String {
+        match self.prefix.strip_suffix('/') {
+            // What follows the slash.
+            Some(namespace) => format!("{namespace}0"),
+            None => char::MAX.to_string(),
+        }
+    }
+
     /// By which changes a watch must be woken.
     pub(crate) fn interest(&self, namespaced: bool) -> Interest {
         if let Some(key) = self.key(namespaced) {
