@@ -1,5 +1,6 @@
 //! A served resource, as the verb handlers see it.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use pintle_admission::Target;
@@ -11,24 +12,23 @@ use pintle_registry::{Context, Served, Store, Subresource};
 use crate::Request;
 use crate::metrics::{EndpointMetrics, Place};
 
-/// One resource or subresource of a version.
+/// One resource or subresource of a version, with what follows from it.
 pub struct Endpoint {
-    pub group: String,
-    pub version: String,
-    /// In the plural.
-    pub resource: String,
-    pub subresource: Option<String>,
-    pub namespaced: bool,
-    pub verbs: Vec<&'static str>,
-    /// What requests and answers hold.
-    pub served: Arc<dyn Served>,
-    pub behind: Behind,
+    config: EndpointConfig,
     /// What admission is told.
     pub(crate) target: Arc<Target>,
     pub(crate) metrics: EndpointMetrics,
     /// `v1`, `apps/v1`.
     api_version: String,
     list_kind: String,
+}
+
+impl Deref for Endpoint {
+    type Target = EndpointConfig;
+
+    fn deref(&self) -> &EndpointConfig {
+        &self.config
+    }
 }
 
 /// What is behind an endpoint.
@@ -45,38 +45,30 @@ pub enum Behind {
 pub struct EndpointConfig {
     pub group: String,
     pub version: String,
+    /// In the plural.
     pub resource: String,
     pub subresource: Option<String>,
     pub namespaced: bool,
     pub verbs: Vec<&'static str>,
+    /// What requests and answers hold.
     pub served: Arc<dyn Served>,
     pub behind: Behind,
 }
 
 impl Endpoint {
     pub fn new(config: EndpointConfig) -> Endpoint {
-        let EndpointConfig { group, version, resource, subresource, namespaced, verbs, served, behind } =
-            config;
-        let api_version = served.kind().api_version();
+        let kind = config.served.kind();
         let target = Arc::new(Target {
-            kind: served.kind().clone(),
-            resource: GroupVersionResource::new(&*group, &*version, &*resource),
-            subresource: subresource.clone().unwrap_or_default(),
+            kind: kind.clone(),
+            resource: GroupVersionResource::new(&*config.group, &*config.version, &*config.resource),
+            subresource: config.subresource.clone().unwrap_or_default(),
         });
-        let list_kind = format!("{}List", served.kind().kind);
         Endpoint {
-            group,
-            version,
-            resource,
-            subresource,
-            namespaced,
-            verbs,
-            served,
-            behind,
+            api_version: kind.api_version(),
+            list_kind: format!("{}List", kind.kind),
+            config,
             target,
             metrics: EndpointMetrics::default(),
-            api_version,
-            list_kind,
         }
     }
 
@@ -133,7 +125,7 @@ pub(crate) struct Serving {
     pub(crate) pool: Arc<Pool>,
 }
 
-impl std::ops::Deref for Serving {
+impl Deref for Serving {
     type Target = Endpoint;
 
     fn deref(&self) -> &Endpoint {
