@@ -21,7 +21,9 @@ use super::token::Token;
 use super::{Result, bad_request, cache_error, internal, shown};
 use crate::{Body, Request, Response};
 
-/// How much is put together before it is sent.
+/// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
+const WHOLE: usize = 128 * 1024;
+/// How much of a longer one is put together before it is sent.
 const CHUNK: usize = 96 * 1024;
 /// Room for the object that makes it enough. Together less than what allocators ask the system for each time.
 const LAST: usize = 24 * 1024;
@@ -248,14 +250,16 @@ where
 
     pub(crate) fn respond(mut self, negotiated: Negotiated) -> Result<Response> {
         let mut indenter = negotiated.pretty.then(Indenter::default);
-        let Some(first) = self.part() else { return Ok(negotiated.respond(StatusCode::OK, Body::empty())) };
+        let Some(first) = self.part(WHOLE) else {
+            return Ok(negotiated.respond(StatusCode::OK, Body::empty()));
+        };
         let first = first.map_err(internal)?;
         // What fits in one part is sent with its length.
         if self.end.is_none() {
             let whole = if negotiated.pretty { indented(&first).into() } else { first };
             return Ok(negotiated.respond(StatusCode::OK, whole));
         }
-        let mut parts = std::iter::once(Ok(first)).chain(std::iter::from_fn(move || self.part()));
+        let mut parts = std::iter::once(Ok(first)).chain(std::iter::from_fn(move || self.part(CHUNK)));
         let parts = std::iter::from_fn(move || {
             let part = parts.next()?;
             // The client sees a broken answer, not a list that lacks something.
@@ -271,10 +275,10 @@ where
         Ok(negotiated.respond(StatusCode::OK, Body::stream(stream::iter(parts))))
     }
 
-    fn part(&mut self) -> Option<std::result::Result<Bytes, String>> {
+    fn part(&mut self, most: usize) -> Option<std::result::Result<Bytes, String>> {
         self.end.as_ref()?;
         self.buffer.reserve(CHUNK + LAST);
-        while self.buffer.len() < CHUNK {
+        while self.buffer.len() < most {
             let failed = match self.items.next() {
                 Some(Ok(item)) => (self.write)(item, &mut self.buffer).err(),
                 Some(Err(reason)) => Some(reason),

@@ -192,7 +192,11 @@ impl Patching<'_> {
 impl Transform for Patching<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
         let Some(old) = old else {
-            return Err(Box::new(Status::not_found(&self.endpoint.group, &self.endpoint.resource, self.name)));
+            return Err(Box::new(Status::not_found(
+                &self.endpoint.group,
+                &self.endpoint.resource,
+                self.name,
+            )));
         };
         let mut new = self.patched(old)?;
         self.manager.record(Some(old), &mut new)?;
