@@ -83,6 +83,13 @@ pub(crate) struct ServingOptions {
     pub(crate) service_ip_ranges: Vec<String>,
 }
 
+impl ServingOptions {
+    /// Whether services get IPv6 addresses before others.
+    pub(crate) fn is_ipv6_first(&self) -> bool {
+        self.service_ip_ranges.first().is_some_and(|range| range.contains(':'))
+    }
+}
+
 impl Options {
     /// What all keys begin with.
     pub(crate) fn storage_prefix(&self) -> &str {

@@ -124,7 +124,7 @@ fn stores(
             let Some(strategy) = strategy::of(version.group, resource.name, &options.settings) else {
                 continue;
             };
-            let builtin = Builtin::stored_as(options.stored_as, storage.kind, resources);
+            let builtin = Builtin::decorated_by(strategy.clone(), options.stored_as, storage.kind, resources);
             let prefix = Bytes::from(format!("{root}{}/", storage.path));
             let store = Store::new(StoreConfig {
                 group: version.group.into(),

@@ -126,6 +126,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             settings: Settings {
                 event_ttl: options.api.event_ttl,
                 gates: gates(flags),
+                ipv6_first: options.serving.is_ipv6_first(),
                 ..Settings::default()
             },
             stored_as: options.api.stored_as,

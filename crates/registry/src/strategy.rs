@@ -1,6 +1,7 @@
 //! What is particular to a resource on its way to the store.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use pintle_meta::Value;
 use pintle_meta::field_path::Error;
@@ -96,6 +97,13 @@ pub trait Strategy: Send + Sync + 'static {
         ResetFields::These(&[])
     }
 
+    /// What clients are shown in the place of a stored object: mostly the object itself, which is `None`. Objects of older
+    /// releases may lack what newer ones always have. Called once for each value that the cache reads, and for what a write
+    /// answers; what is compared, patched and stored again is the object as it is stored.
+    fn decorated(&self, _object: &Value) -> Option<Value> {
+        None
+    }
+
     /// Called after everything was found to be right, before it is stored.
     fn canonicalize(&self, _object: &mut Value) {}
 
@@ -152,5 +160,11 @@ pub trait Strategy: Send + Sync + 'static {
     /// How long an object lives from this write on; `None` for as long as nobody deletes it.
     fn time_to_live(&self, _object: &Value, _now: Time) -> Option<std::time::Duration> {
         None
+    }
+}
+
+impl fmt::Debug for dyn Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Strategy")
     }
 }

@@ -49,6 +49,7 @@ struct Things {
     create_on_update: bool,
     graceful: bool,
     staged: bool,
+    decorates: bool,
 }
 
 impl Strategy for Things {
@@ -80,6 +81,12 @@ impl Strategy for Things {
             let generation = old.generation() + 1;
             new.metadata_mut().unwrap().insert("generation", generation);
         }
+    }
+
+    fn decorated(&self, object: &Value) -> Option<Value> {
+        let mut shown = self.decorates.then(|| object.clone())?;
+        shown.get_mut("spec")?.as_object_mut()?.insert("shown", true);
+        Some(shown)
     }
 
     fn allows_unconditional_update(&self) -> bool {
@@ -483,4 +490,37 @@ async fn admission_can_refuse_each() {
     let refused = fixture.things.delete(&context(), "a", &No, DeleteOptions::default()).await;
     assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
     fixture.get("a").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_shown_in_the_place_of_an_object_is_not_compared_or_stored() {
+    let fixture = fixture(Things { decorates: true, unconditional: true, ..Things::default() }).await;
+    let shown = |object: &Value| object.at(&["spec", "shown"]).is_some();
+    let sent = r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#;
+    let created = fixture.create(sent).await.unwrap();
+    assert!(shown(&created) && shown(&fixture.get("a").await.unwrap()));
+    // What there is has nothing of it, so that this changes nothing.
+    let same = fixture.put("a", sent).await.unwrap();
+    assert_eq!(same, created);
+    let dry = WriteOptions { dry_run: true };
+    let mut put = Put(thing(r#"{"metadata":{"name":"a"},"spec":{"size":2}}"#));
+    let tried = fixture.things.update(&mut context(), "a", &mut put, &AdmitAll, false, dry).await.unwrap();
+    assert!(shown(&tried.object));
+    let stored = fixture.things.config().backend.get(b"/r/things/n/a", None).await.unwrap().0.unwrap();
+    assert!(!shown(&thing(std::str::from_utf8(&stored.value).unwrap())));
+    let mut seen = Seen::default();
+    fixture.things.update(&mut context(), "a", &mut seen, &AdmitAll, false, dry).await.unwrap();
+    assert_eq!(seen.0.as_ref().map(shown), Some(false), "an update begins with what is stored");
+}
+
+/// What an update is shown, which it leaves as it is.
+#[derive(Default)]
+struct Seen(Option<Value>);
+
+#[async_trait]
+impl Transform for Seen {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        self.0 = old.cloned();
+        Ok(old.cloned().unwrap_or_default())
+    }
 }

@@ -8,7 +8,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf::transcode;
 use pintle_codec::{Error, cbor, json, kind, protobuf, yaml};
 use pintle_meta::Value;
-use pintle_registry::Stored;
+use pintle_registry::{Stored, Strategy};
 use pintle_schema::{Resource, Resources, Type};
 
 use crate::{conversion, defaults, field_labels};
@@ -42,6 +42,8 @@ pub struct Builtin {
     direct: OnceLock<Vec<bool>>,
     /// The places of [`INDEXED`] fields.
     indexed: Vec<usize>,
+    /// Whose decorations are shown.
+    strategy: Option<Arc<dyn Strategy>>,
 }
 
 impl Builtin {
@@ -52,6 +54,20 @@ impl Builtin {
 
     /// The same, with new values in another encoding; those that are always JSON stay so.
     pub fn stored_as(encoding: Encoding, stored: &'static Type, resources: &Resources) -> Arc<Builtin> {
+        Arc::new(Builtin::make(encoding, stored, resources))
+    }
+
+    /// The same, with objects shown as the resource's strategy decorates them.
+    pub fn decorated_by(
+        strategy: Arc<dyn Strategy>,
+        encoding: Encoding,
+        stored: &'static Type,
+        resources: &Resources,
+    ) -> Arc<Builtin> {
+        Arc::new(Builtin { strategy: Some(strategy), ..Builtin::make(encoding, stored, resources) })
+    }
+
+    fn make(encoding: Encoding, stored: &'static Type, resources: &Resources) -> Builtin {
         let of_version = |resource: &Resource| {
             resource.storage.filter(|storage| storage.kind == stored).map(|_| resource.kind)
         };
@@ -62,7 +78,7 @@ impl Builtin {
         let is_indexed = |label: &str| INDEXED.contains(&(stored.name, label));
         let labels = field_labels::fields(stored, &Value::NULL).into_iter().enumerate();
         let indexed = labels.filter(|(_, (label, _))| is_indexed(label)).map(|(place, _)| place).collect();
-        Arc::new(Builtin { stored, encoding, as_json, versions, direct: OnceLock::new(), indexed })
+        Builtin { stored, encoding, as_json, versions, direct: OnceLock::new(), indexed, strategy: None }
     }
 
     /// The kind that is stored.
@@ -181,6 +197,11 @@ impl Kind for Builtin {
         let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
         let fields = field_labels::fields(self.stored, &object);
         let fields = fields.into_iter().map(|(_, value)| value.as_ref().into()).collect();
+        // Selectors are about what is stored.
+        let value = match self.strategy.as_ref().and_then(|strategy| strategy.decorated(&object)) {
+            Some(shown) => self.normal(&shown)?,
+            None => value,
+        };
         Ok(Read { value, labels, fields })
     }
 
@@ -309,6 +330,29 @@ mod tests {
             assert!(autoscalers.form(version, Body::Json).is_some());
         }
         assert_eq!(autoscalers.form(find("core/v1.Pod"), Body::Json), None);
+    }
+
+    #[test]
+    fn only_what_a_strategy_decorates_is_kept_twice() {
+        let resources = Resources::builtin().unwrap();
+        let service = pintle_schema::find("core/v1.Service").unwrap();
+        let strategy = crate::strategy::of("", "services", &Default::default()).unwrap();
+        let services = Builtin::decorated_by(strategy, Encoding::Protobuf, service, &resources);
+        let stored = |spec: &str| {
+            let text = format!(
+                r#"{{"kind":"Service","apiVersion":"v1","metadata":{{"name":"a"}},"spec":{{"clusterIP":"10.0.0.1"{spec}}}}}"#
+            );
+            let object = json::decode(service, text.as_bytes()).unwrap().value;
+            let object = services.from_version(service, object).unwrap();
+            Stored::encode(&*services, &object).unwrap()
+        };
+        let whole =
+            stored(r#","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack""#);
+        let old = stored("");
+        assert_ne!(old, whole);
+        assert!(services.is_normal(&old) && services.is_normal(&whole));
+        assert_eq!(services.read("n/a", &whole).unwrap().value.as_ptr(), whole.as_ptr());
+        assert_eq!(services.read("n/a", &old).unwrap().value, whole);
     }
 
     #[test]

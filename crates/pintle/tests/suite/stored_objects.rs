@@ -152,6 +152,41 @@ async fn sparse_and_old_objects_are_shown_whole() {
     is_shown_everywhere(&server.admin(), &sparse).await;
 }
 
+#[tokio::test]
+async fn answers_to_writes_show_old_objects_whole() {
+    let is_old = |sparse: &Sparse| ["/services/", "claims/"].iter().any(|part| sparse.key.contains(part));
+    let sparse: Vec<Sparse> = sparse().into_iter().filter(is_old).collect();
+    assert!(sparse.len() > 3);
+    let launch = Launch::new();
+    let values = sparse.iter().map(|sparse| (sparse.key.clone(), sparse.value.clone()));
+    store::fill_keys(&launch.path("data"), values).await;
+    let server = launch.start().await;
+    let client = server.admin();
+    let patch = [("content-type", "application/merge-patch+json")];
+    for Sparse { path, name, shown, .. } in &sparse {
+        let one = format!("{path}/{name}");
+        let body = json!({"metadata": {"labels": {"a": "b"}}});
+        let dry = format!("{one}?dryRun=All");
+        let answer = client.request(Method::PATCH, &dry, &patch, body.to_string()).await;
+        assert_eq!(answer.code, 200, "{answer:?}");
+        assert_eq!(answer.json()["spec"], shown["spec"], "{one} of a dry run");
+        let answer = client.request(Method::PATCH, &one, &patch, body.to_string()).await;
+        assert_eq!(answer.code, 200, "{answer:?}");
+        let first = answer.json();
+        assert_eq!(first["spec"], shown["spec"], "{one}");
+        // Nothing of what was shown is new.
+        let answer = client.request(Method::PATCH, &one, &patch, body.to_string()).await;
+        assert_eq!(answer.json(), first, "{one}");
+        let yaml = [("accept", "application/yaml")];
+        let answer = client.request(Method::GET, &one, &yaml, "").await;
+        for field in shown["spec"].as_object().expect("a spec").keys() {
+            assert!(answer.body.contains(&format!("  {field}:")), "{field}: {answer:?}");
+        }
+        let answer = client.request(Method::DELETE, &dry, &[], "").await;
+        assert_eq!(answer.json()["spec"], shown["spec"], "{one}, deleted");
+    }
+}
+
 /// The next event in both encodings.
 async fn both(follow: &mut (Following, Following)) -> (String, Value) {
     let mut seen = follow.0.line().await.expect("an event");

@@ -29,7 +29,7 @@ impl Store {
             context.warnings.truncate(told);
             match self.try_create(context, object.clone(), admission, options).await {
                 Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
-                done => return done,
+                done => return done.map(|object| self.shown(object)),
             }
         }
     }

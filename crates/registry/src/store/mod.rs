@@ -141,7 +141,7 @@ impl Store {
     pub async fn get(&self, context: &Context, name: &str) -> Result<Value> {
         let own = self.key(context, name)?;
         let state = self.read(&own, "get", name).await?.ok_or_else(|| self.not_found(name))?;
-        Ok(metadata::at_revision(state.object, state.revision))
+        Ok(self.shown(metadata::at_revision(state.object, state.revision)))
     }
 
     /// The object now, as the cache keeps objects: mostly it has this one already.
@@ -165,11 +165,17 @@ impl Store {
         }
     }
 
-    /// An object of the cache, at its revision.
+    /// An object of the cache as clients see it, at its revision.
     pub fn object(&self, entry: &Entry) -> Result<Value> {
-        let object = self.config.stored.decode(entry.stored());
+        let facts = entry.read().map_err(|reason| self.undecodable(entry.key(), reason))?;
+        let object = self.config.stored.decode(facts.value());
         let object = object.map_err(|reason| self.undecodable(entry.key(), &reason))?;
         Ok(metadata::at_revision(object, entry.revision()))
+    }
+
+    /// What a client is shown of a stored object.
+    pub(crate) fn shown(&self, object: Value) -> Value {
+        self.config.strategy.decorated(&object).unwrap_or(object)
     }
 
     /// The time that objects are written at.

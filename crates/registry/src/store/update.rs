@@ -39,7 +39,7 @@ impl Store {
             emptied: None,
         };
         match self.swap(&own, name, &preconditions, options, &mut attempt).await? {
-            Swapped::Written(object) => Ok(Created { object, created: attempt.created }),
+            Swapped::Written(object) => Ok(Created { object: self.shown(object), created: attempt.created }),
             Swapped::Stopped => {
                 // The last finalizer is gone. Clients expect what they sent back.
                 let object = attempt.emptied.unwrap_or_default();

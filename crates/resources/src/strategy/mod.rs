@@ -35,6 +35,8 @@ pub struct Settings {
     /// For names that the server makes up.
     pub random: fn() -> u64,
     pub gates: Gates,
+    /// Whether services get IPv6 addresses first.
+    pub ipv6_first: bool,
 }
 
 /// The feature gates that decide over what strategies do. Gates that are locked are not among them.
@@ -73,6 +75,7 @@ impl Default for Settings {
             // Keyed anew each time from the operating system's randomness.
             random: || RandomState::new().build_hasher().finish(),
             gates: Gates::default(),
+            ipv6_first: false,
         }
     }
 }

@@ -80,6 +80,8 @@ pub(crate) struct Rules {
     pub(crate) forbids_deletion: fn(&str) -> Option<&'static str>,
     pub(crate) delete_warnings: fn(&DeleteOptions) -> Vec<String>,
     pub(crate) canonicalize: fn(&mut Value),
+    /// See [`Strategy::decorated`].
+    pub(crate) decorated: fn(&Settings, &Value) -> Option<Value>,
     /// See [`Strategy::check_graceful_delete`]; there is no grace without it.
     pub(crate) grace: Option<fn(&Settings, &Value, &mut DeleteOptions) -> bool>,
     pub(crate) stages: Option<Stages>,
@@ -112,6 +114,7 @@ impl Rules {
         forbids_deletion: |_| None,
         delete_warnings: |_| Vec::new(),
         canonicalize: |_| {},
+        decorated: |_, _| None,
         grace: None,
         stages: None,
         may_go: |_, _| true,
@@ -147,6 +150,7 @@ impl Rules {
             on_update: Rules::NAMESPACED.on_update,
             validate_update: Rules::NAMESPACED.validate_update,
             warnings: Rules::NAMESPACED.warnings,
+            decorated: Rules::NAMESPACED.decorated,
             ..self
         }
     }
@@ -278,6 +282,10 @@ impl Strategy for Tabled {
 
     fn canonicalize(&self, object: &mut Value) {
         (self.rules.canonicalize)(object);
+    }
+
+    fn decorated(&self, object: &Value) -> Option<Value> {
+        (self.rules.decorated)(&self.settings, object)
     }
 
     fn allows_create_on_update(&self) -> bool {

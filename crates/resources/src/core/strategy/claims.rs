@@ -37,6 +37,7 @@ pub(super) const CLAIMS: Rules = Rules {
         }
         warnings
     },
+    decorated: |_, claim| decorated(claim),
     ..NAMESPACED.with_status()
 };
 
@@ -54,18 +55,30 @@ fn prepare(gates: &Gates, spec: &mut Value, old: Option<&Value>) {
     if !had && spec.get(REFERENCE).is_none() && ignored {
         tree::remove(spec, &[SOURCE]);
     }
-    let copied = match (spec.get(SOURCE), spec.get(REFERENCE)) {
+    if let Some((field, value)) = lacking(spec)
+        && let Some(spec) = spec.as_object_mut()
+    {
+        spec.insert(Key::new_static(field), value);
+    }
+}
+
+/// The other way of naming what a spec names in one way only.
+fn lacking(spec: &Value) -> Option<(&'static str, Value)> {
+    match (spec.get(SOURCE), spec.get(REFERENCE)) {
         (Some(source), None) => Some((REFERENCE, copy("core/v1.TypedObjectReference", source))),
         (None, Some(reference)) if reference.text_at(&["namespace"]).is_empty() => {
             Some((SOURCE, copy("core/v1.TypedLocalObjectReference", reference)))
         }
         _ => None,
-    };
-    if let Some((field, value)) = copied
-        && let Some(spec) = spec.as_object_mut()
-    {
-        spec.insert(Key::new_static(field), value);
     }
+}
+
+/// A claim as clients see it: one that was stored when there was only one way to name a source is shown with both.
+fn decorated(claim: &Value) -> Option<Value> {
+    let (field, value) = lacking(claim.get("spec")?)?;
+    let mut shown = claim.clone();
+    shown.get_mut("spec")?.as_object_mut()?.insert(Key::new_static(field), value);
+    Some(shown)
 }
 
 /// Takes out of a claim's spec what belongs to features that are off, unless the old spec has it already.

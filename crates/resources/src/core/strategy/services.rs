@@ -1,17 +1,21 @@
 //! Services: what a change of type makes meaningless goes, and what a client left out stays.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use pintle_meta::Value;
 use pintle_meta::field_path::Path as FieldPath;
-use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta};
+use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta, parse_ip_sloppy};
 
 use super::NAMESPACED;
-use crate::strategy::Rules;
 use crate::strategy::tree::{self, Path};
+use crate::strategy::{Rules, Settings};
 
 const ADDRESS: Path = &["spec", "clusterIP"];
 const ADDRESSES: Path = &["spec", "clusterIPs"];
+const FAMILIES: Path = &["spec", "ipFamilies"];
+const FAMILY_POLICY: Path = &["spec", "ipFamilyPolicy"];
+const INTERNAL_POLICY: Path = &["spec", "internalTrafficPolicy"];
 const PORTS: Path = &["spec", "ports"];
 const HEALTH_PORT: Path = &["spec", "healthCheckNodePort"];
 const ALLOCATES: Path = &["spec", "allocateLoadBalancerNodePorts"];
@@ -28,12 +32,15 @@ pub(super) const SERVICES: Rules = Rules {
             tree::set(service, ADDRESSES, vec![address]);
         }
     },
-    on_update: |_, _, new, old| {
-        keep_allocated(new, old);
-        settle_addresses(new, old);
+    on_update: |settings, _, new, old| {
+        let whole = decorated(settings, old);
+        let whole = whole.as_ref().unwrap_or(old);
+        keep_allocated(new, whole);
+        settle_addresses(new, whole);
         drop_what_another_type_had(new, old);
     },
     warnings: |_, service, _| warnings(service),
+    decorated,
     ..NAMESPACED.with_status()
 };
 
@@ -137,8 +144,8 @@ fn drop_what_another_type_had(new: &mut Value, old: &Value) {
             tree::remove(new, ADDRESS);
             tree::remove(new, ADDRESSES);
         }
-        drop_if_same(new, old, &["spec", "ipFamilies"]);
-        drop_if_same(new, old, &["spec", "ipFamilyPolicy"]);
+        drop_if_same(new, old, FAMILIES);
+        drop_if_same(new, old, FAMILY_POLICY);
     }
     if has_node_ports(old) && !has_node_ports(new) && node_ports(new).is_subset(&node_ports(old)) {
         for port in tree::items_mut(new, PORTS, |port| node_port(port) != 0) {
@@ -167,6 +174,62 @@ fn drop_if_same(new: &mut Value, old: &Value, path: Path) {
     if tree::is_same(new, old, path) {
         tree::remove(new, path);
     }
+}
+
+/// A service as clients see it: what was stored before there could be several addresses, or families of them, is shown
+/// as if it had them. Services of other clusters have no traffic of their own, though some were stored with a policy for it.
+fn decorated(settings: &Settings, service: &Value) -> Option<Value> {
+    let lacks_addresses = !address(service).is_empty() && service.items_at(ADDRESSES).is_empty();
+    let lacks_families = has_address(service)
+        && service.items_at(FAMILIES).is_empty()
+        && !(address(service).is_empty() && service.items_at(ADDRESSES).is_empty());
+    let has_policy = !has_address(service) && service.at(INTERNAL_POLICY).is_some();
+    if !lacks_addresses && !lacks_families && !has_policy {
+        return None;
+    }
+    let mut shown = service.clone();
+    if lacks_addresses {
+        tree::set(&mut shown, ADDRESSES, vec![Value::string(address(service))]);
+    }
+    if lacks_families {
+        let (families, policy) = families(settings, &shown);
+        let families: Vec<Value> = families.into_iter().map(Value::literal).collect();
+        tree::set(&mut shown, FAMILIES, families);
+        if let Some(policy) = policy {
+            tree::set(&mut shown, FAMILY_POLICY, policy);
+        }
+    }
+    if has_policy {
+        tree::remove(&mut shown, INTERNAL_POLICY);
+    }
+    Some(shown)
+}
+
+/// The families of a service that does not say them, and its policy about them.
+fn families(settings: &Settings, service: &Value) -> (Vec<&'static str>, Option<&'static str>) {
+    const SINGLE: Option<&str> = Some("SingleStack");
+    const BOTH: Option<&str> = Some("RequireDualStack");
+    if address(service) == "None" {
+        let order = if settings.ipv6_first { ["IPv6", "IPv4"] } else { ["IPv4", "IPv6"] };
+        // Nobody knows what endpoints somebody gives to a service that selects none itself.
+        let selects = service.at(&["spec", "selector"]).and_then(Value::as_object);
+        return match selects.is_some_and(|selector| !selector.is_empty()) {
+            true => (order[..1].to_vec(), SINGLE),
+            false => (order.to_vec(), BOTH),
+        };
+    }
+    let is_ipv6 = |address: &Value| match address.as_str().and_then(parse_ip_sloppy) {
+        Some(IpAddr::V6(address)) => address.to_ipv4_mapped().is_none(),
+        _ => false,
+    };
+    let addresses = service.items_at(ADDRESSES).iter();
+    let families: Vec<_> = addresses.map(|address| if is_ipv6(address) { "IPv6" } else { "IPv4" }).collect();
+    let policy = match families.len() {
+        1 => SINGLE,
+        2 => BOTH,
+        _ => None,
+    };
+    (families, policy)
 }
 
 /// About what is ignored or out of date, and addresses that are not written as they should be.
