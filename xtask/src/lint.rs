@@ -27,7 +27,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-documentation", &["pintle-openapi", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
-    ("pintle-registry", &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-patch", "pintle-storage"]),
+    (
+        "pintle-registry",
+        &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-patch", "pintle-schema", "pintle-storage"],
+    ),
     ("pintle-storage-embedded", &["pintle-storage"]),
     ("pintle-storage-etcd", &["pintle-storage"]),
     ("pintle-flags", &["pintle-meta"]),

@@ -1,6 +1,7 @@
 //! What patches make of an object, and which of its fields were set by whom.
 //!
 //! - [`json_patch`], [`merge_patch`]: patches of documents without types;
+//! - [`strategic`]: merge patches that know the types of what they change;
 //! - [`fieldset`]: sets of fields, and their `FieldsV1` form to the byte;
 //! - [`typed`]: an object seen through its schema: the fields it has, and the fields by which two objects differ;
 //! - [`managed`]: `metadata.managedFields`: what a write makes of them.
@@ -8,10 +9,12 @@
 //! All of it takes hostile input: `managedFields` are sent by clients. Depth is bounded by [`pintle_codec::MAX_DEPTH`], and
 //! nothing costs more than the sorting of what was sent.
 
+mod entries;
 pub mod fieldset;
 pub mod json_patch;
 pub mod managed;
 pub mod merge_patch;
+pub mod strategic;
 pub mod typed;
 
 use pintle_meta::Node;

@@ -10,6 +10,7 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::time::Time;
 use pintle_patch::managed::Converter;
 use pintle_patch::typed::TypeRef;
+use pintle_schema::Type;
 
 use crate::Result;
 
@@ -57,6 +58,9 @@ pub trait Served: Send + Sync + 'static {
 
     /// ...and of the other versions' types.
     fn managed_versions(&self) -> &dyn Converter;
+
+    /// The type that strategic merge patches go by; `None` if there are none of this kind.
+    fn strategic_type(&self) -> Option<&'static Type>;
 
     /// How the objects are shown in a table; `None` if asking for one is not acceptable.
     fn table(&self) -> Option<&dyn Table>;

@@ -150,6 +150,10 @@ impl Served for Version {
         self
     }
 
+    fn strategic_type(&self) -> Option<&'static Type> {
+        Some(self.of)
+    }
+
     fn table(&self) -> Option<&dyn Table> {
         self.columns.as_ref().map(|shown| shown as &dyn Table)
     }

@@ -205,3 +205,27 @@ fn a_tree_that_is_too_deep_is_refused() {
     let refused = to_typed(of("apiextensions/v1.JSONSchemaProps"), &schema);
     assert_eq!(refused.unwrap_err().to_string(), "exceeded max depth");
 }
+
+#[test]
+fn what_was_not_changed_is_not_read_again() {
+    let json = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"a":"b"},"creationTimestamp":"2020-01-01T00:00:00Z"},
+        "spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"500m"}}},{"name":"b"}]}}"#;
+    let before = convert("core/v1.Pod", json).unwrap().value;
+    let mut after = before.clone();
+    assert!(to_typed_since(of("core/v1.Pod"), &after, &before).unwrap().value.is_same(&before));
+    let items = after.at_mut(&["spec", "containers"]).and_then(Value::as_list_mut).unwrap();
+    items.remove(0);
+    items.push(tree(r#"{"name":"c","tty":false,"foo":1,"resources":{"limits":{"cpu":0.5}}}"#));
+    after.at_mut(&["metadata", "labels"]).and_then(Value::as_object_mut).unwrap().insert("c", Value::NULL);
+    let read = to_typed_since(of("core/v1.Pod"), &after, &before).unwrap();
+    assert_eq!(read, to_typed(of("core/v1.Pod"), &after).unwrap());
+    assert_eq!(read.strict, [r#"unknown field "spec.containers[1].foo""#]);
+    assert_eq!(
+        text(&read.value),
+        concat!(
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","creationTimestamp":"2020-01-01T00:00:00Z","#,
+            r#""labels":{"a":"b","c":""}},"spec":{"containers":[{"name":"b","resources":{}},"#,
+            r#"{"name":"c","resources":{"limits":{"cpu":"500m"}}}]},"status":{}}"#
+        )
+    );
+}

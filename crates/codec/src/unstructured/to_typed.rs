@@ -14,6 +14,16 @@ const MAX_STRICT_BYTES: usize = 4 << 20;
 /// Reads an untyped tree as an object of a type. Strict errors name unknown fields, sorted. What is of the type already, and
 /// normal, stays the same in memory.
 pub fn to_typed(of: &'static Type, value: &Value) -> Result<Decoded, Error> {
+    convert(of, value, None)
+}
+
+/// The same for a tree that was made by changing a normal one of the type. What is still the same in memory is not looked
+/// into again, so that it costs as much as was changed.
+pub fn to_typed_since(of: &'static Type, value: &Value, before: &Value) -> Result<Decoded, Error> {
+    convert(of, value, Some(before))
+}
+
+fn convert(of: &'static Type, value: &Value, before: Option<&Value>) -> Result<Decoded, Error> {
     let mut converter = Converter {
         builder: Builder::default(),
         path: String::new(),
@@ -24,7 +34,7 @@ pub fn to_typed(of: &'static Type, value: &Value) -> Result<Decoded, Error> {
     let shape = Shape::Named(of);
     let value = match value.is_null() {
         true => zero(shape),
-        false => converter.value(shape, value)?,
+        false => converter.value(shape, value, before)?,
     };
     let mut strict = converter.strict;
     strict.sort_unstable();
@@ -41,8 +51,11 @@ struct Converter {
 }
 
 impl Converter {
-    /// A value that is not null.
-    fn value(&mut self, shape: Shape, value: &Value) -> Result<Value, Error> {
+    /// A value that is not null. What was in its place before is normal.
+    fn value(&mut self, shape: Shape, value: &Value, before: Option<&Value>) -> Result<Value, Error> {
+        if before.is_some_and(|before| before.is_same(value)) {
+            return Ok(value.clone());
+        }
         let mut shape = shape;
         while let Shape::Pointer(to) = shape {
             shape = *to;
@@ -54,20 +67,20 @@ impl Converter {
                 let Node::List(items) = value.node() else {
                     return Err(Error::new(format!("cannot restore slice from {}", go_kind(value))));
                 };
-                self.deeper(|converter| converter.list(*of, items, value))
+                self.deeper(|converter| converter.list(*of, items, value, before))
             }
             Shape::Map(_, of) => {
                 let Node::Object(object) = value.node() else {
                     return Err(Error::new(format!("cannot restore map from {}", go_kind(value))));
                 };
-                self.deeper(|converter| converter.map(*of, object, value))
+                self.deeper(|converter| converter.map(*of, object, value, before))
             }
             Shape::Named(named) => match &named.kind {
                 Kind::Struct(of) => {
                     let Node::Object(object) = value.node() else {
                         return Err(Error::new(format!("cannot restore struct from: {}", go_kind(value))));
                     };
-                    self.deeper(|converter| converter.structure(of, object, value))
+                    self.deeper(|converter| converter.structure(of, object, value, before))
                 }
                 // Types that read their own JSON are given it.
                 _ => match value.node() {
@@ -95,17 +108,24 @@ impl Converter {
     }
 
     /// A value that may be null.
-    fn item(&mut self, shape: Shape, value: &Value) -> Result<Value, Error> {
-        if value.is_null() { Ok(zero(shape)) } else { self.value(shape, value) }
+    fn item(&mut self, shape: Shape, value: &Value, before: Option<&Value>) -> Result<Value, Error> {
+        if value.is_null() { Ok(zero(shape)) } else { self.value(shape, value, before) }
     }
 
-    fn list(&mut self, of: Shape, items: &[Value], whole: &Value) -> Result<Value, Error> {
+    fn list(
+        &mut self,
+        of: Shape,
+        items: &[Value],
+        whole: &Value,
+        before: Option<&Value>,
+    ) -> Result<Value, Error> {
+        let before = before.and_then(Value::as_list).unwrap_or_default();
         let length = self.path.len();
         let mut list = Vec::with_capacity(items.len());
         let mut same = true;
         for (place, item) in items.iter().enumerate() {
             self.path.push_str(&format!("[{place}]"));
-            let new = self.item(of, item)?;
+            let new = self.item(of, item, before.get(place))?;
             same &= new.is_same(item);
             list.push(new);
             self.path.truncate(length);
@@ -113,10 +133,17 @@ impl Converter {
         Ok(if same { whole.clone() } else { Value::list(list) })
     }
 
-    fn map(&mut self, of: Shape, object: &Object, whole: &Value) -> Result<Value, Error> {
+    fn map(
+        &mut self,
+        of: Shape,
+        object: &Object,
+        whole: &Value,
+        before: Option<&Value>,
+    ) -> Result<Value, Error> {
         let mut entries = Vec::with_capacity(object.len());
         for (key, value) in object.entries() {
-            entries.push((key.clone(), self.item(of, value)?));
+            let before = before.and_then(|before| before.get(key));
+            entries.push((key.clone(), self.item(of, value, before)?));
         }
         Ok(match object.layout().is_none() && is_unchanged(&entries, object) {
             true => whole.clone(),
@@ -124,7 +151,13 @@ impl Converter {
         })
     }
 
-    fn structure(&mut self, of: &'static Struct, object: &Object, whole: &Value) -> Result<Value, Error> {
+    fn structure(
+        &mut self,
+        of: &'static Struct,
+        object: &Object,
+        whole: &Value,
+        before: Option<&Value>,
+    ) -> Result<Value, Error> {
         let frame = self.builder.open(of);
         let length = self.path.len();
         let mut found = 0;
@@ -135,7 +168,8 @@ impl Converter {
                 continue;
             }
             self.push_field(field.name);
-            let value = self.value(field.shape, value)?;
+            let before = before.and_then(|before| before.get(field.name));
+            let value = self.value(field.shape, value, before)?;
             self.path.truncate(length);
             self.builder.set(frame, place, value);
         }

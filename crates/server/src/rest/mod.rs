@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod call;
+mod change;
 mod create;
 mod delete;
 mod endpoint;

@@ -8,21 +8,18 @@ use async_trait::async_trait;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use pintle_admission::Gate;
-use pintle_codec::kind::{strict_error, warnings};
-use pintle_codec::{json, unstructured};
 use pintle_meta::field_path::{Error, Path};
-use pintle_meta::{Details, Reason, Status, Value};
-use pintle_patch::json_patch::{self, MAX_OPERATIONS};
-use pintle_patch::merge_patch;
+use pintle_meta::{Details, Status, Value};
 use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry};
 
 use super::call::Call;
+use super::change::Change;
 use super::endpoint::{Behind, Endpoint};
 use super::options::{FieldValidation, WriteOptions};
 use super::owners::without_duplicates;
 use super::update::{check_name, check_namespace};
 use super::write::Manager;
-use super::{Result, bad_request, body, internal};
+use super::{Result, body, internal};
 use crate::{Request, Response};
 
 /// What kinds of patches there are.
@@ -52,6 +49,10 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
     let change = match kind {
         JSON => Change::Json(bytes),
         MERGE => Change::Merge(bytes),
+        STRATEGIC => match endpoint.served.strategic_type() {
+            Some(of) => Change::Strategic(bytes, of),
+            None => return Err(Box::new(Status::unsupported_media_type(&[JSON, MERGE, APPLY]))),
+        },
         other => {
             let message = format!("patches of type {other} are not implemented by this server yet");
             return Err(Box::new(Status::not_implemented(message)));
@@ -104,49 +105,6 @@ fn check_apply(request: &Request, kind: &str) -> Vec<Error> {
     }
 }
 
-enum Change {
-    Json(bytes::Bytes),
-    Merge(bytes::Bytes),
-}
-
-impl Change {
-    /// The document after the patch, and what a strict reader minds about the patch.
-    fn apply(&self, document: Value, strictly: bool) -> Result<(Value, Vec<String>)> {
-        let undecodable = |error| bad_request(format!("error decoding patch: {error}"));
-        match self {
-            Change::Json(bytes) => {
-                let strict =
-                    if strictly { json_patch::strict(bytes).map_err(undecodable)? } else { Vec::new() };
-                let patch =
-                    json_patch::Patch::decode(bytes).map_err(|error| bad_request(error.to_string()))?;
-                if patch.len() > MAX_OPERATIONS {
-                    return Err(Box::new(Status::request_entity_too_large(format_args!(
-                        "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
-                        patch.len()
-                    ))));
-                }
-                let applied = patch.apply(document).map_err(|_| Box::new(not_applicable()))?;
-                Ok((applied, strict))
-            }
-            Change::Merge(bytes) => {
-                let strict =
-                    if strictly { merge_patch::strict(bytes).map_err(undecodable)? } else { Vec::new() };
-                let applied = merge_patch::apply(document, bytes);
-                Ok((applied.map_err(|error| bad_request(error.to_string()))?, strict))
-            }
-        }
-    }
-}
-
-/// All that clients learn about a JSON patch that cannot be applied.
-fn not_applicable() -> Status {
-    let mut status = Status::bad_request("the server rejected our request due to an error in our request");
-    status.code = 422;
-    status.reason = Reason::Invalid;
-    status.details = Some(Details::default());
-    status
-}
-
 /// A patch on its way to an object.
 struct Patching<'a> {
     endpoint: &'a Endpoint,
@@ -163,28 +121,10 @@ struct Patching<'a> {
 impl Patching<'_> {
     fn patched(&self, old: &Value) -> Result<Value> {
         let served = &*self.endpoint.served;
-        let document = unstructured::from_typed(&served.to_served(old.clone())?);
-        let strictly = self.validation != FieldValidation::Ignore;
-        let (document, mut strict) = self.change.apply(document, strictly)?;
-        let mut text = Vec::new();
-        json::encode(&document, &mut text);
-        let refuse = |why: String| {
-            let shown = String::from_utf8_lossy(&text).into_owned();
-            let error = Error::invalid(&Path::new("patch"), shown.as_str(), &why);
-            Box::new(Status::invalid("", "", "", &[error]))
-        };
-        let received = served.parse(&text).map_err(refuse)?;
-        strict.extend(received.strict);
-        match self.validation {
-            FieldValidation::Strict if !strict.is_empty() => {
-                return Err(refuse(strict_error(&strict).to_string()));
-            }
-            FieldValidation::Warn => {
-                *self.told.lock().unwrap_or_else(PoisonError::into_inner) = warnings(&strict);
-            }
-            _ => {}
-        }
-        served.to_stored(received.object)
+        let before = served.to_served(old.clone())?;
+        let (object, told) = self.change.apply(served, before, self.validation)?;
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        served.to_stored(object)
     }
 }
 

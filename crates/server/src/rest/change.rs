@@ -1,0 +1,141 @@
+//! What a patch makes of an object of the request's version: another one, or what the client is told.
+
+use bytes::Bytes;
+use pintle_codec::kind::{strict_error, warnings};
+use pintle_codec::{json, unstructured};
+use pintle_meta::field_path::{Error, Path};
+use pintle_meta::{Details, Reason, Status, Value};
+use pintle_patch::json_patch::{self, MAX_OPERATIONS};
+use pintle_patch::{merge_patch, strategic};
+use pintle_registry::{Received, Served};
+use pintle_schema::{Type, go};
+
+use super::options::FieldValidation;
+use super::{Result, bad_request, unexpected};
+
+/// A patch as it was sent.
+pub(crate) enum Change {
+    Json(Bytes),
+    Merge(Bytes),
+    Strategic(Bytes, &'static Type),
+}
+
+impl Change {
+    /// The object after the patch, without defaults; and what the client is warned of.
+    pub(crate) fn apply(
+        &self,
+        served: &dyn Served,
+        before: Value,
+        validation: FieldValidation,
+    ) -> Result<(Value, Vec<String>)> {
+        let strictly = validation != FieldValidation::Ignore;
+        match self {
+            Change::Json(patch) => {
+                let (document, strict) = patched(unstructured::from_typed(&before), patch, strictly)?;
+                read(served, &document, strict, validation)
+            }
+            Change::Merge(patch) => {
+                let (document, strict) = merged(unstructured::from_typed(&before), patch, strictly)?;
+                read(served, &document, strict, validation)
+            }
+            Change::Strategic(patch, of) => merged_by_type(served, before, patch, of, validation),
+        }
+    }
+}
+
+fn undecodable(error: impl std::fmt::Display) -> Box<Status> {
+    bad_request(format!("error decoding patch: {error}"))
+}
+
+/// The document after a JSON patch, and what a strict reader minds about the patch.
+fn patched(document: Value, patch: &[u8], strictly: bool) -> Result<(Value, Vec<String>)> {
+    let strict = if strictly { json_patch::strict(patch).map_err(undecodable)? } else { Vec::new() };
+    let patch = json_patch::Patch::decode(patch).map_err(|error| bad_request(error.to_string()))?;
+    if patch.len() > MAX_OPERATIONS {
+        return Err(Box::new(Status::request_entity_too_large(format_args!(
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+            patch.len()
+        ))));
+    }
+    let document = patch.apply(document).map_err(|_| not_applicable())?;
+    Ok((document, strict))
+}
+
+/// The same for a merge patch.
+fn merged(document: Value, patch: &[u8], strictly: bool) -> Result<(Value, Vec<String>)> {
+    let strict = if strictly { merge_patch::strict(patch).map_err(undecodable)? } else { Vec::new() };
+    let document = merge_patch::apply(document, patch).map_err(|error| bad_request(error.to_string()))?;
+    Ok((document, strict))
+}
+
+/// All that clients learn about a patch that cannot be applied.
+fn not_applicable() -> Box<Status> {
+    let mut status = Status::bad_request("the server rejected our request due to an error in our request");
+    status.code = 422;
+    status.reason = Reason::Invalid;
+    status.details = Some(Details::default());
+    Box::new(status)
+}
+
+/// A patched document is read like any that was sent.
+fn read(
+    served: &dyn Served,
+    document: &Value,
+    mut strict: Vec<String>,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>)> {
+    let mut text = Vec::new();
+    json::encode(document, &mut text);
+    let refuse = |why: &str| invalid(&String::from_utf8_lossy(&text), why);
+    let received = served.parse(&text).map_err(|why| refuse(&why))?;
+    strict.extend(received.strict);
+    settle(Received { object: received.object, strict }, validation, refuse)
+}
+
+/// A strategic merge goes from tree to tree: what it does not touch is neither copied nor read again.
+fn merged_by_type(
+    served: &dyn Served,
+    before: Value,
+    patch: &[u8],
+    of: &'static Type,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>)> {
+    let decoded = strategic::decode(patch).map_err(|error| bad_request(error.to_string()))?;
+    let mut patch = decoded.value;
+    let document = strategic::apply(of, before.clone(), &mut patch).map_err(|error| match error {
+        error if error.is_malformed() => bad_request(error.to_string()),
+        strategic::Error::ListOfLists => not_applicable(),
+        strategic::Error::TooMuch => Box::new(Status::request_entity_too_large(error)),
+        error => unexpected(error),
+    })?;
+    let refuse = |why: &str| invalid(&go::display(&patch), why);
+    let typed = unstructured::to_typed_since(of, &document, &before);
+    let typed = typed.map_err(|error| refuse(&error.to_string()))?;
+    let mut object = typed.value;
+    // An object stays what it is, whatever the patch says.
+    if let Some(object) = object.as_object_mut() {
+        let kind = served.kind();
+        object.insert("kind", kind.kind.as_str());
+        object.insert("apiVersion", kind.api_version());
+    }
+    let mut strict = decoded.strict;
+    strict.extend(typed.strict);
+    settle(Received { object, strict }, validation, refuse)
+}
+
+fn invalid(shown: &str, why: &str) -> Box<Status> {
+    Box::new(Status::invalid("", "", "", &[Error::invalid(&Path::new("patch"), shown, why)]))
+}
+
+fn settle(
+    received: Received,
+    validation: FieldValidation,
+    refuse: impl FnOnce(&str) -> Box<Status>,
+) -> Result<(Value, Vec<String>)> {
+    let Received { object, strict } = received;
+    match validation {
+        FieldValidation::Strict if !strict.is_empty() => Err(refuse(&strict_error(&strict).to_string())),
+        FieldValidation::Warn => Ok((object, warnings(&strict))),
+        _ => Ok((object, Vec::new())),
+    }
+}
