@@ -20,7 +20,12 @@ const TIME: &str = "2026-01-02T03:04:05Z";
 struct Versions;
 
 impl Converter for Versions {
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String> {
+    fn convert(
+        &self,
+        _: TypeRef,
+        object: &Value,
+        api_version: &str,
+    ) -> Result<Option<(TypeRef, Value)>, String> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let Some(of) = find_kind(group, version, object.kind()) else { return Ok(None) };
         let converted = conversion::convert(of, object.clone()).map_err(|error| error.to_string())?;

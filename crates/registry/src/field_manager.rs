@@ -1,7 +1,7 @@
 //! Recording who manages the fields of an object that is about to be written.
 
-use pintle_meta::Value;
 use pintle_meta::time::Time;
+use pintle_meta::{Status, Value};
 use pintle_patch::fieldset::{Element, Filter, Matcher, Set};
 use pintle_patch::managed::{self, Resets, Write};
 
@@ -34,15 +34,8 @@ impl FieldManager {
     ) -> Result<()> {
         let live = live.cloned().map(|live| served.to_served(live)).transpose()?;
         let mut seen = served.to_served(new.clone())?;
-        let write = Write {
-            of: served.managed_type(),
-            manager: &self.name,
-            subresource: &self.subresource,
-            api_version: &served.kind().api_version(),
-            now: &now.truncated().to_string(),
-            resets: &self.resets,
-            converter: served.managed_versions(),
-        };
+        let (api_version, now) = (served.kind().api_version(), now.truncated().to_string());
+        let write = self.write(served, &api_version, &now);
         if let Err(reason) = managed::update(&write, live.as_ref(), &mut seen) {
             // Nothing that a client is told: the write goes on.
             tracing::warn!(reason, name = new.name(), "cannot tell who manages the fields of an object");
@@ -54,6 +47,52 @@ impl FieldManager {
             None => drop(metadata.remove("managedFields")),
         }
         Ok(())
+    }
+}
+
+impl FieldManager {
+    /// The new object of an apply, with its defaults and managers. `config` is what the request's text says; `live` and the
+    /// outcome are of the stored version. What nothing changes comes out as it went in.
+    pub fn apply(
+        &self,
+        served: &dyn Served,
+        live: Option<&Value>,
+        config: &Value,
+        force: bool,
+        now: &Time,
+    ) -> Result<Value> {
+        let (kind, found) = (served.kind(), config.group_version_kind());
+        if found != *kind {
+            return Err(Box::new(Status::bad_request(format!("invalid object type: {found}"))));
+        }
+        let seen = match live {
+            Some(live) => served.to_served(live.clone())?,
+            None => served.zero(),
+        };
+        let (api_version, now) = (kind.api_version(), now.truncated().to_string());
+        let write = self.write(served, &api_version, &now);
+        let applied = managed::apply(&write, &seen, config, force)
+            .map_err(|refusal| Box::new(Status::from(refusal)))?;
+        let mut new = match (applied.object, live) {
+            (Some(object), _) => served.to_stored(object)?,
+            (None, Some(live)) => live.clone(),
+            (None, None) => served.to_stored(seen)?,
+        };
+        managed::keep_last_applied(&mut new, &self.name, config);
+        applied.managed.set(&mut new);
+        Ok(new)
+    }
+
+    fn write<'a>(&'a self, served: &'a dyn Served, api_version: &'a str, now: &'a str) -> Write<'a> {
+        Write {
+            of: served.managed_type(),
+            manager: &self.name,
+            subresource: &self.subresource,
+            api_version,
+            now,
+            resets: &self.resets,
+            converter: served.managed_versions(),
+        }
     }
 }
 

@@ -171,6 +171,7 @@ impl Served for Version {
 impl Converter for Version {
     fn convert(
         &self,
+        of: TypeRef,
         object: &Value,
         api_version: &str,
     ) -> std::result::Result<Option<(TypeRef, Value)>, String> {
@@ -179,8 +180,9 @@ impl Converter for Version {
         if conversion::hub(to) != conversion::hub(self.stored) {
             return Ok(None);
         }
+        let from = of.named().unwrap_or(self.of);
         let converted =
-            conversion::convert_from(self.of, to, object.clone()).map_err(|error| error.to_string())?;
+            conversion::convert_from(from, to, object.clone()).map_err(|error| error.to_string())?;
         Ok(Some((to.into(), converted)))
     }
 }

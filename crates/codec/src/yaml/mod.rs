@@ -18,8 +18,10 @@ mod resolve;
 mod scalar;
 mod scanner;
 mod token;
+mod untyped;
 
 pub use encode::encode;
+pub use untyped::decode_untyped;
 
 use crate::Error;
 

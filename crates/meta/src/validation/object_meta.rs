@@ -105,6 +105,11 @@ pub fn annotations<'l>(path: &Path<'_>, annotations: impl Iterator<Item = (&'l s
     errors
 }
 
+/// Whether annotations are not too many.
+pub fn annotations_fit<'a>(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
+    annotations.map(|(key, value)| key.len() + value.len()).sum::<usize>() <= ANNOTATIONS_MAX_SIZE
+}
+
 fn owner_references(path: &Path<'_>, references: &[Value]) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut controller: Option<String> = None;

@@ -202,17 +202,29 @@ impl Set {
         self
     }
 
-    /// Calls with the path of every member, parents first.
+    /// Whether everything here is in the other too.
+    pub fn is_subset(&self, other: &Set) -> bool {
+        let mut others = Seek::new(self, other);
+        self.entries.iter().all(|entry| {
+            others.find(&entry.element).is_some_and(|found| {
+                (found.member || !entry.member) && entry.children.is_subset(&found.children)
+            })
+        })
+    }
+
+    /// Calls with the path of every member: of what lies side by side, first the members, then what is below each.
     pub fn each(&self, mut see: impl FnMut(&[Element])) {
         self.each_below(&mut Vec::new(), &mut see);
     }
 
     fn each_below(&self, path: &mut Vec<Element>, see: &mut impl FnMut(&[Element])) {
-        for entry in &self.entries {
+        for entry in self.entries.iter().filter(|entry| entry.member) {
             path.push(entry.element.clone());
-            if entry.member {
-                see(path);
-            }
+            see(path);
+            path.pop();
+        }
+        for entry in self.entries.iter().filter(|entry| !entry.children.is_empty()) {
+            path.push(entry.element.clone());
             entry.children.each_below(path, see);
             path.pop();
         }

@@ -155,7 +155,7 @@ fn differences_stop_at_members_or_go_below_them() {
 fn paths_are_shown_as_messages_show_them() {
     let all =
         set(r#"{"f:a":{"k:{\"name\":\"x\",\"port\":80}":{"f:b":{}},"v:\"y\"":{},"v:true":{},"i:3":{}}}"#);
-    assert_eq!(all.to_string(), ".a[name=\"x\",port=80].b\n.a[=\"y\"]\n.a[=true]\n.a[3]");
+    assert_eq!(all.to_string(), ".a[=\"y\"]\n.a[=true]\n.a[3]\n.a[name=\"x\",port=80].b");
 }
 
 #[test]

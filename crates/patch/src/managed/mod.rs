@@ -1,7 +1,7 @@
 //! `metadata.managedFields`: which manager set which fields, at which version, when.
 //!
-//! Every write that is no apply goes through [`update`]: what it changed belongs to its manager from then on, and to nobody
-//! else. The steps, as the reference has them from the outside in:
+//! Every write that is no [`apply`] goes through [`update`]: what it changed belongs to its manager from then on, and to
+//! nobody else. The steps, as the reference has them from the outside in:
 //!
 //! ```text
 //! take     the request's managedFields if they are valid, else the live object's; none through a subresource
@@ -13,15 +13,23 @@
 //! sort     by operation, time, manager, version, subresource
 //! ```
 
+mod apply;
 mod cap;
+mod conflicts;
 mod entries;
+mod last_applied;
+mod prune;
 mod scale;
 #[cfg(test)]
 mod tests;
 mod timestamps;
 mod update;
+mod versions;
 
+pub use self::apply::{Applied, Refusal, apply};
+pub use self::conflicts::Conflicts;
 pub use self::entries::{Error, Id, Managed, Manager, Operation};
+pub use self::last_applied::{ANNOTATION as LAST_APPLIED, keep_last_applied};
 pub use self::scale::{to_parent, to_scale};
 pub use self::timestamps::keep_timestamps;
 pub use self::update::{Converter, Resets, SameShape, Write, update};

@@ -1,6 +1,5 @@
 //! What a write that is no apply makes of the managers.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use pintle_meta::Value;
@@ -9,8 +8,9 @@ use pintle_schema::normal::zero_struct;
 
 use super::cap::cap;
 use super::entries::{Id, Managed, Manager, Operation};
+use super::versions::Versions;
 use crate::fieldset::{Filter, Set};
-use crate::typed::{self, Comparison, TypeRef};
+use crate::typed::TypeRef;
 
 /// A write, as far as field management cares.
 #[derive(Clone, Copy)]
@@ -31,8 +31,13 @@ pub struct Write<'a> {
 
 /// Objects in other versions, for managers whose fields are meant in them.
 pub trait Converter {
-    /// The object in a version, and its type there; `None` if the kind has no such version (any more).
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String>;
+    /// An object of a type in a version, and its type there; `None` if the kind has no such version (any more).
+    fn convert(
+        &self,
+        of: TypeRef,
+        object: &Value,
+        api_version: &str,
+    ) -> Result<Option<(TypeRef, Value)>, String>;
 }
 
 /// For kinds that look the same in all of some versions.
@@ -44,7 +49,12 @@ pub struct SameShape<'a> {
 }
 
 impl Converter for SameShape<'_> {
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String> {
+    fn convert(
+        &self,
+        _: TypeRef,
+        object: &Value,
+        api_version: &str,
+    ) -> Result<Option<(TypeRef, Value)>, String> {
         Ok(self.api_versions.contains(&api_version).then(|| (self.of, object.clone())))
     }
 }
@@ -72,7 +82,7 @@ impl Resets {
         Resets { by_version: filters.into_iter().collect(), everywhere: None }
     }
 
-    fn at(&self, api_version: &str) -> Option<&Filter> {
+    pub(super) fn at(&self, api_version: &str) -> Option<&Filter> {
         let found = self.by_version.iter().find(|(known, _)| known == api_version);
         found.map(|(_, filter)| filter).or(self.everywhere.as_ref())
     }
@@ -93,13 +103,17 @@ pub fn update(write: &Write<'_>, live: Option<&Value>, new: &mut Value) -> Resul
     if managed.is_empty() && !is_new {
         return Ok(());
     }
-    let zero = match write.of {
-        TypeRef::Builtin { shape, .. } => shape.structure().map_or(Value::NULL, zero_struct),
-        _ => Value::NULL,
-    };
-    let live = live.map(without_managed_fields).unwrap_or(zero);
+    let live = live.map(without_managed_fields).unwrap_or_else(|| zero(write.of));
     advance(write, managed, &live, new)?.set(new);
     Ok(())
+}
+
+/// What is there before an object is.
+pub(super) fn zero(of: TypeRef) -> Value {
+    match of {
+        TypeRef::Builtin { shape, .. } => shape.structure().map_or(Value::NULL, zero_struct),
+        _ => Value::NULL,
+    }
 }
 
 /// What counts as having been there before.
@@ -139,7 +153,7 @@ fn without_managed_fields(object: &Value) -> Value {
 }
 
 /// What the server itself sets.
-static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
+pub(super) static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     Set::of_fields(&[
         &["apiVersion"],
         &["kind"],
@@ -157,22 +171,22 @@ static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
 });
 
 /// The managers after a write of everything by which `new` differs from `live`.
-fn advance(write: &Write<'_>, managed: Managed, live: &Value, new: &Value) -> Result<Managed, String> {
-    let mut versions = Versions { write, live, new, others: BTreeMap::new() };
-    let mut managers = BTreeMap::new();
-    for (id, manager) in managed.managers {
-        // Versions that are gone take their managers with them.
-        if let Some(of) = versions.type_in(&manager.api_version)? {
-            managers.insert(id, Manager { fields: typed::reconcile(of, manager.fields), ..manager });
-        }
-    }
-    let own = compare(write, write.api_version, write.of, live, new)?;
+pub(super) fn advance(
+    write: &Write<'_>,
+    managed: Managed,
+    live: &Value,
+    new: &Value,
+) -> Result<Managed, String> {
+    let mut versions = Versions::new(write, live, new, Ok(new));
+    let mut managers = versions.reconciled(managed)?.managers;
+    let own = versions.own()?;
     for manager in managers.values_mut() {
         let changes = match manager.api_version == write.api_version {
             true => Some(&own),
             false => versions.compare(&manager.api_version)?,
         };
         let fields = std::mem::take(&mut manager.fields);
+        // What cannot be seen in a version any more is nobody's there.
         let Some(changes) = changes else { continue };
         manager.fields =
             fields.difference(&changes.modified).difference(&changes.added).difference(&changes.removed);
@@ -192,66 +206,4 @@ fn advance(write: &Write<'_>, managed: Managed, live: &Value, new: &Value) -> Re
     }
     cap(&mut managed);
     Ok(managed)
-}
-
-fn compare(
-    write: &Write<'_>,
-    api_version: &str,
-    of: TypeRef,
-    live: &Value,
-    new: &Value,
-) -> Result<Comparison, String> {
-    let found =
-        typed::compare(of, live, new).map_err(|error| format!("failed to compare objects: {error}"))?;
-    Ok(found.filtered(write.resets.at(api_version)))
-}
-
-/// The objects in the versions of their managers, each looked at once.
-struct Versions<'a> {
-    write: &'a Write<'a>,
-    live: &'a Value,
-    new: &'a Value,
-    others: BTreeMap<Key, Other>,
-}
-
-struct Other {
-    of: TypeRef,
-    live: Value,
-    comparison: Option<Comparison>,
-}
-
-impl Versions<'_> {
-    /// The object's type in a version; none if there is no such version.
-    fn type_in(&mut self, api_version: &Key) -> Result<Option<TypeRef>, String> {
-        if *api_version == self.write.api_version {
-            return Ok(Some(self.write.of));
-        }
-        if let Some(known) = self.others.get(api_version) {
-            return Ok(Some(known.of));
-        }
-        let Some((of, live)) = self.converted(self.live, api_version)? else { return Ok(None) };
-        self.others.insert(api_version.clone(), Other { of, live, comparison: None });
-        Ok(Some(of))
-    }
-
-    fn converted(&self, object: &Value, api_version: &str) -> Result<Option<(TypeRef, Value)>, String> {
-        let Some((of, object)) = self.write.converter.convert(object, api_version)? else { return Ok(None) };
-        match typed::validate(of, &object, false) {
-            Ok(()) => Ok(Some((of, object))),
-            Err(found) => Err(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
-        }
-    }
-
-    /// What changed, seen in another version than the write's; none if the new object cannot be had in it.
-    fn compare(&mut self, api_version: &Key) -> Result<Option<&Comparison>, String> {
-        if self.others.get(api_version).is_some_and(|other| other.comparison.is_none())
-            && let Some((_, new)) = self.converted(self.new, api_version)?
-        {
-            let write = self.write;
-            if let Some(other) = self.others.get_mut(api_version) {
-                other.comparison = Some(compare(write, api_version, other.of, &other.live, &new)?);
-            }
-        }
-        Ok(self.others.get(api_version).and_then(|other| other.comparison.as_ref()))
-    }
 }

@@ -19,9 +19,19 @@ pub enum TypeRef {
 /// What may be somewhere, and how it is owned.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Atom {
-    pub scalar: bool,
+    pub scalar: Option<Leaf>,
     pub list: Option<List>,
     pub map: Option<Map>,
+}
+
+/// What a value without parts may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    Number,
+    String,
+    Bool,
+    /// Any of them.
+    Any,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,15 +84,23 @@ impl TypeRef {
         TypeRef::Builtin { shape: field.shape, field: Some(field) }
     }
 
+    /// The built-in type, where it is one with a name.
+    pub fn named(self) -> Option<&'static Type> {
+        match self {
+            TypeRef::Builtin { shape: Shape::Named(of), .. } => Some(of),
+            _ => None,
+        }
+    }
+
     pub fn atom(self) -> Atom {
         match self {
             TypeRef::Deduced => Atom {
-                scalar: true,
+                scalar: Some(Leaf::Any),
                 list: Some(List { relation: Relation::Atomic, items: TypeRef::Untyped }),
                 map: Some(Map { atomic: false, of: None, values: Some(TypeRef::Deduced) }),
             },
             TypeRef::Untyped => Atom {
-                scalar: true,
+                scalar: Some(Leaf::Any),
                 list: Some(List { relation: Relation::Atomic, items: TypeRef::Untyped }),
                 map: Some(Map { atomic: true, of: None, values: Some(TypeRef::Untyped) }),
             },
@@ -123,7 +141,9 @@ fn builtin(shape: Shape, field: Option<&'static Field>) -> Atom {
     }
     match shape {
         Shape::Scalar(Scalar::Any) => TypeRef::Deduced.atom(),
-        Shape::Scalar(_) | Shape::Bytes => Atom { scalar: true, ..Atom::default() },
+        Shape::Scalar(Scalar::String) | Shape::Bytes => Atom::of_leaf(Leaf::String),
+        Shape::Scalar(Scalar::Bool) => Atom::of_leaf(Leaf::Bool),
+        Shape::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::Float64) => Atom::of_leaf(Leaf::Number),
         Shape::List(items) => {
             let list = List { relation: relation(field), items: TypeRef::of_shape(*items) };
             Atom { list: Some(list), ..Atom::default() }
@@ -147,9 +167,9 @@ fn builtin(shape: Shape, field: Option<&'static Field>) -> Atom {
 
 fn of_opaque(opaque: Opaque) -> Atom {
     match opaque {
-        Opaque::Time | Opaque::MicroTime | Opaque::Duration | Opaque::Quantity | Opaque::GroupVersion => {
-            Atom { scalar: true, ..Atom::default() }
-        }
+        Opaque::Duration | Opaque::GroupVersion => Atom::of_leaf(Leaf::String),
+        // Strings of a format, of which nothing more is asked.
+        Opaque::Time | Opaque::MicroTime | Opaque::Quantity => Atom::of_leaf(Leaf::Any),
         Opaque::RawExtension => TypeRef::Untyped.atom(),
         Opaque::FieldsV1 => Atom { map: TypeRef::Deduced.atom().map, ..Atom::default() },
         // Schemas that give no type, and so allow any.
@@ -179,6 +199,10 @@ fn relation(field: Option<&'static Field>) -> Relation {
 }
 
 impl Atom {
+    fn of_leaf(leaf: Leaf) -> Atom {
+        Atom { scalar: Some(leaf), ..Atom::default() }
+    }
+
     /// The form of a value: what it is, if that may be there; else whatever may.
     pub(super) fn form(&self, value: &Value) -> Option<Form> {
         let is = match value.node() {
@@ -204,7 +228,7 @@ impl Atom {
     fn allows(&self, form: Form) -> bool {
         match form {
             Form::Map => self.map.is_some(),
-            Form::Scalar => self.scalar,
+            Form::Scalar => self.scalar.is_some(),
             Form::List => self.list.is_some(),
         }
     }

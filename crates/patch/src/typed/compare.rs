@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use pintle_meta::value::Key;
-use pintle_meta::{Node, Object, Value};
+use pintle_meta::{Object, Value};
 use pintle_schema::Struct;
 
 use super::atom::{Form, Map};
@@ -107,7 +107,7 @@ impl Change {
 
 fn place(of: TypeRef, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
     if let (Some(old), Some(new)) = (old, new)
-        && is_shared(old, new)
+        && old.is_same(new)
     {
         return Ok(Change::default());
     }
@@ -127,14 +127,6 @@ fn place(of: TypeRef, old: Option<&Value>, new: Option<&Value>) -> Result<Change
     change.added.member |= old.is_none();
     change.removed.member |= new.is_none();
     Ok(change)
-}
-
-fn is_shared(old: &Value, new: &Value) -> bool {
-    match (old.node(), new.node()) {
-        (Node::List(a), Node::List(b)) => std::ptr::eq(a, b),
-        (Node::Object(a), Node::Object(b)) => std::ptr::eq(a, b),
-        _ => false,
-    }
 }
 
 fn leaf(old: Option<&Value>, new: Option<&Value>) -> Change {
@@ -282,11 +274,8 @@ fn by_name(
         let invalid = || Invalid::new("field not declared in schema").below(&Element::Field(name.clone()));
         map.type_of(name).ok_or_else(invalid)
     };
-    let found = |object: Option<&'_ Object>, name: &str| {
-        object.and_then(|object| object.get(name)).filter(|value| is_seen(value)).cloned()
-    };
     for (name, before) in old.into_iter().flat_map(seen) {
-        one(of(name)?, name, Some(before), found(new, name).as_ref(), change)?;
+        one(of(name)?, name, Some(before), found(new, name), change)?;
     }
     for (name, after) in new.into_iter().flat_map(seen) {
         if found(old, name).is_none() {
@@ -296,6 +285,10 @@ fn by_name(
     Ok(())
 }
 
+fn found<'a>(object: Option<&'a Object>, name: &str) -> Option<&'a Value> {
+    object?.get(name).filter(|value| is_seen(value))
+}
+
 fn one(
     of: TypeRef,
     name: &Key,
@@ -303,6 +296,11 @@ fn one(
     new: Option<&Value>,
     change: &mut Change,
 ) -> Result<(), Invalid> {
+    if let (Some(old), Some(new)) = (old, new)
+        && old.is_same(new)
+    {
+        return Ok(());
+    }
     let element = Element::Field(name.clone());
     let below = place(of, old, new).map_err(|invalid| invalid.below(&element))?;
     change.push(&element, below);

@@ -7,15 +7,21 @@ mod atom;
 mod compare;
 mod field_set;
 mod items;
+mod merge;
+mod named;
 mod reconcile;
+mod remove;
 #[cfg(test)]
 mod tests;
 mod validate;
 
-pub use self::atom::{Atom, List, Map, Relation, TypeRef};
+pub use self::atom::{Atom, Leaf, List, Map, Relation, TypeRef};
 pub use self::compare::{Comparison, compare};
 pub use self::field_set::to_field_set;
+pub use self::merge::merge;
+pub use self::named::with_named;
 pub use self::reconcile::reconcile;
+pub use self::remove::remove;
 pub use self::validate::validate;
 
 /// Why a tree does not fit its schema: where, and what is wrong.
@@ -25,6 +31,21 @@ pub struct Invalid {
     /// Such as `.spec.containers[name="a"]`.
     pub path: String,
     pub message: String,
+}
+
+/// All that is wrong, as messages say it.
+pub fn describe(found: &[Invalid]) -> String {
+    match found {
+        [only] => only.to_string(),
+        _ => {
+            let mut text = String::from("errors:");
+            for invalid in found {
+                text.push_str("\n  ");
+                text.push_str(&invalid.to_string());
+            }
+            text
+        }
+    }
 }
 
 impl Invalid {

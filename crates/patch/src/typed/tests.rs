@@ -239,7 +239,7 @@ fn items_without_keys_and_sets_with_objects_are_refused() {
         bad(r#"{"metadata":{"finalizers":["a",{}]}}"#),
         ".metadata.finalizers: element 1: associative list without keys has an element that's a map type"
     );
-    assert_eq!(bad(r#"{"metadata":{"labels":[]}}"#), ".metadata.labels: expected map");
+    assert_eq!(bad(r#"{"metadata":{"labels":[]}}"#), ".metadata.labels: expected map, got &{[]}");
     // The zero value stands for what Go always writes.
     let nameless = untyped(r#"{"spec":{"containers":[{"image":"i"}]}}"#);
     assert!(text(&to_field_set(of, &nameless).unwrap()).contains(r#"k:{\"name\":\"\"}"#));

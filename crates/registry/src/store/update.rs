@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
+use pintle_patch::managed;
 
 use super::swap::{Attempt, Step, Swapped};
 use super::{Admission, Created, Preconditions, Store, Transform, WriteOptions};
@@ -88,6 +89,8 @@ impl Attempt for Update<'_> {
         let mut new = self.transform.transform(Some(old)).await?;
         self.settle_version(&mut new, old)?;
         store.before_update(self.context, &mut new, old)?;
+        // Only here it is known whether anything else changes.
+        managed::keep_timestamps(old, &mut new);
         self.admission.update(&new, old).await?;
         if loses_last_finalizer(&new, old) && store.config.strategy.may_go_during_update(&new, old) {
             self.emptied = Some(new);

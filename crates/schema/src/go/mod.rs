@@ -24,7 +24,7 @@ use pintle_meta::{Value, field_path};
 
 use crate::graph::{Scalar, Type};
 
-pub use verbs::{display, sharp};
+pub use verbs::{display, sharp, source, type_name};
 
 /// The internal struct that objects of a type of the storage version become: `core.SecurityContext` for
 /// `core/v1.SecurityContext`. Types that are versioned everywhere have none.

@@ -49,6 +49,60 @@ fn push_display(value: &Value, out: &mut String) {
     };
 }
 
+/// `%#v` of decoded JSON: `map[string]interface {}{"a":1}`, `[]interface {}{"x", interface {}(nil)}`, `5`.
+pub fn source(value: &Value) -> String {
+    let mut out = String::new();
+    push_source(value, &mut out);
+    out
+}
+
+fn push_source(value: &Value, out: &mut String) {
+    match value.node() {
+        Node::Null => out.push_str("interface {}(nil)"),
+        Node::Bool(_) | Node::Int(_) | Node::Float(_) => push_display(value, out),
+        Node::String(text) => push_quoted(out, text),
+        Node::Bytes(_) | Node::Raw(_) | Node::Hollow => push_display(value, out),
+        Node::List(items) => {
+            out.push_str("[]interface {}{");
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.push_str(", ");
+                }
+                push_source(item, out);
+            }
+            out.push('}');
+        }
+        Node::Object(object) => {
+            let mut entries: Vec<(&str, &Value)> = object.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            out.push_str("map[string]interface {}{");
+            for (place, (key, value)) in entries.into_iter().enumerate() {
+                if place > 0 {
+                    out.push_str(", ");
+                }
+                push_quoted(out, key);
+                out.push(':');
+                push_source(value, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// `%T` of decoded JSON.
+pub fn type_name(value: &Value) -> &'static str {
+    match value.node() {
+        Node::Null => "<nil>",
+        Node::Bool(_) => "bool",
+        Node::Int(_) => "int64",
+        Node::Float(_) => "float64",
+        Node::String(_) => "string",
+        Node::Bytes(_) | Node::Raw(_) | Node::Hollow => "[]uint8",
+        Node::List(_) => "[]interface {}",
+        Node::Object(_) => "map[string]interface {}",
+    }
+}
+
 /// A `[]byte` is a list of numbers.
 fn spaced(bytes: &[u8]) -> String {
     let numbers: Vec<String> = bytes.iter().map(u8::to_string).collect();
@@ -87,6 +141,20 @@ mod tests {
         assert_eq!(display(&patch), want);
         assert_eq!(display(&Value::bytes(*b"hi")), "[104 105]");
         assert_eq!(display(&1e21.into()), "1e+21");
+    }
+
+    #[test]
+    fn decoded_json_shows_as_go_source_with_its_types() {
+        let list = Value::list(vec!["a".into(), Value::NULL, 1i64.into(), 1.5.into(), true.into()]);
+        let object = map([("l", list), ("e", map([]))]);
+        assert_eq!(
+            source(&object),
+            r#"map[string]interface {}{"e":map[string]interface {}{}, "l":[]interface {}{"a", interface {}(nil), 1, 1.5, true}}"#
+        );
+        assert_eq!(
+            [&object, &"a".into(), &1.5.into()].map(type_name),
+            ["map[string]interface {}", "string", "float64"]
+        );
     }
 
     #[test]

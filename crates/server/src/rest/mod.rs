@@ -5,6 +5,7 @@
 //! ```
 
 mod answer;
+mod apply;
 mod body;
 mod call;
 mod change;

@@ -8,10 +8,12 @@ use async_trait::async_trait;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use pintle_admission::Gate;
+use pintle_codec::negotiate::Encoding;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Details, Status, Value};
 use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry};
 
+use super::apply::{Format, apply};
 use super::call::Call;
 use super::change::Change;
 use super::endpoint::{Behind, Endpoint};
@@ -23,19 +25,22 @@ use super::{Result, body, internal};
 use crate::{Request, Response};
 
 /// What kinds of patches there are.
-const TYPES: [&str; 4] = [JSON, MERGE, STRATEGIC, APPLY];
+const TYPES: [&str; 5] = [JSON, MERGE, STRATEGIC, APPLY, APPLY_CBOR];
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
+/// Where CBOR is served.
+const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
 /// Answers what kind of patch it is, in the router's words where it is none.
-fn kind_of(request: &Request) -> Result<&'static str> {
+fn kind_of(request: &Request, encodings: &[Encoding]) -> Result<&'static str> {
     let given = request.header(&CONTENT_TYPE).unwrap_or_default();
     let given = given.split(';').next().unwrap_or_default();
-    let known = TYPES.into_iter().find(|known| *known == given);
+    let types = if encodings.contains(&Encoding::Cbor) { &TYPES[..] } else { &TYPES[..4] };
+    let known = types.iter().copied().find(|known| *known == given);
     known.ok_or_else(|| {
-        let mut status = Status::unsupported_media_type(&TYPES);
+        let mut status = Status::unsupported_media_type(types);
         status.message = "415: Unsupported Media Type".into();
         status.details = Some(Details::default());
         Box::new(status)
@@ -43,7 +48,7 @@ fn kind_of(request: &Request) -> Result<&'static str> {
 }
 
 pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
-    let kind = kind_of(call.request)?;
+    let kind = kind_of(call.request, call.shared.encodings)?;
     let bytes = body::read(&mut call.request.body).await?;
     let options = WriteOptions::read_after(call.request, "PatchOptions", check_apply(call.request, kind))?;
     let change = match kind {
@@ -53,10 +58,8 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
             Some(of) => Change::Strategic(bytes, of),
             None => return Err(Box::new(Status::unsupported_media_type(&[JSON, MERGE, APPLY]))),
         },
-        other => {
-            let message = format!("patches of type {other} are not implemented by this server yet");
-            return Err(Box::new(Status::not_implemented(message)));
-        }
+        APPLY => return apply(endpoint, behind, call, &bytes, Format::Yaml, options).await,
+        _ => return apply(endpoint, behind, call, &bytes, Format::Cbor, options).await,
     };
     let mut context = endpoint.context(call.request);
     let name = call.request.info.name.clone();
@@ -94,10 +97,10 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
 fn check_apply(request: &Request, kind: &str) -> Vec<Error> {
     let given = |name: &'static str| request.query(name).next();
     match kind {
-        APPLY if given("fieldManager").unwrap_or_default().is_empty() => {
+        APPLY | APPLY_CBOR if given("fieldManager").unwrap_or_default().is_empty() => {
             vec![Error::required(&Path::new("fieldManager"), "is required for apply patch")]
         }
-        APPLY => Vec::new(),
+        APPLY | APPLY_CBOR => Vec::new(),
         _ if given("force").is_some() => {
             vec![Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch")]
         }

@@ -55,6 +55,12 @@ impl<'a> Manager<'a> {
         Manager { endpoint, manager: FieldManager::new(name, subresource, resets) }
     }
 
+    /// The new object of an apply. Both objects are of the stored version.
+    pub(crate) fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value> {
+        let now = Time::from(std::time::SystemTime::now());
+        self.manager.apply(&*self.endpoint.served, live, config, force, &now)
+    }
+
     /// Gives a new object its managers. Both objects are of the stored version.
     pub(crate) fn record(&self, live: Option<&Value>, new: &mut Value) -> Result<()> {
         let now = Time::from(std::time::SystemTime::now());

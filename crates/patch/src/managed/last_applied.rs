@@ -1,0 +1,77 @@
+//! The annotation in which `kubectl apply` without `--server-side` keeps what it applied.
+//!
+//! Whoever goes on with `--server-side` as the manager `kubectl` does not conflict with what was applied before, and the
+//! annotation is kept up to date for those who go back.
+
+use pintle_codec::json;
+use pintle_meta::Value;
+use pintle_meta::validation::object_meta;
+
+use super::update::Write;
+use crate::fieldset::Set;
+use crate::typed::{self, to_field_set};
+
+pub const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The one manager that takes over from the annotation.
+pub(super) const MANAGER: &str = "kubectl";
+
+fn annotation(object: &Value) -> Option<&str> {
+    let found = object.at(&["metadata", "annotations"])?.get(ANNOTATION)?.as_str()?;
+    (!found.is_empty()).then_some(found)
+}
+
+/// The fields that were applied last and are still as they were applied; none if the annotation does not tell.
+pub(super) fn still_applied(write: &Write<'_>, live: &Value) -> Option<Set> {
+    let last = json::decode_untyped(annotation(live)?.as_bytes()).ok()?.value;
+    typed::validate(write.of, live, false).ok()?;
+    if last.kind().is_empty() || last.api_version() != write.api_version {
+        return None;
+    }
+    typed::validate(write.of, &last, false).ok()?;
+    let changes = typed::compare(write.of, &last, live).ok()?;
+    let fields = to_field_set(write.of, &last).ok()?;
+    Some(fields.difference(&changes.modified).difference(&changes.added).difference(&changes.removed))
+}
+
+/// Notes in an object that has the annotation what is applied now.
+pub fn keep_last_applied(object: &mut Value, manager: &str, config: &Value) {
+    if manager != MANAGER || annotation(object).is_none() {
+        return;
+    }
+    let text = text_of(config);
+    if annotation(object) == Some(&text) {
+        return;
+    }
+    let Some(annotations) = object.metadata_mut().and_then(|metadata| metadata.get_mut("annotations")) else {
+        return;
+    };
+    let Some(annotations) = annotations.as_object_mut() else { return };
+    annotations.insert(ANNOTATION, text);
+    let all = annotations.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
+    // Better none than one that nobody may store.
+    if !object_meta::annotations_fit(all) {
+        annotations.remove(ANNOTATION);
+        if annotations.is_empty()
+            && let Some(metadata) = object.metadata_mut()
+        {
+            metadata.remove("annotations");
+        }
+    }
+}
+
+/// A configuration without the annotation itself.
+fn text_of(config: &Value) -> String {
+    let mut config = config.clone();
+    if let Some(metadata) = config.metadata_mut() {
+        match metadata.get_mut("annotations").map(Value::as_object_mut) {
+            Some(Some(annotations)) => drop(annotations.remove(ANNOTATION)),
+            Some(None) => drop(metadata.remove("annotations")),
+            None => {}
+        }
+    }
+    let mut text = Vec::new();
+    json::encode(&config, &mut text);
+    text.push(b'\n');
+    String::from_utf8_lossy(&text).into_owned()
+}

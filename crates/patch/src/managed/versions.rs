@@ -1,0 +1,132 @@
+//! The objects of a write in the versions of their managers, each looked at once.
+
+use std::collections::BTreeMap;
+
+use pintle_codec::unstructured;
+use pintle_meta::Value;
+use pintle_meta::value::Key;
+
+use super::entries::{Managed, Manager};
+use super::update::Write;
+use crate::typed::{self, Comparison, TypeRef};
+
+/// The object before and after a write.
+pub(super) struct Versions<'a> {
+    write: &'a Write<'a>,
+    live: &'a Value,
+    /// As the write's version sees it, perhaps not in normal form...
+    new: &'a Value,
+    /// ...and in normal form, to be converted.
+    normal: Result<&'a Value, &'a str>,
+    others: BTreeMap<Key, Other>,
+}
+
+struct Other {
+    of: TypeRef,
+    live: Value,
+    comparison: Option<Comparison>,
+}
+
+impl<'a> Versions<'a> {
+    pub(super) fn new(
+        write: &'a Write<'a>,
+        live: &'a Value,
+        new: &'a Value,
+        normal: Result<&'a Value, &'a str>,
+    ) -> Versions<'a> {
+        Versions { write, live, new, normal, others: BTreeMap::new() }
+    }
+
+    /// The same, with another object after the write.
+    pub(super) fn after<'b>(self, new: &'b Value, normal: Result<&'b Value, &'b str>) -> Versions<'b>
+    where
+        'a: 'b,
+    {
+        Versions { write: self.write, live: self.live, new, normal, others: self.others }
+    }
+
+    /// The managers of versions that there are, as the schemas of now see them. Versions that are gone take their managers
+    /// with them.
+    pub(super) fn reconciled(&mut self, managed: Managed) -> Result<Managed, String> {
+        let mut managers = BTreeMap::new();
+        for (id, manager) in managed.managers {
+            if let Some(of) = self.type_in(&manager.api_version)? {
+                managers.insert(id, Manager { fields: typed::reconcile(of, manager.fields), ..manager });
+            }
+        }
+        Ok(Managed { managers })
+    }
+
+    /// The object's type in a version; none if there is no such version.
+    fn type_in(&mut self, api_version: &Key) -> Result<Option<TypeRef>, String> {
+        if *api_version == self.write.api_version {
+            return Ok(Some(self.write.of));
+        }
+        if let Some(known) = self.others.get(api_version) {
+            return Ok(Some(known.of));
+        }
+        let Some((of, live)) = converted(self.write, self.write.of, self.live, api_version)? else {
+            return Ok(None);
+        };
+        self.others.insert(api_version.clone(), Other { of, live, comparison: None });
+        Ok(Some(of))
+    }
+
+    /// What changed, in the version of the write.
+    pub(super) fn own(&self) -> Result<Comparison, String> {
+        compare(self.write, self.write.api_version, self.write.of, self.live, self.new)
+    }
+
+    /// What changed, seen in another version than the write's; none if the new object cannot be had in it.
+    pub(super) fn compare(&mut self, api_version: &Key) -> Result<Option<&Comparison>, String> {
+        if self.others.get(api_version).is_some_and(|other| other.comparison.is_none()) {
+            let failed = |reason: &str| format!("failed to convert new object: {reason}");
+            let normal = self.normal.map_err(failed)?;
+            let write = self.write;
+            let new = converted(write, write.of, normal, api_version).map_err(|reason| failed(&reason))?;
+            if let Some((_, new)) = new
+                && let Some(other) = self.others.get_mut(api_version)
+            {
+                other.comparison = Some(compare(write, api_version, other.of, &other.live, &new)?);
+            }
+        }
+        Ok(self.others.get(api_version).and_then(|other| other.comparison.as_ref()))
+    }
+}
+
+/// An object in another version, if there is such a version, and fit to be compared.
+pub(super) fn converted(
+    write: &Write<'_>,
+    of: TypeRef,
+    object: &Value,
+    api_version: &str,
+) -> Result<Option<(TypeRef, Value)>, String> {
+    let Some((of, object)) = write.converter.convert(of, object, api_version)? else { return Ok(None) };
+    match typed::validate(of, &object, false) {
+        Ok(()) => Ok(Some((of, object))),
+        Err(found) => Err(typed::describe(&found)),
+    }
+}
+
+/// What a merge left of a normal object, in normal form.
+pub(super) fn normal(of: TypeRef, object: &Value, before: &Value) -> Result<Value, String> {
+    match of.named() {
+        Some(of) => {
+            let read = unstructured::to_typed_since(of, object, before);
+            read.map(|decoded| decoded.value).map_err(|error| error.to_string())
+        }
+        None => Ok(object.clone()),
+    }
+}
+
+fn compare(
+    write: &Write<'_>,
+    api_version: &str,
+    of: TypeRef,
+    live: &Value,
+    new: &Value,
+) -> Result<Comparison, String> {
+    let found =
+        typed::compare(of, live, new).map_err(|error| format!("failed to compare objects: {error}"))?;
+    Ok(found.filtered(write.resets.at(api_version)))
+}
