@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use pintle_meta::Value;
-use pintle_registry::Admission;
+use pintle_registry::{Admission, Mutation};
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Request};
@@ -69,6 +69,13 @@ impl Gate {
         old: Option<&Value>,
     ) -> Result<()> {
         self.chain.validate(&self.attributes(operation, object.cloned(), old)).await
+    }
+}
+
+#[async_trait]
+impl Mutation for Gate {
+    async fn on_update(&self, new: Value, old: &Value) -> Result<Value> {
+        Gate::on_update(self, new, old).await
     }
 }
 

@@ -11,4 +11,4 @@ mod user;
 
 pub use authenticator::{Authenticator, Credentials, PeerCertificates};
 pub use authorizer::{Attributes, Authorizer, Decision};
-pub use user::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, PRIVILEGED_GROUP, User};
+pub use user::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, API_SERVER, PRIVILEGED_GROUP, User};

@@ -10,6 +10,8 @@ pub const ALL_AUTHENTICATED: &str = "system:authenticated";
 pub const ALL_UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The name of who came without credentials.
 pub const ANONYMOUS: &str = "system:anonymous";
+/// The name of the server itself, where it is its own client.
+pub const API_SERVER: &str = "system:apiserver";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
@@ -22,6 +24,12 @@ pub struct User {
 impl User {
     pub fn anonymous() -> User {
         User { name: ANONYMOUS.into(), groups: vec![ALL_UNAUTHENTICATED.into()], ..User::default() }
+    }
+
+    /// The server itself, where it is its own client.
+    pub fn api_server() -> User {
+        let groups = vec![ALL_AUTHENTICATED.into(), PRIVILEGED_GROUP.into()];
+        User { name: API_SERVER.into(), groups, ..User::default() }
     }
 
     pub fn is_in(&self, group: &str) -> bool {

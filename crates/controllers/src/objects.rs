@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::{Reason, Value};
-use pintle_registry::{AdmitAll, Context, FieldManager, Result, Served, Store, WriteOptions};
-
-/// As which the server's own writes are recorded.
-const MANAGER: &str = "kube-apiserver";
+use pintle_registry::{AdmitAll, Context, FieldManager, MANAGER, Result, Served, Store, WriteOptions};
 
 /// A resource in a served version.
 #[derive(Clone)]

@@ -5,6 +5,7 @@ mod api_groups;
 mod banner;
 mod client;
 mod config;
+mod endpoints;
 mod files;
 mod log_check;
 mod options;

@@ -14,12 +14,13 @@ use pintle_registry::{Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
-use pintle_resources::subresources::{Binding, Scale};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::Metrics;
 use pintle_server::lifecycle::{Hooks, Signal};
-use pintle_server::rest::{Behind, Endpoint, EndpointConfig, Rest, Shared};
+use pintle_server::rest::{Endpoint, Rest, Shared};
 use pintle_storage::Backend;
+
+use crate::endpoints::Endpoints;
 
 /// How much all encoded bodies may take together.
 const POOL: usize = 96 << 20;
@@ -47,9 +48,9 @@ pub(crate) struct Plane {
 }
 
 /// One kind that is stored, whatever versions it is served in.
-struct Kept {
-    builtin: Arc<Builtin>,
-    store: Arc<Store>,
+pub(crate) struct Kept {
+    pub(crate) builtin: Arc<Builtin>,
+    pub(crate) store: Arc<Store>,
 }
 
 impl Plane {
@@ -69,13 +70,18 @@ impl Plane {
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
             .context("namespaces cannot be selected by their phase")?;
         let lister = Arc::new(StoredNamespaces::new(namespaces.clone(), phase));
+        let admission =
+            Chain::named(options.admission_plugins.iter().copied(), &Cluster { namespaces: lister });
+        let leading = Endpoints {
+            resources: &resources,
+            kept: &kept,
+            settings: &options.settings,
+            admission: &admission,
+        };
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),
             encodings: options.encodings,
-            admission: Chain::named(
-                options.admission_plugins.iter().copied(),
-                &Cluster { namespaces: lister },
-            ),
+            admission: admission.clone(),
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,
@@ -84,7 +90,7 @@ impl Plane {
         for version in resources.versions() {
             let served = version.resources.iter().filter(|resource| serves(version, resource));
             let endpoints: Vec<Endpoint> =
-                served.map(|resource| endpoint(version, resource, &kept, &options.settings)).collect();
+                served.map(|resource| leading.endpoint(version, resource)).collect();
             if !endpoints.is_empty() {
                 rest.register(version.group, version.version, endpoints);
             }
@@ -141,64 +147,4 @@ fn stores(
         }
     }
     kept
-}
-
-fn endpoint(
-    version: &GroupVersion,
-    resource: &Resource,
-    kept: &HashMap<&'static str, Kept>,
-    settings: &Settings,
-) -> Endpoint {
-    // The older way to bind pods is a resource of its own.
-    let name = if resource.name == "bindings" { "pods" } else { resource.name };
-    let parent = version.resources.iter().find(|other| other.name == name && other.subresource.is_none());
-    let kept = parent.and_then(|parent| parent.storage).and_then(|storage| kept.get(storage.path));
-    let (served, behind) = behind(version, resource, kept, settings);
-    Endpoint::new(EndpointConfig {
-        group: version.group.into(),
-        version: version.version.into(),
-        resource: resource.name.into(),
-        subresource: resource.subresource.map(str::to_owned),
-        namespaced: resource.namespaced,
-        verbs: resource.verbs.clone(),
-        served,
-        behind,
-    })
-}
-
-fn behind(
-    version: &GroupVersion,
-    resource: &Resource,
-    kept: Option<&Kept>,
-    settings: &Settings,
-) -> (Arc<dyn Served>, Behind) {
-    let plain = || Arc::new(Version::new(resource, None));
-    let Some(kept) = kept else { return (plain(), Behind::Missing) };
-    let own = || Arc::new(Version::new(resource, Some(kept.builtin.clone())));
-    if resource.name == "bindings" || resource.subresource == Some("binding") {
-        return (plain(), Behind::Subresource(Arc::new(Binding::new(&kept.store, settings))));
-    }
-    let Some(subresource) = resource.subresource else {
-        // What is served by two groups has rules of both.
-        return match strategy::of(version.group, resource.name, settings) {
-            Some(strategy) if kept.store.config().group != version.group => {
-                (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy))))
-            }
-            _ => (own(), Behind::Store(kept.store.clone())),
-        };
-    };
-    if subresource == "scale" {
-        let api_version = match version.group {
-            "" => version.version.to_owned(),
-            group => format!("{group}/{}", version.version),
-        };
-        return match Scale::new(kept.store.clone(), &api_version) {
-            Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
-            None => (plain(), Behind::Missing),
-        };
-    }
-    match strategy::of(version.group, &format!("{}/{subresource}", resource.name), settings) {
-        Some(strategy) => (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy)))),
-        None => (plain(), Behind::Missing),
-    }
 }

@@ -1,5 +1,6 @@
 //! Deleting: at once, after a grace period, or when the last finalizer is gone.
 
+mod options;
 mod stages;
 
 use async_trait::async_trait;
@@ -12,6 +13,8 @@ use crate::store::swap::{Attempt, Step, Swapped};
 use crate::store::{Admission, Preconditions, Store, WriteOptions};
 use crate::strategy::{Context, GarbageCollection};
 use crate::{Result, key};
+
+pub use options::dry_run;
 
 /// What becomes of the dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,24 +12,30 @@
 mod delete;
 mod field_manager;
 mod key;
+mod loopback;
 mod metadata;
 mod served;
 mod store;
 mod strategy;
 mod subresource;
 
-pub use delete::{DeleteOptions, Deleted, Propagation};
+pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
+pub use loopback::{Gates, Loopback, Mutation};
 pub use metadata::SystemFields;
 pub use served::{Received, Served, Table};
 pub use store::{
     Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,
+    cache_error,
 };
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
 pub use subresource::Subresource;
 
 use bytes::Bytes;
 use pintle_meta::{Status, Value};
+
+/// As whom the server's own writes are recorded.
+pub const MANAGER: &str = "kube-apiserver";
 
 /// A failure, in the form in which the client gets it.
 pub type Result<T> = std::result::Result<T, Box<Status>>;

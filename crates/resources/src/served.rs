@@ -33,6 +33,8 @@ pub struct Version {
     deprecation: Option<String>,
     /// The labels of field selectors, in the order in which the cache reads them.
     fields: Vec<&'static str>,
+    /// Other versions that clients may send.
+    also: Vec<&'static Type>,
 }
 
 #[derive(Debug)]
@@ -58,7 +60,14 @@ impl Version {
         };
         let kind = GroupVersionKind::from_api_version(&of.api_version(), of.kind_name());
         let deprecation = deprecation::warning(&kind);
-        Version { kind, of, stored, builtin, columns, deprecation, fields }
+        Version { kind, of, stored, builtin, columns, deprecation, fields, also: Vec::new() }
+    }
+
+    /// With another version that clients may send in place of this one.
+    #[must_use]
+    pub fn or(mut self, other: &str) -> Version {
+        self.also.extend(find(other));
+        self
     }
 }
 
@@ -79,8 +88,13 @@ impl Served for Version {
                 let error = kind::not_convertible(typed.of, self.of);
                 return Err(refuse(Unreadable { kind: Some(typed.kind), error }));
             }
-            let (found, expected) = (typed.kind.group_version(), self.kind.group_version());
-            return Err(Box::new(kind::wrong_version(&found, &expected)));
+            if !self.also.contains(&typed.of) {
+                let (found, expected) = (typed.kind.group_version(), self.kind.group_version());
+                return Err(Box::new(kind::wrong_version(&found, &expected)));
+            }
+            let object =
+                conversion::convert_from(typed.of, self.of, typed.decoded.value).map_err(internal)?;
+            return Ok(Received { object, strict: typed.decoded.strict });
         }
         Ok(Received { object: typed.decoded.value, strict: typed.decoded.strict })
     }

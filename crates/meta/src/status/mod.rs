@@ -58,6 +58,7 @@ pub enum CauseType {
     FieldManagerConflict,
     ResourceVersionTooLarge,
     NamespaceTerminating,
+    DisruptionBudget,
 }
 
 /// One of several things wrong with a request.

@@ -2,6 +2,7 @@
 
 mod create;
 mod delete_collection;
+mod list;
 mod remove;
 pub(crate) mod swap;
 mod update;
@@ -21,6 +22,7 @@ use crate::strategy::{Context, Strategy};
 use crate::{Result, Stored, key};
 
 pub use delete_collection::Selection;
+pub use list::cache_error;
 
 /// What a store is made of.
 #[derive(Clone)]

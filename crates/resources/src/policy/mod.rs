@@ -2,4 +2,5 @@
 
 pub(crate) mod columns;
 pub(crate) mod conversion;
+pub(crate) mod eviction;
 pub(crate) mod strategy;

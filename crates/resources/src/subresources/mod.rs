@@ -1,7 +1,9 @@
 //! Subresources that show something else than the object they are of, or do something to it.
 
 mod binding;
+mod eviction;
 mod scale;
 
 pub use self::binding::Binding;
+pub use self::eviction::Eviction;
 pub use self::scale::Scale;

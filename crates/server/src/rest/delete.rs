@@ -3,8 +3,7 @@
 use http::StatusCode;
 use pintle_codec::kind;
 use pintle_codec::negotiate::Encoding;
-use pintle_meta::Value;
-use pintle_meta::field_path::{Error, Path};
+use pintle_meta::field_path::Error;
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_registry::{DeleteOptions, Deleted, Preconditions, Propagation};
 
@@ -65,42 +64,17 @@ fn from_body(encoding: Encoding, bytes: &[u8], errors: &mut Vec<Error>) -> Resul
     if typed.of.name != "meta/v1.DeleteOptions" {
         return Err(bad_request("decoded object cannot be converted to DeleteOptions"));
     }
-    let object = typed.decoded.value;
-    let text = |path: &[&str]| object.at(path).and_then(Value::as_str).map(str::to_owned);
-    let dry_run: Vec<String> =
-        object.items_at(&["dryRun"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    Ok(DeleteOptions {
-        grace_period_seconds: object.at(&["gracePeriodSeconds"]).and_then(Value::as_i64),
-        preconditions: Preconditions {
-            uid: text(&["preconditions", "uid"]),
-            resource_version: text(&["preconditions", "resourceVersion"]),
-        },
-        orphan_dependents: object.at(&["orphanDependents"]).and_then(Value::as_bool),
-        propagation: propagation(text(&["propagationPolicy"]), errors),
-        dry_run: options::check_dry_run(&dry_run, errors),
-    })
+    Ok(DeleteOptions::read(&typed.decoded.value, errors))
 }
 
 fn from_query(request: &Request, errors: &mut Vec<Error>) -> Result<DeleteOptions> {
     let grace = request.query("gracePeriodSeconds").next().filter(|text| !text.is_empty());
+    let propagation = request.query("propagationPolicy").next();
     Ok(DeleteOptions {
         grace_period_seconds: grace.map(|text| options::integer(&text)).transpose()?,
         preconditions: Preconditions::default(),
         orphan_dependents: options::boolean(request, "orphanDependents"),
-        propagation: propagation(request.query("propagationPolicy").next(), errors),
+        propagation: propagation.and_then(|given| Propagation::parse(&given, errors)),
         dry_run: options::dry_run(request, errors),
     })
-}
-
-fn propagation(given: Option<String>, errors: &mut Vec<Error>) -> Option<Propagation> {
-    match given.as_deref()? {
-        "Orphan" => Some(Propagation::Orphan),
-        "Background" => Some(Propagation::Background),
-        "Foreground" => Some(Propagation::Foreground),
-        other => {
-            let supported = ["Foreground", "Background", "Orphan", "nil"];
-            errors.push(Error::not_supported(&Path::new("propagationPolicy"), other, &supported));
-            None
-        }
-    }
 }

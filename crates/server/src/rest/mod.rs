@@ -31,8 +31,8 @@ pub use call::Shared;
 pub use endpoint::{Behind, Endpoint, EndpointConfig};
 pub use route::Rest;
 
-use pintle_cache::Error;
 use pintle_meta::Status;
+pub(crate) use pintle_registry::cache_error;
 
 /// A failure is what the client is told.
 pub(crate) type Result<T> = std::result::Result<T, Box<Status>>;
@@ -48,24 +48,4 @@ pub(crate) fn internal(reason: impl std::fmt::Display) -> Box<Status> {
 /// An error that the reference does not expect, and passes on as it is.
 pub(crate) fn unexpected(reason: impl std::fmt::Display) -> Box<Status> {
     Box::new(Status::plain(reason))
-}
-
-/// Why the cache could not answer a read, as clients know it.
-pub(crate) fn cache_error(error: &Error) -> Box<Status> {
-    use pintle_storage::Error as Storage;
-    Box::new(match error {
-        Error::TooOld { .. } => Status::expired(error.to_string()),
-        Error::TooLarge { requested, current } => Status::resource_version_too_large(*requested, *current, 1),
-        Error::NotReady => Status::too_many_requests(error.to_string(), 1),
-        Error::Storage(Storage::Compacted { .. }) => {
-            Status::expired("The provided resource version is too old.")
-        }
-        Error::Storage(Storage::FutureRevision { requested, current }) => {
-            Status::resource_version_too_large(requested.0, current.0, 1)
-        }
-        Error::Storage(Storage::Unavailable(_) | Storage::Closed) => {
-            Status::service_unavailable(error.to_string())
-        }
-        error => Status::internal(error),
-    })
 }

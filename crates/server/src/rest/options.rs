@@ -1,7 +1,7 @@
 //! What queries ask for, and what is wrong with it.
 
 use pintle_meta::Status;
-use pintle_meta::field_path::{self, Error, Path};
+use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
 
 use super::Result;
@@ -53,15 +53,8 @@ impl WriteOptions {
 /// `All` or nothing.
 pub(crate) fn dry_run(request: &Request, errors: &mut Vec<Error>) -> bool {
     let given: Vec<String> = request.query("dryRun").collect();
-    check_dry_run(&given, errors)
-}
-
-pub(crate) fn check_dry_run(given: &[String], errors: &mut Vec<Error>) -> bool {
-    if given.iter().any(|value| value != "All") {
-        let value = field_path::Value::json(given);
-        errors.push(Error::not_supported(&Path::new("dryRun"), value, &["All"]));
-    }
-    !given.is_empty()
+    let given: Vec<&str> = given.iter().map(String::as_str).collect();
+    pintle_registry::dry_run(&given, errors)
 }
 
 pub(crate) fn refuse(kind: &str, errors: Vec<Error>) -> Result<()> {

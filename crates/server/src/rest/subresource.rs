@@ -1,13 +1,13 @@
 //! Subresources that show something else than the object they are of.
 
 use http::StatusCode;
-use pintle_meta::{Details, Status};
+use pintle_meta::{Details, Status, Value};
 use pintle_registry::{ResetFields, Subresource, WriteOptions as Registry};
 
 use super::call::Call;
 use super::endpoint::Endpoint;
 use super::options::WriteOptions;
-use super::update::{Put, check_name};
+use super::update::{Put, check_name, check_namespace};
 use super::write::{Manager, read};
 use super::{Result, body};
 use crate::Response;
@@ -30,7 +30,7 @@ pub(crate) async fn create(
     let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
     let mut object = served.to_stored(object)?;
     let mut context = endpoint.context(call.request);
-    call.settle_name(&mut object);
+    settle_namespace(&mut object, &context.namespace)?;
     let name = call.request.info.name.clone();
     let gate = call.gate(endpoint, &context, options.dry_run);
     let object = gate.on_create(object).await?;
@@ -45,6 +45,20 @@ pub(crate) async fn create(
             Ok(call.negotiated.status(&status, StatusCode::CREATED))
         }
     }
+}
+
+/// What says nothing about its namespace is in that of the request.
+fn settle_namespace(object: &mut Value, namespace: &str) -> Result<()> {
+    check_namespace(object, namespace)?;
+    if object.namespace() != namespace
+        && let Some(metadata) = object.metadata_mut()
+    {
+        match namespace {
+            "" => drop(metadata.remove("namespace")),
+            namespace => drop(metadata.insert("namespace", namespace)),
+        }
+    }
+    Ok(())
 }
 
 pub(crate) async fn update(

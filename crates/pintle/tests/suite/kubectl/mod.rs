@@ -4,6 +4,7 @@ mod create;
 mod delete;
 mod describe;
 mod discover;
+mod evict;
 mod get;
 mod not_yet;
 mod replace;

@@ -1,0 +1,122 @@
+//! Where requests for a resource lead: to its objects, or to what does something with them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pintle_admission::{Chain, Gate, Request, Target};
+use pintle_auth::User;
+use pintle_meta::gvk::GroupVersionResource;
+use pintle_registry::{Loopback, Served};
+use pintle_resources::served::Version;
+use pintle_resources::strategy::{self, Settings};
+use pintle_resources::subresources::{Binding, Eviction, Scale};
+use pintle_schema::{GroupVersion, Resource, Resources};
+use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
+
+use crate::plane::Kept;
+
+/// What endpoints are made of.
+pub(crate) struct Endpoints<'a> {
+    pub(crate) resources: &'a Resources,
+    /// By the path of the keys.
+    pub(crate) kept: &'a HashMap<&'static str, Kept>,
+    pub(crate) settings: &'a Settings,
+    /// Of what one resource writes to another.
+    pub(crate) admission: &'a Chain,
+}
+
+impl Endpoints<'_> {
+    pub(crate) fn endpoint(&self, version: &GroupVersion, resource: &Resource) -> Endpoint {
+        let (served, behind) = self.behind(version, resource);
+        Endpoint::new(EndpointConfig {
+            group: version.group.into(),
+            version: version.version.into(),
+            resource: resource.name.into(),
+            subresource: resource.subresource.map(str::to_owned),
+            namespaced: resource.namespaced,
+            verbs: resource.verbs.clone(),
+            served,
+            behind,
+        })
+    }
+
+    fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
+        let plain = || Arc::new(Version::new(resource, None));
+        // The older way to bind pods is a resource of its own.
+        let name = if resource.name == "bindings" { "pods" } else { resource.name };
+        let Some(kept) = self.kept(version, name) else { return (plain(), Behind::Missing) };
+        let own = || Arc::new(Version::new(resource, Some(kept.builtin.clone())));
+        let settings = self.settings;
+        match (resource.name, resource.subresource) {
+            ("bindings", _) | (_, Some("binding")) => {
+                (plain(), Behind::Subresource(Arc::new(Binding::new(&kept.store, settings))))
+            }
+            (_, Some("eviction")) => match self.eviction(kept) {
+                Some(eviction) => {
+                    let served = Version::new(resource, None).or("policy/v1beta1.Eviction");
+                    (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
+                }
+                None => (plain(), Behind::Missing),
+            },
+            (_, Some("scale")) => {
+                let api_version = match version.group {
+                    "" => version.version.to_owned(),
+                    group => format!("{group}/{}", version.version),
+                };
+                match Scale::new(kept.store.clone(), &api_version) {
+                    Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
+                    None => (plain(), Behind::Missing),
+                }
+            }
+            (name, Some(subresource)) => {
+                match strategy::of(version.group, &format!("{name}/{subresource}"), settings) {
+                    Some(strategy) => (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy)))),
+                    None => (plain(), Behind::Missing),
+                }
+            }
+            // What is served by two groups has rules of both.
+            (name, None) => match strategy::of(version.group, name, settings) {
+                Some(strategy) if kept.store.config().group != version.group => {
+                    (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy))))
+                }
+                _ => (own(), Behind::Store(kept.store.clone())),
+            },
+        }
+    }
+
+    /// How the objects of a resource of a version are kept.
+    fn kept(&self, version: &GroupVersion, name: &str) -> Option<&Kept> {
+        let found = version.resources.iter().find(|other| other.name == name && other.subresource.is_none());
+        self.kept.get(found?.storage?.path)
+    }
+
+    fn eviction(&self, pods: &Kept) -> Option<Eviction> {
+        let budgets = self.loopback("policy", "v1", "poddisruptionbudgets", "status")?;
+        Eviction::new(&pods.store, budgets, self.settings)
+    }
+
+    /// A subresource for the server itself.
+    fn loopback(&self, group: &str, version: &str, name: &str, subresource: &str) -> Option<Loopback> {
+        let resource = self.resources.find(group, version, name)?;
+        let kept = self.kept.get(resource.storage?.path)?;
+        let strategy = strategy::of(group, &format!("{name}/{subresource}"), self.settings)?;
+        let served = Arc::new(Version::new(resource, Some(kept.builtin.clone())));
+        let target = Arc::new(Target {
+            kind: served.kind().clone(),
+            resource: GroupVersionResource::new(group, version, name),
+            subresource: subresource.into(),
+        });
+        let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
+        let gates = Arc::new(move |namespace: &str, name: &str| {
+            let request = Request {
+                target: target.clone(),
+                namespace: namespace.into(),
+                name: name.into(),
+                user: user.clone(),
+                ..Request::default()
+            };
+            Box::new(Gate::new(chain.clone(), request)) as _
+        });
+        Some(Loopback::new(kept.store.with_strategy(strategy), served, subresource, gates))
+    }
+}

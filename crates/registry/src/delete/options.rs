@@ -1,0 +1,50 @@
+//! What a deletion asks for, as clients say it.
+
+use pintle_meta::Value;
+use pintle_meta::field_path::{self, Error, Path};
+
+use super::{DeleteOptions, Propagation};
+use crate::store::Preconditions;
+
+impl DeleteOptions {
+    /// Of an object of the kind `DeleteOptions`. What is wrong with it is added to the errors.
+    pub fn read(object: &Value, errors: &mut Vec<Error>) -> DeleteOptions {
+        let text = |path: &[&str]| object.at(path).and_then(Value::as_str);
+        let dry_runs: Vec<&str> = object.items_at(&["dryRun"]).iter().filter_map(Value::as_str).collect();
+        DeleteOptions {
+            grace_period_seconds: object.at(&["gracePeriodSeconds"]).and_then(Value::as_i64),
+            preconditions: Preconditions {
+                uid: text(&["preconditions", "uid"]).map(str::to_owned),
+                resource_version: text(&["preconditions", "resourceVersion"]).map(str::to_owned),
+            },
+            orphan_dependents: object.at(&["orphanDependents"]).and_then(Value::as_bool),
+            propagation: text(&["propagationPolicy"]).and_then(|given| Propagation::parse(given, errors)),
+            dry_run: dry_run(&dry_runs, errors),
+        }
+    }
+}
+
+impl Propagation {
+    /// What is none of them is added to the errors.
+    pub fn parse(given: &str, errors: &mut Vec<Error>) -> Option<Propagation> {
+        match given {
+            "Orphan" => Some(Propagation::Orphan),
+            "Background" => Some(Propagation::Background),
+            "Foreground" => Some(Propagation::Foreground),
+            other => {
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(Error::not_supported(&Path::new("propagationPolicy"), other, &supported));
+                None
+            }
+        }
+    }
+}
+
+/// Whether a write is only tried: `All` or nothing; anything else is added to the errors.
+pub fn dry_run(given: &[&str], errors: &mut Vec<Error>) -> bool {
+    if given.iter().any(|value| *value != "All") {
+        let value = field_path::Value::json(given);
+        errors.push(Error::not_supported(&Path::new("dryRun"), value, &["All"]));
+    }
+    !given.is_empty()
+}

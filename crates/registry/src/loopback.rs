@@ -1,0 +1,78 @@
+//! The server as a client of its own resources: how one resource reads and writes another.
+//!
+//! Such a write passes what a client's would: the rules of the resource, admission, and the record of who manages what.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pintle_meta::Value;
+
+use crate::field_manager::FieldManager;
+use crate::served::Served;
+use crate::store::{Admission, Preconditions, Store, Transform, WriteOptions};
+use crate::strategy::Context;
+use crate::{MANAGER, Result};
+
+/// Admission of one write, with those who may change the object.
+#[async_trait]
+pub trait Mutation: Admission {
+    /// Called on every attempt, with what there is. Returns the new object as plugins left it.
+    async fn on_update(&self, new: Value, old: &Value) -> Result<Value>;
+}
+
+/// Makes the admission of a write to an object of a namespace and name, in the server's own name.
+pub type Gates = Arc<dyn Fn(&str, &str) -> Box<dyn Mutation> + Send + Sync>;
+
+/// A resource or subresource in a served version.
+pub struct Loopback {
+    store: Store,
+    served: Arc<dyn Served>,
+    manager: FieldManager,
+    gates: Gates,
+}
+
+impl Loopback {
+    /// `subresource` is empty for the resource itself; the store is by its rules.
+    pub fn new(store: Store, served: Arc<dyn Served>, subresource: &str, gates: Gates) -> Loopback {
+        let manager = FieldManager::new(MANAGER, subresource, store.config().strategy.reset_fields());
+        Loopback { store, served, manager, gates }
+    }
+
+    /// All objects of a namespace, as linearizable as the store is.
+    pub async fn list(&self, namespace: &str) -> Result<Vec<Value>> {
+        self.store.list(namespace).await
+    }
+
+    /// Changes an object that is there; the transform may refuse.
+    pub async fn update(&self, namespace: &str, name: &str, transform: &mut dyn Transform) -> Result<Value> {
+        let mut context = Context { namespace: namespace.into(), ..Context::default() };
+        let gate = (self.gates)(namespace, name);
+        let mut change = Change { to: self, gate: &*gate, transform };
+        let options = WriteOptions::default();
+        let updated = self.store.update(&mut context, name, &mut change, &*gate, false, options).await?;
+        Ok(updated.object)
+    }
+}
+
+struct Change<'a> {
+    to: &'a Loopback,
+    gate: &'a dyn Mutation,
+    transform: &'a mut dyn Transform,
+}
+
+#[async_trait]
+impl Transform for Change<'_> {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let mut new = self.transform.transform(old).await?;
+        let Loopback { store, served, manager, .. } = self.to;
+        manager.record(&**served, old, &mut new, &store.now())?;
+        match old {
+            Some(old) => self.gate.on_update(new, old).await,
+            None => Ok(new),
+        }
+    }
+
+    fn preconditions(&self) -> Preconditions {
+        self.transform.preconditions()
+    }
+}

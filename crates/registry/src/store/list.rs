@@ -1,0 +1,42 @@
+//! Reading many objects, for the server itself: lists of clients are made of the cache's bodies.
+
+use std::time::Duration;
+
+use pintle_cache::Error;
+use pintle_meta::{Status, Value};
+
+use super::Store;
+use crate::Result;
+
+/// How long a read waits for what the store has already.
+const WAIT: Duration = Duration::from_secs(3);
+
+impl Store {
+    /// All objects of a namespace, or of a resource that is in none; as linearizable as the store is.
+    pub async fn list(&self, namespace: &str) -> Result<Vec<Value>> {
+        let snapshot = self.config.cache.snapshot_now(WAIT).await.map_err(|error| cache_error(&error))?;
+        let prefix = if self.config.namespaced { format!("{namespace}/") } else { String::new() };
+        let found = snapshot.objects.iter_from(&prefix).take_while(|entry| entry.key().starts_with(&prefix));
+        found.map(|entry| self.object(entry)).collect()
+    }
+}
+
+/// Why the cache could not answer a read, as clients know it.
+pub fn cache_error(error: &Error) -> Box<Status> {
+    use pintle_storage::Error as Storage;
+    Box::new(match error {
+        Error::TooOld { .. } => Status::expired(error.to_string()),
+        Error::TooLarge { requested, current } => Status::resource_version_too_large(*requested, *current, 1),
+        Error::NotReady => Status::too_many_requests(error.to_string(), 1),
+        Error::Storage(Storage::Compacted { .. }) => {
+            Status::expired("The provided resource version is too old.")
+        }
+        Error::Storage(Storage::FutureRevision { requested, current }) => {
+            Status::resource_version_too_large(requested.0, current.0, 1)
+        }
+        Error::Storage(Storage::Unavailable(_) | Storage::Closed) => {
+            Status::service_unavailable(error.to_string())
+        }
+        error => Status::internal(error),
+    })
+}
