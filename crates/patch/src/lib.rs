@@ -1,6 +1,6 @@
 //! What patches make of an object, and which of its fields were set by whom.
 //!
-//! - [`json_patch`], [`merge_patch`]: patches of documents without types;
+//! - [`json_patch`], [`merge_patch`]: patches that know nothing of types;
 //! - [`strategic`]: merge patches that know the types of what they change;
 //! - [`fieldset`]: sets of fields, and their `FieldsV1` form to the byte;
 //! - [`typed`]: an object seen through its schema: the fields it has, and the fields by which two objects differ;
@@ -12,6 +12,7 @@
 mod entries;
 pub mod fieldset;
 pub mod json_patch;
+mod lazy;
 pub mod managed;
 pub mod merge_patch;
 pub mod strategic;
@@ -27,6 +28,14 @@ fn json_type(node: Node<'_>) -> &'static str {
         Node::Int(_) | Node::Float(_) => "number",
         Node::String(_) | Node::Bytes(_) => "string",
         Node::List(_) => "array",
-        Node::Object(_) | Node::Raw(_) => "object",
+        Node::Object(_) => "object",
+        Node::Raw(raw) => match raw.trim_ascii_start().first() {
+            Some(b'{') => "object",
+            Some(b'[') => "array",
+            Some(b'"') => "string",
+            Some(b't' | b'f') => "bool",
+            Some(b'n') | None => "null",
+            Some(_) => "number",
+        },
     }
 }

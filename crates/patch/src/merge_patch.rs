@@ -1,8 +1,12 @@
 //! JSON merge patches (RFC 7386), with the reference's way of dropping nulls.
 
+use std::collections::HashSet;
+
 use pintle_codec::{Error, json};
-use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
+
+use crate::entries;
+use crate::lazy::{Form, Opener};
 
 /// What a strict reader minds about a patch; an error where it is no object at all.
 pub fn strict(patch: &[u8]) -> Result<Vec<String>, Error> {
@@ -16,53 +20,69 @@ pub fn strict(patch: &[u8]) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The document, which is an object without types, after a patch.
-pub fn apply(document: Value, patch: &[u8]) -> Result<Value, Error> {
+/// The document, which is an object with or without types, after a patch.
+pub fn apply(mut document: Value, patch: &[u8]) -> Result<Value, Error> {
     let bad = || Error::new("Invalid JSON Patch");
-    let patch = json::decode_any(patch).map_err(|_| bad())?.value;
-    match patch.node() {
-        Node::Object(_) => Ok(merge(document, patch)),
-        Node::List(_) => Ok(pruned(patch)),
-        _ => Err(bad()),
+    let mut patch = json::open(patch).map_err(|_| bad())?;
+    let mut opener = Opener::new();
+    match opener.open(&mut patch) {
+        Form::Object => Ok(merge(&mut opener, &mut document, patch)),
+        Form::List => {
+            prune(&mut opener, &mut patch);
+            Ok(patch)
+        }
+        Form::Null | Form::Scalar => Err(bad()),
     }
 }
 
-fn merge(current: Value, patch: Value) -> Value {
-    if current.as_object().is_none() {
-        return pruned(patch);
+/// What is at a place after a patch. What is there now is used up.
+fn merge(opener: &mut Opener, current: &mut Value, mut patch: Value) -> Value {
+    if opener.open(current) != Form::Object {
+        prune(opener, &mut patch);
+        return patch;
     }
+    opener.open(&mut patch);
     let Some(changes) = patch.as_object() else { return patch };
-    let mut current = current;
+    let (mut added, mut removed) = (Vec::new(), HashSet::new());
     for (name, change) in changes.entries() {
-        if current.get(name).is_none() && change.is_null() {
-            continue;
-        }
-        let Some(object) = current.as_object_mut() else { break };
-        match (change.is_null(), object.get_mut(name).filter(|before| !before.is_null())) {
-            (true, _) => drop(object.remove(name)),
-            (false, Some(before)) => *before = merge(std::mem::take(before), change.clone()),
-            (false, None) => drop(object.insert(name.clone(), pruned(change.clone()))),
+        match (change.is_null(), current.get_mut(name)) {
+            (true, None) => {}
+            (true, Some(_)) => drop(removed.insert(name.clone())),
+            (false, Some(before)) if !before.is_null() => *before = merge(opener, before, change.clone()),
+            (false, before) => {
+                let mut new = change.clone();
+                prune(opener, &mut new);
+                match before {
+                    Some(before) => *before = new,
+                    None => added.push((name.clone(), new)),
+                }
+            }
         }
     }
-    current
+    entries::settle(current, added, &removed);
+    std::mem::take(current)
 }
 
-/// Without the nulls in objects, as deep as it goes.
-fn pruned(value: Value) -> Value {
+/// Drops the nulls in objects, as deep as it goes.
+fn prune(opener: &mut Opener, value: &mut Value) {
+    opener.open(value);
     match value.node() {
-        Node::Object(object) => {
-            let kept = object.entries().iter().filter(|(_, value)| !value.is_null());
-            let kept: Vec<(Key, Value)> =
-                kept.map(|(name, value)| (name.clone(), pruned(value.clone()))).collect();
-            Value::object(Object::from_unsorted(kept))
+        Node::Object(_) => {
+            let Some(object) = value.as_object_mut() else { return };
+            object.retain(|_, value| !value.is_null());
+            object.iter_mut().for_each(|(_, value)| prune(opener, value));
         }
-        Node::List(items) => Value::list(items.iter().cloned().map(pruned).collect()),
-        _ => value,
+        Node::List(_) => {
+            value.as_list_mut().into_iter().flatten().for_each(|item| prune(opener, item));
+        }
+        _ => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use pintle_meta::Object;
+
     use super::*;
 
     #[track_caller]
@@ -110,5 +130,59 @@ mod tests {
         );
         assert_eq!(strict(b"").unwrap_err().to_string(), "unexpected end of JSON input");
         assert_eq!(strict(br#"{"a":1,"a":2}"#).unwrap(), [r#"duplicate field "a""#]);
+    }
+
+    #[test]
+    fn what_is_not_touched_stays_as_it_was_written() {
+        let pod = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"x":"y"}},
+            "spec":{"containers":[{"name":"c","image":"i","args":["<"]}],"nodeName":"n"}}"#;
+        let document =
+            json::decode(pintle_schema::find("core/v1.Pod").unwrap(), pod.as_bytes()).unwrap().value;
+        let patched = |patch: &str| {
+            let mut text = Vec::new();
+            json::encode(&apply(document.clone(), patch.as_bytes()).unwrap(), &mut text);
+            String::from_utf8(text).unwrap()
+        };
+        // The way to a change is sorted, and all else is in the order of its declaration.
+        assert_eq!(
+            patched(r#"{"spec":{"nodeName":null,"priority":1e3}}"#),
+            concat!(
+                r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"x":"y"}},"#,
+                r#""spec":{"containers":[{"name":"c","image":"i","args":["\u003c"],"resources":{}}],"priority":1e3},"#,
+                r#""status":{}}"#
+            )
+        );
+        // A list in the place of an object is not looked into.
+        assert_eq!(
+            patched(r#"{"metadata":[{"z":1.50, "a":null}],"spec":{"containers":[{"z":1.50, "a":null}]}}"#),
+            concat!(
+                r#"{"apiVersion":"v1","kind":"Pod","metadata":[{"z":1.50,"a":null}],"#,
+                r#""spec":{"containers":[{"z":1.50}],"nodeName":"n"},"status":{}}"#
+            )
+        );
+    }
+
+    /// Takes milliseconds; anything quadratic would take minutes.
+    #[test]
+    fn hundred_thousand_fields_are_no_burden() {
+        let fields = |letter: char, value: &str| {
+            let fields: Vec<String> = (0..100_000).map(|n| format!(r#""{letter}{n:06}":{value}"#)).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        let both = format!(
+            "{},{}",
+            fields('a', "1").trim_end_matches('}'),
+            fields('z', "1").trim_start_matches('{')
+        );
+        check(&fields('z', "1"), &fields('a', "1"), &both);
+        check(&both, &fields('a', "null"), &fields('z', "1"));
+    }
+
+    #[test]
+    fn what_is_deep_is_not_read_over_and_over() {
+        let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(400), "]".repeat(400));
+        let long = format!(r#""{}""#, "x".repeat(1 << 20));
+        let patch = format!(r#"{{"a":{}}}"#, deep(&long));
+        check("{}", &patch, &patch);
     }
 }

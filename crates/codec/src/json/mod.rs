@@ -10,6 +10,7 @@ mod encode;
 mod head;
 mod indent;
 mod opaque;
+mod open;
 mod path;
 mod read;
 mod scan;
@@ -22,6 +23,7 @@ pub mod write;
 pub use encode::{encode, encode_pretty};
 pub(crate) use head::{head, peek};
 pub use indent::Indenter;
+use pintle_meta::Value;
 use pintle_schema::Type;
 pub(crate) use scan::scan;
 
@@ -40,6 +42,12 @@ pub fn decode_untyped(text: &[u8]) -> Result<Decoded, Error> {
 /// Reads any JSON value by the rules of [`decode_untyped`].
 pub fn decode_any(text: &[u8]) -> Result<Decoded, Error> {
     typed::decode_any(text)
+}
+
+/// Reads the outermost list or object and leaves what is in it as it is written ([`Value::raw`]), apart from nulls. All of the
+/// text is checked. Of fields with the same name the last stays.
+pub fn open(text: &[u8]) -> Result<Value, Error> {
+    open::open(text)
 }
 
 /// Whether a text is one JSON value and nothing else; the error is Go's.

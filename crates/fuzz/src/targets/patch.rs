@@ -1,14 +1,16 @@
 //! Patches, and what field management reads.
 
 use pintle_codec::json;
+use pintle_codec::unstructured::{from_typed, to_typed, to_typed_since};
 use pintle_meta::Value;
 use pintle_patch::fieldset::Set;
-use pintle_patch::{json_patch, merge_patch};
+use pintle_patch::{json_patch, merge_patch, strategic};
+use pintle_schema::{Type, find};
 
 use super::{refused, skeleton, way};
 use crate::Target;
 
-pub(super) const TARGETS: &[Target] = &[FIELDS, JSON_PATCH, MERGE_PATCH];
+pub(super) const TARGETS: &[Target] = &[FIELDS, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH];
 
 const FIELDS: Target = Target {
     name: "fields-v1",
@@ -95,6 +97,72 @@ const MERGE_PATCH: Target = Target {
     tokens: &["null", "{\"a\":", "\"b\":", "\"l\":[", "]", "{", "}", ",", "1"],
     run: merge,
 };
+
+const STRATEGIC_PATCH: Target = Target {
+    name: "strategic-patch",
+    seeds: || {
+        let seeds = [
+            r#"{"spec":{"containers":[{"name":"c","image":"y"},{"name":"a","$patch":"delete"}]}}"#,
+            r#"{"spec":{"$setElementOrder/containers":[{"name":"b"},{"name":"a"}],"containers":[{"name":"b","tty":true}]}}"#,
+            r#"{"metadata":{"$deleteFromPrimitiveList/finalizers":["x"],"finalizers":["z"],"labels":{"$patch":"replace"}}}"#,
+            r#"{"spec":{"volumes":[{"$retainKeys":["hostPath","name"],"hostPath":{"path":"/"},"name":"v"}]}}"#,
+            r#"{"spec":{"containers":[{"$patch":"replace"},{"name":"q","env":[{"name":"E","value":null}]}],"nodeName":null}}"#,
+        ];
+        seeds.into_iter().map(|seed| seed.as_bytes().to_vec()).collect()
+    },
+    tokens: &[
+        "\"$patch\":\"delete\"",
+        "\"$patch\":\"replace\"",
+        "\"$patch\":\"merge\"",
+        "\"$retainKeys\":[",
+        "\"$setElementOrder/containers\":[",
+        "\"$deleteFromPrimitiveList/finalizers\":[",
+        "\"name\":\"a\"",
+        "\"spec\":{",
+        "\"containers\":[{",
+        "\"env\":[{",
+        "null",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+    ],
+    run: strategic,
+};
+
+const POD: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","labels":{"a":"b"},"finalizers":["x","y"],
+    "managedFields":[{"fieldsV1":{"f:a":{}}}]},"spec":{"containers":[{"name":"a","image":"x","env":[{"name":"E","value":"1"}]},
+    {"name":"b","ports":[{"containerPort":80}]}],"volumes":[{"name":"v","emptyDir":{}}],"tolerations":[{"key":"k"}]}}"#;
+
+fn pod() -> &'static Type {
+    find("core/v1.Pod").expect("there are pods")
+}
+
+/// What comes out can be read as what it is of or not at all, and is the same whether the document had types or not.
+fn strategic(input: &[u8]) -> u64 {
+    let mut patch = match strategic::decode(input) {
+        Err(error) => return refused(error),
+        Ok(patch) => patch.value,
+    };
+    let document = json::decode(pod(), POD.as_bytes()).expect("it is a pod").value;
+    let plain = strategic::apply(pod(), from_typed(&document), &mut patch.clone());
+    match (strategic::apply(pod(), document.clone(), &mut patch), plain) {
+        (Err(error), plain) => {
+            assert_eq!(plain.as_ref().err(), Some(&error));
+            refused(error)
+        }
+        (Ok(patched), plain) => {
+            let plain = to_typed(pod(), &plain.expect("it is the same patch"));
+            let read = to_typed_since(pod(), &patched, &document);
+            assert_eq!(read, plain);
+            match read {
+                Err(error) => refused(error),
+                Ok(read) => outcome(&read.value),
+            }
+        }
+    }
+}
 
 fn document() -> Value {
     json::decode_any(DOCUMENT.as_bytes()).expect("it is JSON").value

@@ -1,12 +1,14 @@
 //! One operation after the other.
 
+use std::borrow::Cow;
 use std::num::IntErrorKind;
 
 use pintle_codec::json;
 use pintle_meta::value::Key;
 use pintle_meta::{Node, Value, quote};
 
-use super::{Error, MAX_COPY, MAX_DEPTH};
+use super::{Error, MAX_COPY, MAX_DEPTH, Operation};
+use crate::lazy::{Form, Opener, depth};
 
 /// How often we look how deep the document is, before we refuse to go on.
 const LOOKS: usize = 16;
@@ -17,6 +19,7 @@ pub(super) struct Application {
     depth: usize,
     looks: usize,
     copied: usize,
+    opener: Opener,
 }
 
 /// A place: the container that a path leads to, and what follows.
@@ -51,65 +54,68 @@ fn decoded(part: &str) -> String {
 }
 
 impl Application {
-    pub(super) fn new(document: Value) -> Application {
+    pub(super) fn new(mut document: Value) -> Application {
+        let mut opener = Opener::new();
+        opener.open(&mut document);
         let depth = depth(&document);
-        Application { document, depth, looks: 0, copied: 0 }
+        Application { document, depth, looks: 0, copied: 0, opener }
     }
 
-    pub(super) fn run(mut self, operations: &[Value]) -> Result<Value, Error> {
+    pub(super) fn run(mut self, operations: &[Operation]) -> Result<Value, Error> {
         for operation in operations {
-            match operation.text_at(&["op"]) {
+            match operation.op.as_deref().unwrap_or("unknown") {
                 "add" => self.add(operation)?,
                 "remove" => self.remove(operation)?,
                 "replace" => self.replace(operation)?,
                 "move" => self.relocate(operation)?,
                 "test" => self.test(operation)?,
                 "copy" => self.copy(operation)?,
-                other => {
-                    let has = operation.get("op").and_then(Value::as_str).is_some();
-                    return Err(Error::Kind(if has { other.into() } else { "unknown".into() }));
-                }
+                other => return Err(Error::Kind(other.into())),
             }
         }
         Ok(self.document)
     }
 
-    fn add(&mut self, operation: &Value) -> Result<(), Error> {
-        let path = text(operation, "path")
+    fn add(&mut self, operation: &Operation) -> Result<(), Error> {
+        let path = operation
+            .path
+            .as_deref()
             .ok_or_else(|| failed("add operation failed to decode path: missing value"))?;
-        let value = value(operation);
+        let value = operation.value.clone();
         let deep = depth(&value);
         let missing = || {
             failed(format!("add operation does not apply: doc is missing path: \"{path}\": missing value"))
         };
         let to = place(path).ok_or_else(missing)?;
         self.check_depth(&to, deep)?;
-        let container = find_mut(&mut self.document, &to.parents).ok_or_else(missing)?;
+        let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
         insert(container, &to.key, value)
             .map_err(|error| failed(format!("error in add for path: '{path}': {error}")))
     }
 
-    fn remove(&mut self, operation: &Value) -> Result<(), Error> {
-        let path = text(operation, "path")
+    fn remove(&mut self, operation: &Operation) -> Result<(), Error> {
+        let path = operation
+            .path
+            .as_deref()
             .ok_or_else(|| failed("remove operation failed to decode path: missing value"))?;
         let missing = || {
             failed(format!("remove operation does not apply: doc is missing path: \"{path}\": missing value"))
         };
         let from = place(path).ok_or_else(missing)?;
-        let container = find_mut(&mut self.document, &from.parents).ok_or_else(missing)?;
+        let container = find(&mut self.document, &mut self.opener, &from.parents).ok_or_else(missing)?;
         take(container, &from.key)
             .map_err(|error| failed(format!("error in remove for path: '{path}': {error}")))?;
         Ok(())
     }
 
-    fn replace(&mut self, operation: &Value) -> Result<(), Error> {
-        let path = text(operation, "path").ok_or_else(|| {
+    fn replace(&mut self, operation: &Operation) -> Result<(), Error> {
+        let path = operation.path.as_deref().ok_or_else(|| {
             failed("replace operation failed to decode path: operation missing path field: missing value")
         })?;
-        let value = value(operation);
+        let mut value = operation.value.clone();
         let deep = depth(&value);
         if path.is_empty() {
-            if !matches!(value.node(), Node::Object(_) | Node::List(_)) {
+            if !matches!(self.opener.open(&mut value), Form::Object | Form::List) {
                 return Err(failed("replace operation value must be object or array: %!w(<nil>)"));
             }
             (self.document, self.depth) = (value, deep);
@@ -120,7 +126,8 @@ impl Application {
         };
         let to = place(path).ok_or_else(|| missing("path"))?;
         self.check_depth(&to, deep)?;
-        let container = find_mut(&mut self.document, &to.parents).ok_or_else(|| missing("path"))?;
+        let container =
+            find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(|| missing("path"))?;
         get(container, &to.key).map_err(|_| missing("key"))?;
         match container.as_list_mut() {
             Some(items) => {
@@ -132,18 +139,18 @@ impl Application {
         Ok(())
     }
 
-    fn relocate(&mut self, operation: &Value) -> Result<(), Error> {
-        let from = text(operation, "from").ok_or_else(|| {
+    fn relocate(&mut self, operation: &Operation) -> Result<(), Error> {
+        let from = operation.from.as_deref().ok_or_else(|| {
             failed("move operation failed to decode from: operation, missing from field: missing value")
         })?;
         let missing = || {
             failed(format!("move operation does not apply: doc is missing from path: {from}: missing value"))
         };
         let source = place(from).ok_or_else(missing)?;
-        let container = find_mut(&mut self.document, &source.parents).ok_or_else(missing)?;
+        let container = find(&mut self.document, &mut self.opener, &source.parents).ok_or_else(missing)?;
         let moved = take(container, &source.key)
             .map_err(|error| failed(format!("error in move for path: '{}': {error}", source.key)))?;
-        let path = text(operation, "path").ok_or_else(|| {
+        let path = operation.path.as_deref().ok_or_else(|| {
             failed("move operation failed to decode path: operation missing path field: missing value")
         })?;
         let missing = || {
@@ -153,45 +160,53 @@ impl Application {
         };
         let to = place(path).ok_or_else(missing)?;
         self.check_moved(&source, &to, &moved)?;
-        let container = find_mut(&mut self.document, &to.parents).ok_or_else(missing)?;
+        let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
         insert(container, &to.key, moved)
             .map_err(|error| failed(format!("error in move for path: '{path}': {error}")))
     }
 
-    fn test(&mut self, operation: &Value) -> Result<(), Error> {
-        let path = text(operation, "path").ok_or_else(|| {
+    fn test(&mut self, operation: &Operation) -> Result<(), Error> {
+        let path = operation.path.as_deref().ok_or_else(|| {
             failed("test operation failed to decode path: operation missing path field: missing value")
         })?;
-        let found = match path.is_empty() {
-            true => self.document.clone(),
+        let opener = &mut self.opener;
+        let mut wanted = operation.value.clone();
+        let is_same = match path.is_empty() {
+            true => is_same(opener, &mut self.document, &mut wanted),
             false => {
                 let missing = || {
                     failed(format!("test operation does not apply: is missing path: {path}: missing value"))
                 };
                 let at = place(path).ok_or_else(missing)?;
-                let container = find(&self.document, &at.parents).ok_or_else(missing)?;
-                get(container, &at.key)
-                    .map_err(|error| failed(format!("error in test for path: '{path}': {error}")))?
+                let container = find(&mut self.document, opener, &at.parents).ok_or_else(missing)?;
+                let mut found = get(container, &at.key)
+                    .map_err(|error| failed(format!("error in test for path: '{path}': {error}")))?;
+                let is_same = is_same(opener, &mut found, &mut wanted);
+                // What was compared stays open.
+                replace_at(container, &at.key, found);
+                is_same
             }
         };
-        match found == value(operation) {
+        match is_same {
             true => Ok(()),
             false => Err(failed(format!("testing value {path} failed: test failed"))),
         }
     }
 
-    fn copy(&mut self, operation: &Value) -> Result<(), Error> {
-        let from = text(operation, "from").ok_or_else(|| {
+    fn copy(&mut self, operation: &Operation) -> Result<(), Error> {
+        let from = operation.from.as_deref().ok_or_else(|| {
             failed("copy operation failed to decode from: operation, missing from field: missing value")
         })?;
         let missing = || {
             failed(format!("copy operation does not apply: doc is missing from path: {from}: missing value"))
         };
         let source = place(from).ok_or_else(missing)?;
-        let container = find(&self.document, &source.parents).ok_or_else(missing)?;
+        let container = find(&mut self.document, &mut self.opener, &source.parents).ok_or_else(missing)?;
         let copied = get(container, &source.key)
             .map_err(|error| failed(format!("error in copy for from: '{from}': {error}")))?;
-        let path = text(operation, "path")
+        let path = operation
+            .path
+            .as_deref()
             .ok_or_else(|| failed("copy operation failed to decode path: missing value"))?;
         let missing = || {
             failed(format!(
@@ -199,7 +214,7 @@ impl Application {
             ))
         };
         let to = place(path).ok_or_else(missing)?;
-        find(&self.document, &to.parents).ok_or_else(missing)?;
+        find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
         // What is not there has no size.
         if container_has(&copied) {
             let mut written = Vec::new();
@@ -210,7 +225,7 @@ impl Application {
             return Err(Error::Copied { copied: self.copied });
         }
         self.check_moved(&source, &to, &copied)?;
-        let container = find_mut(&mut self.document, &to.parents).ok_or_else(missing)?;
+        let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
         insert(container, &to.key, copied)
             .map_err(|error| failed(format!("error while adding value during copy: {error}")))
     }
@@ -248,37 +263,8 @@ fn container_has(value: &Value) -> bool {
     !value.is_null()
 }
 
-fn text<'a>(operation: &'a Value, name: &str) -> Option<&'a str> {
-    operation.get(name).and_then(Value::as_str)
-}
-
-fn value(operation: &Value) -> Value {
-    operation.get("value").cloned().unwrap_or_default()
-}
-
-/// How many lists and objects lie in each other; no tree has more than a decoder or this module lets it have.
-fn depth(value: &Value) -> usize {
-    match value.node() {
-        Node::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Node::Object(object) => 1 + object.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// The list or object that a path leads to.
-fn find<'a>(document: &'a Value, parents: &[Key]) -> Option<&'a Value> {
-    let mut found = document;
-    for key in parents {
-        found = match found.node() {
-            Node::List(items) => &items[index(key, items.len(), items.len()).ok()?],
-            _ => found.get(key)?,
-        };
-    }
-    matches!(found.node(), Node::List(_) | Node::Object(_)).then_some(found)
-}
-
-fn find_mut<'a>(document: &'a mut Value, parents: &[Key]) -> Option<&'a mut Value> {
-    find(document, parents)?;
+/// The list or object that a path leads to. All on the way is opened.
+fn find<'a>(document: &'a mut Value, opener: &mut Opener, parents: &[Key]) -> Option<&'a mut Value> {
     let mut found = document;
     for key in parents {
         found = match found.as_list() {
@@ -288,8 +274,50 @@ fn find_mut<'a>(document: &'a mut Value, parents: &[Key]) -> Option<&'a mut Valu
             }
             None => found.get_mut(key)?,
         };
+        if !matches!(opener.open(found), Form::List | Form::Object) {
+            return None;
+        }
     }
     Some(found)
+}
+
+/// Whether both say the same: the same fields in any order, and everything else as it is written.
+fn is_same(opener: &mut Opener, found: &mut Value, wanted: &mut Value) -> bool {
+    match (opener.open(found), opener.open(wanted)) {
+        (Form::Null, Form::Null) => true,
+        (Form::Scalar, Form::Scalar) => written(found) == written(wanted),
+        (Form::List, Form::List) => {
+            let (Some(found), Some(wanted)) = (found.as_list_mut(), wanted.as_list_mut()) else {
+                return false;
+            };
+            found.len() == wanted.len()
+                && found.iter_mut().zip(wanted).all(|(found, wanted)| is_same(opener, found, wanted))
+        }
+        (Form::Object, Form::Object) => {
+            let (Some(found), Some(wanted)) = (found.as_object_mut(), wanted.as_object_mut()) else {
+                return false;
+            };
+            // Both are sorted.
+            found.len() == wanted.len()
+                && found
+                    .iter_mut()
+                    .zip(wanted.iter_mut())
+                    .all(|((name, found), (other, wanted))| name == other && is_same(opener, found, wanted))
+        }
+        _ => false,
+    }
+}
+
+/// A plain value as JSON has it: `1.0` is not `1`.
+fn written(value: &Value) -> Cow<'_, [u8]> {
+    match value.node() {
+        Node::Raw(raw) => Cow::Borrowed(raw.trim_ascii()),
+        _ => {
+            let mut text = Vec::new();
+            json::encode(value, &mut text);
+            Cow::Owned(text)
+        }
+    }
 }
 
 /// What a container has; null where an object has nothing.
@@ -297,6 +325,24 @@ fn get(container: &Value, key: &str) -> Result<Value, String> {
     match container.node() {
         Node::List(items) => Ok(items[index(key, items.len(), items.len())?].clone()),
         _ => Ok(container.get(key).cloned().unwrap_or_default()),
+    }
+}
+
+/// Puts something back where it came from.
+fn replace_at(container: &mut Value, key: &str, value: Value) {
+    match container.as_list() {
+        Some(items) => {
+            if let Ok(at) = index(key, items.len(), items.len())
+                && let Some(items) = container.as_list_mut()
+            {
+                items[at] = value;
+            }
+        }
+        None => {
+            if let Some(place) = container.get_mut(key) {
+                *place = value;
+            }
+        }
     }
 }
 

@@ -37,7 +37,17 @@ pub enum Error {
 /// The operations of a patch.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    operations: Vec<Value>,
+    operations: Vec<Operation>,
+}
+
+/// What is missing or no text is `None`.
+#[derive(Clone, Debug, Default)]
+struct Operation {
+    op: Option<String>,
+    path: Option<String>,
+    from: Option<String>,
+    /// As it was written.
+    value: Value,
 }
 
 /// What a strict reader minds about a patch; an error where it is none.
@@ -66,12 +76,9 @@ pub fn strict(patch: &[u8]) -> Result<Vec<String>, codec::Error> {
 
 impl Patch {
     pub fn decode(patch: &[u8]) -> Result<Patch, codec::Error> {
-        let decoded = json::decode_any(patch)?.value;
-        let operations = list(&decoded, "jsonpatch.Patch")?;
-        for operation in operations {
-            object(operation, "jsonpatch.Operation")?;
-        }
-        Ok(Patch { operations: operations.to_vec() })
+        let opened = json::open(patch)?;
+        let items = list(&opened, "jsonpatch.Patch")?;
+        Ok(Patch { operations: items.iter().map(Operation::read).collect::<Result<_, _>>()? })
     }
 
     /// How many operations there are, to be checked against [`MAX_OPERATIONS`].
@@ -83,9 +90,26 @@ impl Patch {
         self.operations.is_empty()
     }
 
-    /// The document, which is an object without types, after all operations.
+    /// The document, which is an object with or without types, after all operations.
     pub fn apply(&self, document: Value) -> Result<Value, Error> {
         apply::Application::new(document).run(&self.operations)
+    }
+}
+
+impl Operation {
+    fn read(item: &Value) -> Result<Operation, codec::Error> {
+        let opened = item.as_raw().map_or(Ok(Value::NULL), json::open)?;
+        let Some(fields) = object(&opened, "jsonpatch.Operation")? else { return Ok(Operation::default()) };
+        let text = |name: &str| {
+            let text = json::decode_any(fields.get(name)?.as_raw()?).ok()?.value;
+            text.as_str().map(str::to_owned)
+        };
+        Ok(Operation {
+            op: text("op"),
+            path: text("path"),
+            from: text("from"),
+            value: fields.get("value").cloned().unwrap_or_default(),
+        })
     }
 }
 

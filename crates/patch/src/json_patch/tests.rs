@@ -209,3 +209,61 @@ fn documents_cannot_be_built_too_deep() {
         .collect();
     check(r#"{"x":1,"y":{}}"#, &format!("[{}]", shuttle.join(",")), r#"{"x":1,"y":{}}"#);
 }
+
+#[test]
+fn values_are_compared_as_they_are_written() {
+    let document = r#"{"a":1,"b":"<","c":{"x":[1,null,{"y":true}],"z":"é"}}"#;
+    check(
+        document,
+        r#"[{"op":"test","path":"/c","value":{"z":"é","x":[1,null,{"y":true}]}}]"#,
+        r#"{"a":1,"b":"\u003c","c":{"x":[1,null,{"y":true}],"z":"é"}}"#,
+    );
+    let failed = |path: &str, value: &str| {
+        let patch = format!(r#"[{{"op":"test","path":"{path}","value":{value}}}]"#);
+        refused(document, &patch, &format!("testing value {path} failed: test failed"));
+    };
+    failed("/a", "1.0");
+    failed("/a", "null");
+    failed("/b", "\"<\"");
+    failed("/c", r#"{"x":[1,null,{"y":true}]}"#);
+    failed("/c/x", r#"[1,null,{"y":"true"}]"#);
+    check(
+        document,
+        r#"[{"op":"test","path":"/b","value":"\u003c"},{"op":"test","path":"/q"}]"#,
+        r#"{"a":1,"b":"\u003c","c":{"x":[1,null,{"y":true}],"z":"é"}}"#,
+    );
+    // What the patch itself brought is as the patch wrote it.
+    check(
+        "{}",
+        r#"[{"op":"add","path":"/a","value":"<"},{"op":"test","path":"/a","value":"<"}]"#,
+        r#"{"a":"\u003c"}"#,
+    );
+}
+
+#[test]
+fn what_is_not_touched_stays_as_it_was_written() {
+    let map = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","labels":{"x":"y"}},"data":{"b":"1","a":"2"}}"#;
+    let of = pintle_schema::find("core/v1.ConfigMap").unwrap();
+    let document = json::decode(of, map.as_bytes()).unwrap().value;
+    let patched = |patch: &str| {
+        let mut text = Vec::new();
+        json::encode(&Patch::decode(patch.as_bytes()).unwrap().apply(document.clone()).unwrap(), &mut text);
+        String::from_utf8(text).unwrap()
+    };
+    assert_eq!(
+        patched(r#"[{"op":"add","path":"/x","value":{"z":1.50, "a":[1e2],"z":2.0}}]"#),
+        concat!(
+            r#"{"apiVersion":"v1","data":{"a":"2","b":"1"},"kind":"ConfigMap","#,
+            r#""metadata":{"name":"a","labels":{"x":"y"}},"x":{"z":1.50,"a":[1e2],"z":2.0}}"#
+        )
+    );
+    assert_eq!(
+        patched(
+            r#"[{"op":"add","path":"/metadata/x","value":1.0},{"op":"copy","from":"/metadata","path":"/c"}]"#
+        ),
+        concat!(
+            r#"{"apiVersion":"v1","c":{"labels":{"x":"y"},"name":"a","x":1.0},"data":{"a":"2","b":"1"},"#,
+            r#""kind":"ConfigMap","metadata":{"labels":{"x":"y"},"name":"a","x":1.0}}"#
+        )
+    );
+}

@@ -31,11 +31,11 @@ impl Change {
         let strictly = validation != FieldValidation::Ignore;
         match self {
             Change::Json(patch) => {
-                let (document, strict) = patched(unstructured::from_typed(&before), patch, strictly)?;
+                let (document, strict) = patched(before, patch, strictly)?;
                 read(served, &document, strict, validation)
             }
             Change::Merge(patch) => {
-                let (document, strict) = merged(unstructured::from_typed(&before), patch, strictly)?;
+                let (document, strict) = merged(before, patch, strictly)?;
                 read(served, &document, strict, validation)
             }
             Change::Strategic(patch, of) => merged_by_type(served, before, patch, of, validation),
