@@ -84,6 +84,12 @@ impl Builder {
     }
 }
 
+/// Whether an empty value is not as good as none. An empty list of managers asks for them to be forgotten; whoever records
+/// managers takes it out again.
+fn means_something(field: &Field, value: Node<'_>) -> bool {
+    field.name == "managedFields" && matches!(value, Node::List(_))
+}
+
 /// What a field holds in normal form: what was found, Go's zero value, or `None` where JSON leaves it out.
 #[inline]
 pub fn normal_field(field: &Field, found: Option<Value>) -> Option<Value> {
@@ -100,7 +106,7 @@ fn normal_value(field: &Field, value: Value) -> Option<Value> {
             (Shape::Bytes, Node::Bytes([])) => return Some(Value::hollow()),
             (Shape::Named(_), _) => {}
             (Shape::Pointer(_), node) if node != Node::Null => {}
-            (_, node) if is_empty(node) => return None,
+            (_, node) if is_empty(node) && !means_something(field, node) => return None,
             _ => {}
         }
     }
@@ -239,6 +245,20 @@ mod tests {
         assert!(first.is_same(&second));
         second.as_object_mut().unwrap().insert("name", "a");
         assert_ne!(empty(), second);
+    }
+
+    #[test]
+    fn an_empty_list_of_managers_stays_until_somebody_acts_on_it() {
+        let of = find("meta/v1.ObjectMeta").unwrap().structure().unwrap();
+        let mut builder = Builder::default();
+        let frame = builder.open(of);
+        for list in ["managedFields", "ownerReferences", "finalizers"] {
+            builder.set(frame, of.position(list).unwrap(), Value::list(vec![]));
+        }
+        assert_eq!(keys(&builder.close(frame)), ["managedFields"]);
+        let frame = builder.open(of);
+        builder.set(frame, of.position("managedFields").unwrap(), Value::NULL);
+        assert_eq!(keys(&builder.close(frame)), [""; 0]);
     }
 
     #[test]
