@@ -8,40 +8,13 @@ use bytes::Bytes;
 use pintle_admission::{
     Attributes, Chain, Cluster, Gate, Operation, Phase, Plugin, Request, Result, StoredNamespaces, Target,
 };
-use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
-use pintle_codec::json;
+use pintle_cache::{Feed, Limits};
 use pintle_flags::table::Effect;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
-use pintle_registry::{
-    AdmitAll, Context, DeleteOptions, Store, StoreConfig, Stored, Strategy, Transform, WriteOptions,
-};
+use pintle_registry::testing::{Put, Untyped, object as value};
+use pintle_registry::{AdmitAll, Context, DeleteOptions, Store, StoreConfig, Strategy, WriteOptions};
 use pintle_storage_embedded::Options;
-
-struct Json;
-
-impl Stored for Json {
-    fn decode(&self, stored: &[u8]) -> std::result::Result<Value, String> {
-        json::decode_untyped(stored).map(|decoded| decoded.value).map_err(|error| error.to_string())
-    }
-
-    fn encode(&self, object: &Value) -> std::result::Result<Bytes, String> {
-        let mut out = Vec::new();
-        json::encode(object, &mut out);
-        Ok(out.into())
-    }
-}
-
-impl Kind for Json {
-    fn read(&self, _: &str, stored: &Bytes) -> std::result::Result<Read, String> {
-        let phase = self.decode(stored)?.text_at(&["status", "phase"]).into();
-        Ok(Read { value: stored.clone(), fields: Box::new([phase]), ..Read::default() })
-    }
-
-    fn encode(&self, entry: &Entry, _: Form) -> std::result::Result<Bytes, String> {
-        Ok(entry.stored().clone())
-    }
-}
 
 struct Anything;
 
@@ -71,19 +44,15 @@ async fn fixture() -> Fixture {
             resource: resource.into(),
             kind: kind.into(),
             namespaced,
-            cache: feed.resource(prefix.clone(), || Arc::new(Json)),
+            cache: feed.resource(prefix.clone(), || Arc::new(Untyped)),
             prefix,
             backend: backend.clone(),
-            stored: Arc::new(Json),
+            stored: Arc::new(Untyped),
             strategy: Arc::new(Anything),
         })
     };
     let (namespaces, things) = (store("namespaces", "Namespace", false), store("things", "Thing", true));
     Fixture { namespaces: Arc::new(namespaces), things, _feed: feed }
-}
-
-fn value(text: &str) -> Value {
-    json::decode_untyped(text.as_bytes()).unwrap().value
 }
 
 fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
@@ -95,19 +64,11 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
     Request { target: Arc::new(target), namespace: namespace.into(), name: name.into(), ..Request::default() }
 }
 
-struct Put(Value);
-
-#[async_trait]
-impl Transform for Put {
-    async fn transform(&mut self, _: Option<&Value>) -> Result<Value> {
-        Ok(self.0.clone())
-    }
-}
-
 #[tokio::test]
 async fn a_namespace_goes_through_its_life() {
     let fixture = fixture().await;
-    let cluster = Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture.namespaces.clone(), 0)) };
+    let cluster =
+        Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture.namespaces.clone(), Untyped::PHASE)) };
     let chain = Chain::named(["NamespaceLifecycle"], &cluster);
     let create = async |name: &str| {
         let object = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));

@@ -18,6 +18,8 @@ mod served;
 mod store;
 mod strategy;
 mod subresource;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;

@@ -88,6 +88,14 @@ pub(crate) fn without_revision(mut object: Value) -> Value {
     object
 }
 
+/// The object without its managers, if it has any.
+pub(crate) fn without_managers(object: &Value) -> Option<Value> {
+    object.metadata().filter(|metadata| metadata.contains("managedFields"))?;
+    let mut object = object.clone();
+    object.metadata_mut()?.remove("managedFields");
+    Some(object)
+}
+
 /// The revision that an object names; 0 if it names none.
 pub(crate) fn revision_of(object: &Value) -> Result<u64> {
     match object.resource_version() {

@@ -5,43 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
-use pintle_codec::json;
+use pintle_cache::{Feed, Limits};
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value};
+use pintle_registry::testing::{Put, Untyped, object as thing};
 use pintle_registry::{
     Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Stages, Store,
-    StoreConfig, Stored, Strategy, SystemFields, Transform, WriteOptions,
+    StoreConfig, Strategy, SystemFields, Transform, WriteOptions,
 };
 use pintle_storage_embedded::Options;
 
 #[path = "flow/collections.rs"]
 mod collections;
-
-struct Json;
-
-impl Stored for Json {
-    fn decode(&self, stored: &[u8]) -> std::result::Result<Value, String> {
-        json::decode_untyped(stored).map(|decoded| decoded.value).map_err(|error| error.to_string())
-    }
-
-    fn encode(&self, object: &Value) -> std::result::Result<Bytes, String> {
-        let mut out = Vec::new();
-        json::encode(object, &mut out);
-        Ok(out.into())
-    }
-}
-
-impl Kind for Json {
-    fn read(&self, _: &str, stored: &Bytes) -> std::result::Result<Read, String> {
-        Ok(Read { value: stored.clone(), ..Read::default() })
-    }
-
-    fn encode(&self, entry: &Entry, _: Form) -> std::result::Result<Bytes, String> {
-        Ok(entry.stored().clone())
-    }
-}
 
 #[derive(Default)]
 struct Things {
@@ -127,10 +103,14 @@ struct Fixture {
 }
 
 async fn fixture(strategy: Things) -> Fixture {
-    let store = Arc::new(pintle_storage_embedded::Store::open(Options::memory()).unwrap());
+    fixture_on(Options::memory(), strategy).await
+}
+
+async fn fixture_on(options: Options, strategy: Things) -> Fixture {
+    let store = Arc::new(pintle_storage_embedded::Store::open(options).unwrap());
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
     let prefix = Bytes::from_static(b"/r/things/");
-    let cache = feed.resource(prefix.clone(), || Arc::new(Json));
+    let cache = feed.resource(prefix.clone(), || Arc::new(Untyped));
     cache.ready().await.unwrap();
     let things = Store::new(StoreConfig {
         group: "example.com".into(),
@@ -140,15 +120,11 @@ async fn fixture(strategy: Things) -> Fixture {
         prefix,
         backend: store,
         cache,
-        stored: Arc::new(Json),
+        stored: Arc::new(Untyped),
         strategy: Arc::new(strategy),
     })
     .with_system(Arc::new(Counting::default()));
     Fixture { things, _feed: feed }
-}
-
-fn thing(text: &str) -> Value {
-    json::decode_untyped(text.as_bytes()).unwrap().value
 }
 
 fn context() -> Context {
@@ -172,15 +148,6 @@ impl Fixture {
 
     async fn get(&self, name: &str) -> Result<Value> {
         self.things.get(&context(), name).await
-    }
-}
-
-struct Put(Value);
-
-#[async_trait]
-impl Transform for Put {
-    async fn transform(&mut self, _: Option<&Value>) -> Result<Value> {
-        Ok(self.0.clone())
     }
 }
 
@@ -523,4 +490,60 @@ impl Transform for Seen {
         self.0 = old.cloned();
         Ok(old.cloned().unwrap_or_default())
     }
+}
+
+/// A thing that a store of [`SMALL`] bytes takes only without its managers.
+fn with_managers(name: &str, size: i64) -> String {
+    let fields = format!(r#"{{"f:{}":{{}}}}"#, "x".repeat(SMALL));
+    let manager = format!(
+        r#"{{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{fields}}}"#
+    );
+    format!(r#"{{"metadata":{{"name":"{name}","managedFields":[{manager}]}},"spec":{{"size":{size}}}}}"#)
+}
+
+const SMALL: usize = 2000;
+
+#[tokio::test]
+async fn what_is_too_large_with_its_managers_is_written_without() {
+    let options = Options { max_request_bytes: SMALL, ..Options::memory() };
+    let strategy = Things { unconditional: true, create_on_update: true, ..Things::default() };
+    let fixture = fixture_on(options, strategy).await;
+    let managers = |object: &Value| object.at(&["metadata", "managedFields"]).is_some();
+    let created = fixture.create(&with_managers("a", 1)).await.unwrap();
+    assert!(!managers(&created));
+    let updated = fixture.put("a", &with_managers("a", 2)).await.unwrap();
+    assert!(!managers(&updated) && updated.resource_version() != created.resource_version());
+    assert_eq!(fixture.get("a").await.unwrap(), updated);
+    let same = fixture.put("a", &with_managers("a", 2)).await.unwrap();
+    assert_eq!(same, updated, "without managers it is what there is");
+    let created = fixture.put("b", &with_managers("b", 1)).await.unwrap();
+    assert!(!managers(&created));
+
+    // Unless the write is about them, or the rest is too large.
+    struct Apply(Value);
+    #[async_trait]
+    impl Transform for Apply {
+        async fn transform(&mut self, _: Option<&Value>) -> Result<Value> {
+            Ok(self.0.clone())
+        }
+
+        fn needs_managers(&self) -> bool {
+            true
+        }
+    }
+    let mut apply = Apply(thing(&with_managers("a", 3)));
+    let options = WriteOptions::default();
+    let refused = fixture.things.update(&mut context(), "a", &mut apply, &AdmitAll, false, options).await;
+    let too_large = (500, Reason::Unknown, "etcdserver: request is too large");
+    let told = |status: Box<Status>| {
+        assert_eq!((status.code, status.reason, status.message.as_str()), too_large);
+    };
+    told(refused.unwrap_err());
+    let large = format!(r#"{{"metadata":{{"name":"c"}},"spec":"{}"}}"#, "x".repeat(SMALL));
+    told(fixture.create(&large).await.unwrap_err());
+    told(fixture.put("a", &large.replace("\"c\"", "\"a\"")).await.unwrap_err());
+    let huge = format!(r#"{{"metadata":{{"name":"c"}},"spec":"{}"}}"#, "x".repeat(2 << 20));
+    let message = message(fixture.create(&huge).await);
+    let start = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (";
+    assert!(message.starts_with(start) && message.ends_with(" vs. 2097152)"), "{message}");
 }

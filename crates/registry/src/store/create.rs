@@ -1,5 +1,6 @@
 //! Creating.
 
+use bytes::Bytes;
 use pintle_meta::{Reason, Status, Value};
 use pintle_storage::Txn;
 
@@ -69,9 +70,20 @@ impl Store {
             return Err(Box::new(Status::plain(why)));
         }
         let lease = self.lease(&object, "create", &name).await?;
-        let txn = Txn::create(key::full(&self.config.prefix, &own), stored.clone(), lease);
-        let result =
-            self.config.backend.txn(txn).await.map_err(|error| self.failed(&error, "create", &name))?;
+        let write = async |stored: &Bytes| {
+            let txn = Txn::create(key::full(&self.config.prefix, &own), stored.clone(), lease);
+            self.config.backend.txn(txn).await
+        };
+        let mut stored = stored;
+        let mut result = write(&stored).await;
+        // Who manages what may be what makes it too large.
+        if matches!(result, Err(pintle_storage::Error::TooLarge { .. }))
+            && let Some(smaller) = metadata::without_managers(&object)
+        {
+            (_, stored) = self.encode(smaller)?;
+            result = write(&stored).await;
+        }
+        let result = result.map_err(|error| self.failed(&error, "create", &name))?;
         if result.succeeded {
             return self.as_stored(&stored, result.revision.0);
         }

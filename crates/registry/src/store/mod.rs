@@ -78,6 +78,12 @@ impl Admission for AdmitAll {
 pub trait Transform: Send {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value>;
 
+    /// Whether the write is about who manages which field, so that it fails rather than leave that out. Others are made
+    /// without when the object is too large for the store otherwise.
+    fn needs_managers(&self) -> bool {
+        false
+    }
+
     /// What must hold of the old object.
     fn preconditions(&self) -> Preconditions {
         Preconditions::default()
@@ -240,7 +246,7 @@ impl Store {
                 Status::server_timeout(&self.config.group, &self.config.resource, operation, 2)
             }
             Error::Unknown(_) => Status::timeout(&format!("{operation} of {name}: {error}")),
-            Error::TooLarge { .. } => Status::request_entity_too_large(error),
+            Error::TooLarge { size, .. } => Status::plain(too_large(*size)),
             error => Status::internal(error),
         })
     }
@@ -310,4 +316,14 @@ impl Store {
         let name = &object_meta::path_segment_name;
         object_meta::validate(object, self.config.namespaced, name, &Path::new("metadata"))
     }
+}
+
+/// What is too large, in the words of whoever refuses it where the reference's store is: that, or the way to it.
+fn too_large(size: usize) -> String {
+    const MOST_SENT: usize = 2 << 20;
+    if size > MOST_SENT {
+        let what = format!("trying to send message larger than max ({size} vs. {MOST_SENT})");
+        return format!("rpc error: code = ResourceExhausted desc = {what}");
+    }
+    "etcdserver: request is too large".into()
 }

@@ -19,6 +19,11 @@ pub(crate) enum Step {
 #[async_trait]
 pub(crate) trait Attempt: Send {
     async fn attempt(&mut self, old: Option<&Value>) -> Result<Step>;
+
+    /// Whether what is too large is tried again without its managers.
+    fn may_drop_managers(&self) -> bool {
+        false
+    }
 }
 
 /// What came of it.
@@ -45,6 +50,7 @@ impl Store {
             Some(state) => Some(state),
             None => self.read(own, "update", name).await?,
         };
+        let mut drops_managers = false;
         loop {
             let old = state.as_ref().map(|state| metadata::at_revision(state.object.clone(), state.revision));
             let step = match self.check(own, name, preconditions, old.as_ref()) {
@@ -67,7 +73,8 @@ impl Store {
                     }
                 }
             };
-            let (new, stored) = self.encode(new)?;
+            let smaller = if drops_managers { metadata::without_managers(&new) } else { None };
+            let (new, stored) = self.encode(smaller.unwrap_or(new))?;
             if let Some(same) = state.as_ref().filter(|state| state.stored == stored) {
                 if is_current {
                     return self.as_stored(&stored, same.revision).map(Swapped::Written);
@@ -87,6 +94,11 @@ impl Store {
             let txn =
                 Txn::update(key::full(&self.config.prefix, own), stored.clone(), Revision(expected), lease);
             let result = self.config.backend.txn(txn).await;
+            let is_too_large = matches!(result, Err(pintle_storage::Error::TooLarge { .. }));
+            if is_too_large && !drops_managers && attempt.may_drop_managers() {
+                drops_managers = true;
+                continue;
+            }
             let result = result.map_err(|error| self.failed(&error, "update", name))?;
             if result.succeeded {
                 return self.as_stored(&stored, result.revision.0).map(Swapped::Written);

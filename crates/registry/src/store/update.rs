@@ -98,6 +98,10 @@ impl Attempt for Update<'_> {
         }
         Ok(Step::Write(new))
     }
+
+    fn may_drop_managers(&self) -> bool {
+        !self.transform.needs_managers()
+    }
 }
 
 impl Update<'_> {

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicUsize;
 
+use pintle_cache::Entry;
+
 use super::*;
 
 async fn with_things(count: usize) -> Fixture {
