@@ -4,22 +4,16 @@ use http::StatusCode;
 use pintle_meta::Value;
 use pintle_registry::WriteOptions as Registry;
 
+use super::Result;
 use super::call::Call;
 use super::endpoint::Serving;
-use super::options::WriteOptions;
 use super::owners::without_duplicates;
 use super::update::check_namespace;
-use super::write::{Manager, read};
-use super::{Result, body};
+use super::write::{Manager, Sent};
 use crate::Response;
 
 pub(crate) async fn create(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let encoding = body::encoding(call.request, call.shared.encodings)?;
-    let bytes = body::read(&mut call.request.body).await?;
-    let options = WriteOptions::read(call.request, "CreateOptions")?;
-    let served = &*serving.served;
-    let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
-    let mut object = served.to_stored(object)?;
+    let Sent { mut object, options } = Sent::by_post(serving, call).await?;
     let mut context = serving.context(call.request);
     wipe(&mut object);
     check_namespace(&object, &context.namespace)?;

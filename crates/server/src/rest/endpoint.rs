@@ -7,7 +7,7 @@ use pintle_admission::Target;
 use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Context, Served, Store, Subresource};
+use pintle_registry::{Context, ResetFields, Served, Store, Subresource};
 
 use crate::Request;
 use crate::metrics::{EndpointMetrics, Place};
@@ -39,6 +39,16 @@ pub enum Behind {
     Subresource(Arc<dyn Subresource>),
     /// Nothing yet.
     Missing,
+}
+
+impl Behind {
+    /// What requests do not write, whatever they say.
+    pub(crate) fn reset_fields(&self) -> ResetFields {
+        match self {
+            Behind::Store(store) => store.config().strategy.reset_fields(),
+            _ => ResetFields::These(&[]),
+        }
+    }
 }
 
 /// What an [`Endpoint`] is made of.

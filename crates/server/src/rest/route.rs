@@ -68,6 +68,7 @@ impl Rest {
         let answer = match &endpoint.behind {
             Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
             behind if verb == "patch" => patch::patch(endpoint, behind, &mut call).await,
+            behind if verb == "update" => update::update(endpoint, behind, &mut call).await,
             Behind::Store(store) => {
                 let (store, pool) = (store.clone(), self.shared.pool.clone());
                 let serving = Serving { endpoint: endpoint.clone(), store, pool };
@@ -76,7 +77,6 @@ impl Rest {
                     "list" => list::list(&serving, call.request, negotiated).await,
                     "watch" => watch::watch(&serving, &mut call).await,
                     "create" => create::create(&serving, &mut call).await,
-                    "update" => update::update(&serving, &mut call).await,
                     "delete" => delete::delete(&serving, &mut call).await,
                     "deletecollection" => delete::delete_collection(&serving, &mut call).await,
                     _ => Err(Box::new(not_yet(endpoint, verb))),
@@ -85,7 +85,6 @@ impl Rest {
             Behind::Subresource(behind) => match verb {
                 "get" => subresource::get(endpoint, &**behind, &call).await,
                 "create" => subresource::create(endpoint, &**behind, &mut call).await,
-                "update" => subresource::update(endpoint, &**behind, &mut call).await,
                 _ => Err(Box::new(not_yet(endpoint, verb))),
             },
         };

@@ -2,14 +2,13 @@
 
 use http::StatusCode;
 use pintle_meta::{Details, Status, Value};
-use pintle_registry::{ResetFields, Subresource, WriteOptions as Registry};
+use pintle_registry::{Subresource, WriteOptions as Registry};
 
+use super::Result;
 use super::call::Call;
 use super::endpoint::Endpoint;
-use super::options::WriteOptions;
-use super::update::{Put, check_name, check_namespace};
-use super::write::{Manager, read};
-use super::{Result, body};
+use super::update::check_namespace;
+use super::write::Sent;
 use crate::Response;
 
 pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Subresource, call: &Call<'_>) -> Result<Response> {
@@ -23,12 +22,8 @@ pub(crate) async fn create(
     behind: &dyn Subresource,
     call: &mut Call<'_>,
 ) -> Result<Response> {
-    let encoding = body::encoding(call.request, call.shared.encodings)?;
-    let bytes = body::read(&mut call.request.body).await?;
-    let options = WriteOptions::read(call.request, "CreateOptions")?;
-    let served = &*endpoint.served;
-    let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
-    let mut object = served.to_stored(object)?;
+    let Sent { mut object, options } = Sent::by_post(endpoint, call).await?;
+    forget_empty_managers(&mut object);
     let mut context = endpoint.context(call.request);
     settle_namespace(&mut object, &context.namespace)?;
     let name = call.request.info.name.clone();
@@ -61,25 +56,12 @@ fn settle_namespace(object: &mut Value, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn update(
-    endpoint: &Endpoint,
-    behind: &dyn Subresource,
-    call: &mut Call<'_>,
-) -> Result<Response> {
-    let bytes = body::read(&mut call.request.body).await?;
-    let options = WriteOptions::read(call.request, "UpdateOptions")?;
-    let encoding = body::encoding(call.request, call.shared.encodings)?;
-    let served = &*endpoint.served;
-    let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
-    let object = served.to_stored(object)?;
-    let mut context = endpoint.context(call.request);
-    let name = call.request.info.name.clone();
-    check_name(&object, &name, &context.namespace)?;
-    let manager = Manager::new(endpoint, call.request, &options.field_manager, ResetFields::These(&[]));
-    let gate = call.gate(endpoint, &context, options.dry_run);
-    let mut put = Put { object, manager, gate: &gate };
-    let dry_run = Registry { dry_run: options.dry_run };
-    let result = behind.update(&mut context, &name, &mut put, &gate, dry_run).await;
-    call.warnings.append(&mut context.warnings);
-    call.negotiated.object(endpoint, result?.object, StatusCode::OK)
+/// An empty list of managers asks to forget those of what is stored, and this is not.
+fn forget_empty_managers(object: &mut Value) {
+    let managers = object.at(&["metadata", "managedFields"]).and_then(Value::as_list);
+    if managers.is_some_and(<[Value]>::is_empty)
+        && let Some(metadata) = object.metadata_mut()
+    {
+        metadata.remove("managedFields");
+    }
 }

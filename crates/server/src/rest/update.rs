@@ -1,4 +1,4 @@
-//! Replacing one object.
+//! Replacing one object, or what a subresource shows of it.
 
 use async_trait::async_trait;
 use http::StatusCode;
@@ -7,35 +7,32 @@ use pintle_meta::Value;
 use pintle_registry::{Preconditions, Transform, WriteOptions as Registry};
 
 use super::call::Call;
-use super::endpoint::Serving;
-use super::options::WriteOptions;
+use super::endpoint::{Behind, Endpoint};
 use super::owners::without_duplicates;
-use super::write::{Manager, read};
-use super::{Result, bad_request, body};
+use super::write::{Manager, Sent};
+use super::{Result, bad_request, internal};
 use crate::Response;
 
-pub(crate) async fn update(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let bytes = body::read(&mut call.request.body).await?;
-    let options = WriteOptions::read(call.request, "UpdateOptions")?;
-    let encoding = body::encoding(call.request, call.shared.encodings)?;
-    let served = &*serving.served;
-    let object = read(served, encoding, &bytes, options.field_validation, &mut call.warnings)?;
-    let mut object = served.to_stored(object)?;
+pub(crate) async fn update(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
+    let Sent { mut object, options } = Sent::by_put(endpoint, call).await?;
     call.warnings.extend(without_duplicates(&mut object, false));
-    let mut context = serving.context(call.request);
+    let mut context = endpoint.context(call.request);
     let name = call.request.info.name.clone();
     check_namespace(&object, &context.namespace)?;
     check_name(&object, &name, &context.namespace)?;
-    let resets = serving.store.config().strategy.reset_fields();
-    let manager = Manager::new(serving, call.request, &options.field_manager, resets);
-    let gate = call.gate(serving, &context, options.dry_run);
+    let manager = Manager::new(endpoint, call.request, &options.field_manager, behind.reset_fields());
+    let gate = call.gate(endpoint, &context, options.dry_run);
     let mut put = Put { object, manager, gate: &gate };
     let dry_run = Registry { dry_run: options.dry_run };
-    let result = serving.store.update(&mut context, &name, &mut put, &gate, false, dry_run).await;
+    let result = match behind {
+        Behind::Store(store) => store.update(&mut context, &name, &mut put, &gate, false, dry_run).await,
+        Behind::Subresource(behind) => behind.update(&mut context, &name, &mut put, &gate, dry_run).await,
+        Behind::Missing => Err(internal("there is nothing to replace")),
+    };
     call.warnings.append(&mut context.warnings);
     let result = result?;
     let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
-    call.negotiated.object(serving, result.object, code)
+    call.negotiated.object(endpoint, result.object, code)
 }
 
 /// An object that names a namespace is in that of the request.
@@ -67,10 +64,10 @@ pub(crate) fn check_name(object: &Value, name: &str, namespace: &str) -> Result<
 }
 
 /// The object that was sent, in place of whatever is there.
-pub(crate) struct Put<'a> {
-    pub(crate) object: Value,
-    pub(crate) manager: Manager<'a>,
-    pub(crate) gate: &'a Gate,
+struct Put<'a> {
+    object: Value,
+    manager: Manager<'a>,
+    gate: &'a Gate,
 }
 
 #[async_trait]

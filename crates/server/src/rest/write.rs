@@ -1,4 +1,4 @@
-//! What creating and updating have in common: reading the object, and recording who manages its fields.
+//! What creating and updating have in common: reading what was sent, and recording who manages its fields.
 
 use pintle_codec::kind::{Unreadable, strict_error, warnings};
 use pintle_codec::negotiate::Encoding;
@@ -7,13 +7,50 @@ use pintle_meta::time::Time;
 use pintle_patch::managed::manager_name;
 use pintle_registry::{FieldManager, ResetFields, Served};
 
-use super::Result;
+use super::call::Call;
 use super::endpoint::Endpoint;
-use super::options::FieldValidation;
+use super::options::{FieldValidation, WriteOptions};
+use super::{Result, body};
 use crate::Request;
 
+/// What a request asks to be written.
+pub(crate) struct Sent {
+    /// Of the stored version, with its defaults.
+    pub(crate) object: Value,
+    pub(crate) options: WriteOptions,
+}
+
+impl Sent {
+    /// By a POST. Of several things that are wrong with a request, other ones come first than with a PUT.
+    pub(crate) async fn by_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Sent> {
+        let encoding = body::encoding(call.request, call.shared.encodings)?;
+        let bytes = body::read(&mut call.request.body).await?;
+        let options = WriteOptions::read(call.request, "CreateOptions")?;
+        Sent::read(endpoint, call, encoding, &bytes, options)
+    }
+
+    pub(crate) async fn by_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Sent> {
+        let bytes = body::read(&mut call.request.body).await?;
+        let options = WriteOptions::read(call.request, "UpdateOptions")?;
+        let encoding = body::encoding(call.request, call.shared.encodings)?;
+        Sent::read(endpoint, call, encoding, &bytes, options)
+    }
+
+    fn read(
+        endpoint: &Endpoint,
+        call: &mut Call<'_>,
+        encoding: Encoding,
+        bytes: &[u8],
+        options: WriteOptions,
+    ) -> Result<Sent> {
+        let served = &*endpoint.served;
+        let object = read(served, encoding, bytes, options.field_validation, &mut call.warnings)?;
+        Ok(Sent { object: served.to_stored(object)?, options })
+    }
+}
+
 /// An object of the served version out of a body. Unknown fields are refused, told to the client, or neither.
-pub(crate) fn read(
+fn read(
     served: &dyn Served,
     encoding: Encoding,
     body: &[u8],
