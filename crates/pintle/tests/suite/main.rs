@@ -27,3 +27,4 @@ mod start;
 mod stored_objects;
 mod tls;
 mod websocket;
+mod writes;
