@@ -69,6 +69,10 @@ impl Transform for Change<'_> {
         parent.apply(old, &scale, api_version)
     }
 
+    fn needs_managers(&self) -> bool {
+        self.transform.needs_managers()
+    }
+
     /// Of the scale's uid, which [`Parent::apply`] compares.
     fn preconditions(&self) -> Preconditions {
         Preconditions::default()

@@ -138,4 +138,8 @@ impl Transform for Applying<'_> {
         self.told.extend(without_duplicates(&mut new, true));
         Ok(new)
     }
+
+    fn needs_managers(&self) -> bool {
+        true
+    }
 }

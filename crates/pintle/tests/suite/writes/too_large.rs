@@ -46,6 +46,14 @@ async fn an_object_too_large_for_its_managers_is_written_without_them(shared: &S
         let same = done(&maps.patch(name, MERGE, &json!({"data": {"a": null}})).await);
         assert_eq!(managers(&same), 0, "{name}");
     }
+    // An apply is about who manages what.
+    let (name, small) = ("apply", map("apply", &json!({"a": "b"})));
+    let path = format!("{name}?fieldManager=suite&force=true");
+    for (object, code) in [(&small, 201), (&map(name, &large), 500)] {
+        let answer = maps.patch(&path, "application/apply-patch+yaml", object).await;
+        assert_eq!(answer.code, code, "{}", &answer.body[..answer.body.len().min(500)]);
+    }
+    assert_eq!(maps.get(name).await["data"], small["data"]);
 }
 
 async fn what_is_too_large_all_the_same_is_refused(shared: &Shared) {
