@@ -3,12 +3,12 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Error, Feed, Interest, Limits, Next};
+use pintle_cache::{Error, Feed, Interest, Limits, Next, Resource};
 use pintle_storage::{
     Backend, KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult, WatchRequest,
     WatchStream,
@@ -20,7 +20,20 @@ use support::{Plain, WAIT, changes, show};
 struct Forgetful {
     inner: Store,
     stuck: AtomicBool,
+    /// How often it was read from.
+    ranges: AtomicUsize,
     forget: tokio::sync::watch::Sender<bool>,
+}
+
+impl Forgetful {
+    fn new() -> Forgetful {
+        Forgetful {
+            inner: Store::open(Options::memory()).unwrap(),
+            stuck: AtomicBool::new(false),
+            ranges: AtomicUsize::new(0),
+            forget: tokio::sync::watch::channel(false).0,
+        }
+    }
 }
 
 #[async_trait]
@@ -41,6 +54,7 @@ impl Backend for Forgetful {
     }
 
     async fn range(&self, request: RangeRequest) -> Result<Range> {
+        self.ranges.fetch_add(1, Ordering::Relaxed);
         if self.stuck.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
@@ -88,11 +102,62 @@ impl Backend for Forgetful {
     }
 }
 
+/// Whether a resource is loaded before long, without anybody waiting for it.
+async fn is_loaded(resource: &Resource) -> bool {
+    for _ in 0..100 {
+        if resource.snapshot().is_ok() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn what_was_asked_for_is_loaded_by_and_by() {
+    let store = Arc::new(Forgetful::new());
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
+    let revision = store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap().revision.0;
+    assert!(matches!(pods.snapshot(), Err(Error::NotReady)));
+    assert!(pods.entry_at("a", revision).is_none());
+    for _ in 0..50 {
+        pods.load_soon();
+    }
+    assert!(is_loaded(&pods).await);
+    assert_eq!(store.ranges.load(Ordering::Relaxed), 1, "all of them together read it once");
+    pods.wait_for(revision, WAIT).await.unwrap();
+    assert_eq!(pods.entry_at("a", revision).unwrap().unwrap().revision(), revision);
+    store.txn(Txn::put("/r/pods/b".into(), "2".into())).await.unwrap();
+    pods.wait_for_current(WAIT).await.unwrap();
+    assert_eq!(show(&pods.snapshot().unwrap()), ["a=1", "b=2"], "it follows from then on");
+    pods.load_soon();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(store.ranges.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_loading_that_hangs_holds_nobody_up_and_is_not_begun_again() {
+    let store = Arc::new(Forgetful::new());
+    store.stuck.store(true, Ordering::Relaxed);
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
+    pods.load_soon();
+    while store.ranges.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Whoever comes meanwhile starts no other, and is answered from the store.
+    for _ in 0..20 {
+        pods.load_soon();
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(store.ranges.load(Ordering::Relaxed), 1);
+    assert!(matches!(pods.snapshot(), Err(Error::NotReady)));
+}
+
 #[tokio::test]
 async fn a_feed_that_missed_something_expires_cursors_and_loads_anew() {
-    let inner = Store::open(Options::memory()).unwrap();
-    let forget = tokio::sync::watch::channel(false).0;
-    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(false), forget });
+    let store = Arc::new(Forgetful::new());
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
     store.txn(Txn::put("/r/pods/a".into(), "1".into())).await.unwrap();
@@ -114,9 +179,7 @@ async fn a_feed_that_missed_something_expires_cursors_and_loads_anew() {
 /// What a list does that waits while the feed starts over: it must not show that there is nothing.
 #[tokio::test]
 async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded() {
-    let inner = Store::open(Options::memory()).unwrap();
-    let forget = tokio::sync::watch::channel(false).0;
-    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(false), forget });
+    let store = Arc::new(Forgetful::new());
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
     assert_eq!(pods.snapshot().unwrap_err(), Error::NotReady);
@@ -156,9 +219,8 @@ async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded()
 
 #[tokio::test]
 async fn a_caller_that_goes_away_while_loading_leaves_nothing_behind() {
-    let inner = Store::open(Options::memory()).unwrap();
-    let forget = tokio::sync::watch::channel(false).0;
-    let store = Arc::new(Forgetful { inner, stuck: AtomicBool::new(true), forget });
+    let store = Arc::new(Forgetful::new());
+    store.stuck.store(true, Ordering::Relaxed);
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
     assert!(tokio::time::timeout(Duration::from_millis(20), pods.ready()).await.is_err());
