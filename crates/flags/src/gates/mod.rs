@@ -248,6 +248,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_on_its_way_out_may_be_locked_either_way() {
+        let locked = |on: bool| {
+            let is = move |gate: &&Gate| gate.stage == Stage::Deprecated && gate.locked && gate.default == on;
+            known().iter().filter(is).map(|gate| gate.name).collect::<Vec<_>>()
+        };
+        assert_eq!(locked(true), ["AggregatedDiscoveryRemoveBetaType", "DisableNodeKubeProxyVersion"]);
+        let off =
+            ["AllowOverwriteTerminationGracePeriodSeconds", "GitRepoVolumeDriver", "SeparateCacheWatchRPC"];
+        assert_eq!(locked(false), off);
+        let told = "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false";
+        assert_eq!(problem("GitRepoVolumeDriver=true"), told);
+    }
+
+    #[test]
     fn all_alpha_spares_the_gates_that_are_set() {
         let set = gates(&[("", &["AllAlpha=true", "MemoryQoS=false"])]).unwrap();
         assert!(set.enabled("AllAlpha") && set.enabled("LoggingAlphaOptions"));
