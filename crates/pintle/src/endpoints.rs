@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pintle_admission::{Chain, Gate, Request, Target};
 use pintle_auth::User;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Loopback, Served};
+use pintle_registry::{Computed, Loopback, Served};
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::{Binding, Eviction, Scale};
@@ -23,6 +23,8 @@ pub(crate) struct Endpoints<'a> {
     pub(crate) settings: &'a Settings,
     /// Of what one resource writes to another.
     pub(crate) admission: &'a Chain,
+    /// How the programs beside the server are.
+    pub(crate) components: &'a Arc<dyn Computed>,
 }
 
 impl Endpoints<'_> {
@@ -42,6 +44,9 @@ impl Endpoints<'_> {
 
     fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
         let plain = || Arc::new(Version::new(resource, None));
+        if (version.group, resource.name) == ("", "componentstatuses") {
+            return (plain(), Behind::Computed(self.components.clone()));
+        }
         // The older way to bind pods is a resource of its own.
         let name = if resource.name == "bindings" { "pods" } else { resource.name };
         let Some(kept) = self.kept(version, name) else { return (plain(), Behind::Missing) };

@@ -4,6 +4,7 @@ mod admin;
 mod api_groups;
 mod banner;
 mod client;
+mod components;
 mod config;
 mod endpoints;
 mod files;

@@ -10,7 +10,7 @@ use pintle_admission::{Chain, Cluster, StoredNamespaces};
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::SystemNamespaces;
-use pintle_registry::{Served, Store, StoreConfig};
+use pintle_registry::{Computed, Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
@@ -36,6 +36,7 @@ pub(crate) struct PlaneOptions {
     pub(crate) admission_plugins: Vec<&'static str>,
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
+    pub(crate) components: Arc<dyn Computed>,
 }
 
 /// The resources, served.
@@ -77,6 +78,7 @@ impl Plane {
             kept: &kept,
             settings: &options.settings,
             admission: &admission,
+            components: &options.components,
         };
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),

@@ -27,7 +27,7 @@ use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::plane::{Plane, PlaneOptions};
 use crate::storage::{self, Storage};
-use crate::{api_groups, banner, pki, print, sentence, snapshot, version};
+use crate::{api_groups, banner, components, pki, print, sentence, snapshot, version};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -133,6 +133,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             admission_plugins: options.api.admission_plugins.clone(),
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
+            components: Arc::new(components::statuses(&storage, options)?),
         },
         |version, resource| api_groups::contains(&served, version, resource),
         metrics.clone(),

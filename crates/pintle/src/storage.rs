@@ -14,6 +14,7 @@ use pintle_storage::{Backend, Revision};
 use pintle_storage_embedded as embedded;
 use pintle_storage_etcd as etcd;
 
+use crate::components::StoreServer;
 use crate::options::{EtcdOptions, Options, StoreOptions};
 
 /// Where the embedded store lives below `--data-dir`.
@@ -46,16 +47,20 @@ pub(crate) async fn open(options: &Options) -> anyhow::Result<Storage> {
     }
 }
 
-async fn connect(options: &EtcdOptions, timeout: Duration) -> anyhow::Result<Storage> {
+fn etcd_config(options: &EtcdOptions, timeout: Duration) -> etcd::Config {
     let defaults = etcd::Config::default();
-    let config = etcd::Config {
+    etcd::Config {
         endpoints: options.servers.clone(),
         tls: etcd::Tls { ca: options.ca.clone(), cert: options.cert.clone(), key: options.key.clone() },
         prefix: options.prefix.clone(),
         lease_window: Window { reuse: options.lease_reuse, ..Window::default() },
         dial_timeout: defaults.dial_timeout.min(timeout),
         ..defaults
-    };
+    }
+}
+
+async fn connect(options: &EtcdOptions, timeout: Duration) -> anyhow::Result<Storage> {
+    let config = etcd_config(options, timeout);
     let servers = options.servers.join(",");
     // A server that cannot reach its store has nothing to serve; saying so beats failing every request.
     let mut answering = pin!(tokio::time::timeout(timeout, first_answer(config)));
@@ -101,6 +106,14 @@ impl Storage {
             Storage::Embedded(store) => Some(store.clone()),
             Storage::Etcd(_) => None,
         }
+    }
+
+    /// The store's servers, each by itself.
+    pub(crate) fn servers(&self, options: &Options) -> Vec<StoreServer> {
+        let StoreOptions::Etcd(etcd) = &options.store else { return vec![StoreServer::Own(self.backend())] };
+        let config = etcd_config(etcd, options.storage_timeout);
+        let only = |server: &String| etcd::Config { endpoints: vec![server.clone()], ..config.clone() };
+        etcd.servers.iter().map(|server| StoreServer::Etcd(Box::new(only(server)))).collect()
     }
 
     /// The reference's checks of its store, under its names, whichever store it is.

@@ -9,6 +9,7 @@
 //! An update's function may be called several times: whenever somebody else was faster, with what they left. What is
 //! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`].
 
+mod computed;
 mod delete;
 mod field_manager;
 mod key;
@@ -21,6 +22,7 @@ mod subresource;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use computed::Computed;
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
 pub use loopback::{Gates, Loopback, Mutation};

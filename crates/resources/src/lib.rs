@@ -35,4 +35,4 @@ pub mod served;
 pub mod strategy;
 pub mod subresources;
 
-pub use self::core::binding;
+pub use self::core::{binding, component_status};

@@ -2,6 +2,7 @@
 
 pub mod binding;
 pub(crate) mod columns;
+pub mod component_status;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
 mod key_pair;

@@ -7,7 +7,7 @@ use pintle_admission::Target;
 use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Context, ResetFields, Served, Store, Subresource};
+use pintle_registry::{Computed, Context, ResetFields, Served, Store, Subresource};
 
 use crate::Request;
 use crate::metrics::{EndpointMetrics, Place};
@@ -37,6 +37,8 @@ pub enum Behind {
     Store(Arc<Store>),
     /// Something made of other objects, or done to them.
     Subresource(Arc<dyn Subresource>),
+    /// Objects that nobody stores.
+    Computed(Arc<dyn Computed>),
     /// Nothing yet.
     Missing,
 }

@@ -13,7 +13,7 @@ use pintle_codec::protobuf::envelope;
 use pintle_meta::{Object, Status, Value};
 
 use super::answer::{Negotiated, Shape, indented};
-use super::endpoint::Serving;
+use super::endpoint::{Endpoint, Serving};
 use super::get::WAIT;
 use super::options::{ListOptions, Match};
 use super::select::Selection;
@@ -58,7 +58,8 @@ pub(crate) fn answer(serving: &Serving, negotiated: Negotiated, page: Page) -> R
         Some(form) if negotiated.encoding == Encoding::Protobuf => protobuf(serving, negotiated, form, page),
         Some(form) => json(serving, negotiated, form, page),
         None => {
-            let list = tree(serving, &page)?;
+            let objects = page.entries.iter().map(|entry| serving.store.object(entry));
+            let list = tree(serving, &page.meta(), objects)?;
             Ok(negotiated.respond(StatusCode::OK, negotiated.tree(&list)?))
         }
     }
@@ -296,27 +297,34 @@ where
     }
 }
 
-/// The list as a tree, for encodings that the cache has no bodies of.
-fn tree(serving: &Serving, page: &Page) -> Result<Value> {
-    let mut items = Vec::with_capacity(page.entries.len());
-    for entry in &page.entries {
-        let mut item = serving.served.to_served(serving.store.object(entry)?)?;
-        if let Some(item) = item.as_object_mut() {
-            item.remove("kind");
-            item.remove("apiVersion");
-        }
-        items.push(item);
+/// An object as an item of a list: what it is, the list says.
+pub(crate) fn item(endpoint: &Endpoint, object: Value) -> Result<Value> {
+    let mut item = endpoint.served.to_served(object)?;
+    if let Some(item) = item.as_object_mut() {
+        item.remove("kind");
+        item.remove("apiVersion");
     }
-    let meta = page.meta();
+    Ok(item)
+}
+
+/// The list as a tree, for encodings that the cache has no bodies of.
+pub(crate) fn tree(
+    endpoint: &Endpoint,
+    meta: &ListMeta<'_>,
+    objects: impl Iterator<Item = Result<Value>>,
+) -> Result<Value> {
+    let items: Vec<Value> = objects.map(|object| item(endpoint, object?)).collect::<Result<_>>()?;
     let mut metadata = Object::new();
-    metadata.insert("resourceVersion", meta.resource_version);
+    if !meta.resource_version.is_empty() {
+        metadata.insert("resourceVersion", meta.resource_version);
+    }
     if !meta.continue_token.is_empty() {
         metadata.insert("continue", meta.continue_token);
     }
     if let Some(remaining) = meta.remaining {
         metadata.insert("remainingItemCount", remaining);
     }
-    let of = serving.list_type_meta();
+    let of = endpoint.list_type_meta();
     let mut list = Object::new();
     list.insert("kind", of.kind);
     list.insert("apiVersion", of.api_version);

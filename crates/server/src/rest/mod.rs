@@ -9,6 +9,7 @@ mod apply;
 mod body;
 mod call;
 mod change;
+mod computed;
 mod create;
 mod delete;
 mod endpoint;

@@ -11,7 +11,7 @@ use pintle_meta::Status;
 use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{Result, create, delete, get, list, patch, subresource, update, watch};
+use super::{Result, computed, create, delete, get, list, patch, subresource, update, watch};
 use crate::delegation::Delegate;
 use crate::filter::Handler;
 use crate::metrics::{Counted, Kind};
@@ -82,6 +82,11 @@ impl Rest {
                     _ => Err(Box::new(not_yet(endpoint, verb))),
                 }
             }
+            Behind::Computed(behind) => match verb {
+                "get" => computed::get(endpoint, &**behind, &call).await,
+                "list" => computed::list(endpoint, &**behind, &call).await,
+                _ => Err(Box::new(not_yet(endpoint, verb))),
+            },
             Behind::Subresource(behind) => match verb {
                 "get" => subresource::get(endpoint, &**behind, &call).await,
                 "create" => subresource::create(endpoint, &**behind, &mut call).await,
@@ -178,6 +183,11 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
         (&Method::DELETE, false) => "deletecollection",
         _ => return Err(Box::new(Status::method_not_allowed())),
     };
+    // A list that finds out that it should have been a watch.
+    if verb == "watch" && endpoint.allows("list") && !endpoint.allows(verb) {
+        let status = Status::method_not_supported(&endpoint.group, &endpoint.resource, verb);
+        return Err(Box::new(status));
+    }
     // Across namespaces there is only reading.
     let across = endpoint.namespaced && info.namespace.is_empty() && !matches!(verb, "list" | "watch");
     if across || !endpoint.allows(verb) {

@@ -27,10 +27,7 @@ pub(crate) fn not_acceptable(message: String) -> Status {
 /// A list in another shape than its own.
 pub(crate) fn list(serving: &Serving, negotiated: Negotiated, page: Page) -> Result<Response> {
     match negotiated.shape {
-        Shape::Own | Shape::Partial(_) => {
-            let name = format!("{}List", serving.served.internal_name());
-            Err(Box::new(not_acceptable(partial::refuse_list(&name))))
-        }
+        Shape::Own | Shape::Partial(_) => Err(refuse_list(serving)),
         Shape::PartialList(version) => {
             let mut items = Vec::with_capacity(page.entries.len());
             for entry in &page.entries {
@@ -42,6 +39,12 @@ pub(crate) fn list(serving: &Serving, negotiated: Negotiated, page: Page) -> Res
         }
         Shape::Table(version, include) => list_table(serving, negotiated, version, include, page),
     }
+}
+
+/// A list is not one object.
+pub(crate) fn refuse_list(endpoint: &Endpoint) -> Box<Status> {
+    let name = format!("{}List", endpoint.served.internal_name());
+    Box::new(not_acceptable(partial::refuse_list(&name)))
 }
 
 fn meta(page: &Page) -> ListMeta<'_> {
@@ -111,6 +114,27 @@ pub(crate) fn event_table(
     Ok(table::tree(&head, vec![table::row_tree(version, &prepared.row(include))]))
 }
 
+/// The table of many objects.
+pub(crate) fn objects_table(
+    endpoint: &Endpoint,
+    mut objects: Vec<Value>,
+    meta: ListMeta<'_>,
+    version: Version,
+    include: Include,
+) -> Result<Value> {
+    let table = table_of(endpoint)?;
+    if let Some(order) = table.order() {
+        objects.sort_by(order);
+    }
+    let (now, mut rows) = (now(), Vec::with_capacity(objects.len()));
+    for object in objects {
+        let prepared = Prepared::new(endpoint, object, include, now)?;
+        rows.push(table::row_tree(version, &prepared.row(include)));
+    }
+    let head = Head { version, meta, columns: Some(table.columns()), empty: table.empty() };
+    Ok(table::tree(&head, rows))
+}
+
 fn list_table(
     serving: &Serving,
     negotiated: Negotiated,
@@ -130,16 +154,8 @@ fn list_table(
         for entry in &page.entries {
             objects.push(serving.store.object(entry)?);
         }
-        if let Some(order) = table.order() {
-            objects.sort_by(order);
-        }
-        let mut rows = Vec::with_capacity(objects.len());
-        for object in objects {
-            let prepared = Prepared::new(serving, object, include, now)?;
-            rows.push(table::row_tree(version, &prepared.row(include)));
-        }
-        let body = negotiated.tree(&table::tree(&head, rows))?;
-        return Ok(negotiated.respond(StatusCode::OK, body));
+        let table = objects_table(serving, objects, meta(&page), version, include)?;
+        return Ok(negotiated.respond(StatusCode::OK, negotiated.tree(&table)?));
     }
     let mut start = Vec::new();
     let mut writer = Writer::begin(&head, &mut start);

@@ -27,7 +27,7 @@ pub(crate) async fn update(endpoint: &Endpoint, behind: &Behind, call: &mut Call
     let result = match behind {
         Behind::Store(store) => store.update(&mut context, &name, &mut put, &gate, false, dry_run).await,
         Behind::Subresource(behind) => behind.update(&mut context, &name, &mut put, &gate, dry_run).await,
-        Behind::Missing => Err(internal("there is nothing to replace")),
+        Behind::Computed(_) | Behind::Missing => Err(internal("there is nothing to replace")),
     };
     call.warnings.append(&mut context.warnings);
     let result = result?;

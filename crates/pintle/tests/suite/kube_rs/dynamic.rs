@@ -89,9 +89,7 @@ async fn every_listable_kind_is_listed_and_watched(shared: &Shared) {
     for group in found.groups() {
         for version in group.versions() {
             for (resource, capabilities) in group.versioned_resources(version) {
-                // How other programs are is not asked them yet.
-                let not_yet = resource.plural == "componentstatuses";
-                if not_yet || !capabilities.supports_operation(verbs::LIST) {
+                if !capabilities.supports_operation(verbs::LIST) {
                     continue;
                 }
                 let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);

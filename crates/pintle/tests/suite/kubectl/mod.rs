@@ -1,5 +1,6 @@
 //! The machine's kubectl, on both stores: all that it does without a patch.
 
+mod component_status;
 mod create;
 mod delete;
 mod describe;
