@@ -1,5 +1,7 @@
-//! The machine's kubectl, on both stores: all that it does without a patch.
+//! The machine's kubectl, on both stores.
 
+mod change;
+mod client_side_apply;
 mod component_status;
 mod create;
 mod delete;
@@ -8,6 +10,7 @@ mod discover;
 mod evict;
 mod get;
 mod not_yet;
+mod patch;
 mod replace;
 mod wait;
 mod watch;

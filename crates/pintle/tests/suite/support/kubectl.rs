@@ -43,6 +43,8 @@ pub(crate) struct Kubectl {
     home: PathBuf,
     kubeconfig: PathBuf,
     namespace: String,
+    /// What else it finds in its environment.
+    environment: Vec<(String, String)>,
 }
 
 /// What a command left behind.
@@ -60,7 +62,14 @@ impl Kubectl {
             home: server.dir().join("kubectl"),
             kubeconfig: server.kubeconfig(),
             namespace: "default".into(),
+            environment: Vec::new(),
         }
+    }
+
+    /// With a variable in its environment.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Kubectl {
+        self.environment.push((name.into(), value.into()));
+        self
     }
 
     /// The minor version of kubectl, for what changed between them.
@@ -82,6 +91,7 @@ impl Kubectl {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.home)
             .env("KUBECONFIG", &self.kubeconfig)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .arg("--namespace")
             .arg(&self.namespace)
             .args(args)
