@@ -14,6 +14,10 @@
 //! ```
 
 mod apply;
+#[cfg(test)]
+mod apply_properties;
+#[cfg(test)]
+mod apply_tests;
 mod cap;
 mod conflicts;
 mod entries;

@@ -8,6 +8,8 @@ mod compare;
 mod field_set;
 mod items;
 mod merge;
+#[cfg(test)]
+mod merge_tests;
 mod named;
 mod reconcile;
 mod remove;
