@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use bytes::Bytes;
 use pintle_admission::{Chain, Cluster, StoredNamespaces};
+use pintle_auth::Authorizer;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::SystemNamespaces;
@@ -34,6 +35,8 @@ pub(crate) struct PlaneOptions {
     /// What new values of built-in kinds are written in.
     pub(crate) stored_as: Encoding,
     pub(crate) admission_plugins: Vec<&'static str>,
+    /// Whether users may create what they only meant to change.
+    pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
     pub(crate) components: Arc<dyn Computed>,
@@ -84,6 +87,7 @@ impl Plane {
             pool: Arc::new(Pool::new(POOL)),
             encodings: options.encodings,
             admission: admission.clone(),
+            authorizer: options.authorizer,
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,

@@ -118,6 +118,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let lifecycle = Lifecycle::default();
     let encodings =
         if flags.feature_gates().enabled("CBORServingAndStorage") { ENCODINGS_WITH_CBOR } else { ENCODINGS };
+    let authorizer = config::authorizer();
     let plane = Plane::new(
         storage.backend(),
         PlaneOptions {
@@ -131,6 +132,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             },
             stored_as: options.api.stored_as,
             admission_plugins: options.api.admission_plugins.clone(),
+            authorizer: authorizer.clone(),
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
             components: Arc::new(components::statuses(&storage, options)?),
@@ -147,7 +149,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         chain: ChainConfig {
             authenticator,
             close_unauthenticated: options.close_unauthenticated,
-            authorizer: config::authorizer(),
+            authorizer,
             request_timeout: options.request_timeout,
             cors_allowed_origins,
             strict_transport_security,

@@ -1,5 +1,6 @@
 //! What is fuzzed: everything that parses what clients send.
 
+mod apply;
 mod codec;
 mod patch;
 mod text;
@@ -11,7 +12,7 @@ use crate::Target;
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    [text::TARGETS, codec::TARGETS, patch::TARGETS].concat()
+    [text::TARGETS, codec::TARGETS, patch::TARGETS, apply::TARGETS].concat()
 }
 
 /// A number for the way something went.

@@ -44,17 +44,22 @@ impl Filter for Authorization {
             Decision::Deny(reason) | Decision::NoOpinion(reason) => reason,
         };
         tracing::debug!(path = info.path, reason, "Forbidden");
-        let mut why = respond::sanitize(&forbidden(&attributes));
-        if !reason.is_empty() {
-            why = format!("{why}: {reason}");
-        }
-        let mut response = respond::status(&Status::forbidden(&info.group, &info.resource, &info.name, &why));
+        let mut response = respond::status(&forbidden(&attributes, &reason));
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
         response
     }
 }
 
-fn forbidden(attributes: &Attributes<'_>) -> String {
+/// What somebody is told who may not do something; `reason` is the authorizer's, if it has any.
+pub(crate) fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Status {
+    let mut why = respond::sanitize(&described(attributes));
+    if !reason.is_empty() {
+        why = format!("{why}: {reason}");
+    }
+    Status::forbidden(attributes.group, attributes.resource, attributes.name, &why)
+}
+
+fn described(attributes: &Attributes<'_>) -> String {
     let user = quote(&attributes.user.name);
     let verb = attributes.verb;
     if !attributes.is_resource {

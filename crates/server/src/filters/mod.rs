@@ -21,6 +21,7 @@ mod status_encoding;
 pub use audit_id::AuditId;
 pub use authentication::Authentication;
 pub use authorization::Authorization;
+pub(crate) use authorization::forbidden;
 pub use cache_control::CacheControl;
 pub use compression::Compression;
 pub use cors::Cors;

@@ -10,10 +10,11 @@ use pintle_admission::Gate;
 use pintle_codec::kind::warnings;
 use pintle_codec::{Decoded, Error, cbor, yaml};
 use pintle_meta::{Status, Value};
-use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry};
+use pintle_registry::{Context, Transform, WriteOptions as Registry};
 
 use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
+use super::may_create::MayCreate;
 use super::options::{FieldValidation, WriteOptions, boolean};
 use super::owners::without_duplicates;
 use super::update::{check_name, check_namespace};
@@ -49,17 +50,13 @@ pub(crate) async fn apply(
 ) -> Result<Response> {
     let mut context = endpoint.context(call.request);
     let name = call.request.info.name.clone();
-    let resets = match behind {
-        Behind::Store(store) => store.config().strategy.reset_fields(),
-        _ => ResetFields::These(&[]),
-    };
     let gate = call.gate(endpoint, &context, options.dry_run);
     let mut applying = Applying {
         endpoint,
         config: format.read(body),
         force: boolean(call.request, "force").unwrap_or(false),
         validation: options.field_validation,
-        manager: Manager::new(endpoint, call.request, &options.field_manager, resets),
+        manager: Manager::new(endpoint, call.request, &options.field_manager, behind.reset_fields()),
         gate: &gate,
         context: context.clone(),
         name: &name,
@@ -70,7 +67,8 @@ pub(crate) async fn apply(
         Behind::Store(store) => {
             // What a subresource is of must be there already.
             let may_create = endpoint.subresource.is_none();
-            store.update(&mut context, &name, &mut applying, &gate, may_create, dry_run).await
+            let asked = MayCreate::new(call, &gate);
+            store.update(&mut context, &name, &mut applying, &asked, may_create, dry_run).await
         }
         Behind::Subresource(behind) => {
             behind.update(&mut context, &name, &mut applying, &gate, dry_run).await

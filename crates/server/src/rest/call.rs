@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_admission::{Chain, Gate};
+use pintle_auth::Authorizer;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
@@ -22,6 +23,8 @@ pub struct Shared {
     pub encodings: &'static [Encoding],
     /// Who is asked before something is written.
     pub admission: Chain,
+    /// Who is asked whether a user may create what an update or an apply found missing.
+    pub authorizer: Arc<dyn Authorizer>,
     /// How many deletions of a collection go on at once.
     pub delete_workers: usize,
     /// The least that a watch without a timeout of its own lasts; it may be twice that.

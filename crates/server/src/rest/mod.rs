@@ -15,6 +15,7 @@ mod delete;
 mod endpoint;
 mod get;
 mod list;
+mod may_create;
 mod options;
 mod owners;
 mod patch;

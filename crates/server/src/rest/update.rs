@@ -8,6 +8,7 @@ use pintle_registry::{Preconditions, Transform, WriteOptions as Registry};
 
 use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
+use super::may_create::MayCreate;
 use super::owners::without_duplicates;
 use super::write::{Manager, Sent};
 use super::{Result, bad_request, internal};
@@ -24,9 +25,10 @@ pub(crate) async fn update(endpoint: &Endpoint, behind: &Behind, call: &mut Call
     let gate = call.gate(endpoint, &context, options.dry_run);
     let mut put = Put { object, manager, gate: &gate };
     let dry_run = Registry { dry_run: options.dry_run };
+    let asked = MayCreate::new(call, &gate);
     let result = match behind {
-        Behind::Store(store) => store.update(&mut context, &name, &mut put, &gate, false, dry_run).await,
-        Behind::Subresource(behind) => behind.update(&mut context, &name, &mut put, &gate, dry_run).await,
+        Behind::Store(store) => store.update(&mut context, &name, &mut put, &asked, false, dry_run).await,
+        Behind::Subresource(behind) => behind.update(&mut context, &name, &mut put, &asked, dry_run).await,
         Behind::Computed(_) | Behind::Missing => Err(internal("there is nothing to replace")),
     };
     call.warnings.append(&mut context.warnings);

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::support::Server;
 use crate::support::shared::Shared;
 
+mod apply;
 mod dynamic;
 mod lists;
 mod typed;

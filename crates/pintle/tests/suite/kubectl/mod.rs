@@ -1,5 +1,6 @@
 //! The machine's kubectl, on both stores.
 
+mod apply_server_side;
 mod change;
 mod client_side_apply;
 mod component_status;

@@ -1,0 +1,111 @@
+//! Who may update or patch something may not for that create it: where a write turns out to be a creation, the user is
+//! asked about again.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pintle_auth::{Attributes, Authorizer, Decision, User};
+use pintle_meta::Value;
+use pintle_registry::Admission;
+
+use super::Result;
+use super::call::Call;
+use crate::filters::forbidden;
+use crate::request_info::RequestInfo;
+
+/// Admission of a write that may create, with the user's permission before it.
+pub(crate) struct MayCreate<'a> {
+    authorizer: Arc<dyn Authorizer>,
+    user: Arc<User>,
+    info: RequestInfo,
+    admission: &'a dyn Admission,
+}
+
+impl<'a> MayCreate<'a> {
+    pub(crate) fn new(call: &Call<'_>, admission: &'a dyn Admission) -> MayCreate<'a> {
+        MayCreate {
+            authorizer: call.shared.authorizer.clone(),
+            user: call.request.user.clone().unwrap_or_default(),
+            info: call.request.info.clone(),
+            admission,
+        }
+    }
+}
+
+#[async_trait]
+impl Admission for MayCreate<'_> {
+    async fn create(&self, object: &Value) -> Result<()> {
+        let info = &self.info;
+        let attributes = Attributes {
+            user: &self.user,
+            verb: "create",
+            is_resource: true,
+            path: &info.path,
+            group: &info.group,
+            version: &info.version,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+            name: &info.name,
+        };
+        match self.authorizer.authorize(&attributes).await {
+            Decision::Allow => self.admission.create(object).await,
+            Decision::Deny(reason) | Decision::NoOpinion(reason) => {
+                Err(Box::new(forbidden(&attributes, &reason)))
+            }
+        }
+    }
+
+    async fn update(&self, new: &Value, old: &Value) -> Result<()> {
+        self.admission.update(new, old).await
+    }
+
+    async fn delete(&self, old: &Value) -> Result<()> {
+        self.admission.delete(old).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_registry::AdmitAll;
+
+    use super::*;
+
+    /// Allows one verb.
+    struct Only(&'static str);
+
+    #[async_trait]
+    impl Authorizer for Only {
+        async fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
+            if attributes.verb == self.0 { Decision::Allow } else { Decision::NoOpinion("why".into()) }
+        }
+    }
+
+    async fn create_by(verb: &'static str) -> Result<()> {
+        let info = RequestInfo {
+            verb: "patch".into(),
+            resource: "configmaps".into(),
+            namespace: "n".into(),
+            name: "a".into(),
+            ..RequestInfo::default()
+        };
+        let user = Arc::new(User { name: "alice".into(), ..User::default() });
+        let may = MayCreate { authorizer: Arc::new(Only(verb)), user, info, admission: &AdmitAll };
+        may.update(&Value::NULL, &Value::NULL).await?;
+        may.create(&Value::NULL).await
+    }
+
+    #[tokio::test]
+    async fn who_may_only_patch_does_not_create() {
+        assert!(create_by("create").await.is_ok());
+        let refused = create_by("patch").await.unwrap_err();
+        assert_eq!(
+            (refused.code, refused.message.as_str()),
+            (
+                403,
+                "configmaps \"a\" is forbidden: User \"alice\" cannot create resource \"configmaps\" in API group \"\" \
+                 in the namespace \"n\": why"
+            )
+        );
+    }
+}
