@@ -1,10 +1,13 @@
 //! The place of a watch in the changes of a resource.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use crate::history::Change;
-use crate::interest::{Interest, Tail};
+use crate::interest::Interest;
 use crate::resource::Resource;
+use crate::tail::Tail;
 
 /// What a [`Cursor`] comes to.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Cursor {
     pub(crate) interest: Interest,
     pub(crate) place: Place,
     pub(crate) tail: Tail,
+    /// There may be changes that were told of and not read.
+    pub(crate) unread: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,16 +46,21 @@ pub(crate) struct Place {
 impl Cursor {
     /// Waits for changes. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Next {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The changes that are there, or those that come. It is woken by every change that concerns it until it is dropped.
+    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
         loop {
-            // Marked before looking, so that what comes while looking wakes the wait below.
-            self.tail.mark_unchanged();
-            match self.try_next() {
-                Some(next) => return next,
-                None => {
-                    if self.tail.changed().await.is_err() {
-                        return Next::Expired;
-                    }
-                }
+            // Asked before looking, so that what comes while looking wakes the wait below.
+            let news = self.tail.take_news();
+            if (news || self.unread)
+                && let Some(next) = self.try_next()
+            {
+                return Poll::Ready(next);
+            }
+            if self.tail.poll_told(cx).is_pending() {
+                return Poll::Pending;
             }
         }
     }
@@ -58,9 +68,14 @@ impl Cursor {
     /// The changes that are there already; `None` if there are none.
     pub fn try_next(&mut self) -> Option<Next> {
         let mut changes = Vec::new();
+        // Of several transactions that are there, the last may have been left out.
+        self.unread = true;
         match self.resource.read_changes(&self.interest, &mut self.place, BATCH, &mut changes) {
             None => Some(Next::Expired),
-            Some(()) => (!changes.is_empty()).then_some(Next::Changes(changes)),
+            Some(()) => {
+                self.unread = changes.len() >= BATCH;
+                (!changes.is_empty()).then_some(Next::Changes(changes))
+            }
         }
     }
 

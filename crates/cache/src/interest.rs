@@ -21,10 +21,10 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 use smol_str::SmolStr;
-use tokio::sync::watch;
 
 use crate::entry::Entry;
 use crate::history::{Change, History};
+use crate::tail::{Bell, Head, Tail};
 
 /// Which changes a watch must see. It may be wider than what the client asked for, never narrower.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,15 +66,12 @@ pub(crate) struct Topic {
     /// The number after the last change of `numbers` that has left the history.
     lost: u64,
     watchers: usize,
-    tail: watch::Sender<()>,
+    head: Head,
 }
-
-/// Told once there is more to read; closed when the cache starts over.
-pub(crate) type Tail = watch::Receiver<()>;
 
 impl Topic {
     fn new(since: u64) -> Topic {
-        Topic { numbers: VecDeque::new(), since, lost: 0, watchers: 0, tail: watch::channel(()).0 }
+        Topic { numbers: VecDeque::new(), since, lost: 0, watchers: 0, head: Head::default() }
     }
 
     fn push(&mut self, number: u64) {
@@ -93,24 +90,13 @@ impl Topic {
 }
 
 /// The topics of a resource. Everything is one without numbers of its own: it has those of the history.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Topics {
-    everything: watch::Sender<()>,
+    everything: Head,
     namespaces: HashMap<SmolStr, Topic>,
     keys: HashMap<Box<str>, Topic>,
     /// By field. Few fields are asked for.
     fields: Vec<(usize, HashMap<SmolStr, Topic>)>,
-}
-
-impl Default for Topics {
-    fn default() -> Topics {
-        Topics {
-            everything: watch::channel(()).0,
-            namespaces: HashMap::new(),
-            keys: HashMap::new(),
-            fields: Vec::new(),
-        }
-    }
 }
 
 /// What a cursor finds.
@@ -163,7 +149,7 @@ impl Topics {
         }
         topic.since = topic.since.min(next);
         topic.watchers += 1;
-        topic.tail.subscribe()
+        topic.head.subscribe()
     }
 
     pub(crate) fn leave(&mut self, interest: &Interest) {
@@ -237,10 +223,10 @@ impl Topics {
 
     /// Notes a change of the history; `wake` gets those whom it concerns.
     pub(crate) fn added(&mut self, number: u64, change: &Change, wake: &mut Wake) {
-        wake.everything.get_or_insert_with(|| self.everything.clone());
+        wake.everything.get_or_insert_with(|| self.everything.bell());
         self.each(change, |topic| {
             topic.push(number);
-            wake.topics.push(topic.tail.clone());
+            wake.topics.push(topic.head.bell());
         });
     }
 
@@ -253,12 +239,12 @@ impl Topics {
 /// Those whom changes concern, to be told after the lock is given back, so that nobody is woken to wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Wake {
-    everything: Option<watch::Sender<()>>,
-    topics: Vec<watch::Sender<()>>,
+    everything: Option<Bell>,
+    topics: Vec<Bell>,
 }
 
 impl Wake {
     pub(crate) fn wake(self) {
-        self.everything.iter().chain(&self.topics).for_each(|tail| tail.send_replace(()));
+        self.everything.iter().chain(&self.topics).for_each(Bell::ring);
     }
 }

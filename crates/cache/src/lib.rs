@@ -17,6 +17,7 @@ mod map;
 mod objects;
 mod pool;
 mod resource;
+mod tail;
 
 pub use cursor::{Cursor, Next};
 pub use entry::{Entry, Form, Kind, Read};

@@ -505,7 +505,7 @@ impl Resource {
     fn cursor(self: &Arc<Resource>, state: &mut State, next: u64, after: u64, interest: Interest) -> Cursor {
         let place = Place { next, after, generation: state.generation };
         let tail = state.topics.enter(&interest, next, &state.history);
-        Cursor { resource: self.clone(), interest, place, tail }
+        Cursor { resource: self.clone(), interest, place, tail, unread: true }
     }
 
     pub(crate) fn leave(&self, interest: &Interest, generation: u64) {

@@ -51,4 +51,10 @@ pub trait Stored: Send + Sync + 'static {
 
     /// The bytes of an object in the storage version.
     fn encode(&self, object: &Value) -> std::result::Result<Bytes, String>;
+
+    /// What [`Stored::decode`] makes of the bytes that [`Stored::encode`] made of an object: an encoding may not keep
+    /// everything, such as an empty list apart from none.
+    fn decode_again(&self, _object: Value, stored: &[u8]) -> std::result::Result<Value, String> {
+        self.decode(stored)
+    }
 }

@@ -120,9 +120,15 @@ impl Builtin {
             return None;
         }
         let object = protobuf::decode(self.stored, envelope.raw).ok()?;
+        self.is_settled(&object).then_some(object)
+    }
+
+    /// Whether an object has all its defaults, and comes as it is from the way through the internal types.
+    fn is_settled(&self, object: &Value) -> bool {
         let mut through = object.clone();
-        conversion::round_trip(self.stored, &mut through).ok()?;
-        (through.is_same(&object) && defaults::is_defaulted(self.stored, &object)).then_some(object)
+        conversion::round_trip(self.stored, &mut through).is_ok()
+            && through.is_same(object)
+            && defaults::is_defaulted(self.stored, object)
     }
 
     /// The bytes of an object as the cache keeps it.
@@ -179,6 +185,13 @@ impl Stored for Builtin {
 
     fn encode(&self, object: &Value) -> Result<Bytes, String> {
         self.write(self.encoding, object)
+    }
+
+    fn decode_again(&self, object: Value, stored: &[u8]) -> Result<Value, String> {
+        let kept = self.encoding == Encoding::Protobuf
+            && protobuf::keeps(self.stored, &object)
+            && self.is_settled(&object);
+        if kept { Ok(object) } else { self.decode(stored) }
     }
 }
 

@@ -126,7 +126,7 @@ fn normal_field_of_null(field: &Field) -> Option<Value> {
 
 /// Whether JSON leaves out the field when nothing was set: structs and types that write their own JSON stay, unless
 /// `omitzero` is there.
-fn may_be_absent(field: &Field) -> bool {
+pub fn may_be_absent(field: &Field) -> bool {
     field.omit_zero || (field.omit_empty && !matches!(field.shape.underlying(), Shape::Named(_)))
 }
 

@@ -1,6 +1,7 @@
 //! One connection: TLS, then HTTP/1.1 or HTTP/2, with a bound on everything a client could let us wait for or keep.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -28,6 +29,7 @@ use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::query::escapes_are_whole;
 use crate::request::Connection;
+use crate::streams::Settled;
 use crate::tls::Tls;
 use crate::{Body, Request, Response, respond};
 
@@ -114,7 +116,8 @@ impl Connections {
         let io = TokioIo::new(Watched { stream: Gather::new(stream), activity: activity.clone() });
         let limits = &self.limits;
         let result = if http2 {
-            let mut builder = http2::Builder::new(TokioExecutor::new());
+            let (starter, mut settled) = Settled::new();
+            let mut builder = http2::Builder::new(starter);
             builder
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(limits.http2_streams)
@@ -127,7 +130,9 @@ impl Connections {
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
             let serving = pin!(builder.serve_connection(io, service));
-            self.drive(serving, |serving| serving.graceful_shutdown(), &connection, &activity, false).await
+            let beside = |cx: &mut Context<'_>| settled.poll(cx);
+            let shut_down = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
+            self.drive(serving, beside, shut_down, &connection, &activity, false).await
         } else {
             let mut builder = http1::Builder::new();
             builder
@@ -136,7 +141,8 @@ impl Connections {
                 .max_headers(limits.headers)
                 .max_buf_size(limits.header_bytes as usize);
             let serving = pin!(builder.serve_connection(io, service).with_upgrades());
-            self.drive(serving, |serving| serving.graceful_shutdown(), &connection, &activity, true).await
+            self.drive(serving, |_| {}, |serving| serving.graceful_shutdown(), &connection, &activity, true)
+                .await
         };
         if let Err(error) = result {
             tracing::trace!(%remote, %error, "connection ended");
@@ -147,10 +153,11 @@ impl Connections {
         }
     }
 
-    /// Runs a connection until it ends, and asks it to end when the server stops, a filter says so, or it idles.
+    /// Runs a connection until it ends, with whatever runs beside it, and asks it to end when the server stops, a filter says so, or it idles.
     async fn drive<F: Future<Output = hyper::Result<()>>>(
         &self,
         mut serving: Pin<&mut F>,
+        mut beside: impl FnMut(&mut Context<'_>),
         shut_down: impl Fn(Pin<&mut F>),
         connection: &Connection,
         activity: &Activity,
@@ -160,7 +167,8 @@ impl Connections {
         loop {
             let overdue = activity.deadline(&self.limits, http1);
             tokio::select! {
-                result = serving.as_mut() => return result,
+                // What the others have to send goes out in the same turn.
+                result = poll_fn(|cx| { beside(cx); serving.as_mut().poll(cx) }) => return result,
                 () = connection.abort.notified() => return Ok(()),
                 () = connection.close.notified(), if !stopping => {}
                 () = self.stop.wait(), if !stopping => connection.close_when_idle(),

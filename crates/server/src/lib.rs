@@ -22,6 +22,7 @@ pub mod respond;
 pub mod rest;
 mod router;
 mod server;
+mod streams;
 mod systemd;
 pub mod tls;
 

@@ -41,6 +41,14 @@ pub(crate) struct Took {
     pub(crate) elapsed: f64,
 }
 
+impl Took {
+    /// What is left without what a part of it takes alone.
+    pub(crate) fn without(&self, part: &Took) -> Took {
+        let cpu = self.cpu.zip(part.cpu).map(|(all, part)| (all - part).max(0.0));
+        Took { cpu, elapsed: (self.elapsed - part.elapsed).max(0.0) }
+    }
+}
+
 impl Target {
     pub(crate) async fn running(running: &Running, connections: usize) -> anyhow::Result<Target> {
         let client = Arc::new(Client::new(Access::read(&running.kubeconfig)?)?);

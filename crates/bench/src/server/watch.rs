@@ -195,16 +195,26 @@ impl Stalled {
     }
 }
 
-/// What it costs to deliver one event to one of many watchers, the write that it tells of included.
+/// What it costs to deliver one event to one of many watchers: alone, and with the write that it tells of.
 pub(crate) async fn measure(targets: &[Target], arguments: &Arguments) -> anyhow::Result<Vec<Row>> {
     let (mut rows, watching, events) = (Vec::new(), arguments.watchers, arguments.events);
     for (on_each, how) in
         [(STREAMS, format!("{STREAMS} to a connection")), (1, "one to a connection".to_owned())]
     {
-        let mut figures = Figures::new(targets);
+        let (mut alone, mut with_writes) = (Figures::new(targets), Figures::new(targets));
         for _ in 0..arguments.rounds {
             for (number, target) in targets.iter().enumerate() {
                 let Some(objects) = &target.objects else { continue };
+                // The object that is written is made by this too.
+                path(target, objects).await?;
+                let writes = target
+                    .measure(async {
+                        for number in 0..events {
+                            change(target, objects, number, "").await?;
+                        }
+                        Ok(())
+                    })
+                    .await?;
                 let watchers = Watchers::open(target, objects, watching, on_each, events).await?;
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 let took = target
@@ -215,12 +225,14 @@ pub(crate) async fn measure(targets: &[Target], arguments: &Arguments) -> anyhow
                         watchers.delivered().await
                     })
                     .await?;
-                figures.add(number, &took, watching * events);
+                with_writes.add(number, &took, watching * events);
+                alone.add(number, &took.without(&writes), watching * events);
             }
         }
-        let row = Row::new(format!("deliver one event, {watching} watchers, {how}, CPU"), "us")
-            .of(figures.cpu(1e6));
+        let what = format!("deliver one event, {watching} watchers, {how}, CPU");
+        let row = Row::new(what.clone(), "us").of(alone.cpu(1e6));
         rows.push(if on_each == STREAMS && watching == 500 { row.reference("28").budget(4.0) } else { row });
+        rows.push(Row::new(format!("{what} with the write"), "us").of(with_writes.cpu(1e6)));
     }
     Ok(rows)
 }

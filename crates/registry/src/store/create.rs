@@ -85,7 +85,7 @@ impl Store {
         }
         let result = result.map_err(|error| self.failed(&error, "create", &name))?;
         if result.succeeded {
-            return self.as_stored(&stored, result.revision.0);
+            return self.as_stored(object, &stored, result.revision.0);
         }
         match result.read.into_iter().next().flatten() {
             Some(kv) => Err(self.exists(&object, &self.state(&kv)?.object)),

@@ -258,10 +258,10 @@ impl Store {
         Ok((object, stored))
     }
 
-    /// What was written, as it will be read: an encoding may not keep everything, such as an empty list apart from none.
-    fn as_stored(&self, stored: &[u8], revision: u64) -> Result<Value> {
-        let object =
-            self.config.stored.decode(stored).map_err(|reason| Box::new(Status::internal(reason)))?;
+    /// What was written, as it will be read.
+    fn as_stored(&self, object: Value, stored: &[u8], revision: u64) -> Result<Value> {
+        let object = self.config.stored.decode_again(object, stored);
+        let object = object.map_err(|reason| Box::new(Status::internal(reason)))?;
         Ok(metadata::at_revision(object, revision))
     }
 

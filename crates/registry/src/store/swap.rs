@@ -77,7 +77,7 @@ impl Store {
             let (new, stored) = self.encode(smaller.unwrap_or(new))?;
             if let Some(same) = state.as_ref().filter(|state| state.stored == stored) {
                 if is_current {
-                    return self.as_stored(&stored, same.revision).map(Swapped::Written);
+                    return self.as_stored(new, &stored, same.revision).map(Swapped::Written);
                 }
                 state = self.read(own, "update", name).await?;
                 is_current = true;
@@ -101,7 +101,7 @@ impl Store {
             }
             let result = result.map_err(|error| self.failed(&error, "update", name))?;
             if result.succeeded {
-                return self.as_stored(&stored, result.revision.0).map(Swapped::Written);
+                return self.as_stored(new, &stored, result.revision.0).map(Swapped::Written);
             }
             state = match result.read.into_iter().next().flatten() {
                 Some(kv) => Some(self.state(&kv)?),

@@ -126,7 +126,8 @@ impl Negotiated {
 
     /// A document that is no object of an endpoint's own kind.
     pub(crate) fn tree(&self, tree: &Value) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
+        // What most objects fit in, so that they are not moved while they grow.
+        let mut out = Vec::with_capacity(8 << 10);
         match self.encoding {
             Encoding::Json if self.pretty => json::encode_pretty(tree, &mut out),
             Encoding::Json => {

@@ -3,12 +3,14 @@
 //! A watch is a cursor into the cache's changes and a stream that reads on when the client has taken what it got. A client
 //! that takes nothing costs nothing; when what it needs is gone, its watch ends, and no other's.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_core::Stream as Chunks;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::{Change, Cursor, Entry, Error, Form, Frame, Next};
@@ -16,6 +18,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, frame, json, partial, protobuf};
 use pintle_meta::{Status, Value};
 use rand::Rng;
+use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::answer::{Negotiated, Shape};
@@ -29,7 +32,7 @@ use super::select::Selection;
 use super::{Result, cache_error, internal, shown, unexpected, websocket};
 use crate::lifecycle::Signal;
 use crate::metrics::{EventMetrics, LongRunning};
-use crate::{Body, Response};
+use crate::{Body, Response, streams};
 
 /// How much is sent at once.
 const BATCH: usize = 64 * 1024;
@@ -78,11 +81,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         next_bookmark: next_bookmark(deadline),
         deadline,
         stop: call.shared.stop.clone(),
-        timer: Box::pin(sleep_until(deadline)),
-        stopped: {
-            let stop = call.shared.stop.clone();
-            Box::pin(async move { stop.wait().await })
-        },
+        other: Other::new(deadline, call.shared.stop.clone()),
         at_once: BATCH,
         _counted: metrics.long_running(serving.place(), "WATCH", scope),
     };
@@ -91,11 +90,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         // A message is an event.
         return websocket::serve(call.request, encoding, Stream { at_once: 0, ..stream });
     }
-    let chunks = stream::unfold(stream, |mut stream| async move {
-        let chunk = stream.next().await?;
-        Some((chunk.map_err(|status| crate::body::Error::from(status.message)), stream))
-    });
-    let mut response = HttpResponse::new(Body::stream(chunks));
+    let mut response = HttpResponse::new(Body::stream(stream));
     *response.status_mut() = StatusCode::OK;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     Ok(response)
@@ -207,9 +202,7 @@ pub(super) struct Stream {
     next_bookmark: Instant,
     deadline: Instant,
     stop: Signal,
-    /// For the next bookmark, or the end. Made once, like the next: they are waited for at every event.
-    timer: Pin<Box<Sleep>>,
-    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    other: Other,
     /// How much is put together from several events.
     at_once: usize,
     _counted: LongRunning,
@@ -227,69 +220,132 @@ impl Stream {
 
     /// The next events; `None` when the watch is over.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes>> {
+        poll_fn(|cx| self.poll_events(cx)).await
+    }
+
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
         if let Some(status) = self.last.take() {
-            self.state = None;
-            return Some(self.writer.error(&status).map(|event| self.writer.sent(event)));
+            return Poll::Ready(Some(self.end_with(&status)));
         }
         loop {
-            if Instant::now() >= self.deadline || self.stop.is_set() {
-                return None;
+            let now = Instant::now();
+            if now >= self.deadline || self.stop.is_set() {
+                return Poll::Ready(None);
             }
-            let state = self.state.as_mut()?;
-            match ready(state, &mut self.writer, self.at_once) {
-                Ok(Some(events)) => return Some(Ok(events)),
-                Ok(None) => {}
-                Err(status) => {
-                    self.state = None;
-                    return Some(self.writer.error(&status).map(|event| self.writer.sent(event)));
-                }
+            let Some(state) = &mut self.state else { return Poll::Ready(None) };
+            match state.poll_ready(&mut self.writer, self.at_once, cx) {
+                Ok(Poll::Ready(Some(events))) => return Poll::Ready(Some(Ok(events))),
+                Ok(Poll::Ready(None)) => return Poll::Ready(None),
+                Ok(Poll::Pending) => {}
+                Err(status) => return Poll::Ready(Some(self.end_with(&status))),
             }
             let until = if self.bookmarks { self.next_bookmark } else { self.deadline };
-            if self.timer.deadline() != until {
-                self.timer.as_mut().reset(until);
+            if self.other.poll(until, now, cx).is_pending() {
+                streams::settle();
+                return Poll::Pending;
             }
-            tokio::select! {
-                biased;
-                next = state.cursor.next() => match next {
-                    Next::Changes(changes) => state.pending = changes.into_iter(),
-                    Next::Expired => return None,
-                },
-                () = &mut self.timer => {
-                    if Instant::now() >= self.deadline {
-                        return None;
-                    }
-                    self.next_bookmark = next_bookmark(self.deadline);
-                    if let Some(revision) = state.cursor.progress().filter(|revision| *revision >= state.after) {
-                        return Some(self.writer.bookmark(revision, false).map(|event| self.writer.sent(event)));
-                    }
+            if self.bookmarks && now >= self.next_bookmark {
+                self.next_bookmark = next_bookmark(self.deadline);
+                if let Some(revision) = state.cursor.progress().filter(|revision| *revision >= state.after) {
+                    let bookmark = self.writer.bookmark(revision, false);
+                    return Poll::Ready(Some(bookmark.map(|event| self.writer.sent(event))));
                 }
-                () = &mut self.stopped => return None,
             }
         }
+    }
+
+    /// The last event: an error.
+    fn end_with(&mut self, status: &Status) -> Result<Bytes> {
+        self.state = None;
+        self.writer.error(status).map(|event| self.writer.sent(event))
     }
 }
 
-/// The events that are there already; `None` if there are none.
-fn ready(state: &mut State, writer: &mut Writer, at_once: usize) -> Result<Option<Bytes>> {
-    let mut batch = Batch { at_once, ..Batch::default() };
-    for entry in state.initial.by_ref() {
-        let event = writer.entry("ADDED", &entry)?;
-        batch.push(writer.sent(event));
-        if batch.is_full() {
-            return Ok(Some(batch.finish()));
+impl Chunks for Stream {
+    type Item = std::result::Result<Bytes, crate::body::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let events = self.poll_events(cx);
+        events.map(|events| events.map(|events| events.map_err(|status| status.message.into())))
+    }
+}
+
+/// What ends a wait for changes: the time for a bookmark or the end, and the end of the server.
+///
+/// Nearly every wait ends with a change. So these are asked to wake a task when it waits for the first time, and not again
+/// for every change.
+struct Other {
+    timer: Pin<Box<Sleep>>,
+    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Whom they wake.
+    waker: Option<Waker>,
+}
+
+impl Other {
+    fn new(deadline: Instant, stop: Signal) -> Other {
+        let stopped = Box::pin(async move { stop.wait().await });
+        Other { timer: Box::pin(sleep_until(deadline)), stopped, waker: None }
+    }
+
+    /// Pending until then, or until the server stops.
+    fn poll(&mut self, until: Instant, now: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        if self.timer.deadline() != until {
+            self.timer.as_mut().reset(until);
+            self.waker = None;
+        }
+        if self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            return if now >= until { Poll::Ready(()) } else { Poll::Pending };
+        }
+        // A task that has run for long is told to wait by whatever it asks, which then remembers nobody.
+        let timer = pin!(unconstrained(self.timer.as_mut())).poll(cx);
+        if timer.is_ready() || pin!(unconstrained(self.stopped.as_mut())).poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        self.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl State {
+    /// The events that are there already, or those of the next changes; none when the watch is too late for them.
+    fn poll_ready(
+        &mut self,
+        writer: &mut Writer,
+        at_once: usize,
+        cx: &Context<'_>,
+    ) -> Result<Poll<Option<Bytes>>> {
+        loop {
+            if let Some(events) = self.ready(writer, at_once)? {
+                return Ok(Poll::Ready(Some(events)));
+            }
+            match self.cursor.poll_next(cx) {
+                Poll::Ready(Next::Changes(changes)) => self.pending = changes.into_iter(),
+                Poll::Ready(Next::Expired) => return Ok(Poll::Ready(None)),
+                Poll::Pending => return Ok(Poll::Pending),
+            }
         }
     }
-    if let Some(revision) = state.ends.take() {
-        let event = writer.bookmark(revision, true)?;
-        batch.push(writer.sent(event));
-        if batch.is_full() {
-            return Ok(Some(batch.finish()));
+
+    /// The events of what was read already; `None` if there are none.
+    fn ready(&mut self, writer: &mut Writer, at_once: usize) -> Result<Option<Bytes>> {
+        let mut batch = Batch { at_once, ..Batch::default() };
+        for entry in self.initial.by_ref() {
+            let event = writer.entry("ADDED", &entry)?;
+            batch.push(writer.sent(event));
+            if batch.is_full() {
+                return Ok(Some(batch.finish()));
+            }
         }
-    }
-    loop {
-        for change in state.pending.by_ref() {
-            if change.revision > state.after
-                && let Some(event) = event_of(&change, &state.selection)
+        if let Some(revision) = self.ends.take() {
+            let event = writer.bookmark(revision, true)?;
+            batch.push(writer.sent(event));
+            if batch.is_full() {
+                return Ok(Some(batch.finish()));
+            }
+        }
+        for change in self.pending.by_ref() {
+            if change.revision > self.after
+                && let Some(event) = event_of(&change, &self.selection)
             {
                 let event = writer.change(&change, event)?;
                 batch.push(writer.sent(event));
@@ -298,13 +354,8 @@ fn ready(state: &mut State, writer: &mut Writer, at_once: usize) -> Result<Optio
                 }
             }
         }
-        match state.cursor.try_next() {
-            Some(Next::Changes(changes)) => state.pending = changes.into_iter(),
-            // Found out again by who waits for the next change.
-            Some(Next::Expired) | None => break,
-        }
+        Ok((!batch.is_empty()).then(|| batch.finish()))
     }
-    Ok((!batch.is_empty()).then(|| batch.finish()))
 }
 
 /// What a change is to a watcher.

@@ -2,6 +2,7 @@
 //! client sends does harm.
 
 mod hostile;
+mod kept;
 mod merging;
 mod quick;
 mod upstream;

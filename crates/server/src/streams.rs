@@ -1,0 +1,180 @@
+//! Who runs the requests of an HTTP/2 connection.
+//!
+//! Each request is a task, so that many run at once. A watch is one too until it has nothing to do but to wait for the next
+//! change. Then it moves into the task of its connection: a change that a hundred watches of a client see would else wake
+//! a hundred tasks, on all cores, which take turns at the one connection that they all write to.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use hyper::rt::Executor;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::unconstrained;
+
+thread_local! {
+    /// Set by a request that is being polled right now.
+    static SETTLES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says that the request that is being polled waits for something rare, and does little when it comes.
+pub(crate) fn settle() {
+    SETTLES.set(true);
+}
+
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Starts requests.
+#[derive(Clone)]
+pub(crate) struct Starter(UnboundedSender<Running>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Starter {
+    fn execute(&self, future: F) {
+        tokio::spawn(Lively { running: Some(Box::pin(future)), settled: self.0.clone() });
+    }
+}
+
+/// A request with a task of its own.
+struct Lively {
+    running: Option<Running>,
+    settled: UnboundedSender<Running>,
+}
+
+impl Future for Lively {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(running) = &mut self.running else { return Poll::Ready(()) };
+        SETTLES.set(false);
+        if running.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if SETTLES.take()
+            && let Some(running) = self.running.take()
+        {
+            // Without the connection there is nobody to answer to.
+            let _ = self.settled.send(running);
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+}
+
+/// The requests that run in the connection's task, at most as many as it has streams.
+pub(crate) struct Settled {
+    arriving: UnboundedReceiver<Running>,
+    running: FuturesUnordered<Running>,
+}
+
+impl Settled {
+    pub(crate) fn new() -> (Starter, Settled) {
+        let (sender, arriving) = unbounded_channel();
+        (Starter(sender), Settled { arriving, running: FuturesUnordered::new() })
+    }
+
+    /// Lets everybody run who is ready to.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(running)) = self.arriving.poll_recv(cx) {
+            self.running.push(running);
+        }
+        // Each does little, and there are few: they need not be stopped half way.
+        let all = &mut self.running;
+        let mut turn = unconstrained(std::future::poll_fn(|cx| {
+            while let Poll::Ready(Some(())) = all.poll_next_unpin(cx) {}
+            Poll::<()>::Pending
+        }));
+        let _ = Pin::new(&mut turn).poll(cx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Waits for each word, and counts it; it may settle while it waits.
+    async fn request(settles: bool, word: Arc<Notify>, here: Arc<AtomicUsize>, connection: tokio::task::Id) {
+        loop {
+            let mut told = Box::pin(word.notified());
+            poll_fn(|cx| {
+                let poll = told.as_mut().poll(cx);
+                if poll.is_pending() && settles {
+                    settle();
+                }
+                poll
+            })
+            .await;
+            if tokio::task::try_id() == Some(connection) {
+                here.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// How many of two words were heard by the task of the connection.
+    async fn heard_by_the_connection(settles: bool) -> usize {
+        let counting = async move {
+            let (starter, mut settled) = Settled::new();
+            let (word, here) = (Arc::new(Notify::new()), Arc::<AtomicUsize>::default());
+            let connection = tokio::task::id();
+            starter.execute(request(settles, word.clone(), here.clone(), connection));
+            let says = tokio::spawn(async move {
+                for _ in 0..2 {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    word.notify_one();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            });
+            let mut says = Box::pin(says);
+            poll_fn(|cx| {
+                settled.poll(cx);
+                says.as_mut().poll(cx)
+            })
+            .await
+            .unwrap();
+            here.load(Ordering::Relaxed)
+        };
+        tokio::spawn(counting).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_settles_runs_in_the_task_of_its_connection() {
+        assert_eq!(heard_by_the_connection(true).await, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn any_other_keeps_its_own_task() {
+        assert_eq!(heard_by_the_connection(false).await, 0);
+    }
+
+    #[tokio::test]
+    async fn what_has_settled_ends_with_its_connection() {
+        let (starter, mut settled) = Settled::new();
+        let held = Arc::new(());
+        let request = {
+            let held = held.clone();
+            poll_fn(move |_| {
+                let _ = &held;
+                settle();
+                Poll::<()>::Pending
+            })
+        };
+        starter.execute(request);
+        tokio::task::yield_now().await;
+        poll_fn(|cx| {
+            settled.poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(settled);
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}
