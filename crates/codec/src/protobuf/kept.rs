@@ -74,7 +74,7 @@ fn keeps_value(shape: Shape, value: &Value, depth: usize) -> bool {
         }
         (Shape::Map(_, of), Node::Object(entries)) => {
             let is_item = |item: &Value| !item.is_null();
-            entries.len() > 0
+            !entries.is_empty()
                 && entries.iter().all(|(_, value)| is_item(value) && keeps_value(*of, value, depth + 1))
         }
         (Shape::Pointer(to), node) => node != Node::Null && keeps_value(*to, value, depth + 1),
