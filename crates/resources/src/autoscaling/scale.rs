@@ -252,8 +252,9 @@ mod tests {
         let changed = deployments().apply(&parent, &scale(r#""labels":{"x":"y"}"#, 5), "apps/v1").unwrap();
         let mut expected = parent.clone();
         expected.get_mut("spec").unwrap().as_object_mut().unwrap().insert("replicas", 5);
-        // Any revision is meant.
+        // Any revision is meant. No managers are none.
         expected.metadata_mut().unwrap().remove("resourceVersion");
+        expected.metadata_mut().unwrap().remove("managedFields");
         assert_eq!(text(&changed), text(&expected));
         let changed = deployments().apply(&parent, &scale(r#""resourceVersion":"6""#, 0), "apps/v1").unwrap();
         assert_eq!(changed.at(&["spec", "replicas"]), Some(&0.into()));
