@@ -25,6 +25,7 @@ mod shown;
 mod subresource;
 mod token;
 mod update;
+mod warnings;
 mod watch;
 mod websocket;
 mod write;

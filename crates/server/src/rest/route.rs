@@ -5,13 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName};
 use pintle_meta::Status;
 
 use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{Result, computed, create, delete, get, list, patch, subresource, update, watch};
+use super::{Result, computed, create, delete, get, list, patch, subresource, update, warnings, watch};
 use crate::delegation::Delegate;
 use crate::filter::Handler;
 use crate::metrics::{Counted, Kind};
@@ -133,7 +133,9 @@ impl Handler for Rest {
             let metrics = endpoint.metrics.of(&self.shared.metrics, endpoint.place(), kind);
             response.extensions_mut().insert(Counted(metrics));
         }
-        warn(&mut response, &warnings);
+        for warning in warnings::headers(&warnings) {
+            response.headers_mut().append(WARNING, warning);
+        }
         response
     }
 }
@@ -249,25 +251,4 @@ fn check_namespace(endpoint: &Endpoint, request: &Request, verb: &str) -> Result
     let name = if info.name.is_empty() { String::new() } else { format!("/{}", info.name) };
     let key = format!("/{path}/{}{name}", info.namespace);
     Err(Box::new(Status::plain(format_args!("invalid key: {}", pintle_meta::quote(&key)))))
-}
-
-/// How much is told in all.
-const MOST_TOLD: usize = 4096;
-
-fn warn(response: &mut Response, warnings: &[String]) {
-    let mut told: Vec<&String> = Vec::new();
-    let mut left = MOST_TOLD;
-    for warning in warnings {
-        // What has no room is passed over first: there may be thousands.
-        if warning.is_empty() || warning.len() > left || told.contains(&warning) {
-            continue;
-        }
-        left -= warning.len();
-        told.push(warning);
-        let text: String = warning.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
-            response.headers_mut().append(WARNING, value);
-        }
-    }
 }

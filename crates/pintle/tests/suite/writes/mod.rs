@@ -1,6 +1,9 @@
-//! Writes as clients send them, on both stores: who manages what, what is too large, many writers at once.
+//! Writes as clients send them, on both stores: who manages what, what is too large, what nobody knows, many
+//! writers at once, and patches that are made to hurt.
 
 mod concurrency;
+mod field_validation;
+mod hostile;
 mod managers;
 mod too_large;
 
@@ -32,9 +35,12 @@ impl Maps {
         Maps { client, path: format!("/api/v1/namespaces/{namespace}/configmaps") }
     }
 
-    /// The path of one map; of all for an empty name.
+    /// The path of one map, or of all for an empty name; both may have a query.
     fn of(&self, name: &str) -> String {
-        if name.is_empty() { self.path.clone() } else { format!("{}/{name}", self.path) }
+        if name.is_empty() || name.starts_with('?') {
+            return format!("{}{name}", self.path);
+        }
+        format!("{}/{name}", self.path)
     }
 
     async fn send(

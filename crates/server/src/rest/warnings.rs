@@ -1,0 +1,103 @@
+//! What clients are told beside an answer: `Warning` headers, each text once, and all together no more than most clients
+//! read.
+
+use std::collections::HashSet;
+
+use http::HeaderValue;
+
+/// So many characters are told in all. Where that is not enough, long texts are cut, from the first on.
+const MOST: usize = 4096;
+const MOST_OF_EACH: usize = 256;
+
+/// The headers' values, in the order of the texts. What has control characters is not told.
+pub(crate) fn headers(warnings: &[String]) -> Vec<HeaderValue> {
+    let mut seen = HashSet::new();
+    let (mut cuts, mut written, mut headers) = (false, 0, Vec::new());
+    let mut told: Vec<&str> = Vec::new();
+    for text in warnings.iter().map(String::as_str).filter(|text| !text.is_empty()) {
+        if cuts && written >= MOST {
+            break;
+        }
+        if !seen.insert(text) {
+            continue;
+        }
+        told.push(text);
+        let shown = if cuts { cut(text) } else { text };
+        let Some(value) = header(shown) else { continue };
+        let length = shown.chars().count();
+        if cuts || written + length <= MOST {
+            written += length;
+            headers.push(value);
+            continue;
+        }
+        // There is no room for it whole: begin anew, with less of each.
+        cuts = true;
+        let shown: Vec<&str> = told.iter().map(|text| cut(text)).collect();
+        headers = shown.iter().filter_map(|text| header(text)).collect();
+        let shown = shown.iter().filter(|text| is_tellable(text));
+        written = shown.map(|text| text.chars().count()).sum();
+    }
+    headers
+}
+
+fn cut(text: &str) -> &str {
+    text.char_indices().nth(MOST_OF_EACH).map_or(text, |(end, _)| &text[..end])
+}
+
+fn is_tellable(text: &str) -> bool {
+    !text.chars().any(char::is_control)
+}
+
+fn header(text: &str) -> Option<HeaderValue> {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok().filter(|_| is_tellable(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(warnings: &[String]) -> Vec<String> {
+        let text = |value: &HeaderValue| String::from_utf8(value.as_bytes().to_vec()).unwrap();
+        headers(warnings).iter().map(text).collect()
+    }
+
+    fn texts(warnings: &[&str]) -> Vec<String> {
+        told(&warnings.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn each_is_told_once_in_quotes_and_in_order() {
+        let expect = [r#"299 - "b \"x\" \\ y""#, r#"299 - "a ü""#];
+        assert_eq!(texts(&[r#"b "x" \ y"#, "", "a ü", r#"b "x" \ y"#]), expect);
+    }
+
+    #[test]
+    fn what_a_header_cannot_hold_is_left_out() {
+        assert_eq!(texts(&["a\nb", "a\tb", "a\u{7f}", "a\u{85}b", "c"]), [r#"299 - "c""#]);
+    }
+
+    #[test]
+    fn long_ones_are_whole_as_long_as_there_is_room() {
+        assert_eq!(told(&["x".repeat(MOST)]), [format!("299 - \"{}\"", "x".repeat(MOST))]);
+        assert_eq!(told(&["x".repeat(MOST + 1)]), [format!("299 - \"{}\"", "x".repeat(MOST_OF_EACH))]);
+        // In characters, not in bytes.
+        assert_eq!(told(&["ü".repeat(MOST)])[0].chars().count(), MOST + 8);
+        assert_eq!(told(&["ü".repeat(MOST + 1)])[0].chars().count(), MOST_OF_EACH + 8);
+    }
+
+    #[test]
+    fn when_room_runs_out_all_are_cut_and_the_last_are_not_told() {
+        let long = |number: usize| format!("{number:03}{}", "x".repeat(400));
+        let whole: Vec<String> = (0..10).map(long).collect();
+        assert!(told(&whole).iter().all(|text| text.len() == 403 + 8));
+        let many: Vec<String> = (0..100).map(long).collect();
+        let told = told(&many);
+        assert_eq!(told.len(), 16, "of 256 characters each");
+        for (number, text) in told.iter().enumerate() {
+            assert_eq!(text, &format!("299 - \"{}\"", &long(number)[..MOST_OF_EACH]));
+        }
+        let short: Vec<String> = (0..5000).map(|number| format!("{number:04}")).collect();
+        assert_eq!(self::told(&short).len(), 1025, "the one that did not fit is told when all are told anew");
+    }
+}
