@@ -9,6 +9,10 @@ use std::fmt;
 pub use error::{Error, ErrorType, aggregate};
 pub use value::Value;
 
+/// How many errors of one object are told. There may be many more in what a client sent, and all together they would be
+/// hundreds of times as long; validations of lists stop when they have found so many.
+pub const MOST_ERRORS: usize = 10_000;
+
 /// A place in an object.
 ///
 /// A path borrows the one it extends and the names in it, so a validation that finds nothing wrong allocates nothing

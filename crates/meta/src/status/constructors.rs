@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Cause, CauseType, Details, Reason, Status};
-use crate::field_path::{self, aggregate};
+use crate::field_path::{self, MOST_ERRORS, aggregate};
 use crate::gvk::qualified;
 use crate::quote;
 
@@ -142,6 +142,7 @@ impl Status {
 
     /// `Kind.group "name" is invalid: ...`. The one failure that names the kind, not the resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[field_path::Error]) -> Status {
+        let errors = &errors[..errors.len().min(MOST_ERRORS)];
         let mut message = format!("{} {} is invalid", qualified(group, kind), quote(name));
         if !errors.is_empty() {
             message.push_str(": ");

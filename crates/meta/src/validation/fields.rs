@@ -1,7 +1,7 @@
 //! Checks that report on a field themselves.
 
 use super::{dns1123_label, dns1123_subdomain, label_value, qualified_name, regex_error};
-use crate::field_path::{Error, Path};
+use crate::field_path::{Error, MOST_ERRORS, Path};
 
 const HTTP_PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 
@@ -21,6 +21,9 @@ pub fn label_name(path: &Path<'_>, name: &str) -> Vec<Error> {
 pub fn labels<'l>(path: &Path<'_>, labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> Vec<Error> {
     let mut errors = Vec::new();
     for (name, value) in labels {
+        if errors.len() > MOST_ERRORS {
+            break;
+        }
         errors.extend(label_name(path, name));
         errors.extend(label_value(value).into_iter().map(|wrong| Error::invalid(path, value, wrong)));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{dns1123_label, labels, mask_trailing_dash, non_negative, qualified_name};
-use crate::field_path::{self, Error, Path};
+use crate::field_path::{self, Error, MOST_ERRORS, Path};
 use crate::gvk::GroupVersionKind;
 use crate::{Value, is_printable, quote};
 
@@ -95,7 +95,8 @@ pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> Vec<Error> 
 pub fn annotations<'l>(path: &Path<'_>, annotations: impl Iterator<Item = (&'l str, &'l str)>) -> Vec<Error> {
     let (mut errors, mut size) = (Vec::new(), 0);
     for (key, value) in annotations {
-        let wrong = qualified_name(&key.to_lowercase()).into_iter();
+        let room = MOST_ERRORS.saturating_sub(errors.len());
+        let wrong = qualified_name(&key.to_lowercase()).into_iter().take(room);
         errors.extend(wrong.map(|wrong| Error::invalid(path, key, wrong)));
         size += key.len() + value.len();
     }
@@ -110,20 +111,42 @@ pub fn annotations_fit<'a>(annotations: impl Iterator<Item = (&'a str, &'a str)>
     annotations.map(|(key, value)| key.len() + value.len()).sum::<usize>() <= ANNOTATIONS_MAX_SIZE
 }
 
+/// How much is told about values that are shown again for each thing that is wrong with them: together they could be a
+/// thousand times what was sent.
+const SHOWN_AGAIN: usize = 1 << 20;
+
+/// How often a value is shown.
+fn times(value: usize) -> usize {
+    (SHOWN_AGAIN / value.max(1)).max(1)
+}
+
 fn owner_references(path: &Path<'_>, references: &[Value]) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut controller: Option<String> = None;
+    let mut all: Option<(field_path::Value, usize)> = None;
     for reference in references {
+        if errors.len() > MOST_ERRORS {
+            break;
+        }
         errors.extend(owner_reference(path, reference));
         if reference.get("controller").and_then(Value::as_bool) == Some(true) {
             let this = format!("{}/{}", reference.kind(), reference.text_at(&["name"]));
             match &controller {
                 None => controller = Some(this),
                 Some(first) => {
+                    let (all, left) = all.get_or_insert_with(|| {
+                        let all = field_path::Value::json(references);
+                        let left = times(all.to_string().len());
+                        (all, left)
+                    });
+                    if *left == 0 {
+                        continue;
+                    }
+                    *left -= 1;
                     let wrong = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
-                    errors.push(Error::invalid(path, field_path::Value::json(references), wrong));
+                    errors.push(Error::invalid(path, all.clone(), wrong));
                 }
             }
         }
@@ -153,11 +176,11 @@ fn owner_reference(path: &Path<'_>, reference: &Value) -> Vec<Error> {
 }
 
 fn finalizers(path: &Path<'_>, object: &Value) -> Vec<Error> {
-    let mut errors = Vec::new();
-    for finalizer in object.finalizers() {
+    let wrong = object.finalizers().flat_map(|finalizer| {
         let wrong = qualified_name(finalizer).into_iter();
-        errors.extend(wrong.map(|wrong| Error::invalid(path, finalizer, wrong)));
-    }
+        wrong.map(move |wrong| Error::invalid(path, finalizer, wrong))
+    });
+    let mut errors: Vec<Error> = wrong.take(MOST_ERRORS).collect();
     let has = |wanted: &str| object.finalizers().any(|finalizer| finalizer == wanted);
     if has(FOREGROUND_DELETION) && has(ORPHAN_DEPENDENTS) {
         let wrong = format!("finalizer {ORPHAN_DEPENDENTS} and {FOREGROUND_DELETION} cannot be both set");
@@ -186,6 +209,9 @@ fn no_new_finalizers(path: &Path<'_>, new: &Value, old: &Value) -> Option<Error>
 fn managed_fields(path: &Path<'_>, object: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     for (index, entry) in object.items_at(&["metadata", "managedFields"]).iter().enumerate() {
+        if errors.len() > MOST_ERRORS {
+            break;
+        }
         let path = path.index(index);
         let text = |field: &str| entry.text_at(&[field]);
         if !matches!(text("operation"), "Apply" | "Update") {
@@ -209,7 +235,8 @@ pub fn field_manager(path: &Path<'_>, manager: &str) -> Vec<Error> {
     if manager.len() > FIELD_MANAGER_MAX_LENGTH {
         errors.push(Error::too_long(path, Some(FIELD_MANAGER_MAX_LENGTH)));
     }
-    for (position, c) in manager.char_indices().filter(|(_, c)| !is_printable(*c)) {
+    let unprintable = manager.char_indices().filter(|(_, c)| !is_printable(*c));
+    for (position, c) in unprintable.take(times(manager.len())) {
         let wrong = format!("invalid character U+{:04X} (at position {position})", u32::from(c));
         errors.push(Error::invalid(path, manager, wrong));
     }
@@ -368,5 +395,28 @@ mod tests {
             ]
         );
         assert!(validate_update(&old, &old, &Path::new("metadata")).is_empty());
+    }
+
+    #[test]
+    fn what_is_told_is_bounded_however_much_is_wrong() {
+        let path = Path::new("metadata");
+        let shown = |errors: &[Error]| errors.iter().map(|error| error.to_string().len()).sum::<usize>();
+        let check = |metadata: serde_json::Value| {
+            let errors = validate(&object(metadata), false, &|_, _| Vec::new(), &path);
+            let (count, shown) = (errors.len(), shown(&errors));
+            assert!(count > 0 && count <= MOST_ERRORS + 10 && shown < 8 << 20, "{count} {shown}");
+        };
+        let owner =
+            serde_json::json!({"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u", "controller": true});
+        check(serde_json::json!({"name": "a", "ownerReferences": vec![owner; 5_000]}));
+        check(serde_json::json!({"name": "a", "ownerReferences": vec![serde_json::json!({}); 50_000]}));
+        check(serde_json::json!({"name": "a", "finalizers": vec!["/"; 50_000]}));
+        check(serde_json::json!({"name": "a", "managedFields": vec![serde_json::json!({}); 50_000]}));
+        let entry = serde_json::json!({"operation": "Apply", "manager": "\u{1}".repeat(100_000)});
+        check(serde_json::json!({"name": "a", "managedFields": [entry]}));
+        let odd: serde_json::Map<_, _> = (0..50_000).map(|n| (format!("/{n}"), "/".into())).collect();
+        check(serde_json::json!({"name": "a", "labels": odd}));
+        check(serde_json::json!({"name": "a", "annotations": odd}));
+        assert!(shown(&field_manager(&path, &"\u{1}".repeat(300_000))) < 8 << 20);
     }
 }

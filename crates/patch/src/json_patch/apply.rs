@@ -7,7 +7,7 @@ use pintle_codec::json;
 use pintle_meta::value::Key;
 use pintle_meta::{Node, Value, quote};
 
-use super::{Error, MAX_COPY, MAX_DEPTH, Operation};
+use super::{Error, MAX_COPY, MAX_DEPTH, MAX_MOVED, Operation};
 use crate::lazy::{Form, Opener, depth};
 
 /// How often we look how deep the document is, before we refuse to go on.
@@ -19,6 +19,8 @@ pub(super) struct Application {
     depth: usize,
     looks: usize,
     copied: usize,
+    /// How many items had to make room.
+    moved: usize,
     opener: Opener,
 }
 
@@ -58,7 +60,7 @@ impl Application {
         let mut opener = Opener::new();
         opener.open(&mut document);
         let depth = depth(&document);
-        Application { document, depth, looks: 0, copied: 0, opener }
+        Application { document, depth, looks: 0, copied: 0, moved: 0, opener }
     }
 
     pub(super) fn run(mut self, operations: &[Operation]) -> Result<Value, Error> {
@@ -89,6 +91,7 @@ impl Application {
         let to = place(path).ok_or_else(missing)?;
         self.check_depth(&to, deep)?;
         let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
+        charge(&mut self.moved, container, &to.key)?;
         insert(container, &to.key, value)
             .map_err(|error| failed(format!("error in add for path: '{path}': {error}")))
     }
@@ -103,6 +106,7 @@ impl Application {
         };
         let from = place(path).ok_or_else(missing)?;
         let container = find(&mut self.document, &mut self.opener, &from.parents).ok_or_else(missing)?;
+        charge(&mut self.moved, container, &from.key)?;
         take(container, &from.key)
             .map_err(|error| failed(format!("error in remove for path: '{path}': {error}")))?;
         Ok(())
@@ -148,6 +152,7 @@ impl Application {
         };
         let source = place(from).ok_or_else(missing)?;
         let container = find(&mut self.document, &mut self.opener, &source.parents).ok_or_else(missing)?;
+        charge(&mut self.moved, container, &source.key)?;
         let moved = take(container, &source.key)
             .map_err(|error| failed(format!("error in move for path: '{}': {error}", source.key)))?;
         let path = operation.path.as_deref().ok_or_else(|| {
@@ -161,6 +166,7 @@ impl Application {
         let to = place(path).ok_or_else(missing)?;
         self.check_moved(&source, &to, &moved)?;
         let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
+        charge(&mut self.moved, container, &to.key)?;
         insert(container, &to.key, moved)
             .map_err(|error| failed(format!("error in move for path: '{path}': {error}")))
     }
@@ -226,6 +232,7 @@ impl Application {
         }
         self.check_moved(&source, &to, &copied)?;
         let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
+        charge(&mut self.moved, container, &to.key)?;
         insert(container, &to.key, copied)
             .map_err(|error| failed(format!("error while adding value during copy: {error}")))
     }
@@ -344,6 +351,16 @@ fn replace_at(container: &mut Value, key: &str, value: Value) {
             }
         }
     }
+}
+
+/// Notes how many items are behind a place that is to be opened or closed.
+fn charge(moved: &mut usize, container: &Value, key: &str) -> Result<(), Error> {
+    *moved += match container.node() {
+        Node::List(items) => index(key, items.len() + 1, items.len() + 1).map_or(0, |at| items.len() - at),
+        Node::Object(object) if !object.contains(key) => object.len() / 2,
+        _ => 0,
+    };
+    if *moved > MAX_MOVED { Err(Error::Moved) } else { Ok(()) }
 }
 
 fn insert(container: &mut Value, key: &str, value: Value) -> Result<(), String> {

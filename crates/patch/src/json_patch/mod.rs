@@ -19,6 +19,10 @@ pub const MAX_OPERATIONS: usize = 10_000;
 /// How much may be copied, in bytes of JSON, by all operations together.
 pub const MAX_COPY: usize = 3 * 1024 * 1024;
 
+/// How many items of lists may be moved by all operations together, to make room before or close a gap: so much is done in
+/// less than a second. Ten thousand operations at the beginning of a list of as many items are half of it.
+pub const MAX_MOVED: usize = 200_000_000;
+
 /// Why a patch cannot be applied. Clients only see that it cannot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -32,6 +36,8 @@ pub enum Error {
     Copied { copied: usize },
     #[error("exceeded max depth")]
     Depth,
+    #[error("too many items of lists would have to be moved")]
+    Moved,
 }
 
 /// The operations of a patch.

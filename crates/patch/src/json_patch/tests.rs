@@ -267,3 +267,21 @@ fn what_is_not_touched_stays_as_it_was_written() {
         )
     );
 }
+
+#[test]
+fn items_of_lists_are_not_moved_without_bound() {
+    let list = format!(r#"{{"a":[{}]}}"#, vec!["1"; 100_000].join(","));
+    let many = |operation: &str, count: usize| format!("[{}]", vec![operation; count].join(","));
+    let moved = Err("too many items of lists would have to be moved".to_owned());
+    for first in [
+        r#"{"op":"add","path":"/a/0","value":2}"#,
+        r#"{"op":"remove","path":"/a/0"}"#,
+        r#"{"op":"move","from":"/a/0","path":"/a/0"}"#,
+    ] {
+        assert_eq!(applied(&list, &many(first, 9_999)).map(drop), moved, "{first}");
+    }
+    // At its end nothing has to make room.
+    assert!(applied(&list, &many(r#"{"op":"add","path":"/a/-","value":2}"#, 9_999)).is_ok());
+    assert!(applied(&list, &many(r#"{"op":"replace","path":"/a/0","value":2}"#, 9_999)).is_ok());
+    assert!(applied(r#"{"a":[]}"#, &many(r#"{"op":"add","path":"/a/0","value":2}"#, 9_999)).is_ok());
+}

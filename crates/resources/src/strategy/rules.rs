@@ -215,7 +215,8 @@ impl Tabled {
         let path = field_path::Path::new("metadata");
         let path = path.child("finalizers");
         let names = object.finalizers().enumerate();
-        names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name)).collect()
+        let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
+        wrong.take(field_path::MOST_ERRORS).collect()
     }
 }
 
