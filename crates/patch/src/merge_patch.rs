@@ -81,9 +81,12 @@ fn prune(opener: &mut Opener, value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use pintle_codec::unstructured::decode_since;
     use pintle_meta::Object;
+    use proptest::prelude::*;
 
     use super::*;
+    use crate::strategic::properties::pods;
 
     #[track_caller]
     fn check(document: &str, patch: &str, expected: &str) {
@@ -184,5 +187,25 @@ mod tests {
         let long = format!(r#""{}""#, "x".repeat(1 << 20));
         let patch = format!(r#"{{"a":{}}}"#, deep(&long));
         check("{}", &patch, &patch);
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_is_read_as_its_text_would_be(document in pods(), mut patch in pods(), null in any::<bool>()) {
+            let of = pintle_schema::find("core/v1.Pod").unwrap();
+            let typed = |value: &Value| {
+                let mut text = Vec::new();
+                json::encode(value, &mut text);
+                json::decode(of, &text).unwrap().value
+            };
+            if null && let Some(spec) = patch.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.insert("nodeSelector", Value::NULL);
+            }
+            let mut text = Vec::new();
+            json::encode(&patch, &mut text);
+            let before = typed(&document);
+            let after = apply(before.clone(), &text).unwrap();
+            prop_assert_eq!(decode_since(of, &after, &before), Some(typed(&after)));
+        }
     }
 }

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 
-pub use to_typed::{to_typed, to_typed_since};
+pub use to_typed::{decode_since, to_typed, to_typed_since};
 
 use crate::json;
 

@@ -229,3 +229,55 @@ fn what_was_not_changed_is_not_read_again() {
         )
     );
 }
+
+#[test]
+fn a_changed_tree_is_read_as_its_text_would_be_or_not_at_all() {
+    let spec = of("apps/v1.DeploymentSpec");
+    let before = convert("apps/v1.DeploymentSpec", r#"{"replicas":1,"selector":{"matchLabels":{"a":"b"}}}"#)
+        .unwrap()
+        .value;
+    let with = |name: &str, json: &str| {
+        let mut after = before.clone();
+        after.as_object_mut().unwrap().insert(name, Value::raw(json.as_bytes()));
+        let mut text = Vec::new();
+        json::encode(&after, &mut text);
+        let read =
+            json::decode(spec, &text).ok().filter(|read| read.strict.is_empty()).map(|read| read.value);
+        let found = decode_since(spec, &after, &before);
+        if found.is_some() {
+            assert_eq!(found, read, "{name}: {json}");
+        }
+        (found.is_some(), read.is_some())
+    };
+    for (name, json) in [
+        ("replicas", "7"),
+        ("paused", "true"),
+        ("paused", "false"),
+        (
+            "selector",
+            r#"{"matchLabels":{"x":null}, "matchExpressions":[{"key":"\u0061","operator":"In","values":["x"]}]}"#,
+        ),
+        ("strategy", r#"{"type":"Recreate","rollingUpdate":{"maxSurge":"25%","maxUnavailable":1}}"#),
+        (
+            "template",
+            r#"{"metadata":{"creationTimestamp":"2020-01-01T00:00:00.5Z"},"spec":{"containers":[{"name":"a",
+            "resources":{"limits":{"cpu":0.10,"memory":"1024Ki"}}}],"priority":null}}"#,
+        ),
+    ] {
+        assert_eq!(with(name, json), (true, true), "{name}: {json}");
+    }
+    for (name, json) in [
+        ("replicas", "1.0"),
+        ("replicas", "1e3"),
+        ("replicas", "3000000000"),
+        ("replicas", "\"1\""),
+        ("paused", "1"),
+        ("selector", "[]"),
+        ("selector", r#"{"matchLabels":{"a":"1","a":"2"}}"#),
+        ("strategy", r#"{"foo":1}"#),
+        ("bar", "1"),
+        ("template", r#"{"spec":{"containers":[{"resources":{"limits":{"cpu":"x"}}}]}}"#),
+    ] {
+        assert_eq!(with(name, json), (false, false), "{name}: {json}");
+    }
+}

@@ -14,17 +14,30 @@ const MAX_STRICT_BYTES: usize = 4 << 20;
 /// Reads an untyped tree as an object of a type. Strict errors name unknown fields, sorted. What is of the type already, and
 /// normal, stays the same in memory.
 pub fn to_typed(of: &'static Type, value: &Value) -> Result<Decoded, Error> {
-    convert(of, value, None)
+    convert(of, value, None, false)
 }
 
 /// The same for a tree that was made by changing a normal one of the type. What is still the same in memory is not looked
 /// into again, so that it costs as much as was changed.
 pub fn to_typed_since(of: &'static Type, value: &Value, before: &Value) -> Result<Decoded, Error> {
-    convert(of, value, Some(before))
+    convert(of, value, Some(before), false)
 }
 
-fn convert(of: &'static Type, value: &Value, before: Option<&Value>) -> Result<Decoded, Error> {
+/// What [`json::decode`] would read if such a tree were written, without writing it. `None` wherever it would have something to
+/// say, be it an error or a strict one: then it must be asked.
+pub fn decode_since(of: &'static Type, value: &Value, before: &Value) -> Option<Value> {
+    let decoded = convert(of, value, Some(before), true).ok()?;
+    decoded.strict.is_empty().then_some(decoded.value)
+}
+
+fn convert(
+    of: &'static Type,
+    value: &Value,
+    before: Option<&Value>,
+    as_json: bool,
+) -> Result<Decoded, Error> {
     let mut converter = Converter {
+        as_json,
         builder: Builder::default(),
         path: String::new(),
         depth: 0,
@@ -43,6 +56,8 @@ fn convert(of: &'static Type, value: &Value, before: Option<&Value>) -> Result<D
 
 struct Converter {
     builder: Builder,
+    /// By the rules of JSON, where nothing is cut or made to fit.
+    as_json: bool,
     /// Where in the tree it is: `spec.containers[0]`. Keys of maps are not part of it.
     path: String,
     depth: usize,
@@ -60,8 +75,17 @@ impl Converter {
         while let Shape::Pointer(to) = shape {
             shape = *to;
         }
+        if self.as_json
+            && shape.opaque().is_none()
+            && let Node::Raw(raw) = value.node()
+        {
+            let value = plain(json::decode_any(raw)?)?;
+            return self.item(shape, &value, None);
+        }
         match shape.underlying() {
+            Shape::Scalar(scalar) if self.as_json => exact_scalar(scalar, value),
             Shape::Scalar(scalar) => scalar_of(scalar, shape, value),
+            Shape::Bytes if self.as_json && value.as_str().is_none() => Err(Error::new("not base64")),
             Shape::Bytes => bytes(value),
             Shape::List(of) => {
                 let Node::List(items) = value.node() else {
@@ -84,11 +108,12 @@ impl Converter {
                 }
                 // Types that read their own JSON are given it.
                 _ => match value.node() {
-                    Node::Raw(_) => Ok(value.clone()),
+                    Node::Raw(_) if !self.as_json => Ok(value.clone()),
                     _ => {
                         let mut text = Vec::new();
                         json::encode(value, &mut text);
-                        json::decode(named, &text).map(|decoded| decoded.value)
+                        let decoded = json::decode(named, &text)?;
+                        if self.as_json { plain(decoded) } else { Ok(decoded.value) }
                     }
                 },
             },
@@ -200,6 +225,25 @@ impl Converter {
         self.room = room;
         let dot = if self.path.is_empty() { "" } else { "." };
         self.strict.push(format!("unknown field \"{}{dot}{key}\"", self.path));
+    }
+}
+
+/// What was read without anything that a strict reader minds.
+fn plain(decoded: Decoded) -> Result<Value, Error> {
+    match decoded.strict.into_iter().next() {
+        None => Ok(decoded.value),
+        Some(strict) => Err(Error::new(strict)),
+    }
+}
+
+fn exact_scalar(scalar: Scalar, value: &Value) -> Result<Value, Error> {
+    match (scalar, value.node()) {
+        (Scalar::Any, _) => Ok(super::from_typed(value)),
+        (Scalar::String, Node::String(_)) | (Scalar::Bool, Node::Bool(_)) => Ok(value.clone()),
+        (Scalar::Int64, Node::Int(_)) | (Scalar::Float64, Node::Float(_)) => Ok(value.clone()),
+        (Scalar::Int32, Node::Int(int)) if i32::try_from(int).is_ok() => Ok(value.clone()),
+        (Scalar::Float64, Node::Int(int)) => Ok((int as f64).into()),
+        _ => Err(Error::new(format!("unrecognized type: {}", scalar.go_name()))),
     }
 }
 

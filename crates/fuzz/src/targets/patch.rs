@@ -1,7 +1,7 @@
 //! Patches, and what field management reads.
 
 use pintle_codec::json;
-use pintle_codec::unstructured::{from_typed, to_typed, to_typed_since};
+use pintle_codec::unstructured::{decode_since, from_typed, to_typed, to_typed_since};
 use pintle_meta::Value;
 use pintle_patch::fieldset::Set;
 use pintle_patch::{json_patch, merge_patch, strategic};
@@ -65,6 +65,7 @@ const JSON_PATCH: Target = Target {
             r#"[{"op":"add","path":"/a/b/1","value":{"x":1}},{"op":"remove","path":"/a/e"}]"#,
             r#"[{"op":"move","from":"/a","path":"/l/-"},{"op":"copy","from":"/l","path":"/l/0/z"}]"#,
             r#"[{"op":"test","path":"/~0~1/","value":"x"},{"op":"replace","path":"","value":{}}]"#,
+            r#"[{"op":"add","path":"/spec/containers/0","value":{"name":"n","tty":true,"env":[{"name":"E"}]}}]"#,
         ];
         seeds.into_iter().map(|seed| seed.as_bytes().to_vec()).collect()
     },
@@ -90,8 +91,12 @@ const JSON_PATCH: Target = Target {
 const MERGE_PATCH: Target = Target {
     name: "merge-patch",
     seeds: || {
-        let seeds =
-            [r#"{"a":{"b":null,"e":{"x":null}},"l":[null,{"y":null}]}"#, r#"{"a":1,"new":{"z":{"n":null}}}"#];
+        let seeds = [
+            r#"{"a":{"b":null,"e":{"x":null}},"l":[null,{"y":null}]}"#,
+            r#"{"a":1,"new":{"z":{"n":null}}}"#,
+            r#"{"metadata":{"labels":{"a":null,"b":"c"},"managedFields":[{"fieldsV1":{"z":1}}]},"spec":{"volumes":[{"name":"x","emptyDir":{"sizeLimit":1.50}}],
+                "priority":1.0,"containers":[{"name":"q","ports":[{"containerPort":8e1}]}]}}"#,
+        ];
         seeds.into_iter().map(|seed| seed.as_bytes().to_vec()).collect()
     },
     tokens: &["null", "{\"a\":", "\"b\":", "\"l\":[", "]", "{", "}", ",", "1"],
@@ -139,13 +144,27 @@ fn pod() -> &'static Type {
     find("core/v1.Pod").expect("there are pods")
 }
 
+fn typed_document() -> Value {
+    json::decode(pod(), POD.as_bytes()).expect("it is a pod").value
+}
+
+/// What a typed document became is read as its text would be, or not at all.
+fn reads_as_text(before: &Value, after: &Value) {
+    let mut text = Vec::new();
+    json::encode(after, &mut text);
+    if let Some(read) = decode_since(pod(), after, before) {
+        let decoded = json::decode(pod(), &text).expect("it was read");
+        assert_eq!((&decoded.value, decoded.strict.is_empty()), (&read, true));
+    }
+}
+
 /// What comes out can be read as what it is of or not at all, and is the same whether the document had types or not.
 fn strategic(input: &[u8]) -> u64 {
     let mut patch = match strategic::decode(input) {
         Err(error) => return refused(error),
         Ok(patch) => patch.value,
     };
-    let document = json::decode(pod(), POD.as_bytes()).expect("it is a pod").value;
+    let document = typed_document();
     let plain = strategic::apply(pod(), from_typed(&document), &mut patch.clone());
     match (strategic::apply(pod(), document.clone(), &mut patch), plain) {
         (Err(error), plain) => {
@@ -179,14 +198,23 @@ fn outcome(patched: &Value) -> u64 {
 fn patch(input: &[u8]) -> u64 {
     match json_patch::Patch::decode(input) {
         Err(error) => refused(error),
-        Ok(patch) => match patch.apply(document()) {
-            Err(error) => refused(error),
-            Ok(patched) => outcome(&patched),
-        },
+        Ok(patch) => {
+            if let Ok(patched) = patch.apply(typed_document()) {
+                reads_as_text(&typed_document(), &patched);
+            }
+            match patch.apply(document()) {
+                Err(error) => refused(error),
+                Ok(patched) => outcome(&patched),
+            }
+        }
     }
 }
 
 fn merge(input: &[u8]) -> u64 {
+    let before = typed_document();
+    if let Ok(patched) = merge_patch::apply(before.clone(), input) {
+        reads_as_text(&before, &patched);
+    }
     match merge_patch::apply(document(), input) {
         Err(error) => refused(error),
         Ok(patched) => outcome(&patched),

@@ -23,7 +23,7 @@ mod lookup;
 mod map;
 mod order;
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 mod scalar;
 #[cfg(test)]
 mod tests;

@@ -70,7 +70,7 @@ fn volumes() -> impl Strategy<Value = Value> {
     keyed("name", false, source)
 }
 
-fn pods() -> impl Strategy<Value = Value> {
+pub(crate) fn pods() -> impl Strategy<Value = Value> {
     let metadata = (option::of(plain_map()), option::of(plain_list()));
     let metadata =
         metadata.prop_map(|(labels, finalizers)| map(vec![("labels", labels), ("finalizers", finalizers)]));

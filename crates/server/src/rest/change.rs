@@ -31,12 +31,12 @@ impl Change {
         let strictly = validation != FieldValidation::Ignore;
         match self {
             Change::Json(patch) => {
-                let (document, strict) = patched(before, patch, strictly)?;
-                read(served, &document, strict, validation)
+                let (document, strict) = patched(before.clone(), patch, strictly)?;
+                read(served, &document, &before, strict, validation)
             }
             Change::Merge(patch) => {
-                let (document, strict) = merged(before, patch, strictly)?;
-                read(served, &document, strict, validation)
+                let (document, strict) = merged(before.clone(), patch, strictly)?;
+                read(served, &document, &before, strict, validation)
             }
             Change::Strategic(patch, of) => merged_by_type(served, before, patch, of, validation),
         }
@@ -77,13 +77,22 @@ fn not_applicable() -> Box<Status> {
     Box::new(status)
 }
 
-/// A patched document is read like any that was sent.
+/// A patched document is read like any that was sent. Mostly there is nothing to say about it, and it need not be written for
+/// that.
 fn read(
     served: &dyn Served,
     document: &Value,
+    before: &Value,
     mut strict: Vec<String>,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>)> {
+    if strict.is_empty()
+        && let Some(of) = served.strategic_type()
+        && let Some(object) = unstructured::decode_since(of, document, before)
+        && (object.kind(), object.api_version()) == (before.kind(), before.api_version())
+    {
+        return Ok((object, Vec::new()));
+    }
     let mut text = Vec::new();
     json::encode(document, &mut text);
     let refuse = |why: &str| invalid(&String::from_utf8_lossy(&text), why);
