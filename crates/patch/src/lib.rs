@@ -3,8 +3,8 @@
 //! - [`json_patch`], [`merge_patch`]: patches that know nothing of types;
 //! - [`strategic`]: merge patches that know the types of what they change;
 //! - [`fieldset`]: sets of fields, and their `FieldsV1` form to the byte;
-//! - [`typed`]: an object seen through its schema: the fields it has, and the fields by which two objects differ;
-//! - [`managed`]: `metadata.managedFields`: what a write makes of them.
+//! - [`typed`]: objects seen through their schema: the fields they have, those by which two differ, one on top of another;
+//! - [`managed`]: `metadata.managedFields`: what a write makes of them, and server-side apply.
 //!
 //! All of it takes hostile input: `managedFields` are sent by clients. Depth is bounded by [`pintle_codec::MAX_DEPTH`], and
 //! nothing costs more than the sorting of what was sent.
