@@ -58,7 +58,7 @@ impl Store {
         let name = object.name().to_owned();
         let own = self.key(context, &name)?;
         let is_of_revision = metadata::revision_of(&object).is_ok_and(|revision| revision != 0);
-        let (object, stored) = self.encode(object)?;
+        let (mut object, mut stored) = self.encode(object)?;
         if options.dry_run {
             return match self.read(&own, "create", &name).await? {
                 Some(existing) => Err(self.exists(&object, &existing.object)),
@@ -74,13 +74,12 @@ impl Store {
             let txn = Txn::create(key::full(&self.config.prefix, &own), stored.clone(), lease);
             self.config.backend.txn(txn).await
         };
-        let mut stored = stored;
         let mut result = write(&stored).await;
         // Who manages what may be what makes it too large.
         if matches!(result, Err(pintle_storage::Error::TooLarge { .. }))
             && let Some(smaller) = metadata::without_managers(&object)
         {
-            (_, stored) = self.encode(smaller)?;
+            (object, stored) = self.encode(smaller)?;
             result = write(&stored).await;
         }
         let result = result.map_err(|error| self.failed(&error, "create", &name))?;
