@@ -96,9 +96,17 @@ async fn a_merge_patch_replaces_lists(shared: &Shared) {
     let change = json!({"data": {"first": null, "third": "3"}});
     let settings = patched(&kubectl, "configmap settings", "merge", change).await;
     assert_eq!(settings["data"], json!({"text": "two\nlines\n", "third": "3"}));
+    kubectl.ok("create deployment many --image=a --image=b").await;
+    let change = json!({"spec": {"template": {"spec": {"containers": [{"name": "only", "image": "x"}]}}}});
+    let deployment = patched(&kubectl, "deployment many", "merge", change).await;
+    assert_eq!(names(&deployment["spec"]["template"]["spec"]["containers"]), ["only"]);
+    // A pod keeps its containers.
     let change = json!({"spec": {"containers": [{"name": "only", "image": "x"}]}});
-    let pod = patched(&kubectl, "pod db", "merge", change).await;
-    assert_eq!(names(&pod["spec"]["containers"]), ["only"]);
+    let refused = patch(&kubectl, "pod db", "merge", &change, "").await.failed("patch");
+    assert!(
+        refused.contains("spec.containers: Forbidden: pod updates may not add or remove containers"),
+        "{refused}"
+    );
 }
 
 async fn a_json_patch_goes_step_by_step(shared: &Shared) {

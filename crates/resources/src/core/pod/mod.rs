@@ -1,6 +1,8 @@
 //! What several kinds need to know of pods and of templates for them.
 
 pub(crate) mod app_armor_profile;
+pub(crate) mod parts;
+pub(crate) mod update;
 pub(crate) mod warnings;
 
 use pintle_meta::Value;

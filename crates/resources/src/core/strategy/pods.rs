@@ -23,6 +23,8 @@ pub(super) const PODS: Rules = Rules {
     early_warnings: app_armor_profile::warnings,
     on_create: |settings, _, pod| create(settings, pod),
     on_update: |settings, _, new, old| drop_disabled(&settings.gates, new, old),
+    validate_update: |_, new, old| pod::update::changes(new, old),
+    validate: |_, pod| pod::update::creation(pod),
     // Later nobody is told: people seldom change pods themselves.
     warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },
     grace: Some(|_, pod, options| grace(pod, options)),
@@ -45,12 +47,14 @@ pub(super) const POD_STATUS: Rules = Rules {
         drop_disabled(&settings.gates, new, old);
         drop_disabled_status(&settings.gates, new, old);
     },
+    validate_update: |_, _, _| Vec::new(),
     warnings: |_, pod, _| addresses(pod),
     ..PODS
 };
 
 pub(super) const EPHEMERAL_CONTAINERS: Rules = Rules {
-    resets: ResetFields::AllBut(&[&["spec", "ephemeralContainers"]]),
+    // The reference has a filter for them, and does not use it; nor for a resize.
+    resets: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
         let containers = new.at(&["spec", "ephemeralContainers"]).cloned();
         keep_spec_and_metadata(new, old);
@@ -60,22 +64,19 @@ pub(super) const EPHEMERAL_CONTAINERS: Rules = Rules {
         }
         drop_disabled(&settings.gates, new, old);
     },
+    validate_update: |_, new, old| pod::parts::ephemeral_containers(new, old),
     ..PODS
 };
 
 pub(super) const RESIZE: Rules = Rules {
     // What of this may change with the containers is looked at below.
     keeps: &[],
-    resets: ResetFields::AllBut(&[
-        &["spec", "containers", "*", "resources"],
-        &["spec", "containers", "*", "resizePolicy"],
-        &["spec", "initContainers", "*", "resources"],
-        &["spec", "initContainers", "*", "resizePolicy"],
-    ]),
+    resets: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
         resize(new, old);
         drop_disabled(&settings.gates, new, old);
     },
+    validate_update: |_, new, old| pod::parts::resize(new, old),
     ..PODS
 };
 
