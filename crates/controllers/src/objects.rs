@@ -28,7 +28,7 @@ impl Objects {
     ///
     /// `json` is of the served version; defaults and managers come of themselves.
     pub async fn create_if_missing(&self, namespace: &str, json: &[u8]) -> Result<Option<Value>> {
-        let object = self.served.read(Encoding::Json, json)?.object;
+        let object = self.served.read(Encoding::Json, json)?.object?;
         let mut object = self.served.to_stored(object)?;
         self.manager.record(&*self.served, None, &mut object, &self.store.now())?;
         let mut context = Context { namespace: namespace.into(), ..Context::default() };

@@ -27,7 +27,7 @@ pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
 pub use loopback::{Gates, Loopback, Mutation};
 pub use metadata::SystemFields;
-pub use served::{Received, Served, Table};
+pub use served::{Received, Served, Submitted, Table};
 pub use store::{
     Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,
     cache_error,

@@ -22,12 +22,23 @@ pub struct Received {
     pub strict: Vec<String>,
 }
 
+/// What a client sent as a whole body, which says what it is.
+#[derive(Debug)]
+pub struct Submitted {
+    pub kind: GroupVersionKind,
+    /// As [`Received::object`]; or why it is not taken although it could be read, which clients are told after what is wrong
+    /// with its fields.
+    pub object: Result<Value>,
+    /// As [`Received::strict`].
+    pub strict: Vec<String>,
+}
+
 /// One per served version of a resource, and per kind that a subresource speaks.
 pub trait Served: Send + Sync + 'static {
     fn kind(&self) -> &GroupVersionKind;
 
     /// Reads a request's body. What is wrong with it is answered in the reference's words.
-    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Received>;
+    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Submitted>;
 
     /// Reads the JSON of an object, without telling a client anything; the error is what is wrong with it.
     fn parse(&self, text: &[u8]) -> std::result::Result<Received, String>;

@@ -13,7 +13,7 @@ use pintle_meta::time::Time;
 use pintle_meta::{Status, Value};
 use pintle_patch::managed::Converter;
 use pintle_patch::typed::TypeRef;
-use pintle_registry::{Received, Result, Served, Table};
+use pintle_registry::{Received, Result, Served, Submitted, Table};
 use pintle_schema::normal::zero_struct;
 use pintle_schema::{Resource, Type, find, find_kind};
 
@@ -80,23 +80,23 @@ impl Served for Version {
         &self.kind
     }
 
-    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Received> {
+    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Submitted> {
         let refuse = |unreadable: Unreadable| Box::new(unreadable.status(&self.kind.kind, body));
         let typed = kind::decode(encoding, body, Some(&self.kind)).map_err(refuse)?;
-        if typed.of != self.of {
-            if conversion::hub(typed.of) != conversion::hub(self.of) {
-                let error = kind::not_convertible(typed.of, self.of);
+        let (value, strict) = (typed.decoded.value, typed.decoded.strict);
+        let object = match typed.of {
+            of if of == self.of => Ok(value),
+            of if conversion::hub(of) != conversion::hub(self.of) => {
+                let error = kind::not_convertible(of, self.of);
                 return Err(refuse(Unreadable { kind: Some(typed.kind), error }));
             }
-            if !self.also.contains(&typed.of) {
+            of if self.also.contains(&of) => conversion::convert_from(of, self.of, value).map_err(internal),
+            _ => {
                 let (found, expected) = (typed.kind.group_version(), self.kind.group_version());
-                return Err(Box::new(kind::wrong_version(&found, &expected)));
+                Err(Box::new(kind::wrong_version(&found, &expected)))
             }
-            let object =
-                conversion::convert_from(typed.of, self.of, typed.decoded.value).map_err(internal)?;
-            return Ok(Received { object, strict: typed.decoded.strict });
-        }
-        Ok(Received { object: typed.decoded.value, strict: typed.decoded.strict })
+        };
+        Ok(Submitted { kind: typed.kind, object, strict })
     }
 
     fn parse(&self, text: &[u8]) -> std::result::Result<Received, String> {

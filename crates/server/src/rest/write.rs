@@ -63,14 +63,13 @@ fn read(
             FieldValidation::Ignore => {}
             FieldValidation::Warn => told.extend(warnings(&received.strict)),
             FieldValidation::Strict => {
-                let kind = served.kind();
-                let unreadable =
-                    Unreadable { kind: Some(kind.clone()), error: strict_error(&received.strict) };
-                return Err(Box::new(unreadable.status(&kind.kind, body)));
+                let error = strict_error(&received.strict);
+                let unreadable = Unreadable { kind: Some(received.kind), error };
+                return Err(Box::new(unreadable.status(&served.kind().kind, body)));
             }
         }
     }
-    Ok(received.object)
+    received.object
 }
 
 /// Who writes, as far as field management cares.

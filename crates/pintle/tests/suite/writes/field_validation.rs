@@ -18,6 +18,7 @@ on_both_stores! {
     messages_may_have_fields_that_nobody_knows,
     a_directive_that_is_none_is_refused,
     so_much_is_told_and_no_more,
+    what_is_of_another_version_is_told_of_its_fields_first,
 }
 
 const ODD_JSON: &str = r#"{"apiVersion":"v1","kind":"ConfigMap",
@@ -147,6 +148,27 @@ async fn a_directive_that_is_none_is_refused(shared: &Shared) {
             r#"{kind}.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "strict": supported values: "", "Ignore", "Strict", "Warn""#
         );
         answer.is_status(422, "Invalid", &told);
+    }
+}
+
+async fn what_is_of_another_version_is_told_of_its_fields_first(shared: &Shared) {
+    let maps = Maps::new(shared, "validation-versions").await;
+    let kind = "HorizontalPodAutoscaler";
+    let path = "/apis/autoscaling/v2/namespaces/validation-versions/horizontalpodautoscalers";
+    let autoscalers = Maps { path: path.into(), ..maps };
+    let body =
+        format!(r#"{{"apiVersion":"autoscaling/v1","kind":"{kind}","metadata":{{"name":"a"}},"odd":1}}"#);
+    for (method, at) in [(Method::POST, ""), (Method::PUT, "a")] {
+        let strict = format!("{at}?fieldValidation=Strict");
+        let answer = autoscalers.send(method.clone(), &strict, JSON, body.clone()).await;
+        let refusal = format!(
+            r#"{kind} in version "v1" cannot be handled as a {kind}: strict decoding error: unknown field "odd""#
+        );
+        answer.is_status(400, "BadRequest", &refusal);
+        let answer = autoscalers.send(method, at, JSON, body.clone()).await;
+        let refusal = "the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)";
+        answer.is_status(400, "BadRequest", refusal);
+        assert_eq!(warnings(&answer), [r#"unknown field "odd""#]);
     }
 }
 
