@@ -14,6 +14,7 @@ mod failures;
 mod health;
 mod hostile;
 mod hostile_objects;
+mod hostile_patches;
 mod http2;
 mod kube_rs;
 mod kubectl;

@@ -111,12 +111,7 @@ fn merged_by_type(
 ) -> Result<(Value, Vec<String>)> {
     let decoded = strategic::decode(patch).map_err(|error| bad_request(error.to_string()))?;
     let mut patch = decoded.value;
-    let document = strategic::apply(of, before.clone(), &mut patch).map_err(|error| match error {
-        error if error.is_malformed() => bad_request(error.to_string()),
-        strategic::Error::ListOfLists => not_applicable(),
-        strategic::Error::TooMuch => Box::new(Status::request_entity_too_large(error)),
-        error => unexpected(error),
-    })?;
+    let document = strategic::apply(of, before.clone(), &mut patch).map_err(not_mergeable)?;
     let refuse = |why: &str| invalid(&go::display(&patch), why);
     let typed = unstructured::to_typed_since(of, &document, &before);
     let typed = typed.map_err(|error| refuse(&error.to_string()))?;
@@ -130,6 +125,15 @@ fn merged_by_type(
     let mut strict = decoded.strict;
     strict.extend(typed.strict);
     settle(Received { object, strict }, validation, refuse)
+}
+
+fn not_mergeable(error: strategic::Error) -> Box<Status> {
+    match error {
+        error if error.is_malformed() => bad_request(error.to_string()),
+        strategic::Error::ListOfLists => not_applicable(),
+        strategic::Error::TooMuch => Box::new(Status::request_entity_too_large(error)),
+        error => unexpected(error),
+    }
 }
 
 fn invalid(shown: &str, why: &str) -> Box<Status> {
@@ -146,5 +150,41 @@ fn settle(
         FieldValidation::Strict if !strict.is_empty() => Err(refuse(&strict_error(&strict).to_string())),
         FieldValidation::Warn => Ok((object, warnings(&strict))),
         _ => Ok((object, Vec::new())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_strategic_merge_decides_its_code() {
+        use strategic::Error::{Failed, ListOfLists, PrimitiveList, RetainKeys, SetElementOrder, TooMuch};
+        for (error, code, message) in [
+            (PrimitiveList, 400, "invalid patch format of primitive list"),
+            (RetainKeys, 400, "invalid patch format of retainKeys"),
+            (SetElementOrder, 400, "invalid patch format of setElementOrder list"),
+            (ListOfLists, 422, "the server rejected our request due to an error in our request"),
+            (TooMuch, 413, "Request entity too large: the patch takes too much work"),
+            (Failed("unexpected slice of slice".into()), 500, "unexpected slice of slice"),
+        ] {
+            let status = not_mergeable(error);
+            assert_eq!((status.code, status.message.as_str()), (code, message));
+        }
+    }
+
+    #[test]
+    fn a_json_patch_has_only_so_many_operations() {
+        let many = |count: usize| format!("[{}]", vec![r#"{"op":"test","path":"/a"}"#; count].join(","));
+        let document = || Value::object(Default::default());
+        assert!(patched(document(), many(MAX_OPERATIONS).as_bytes(), true).is_ok());
+        let status = patched(document(), many(MAX_OPERATIONS + 1).as_bytes(), true).unwrap_err();
+        assert_eq!(
+            (status.code, status.message.as_str()),
+            (
+                413,
+                "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+            )
+        );
     }
 }

@@ -12,6 +12,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Details, Status, Value};
 use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry};
+use pintle_schema::Type;
 
 use super::apply::{Format, apply};
 use super::call::Call;
@@ -54,10 +55,7 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
     let change = match kind {
         JSON => Change::Json(bytes),
         MERGE => Change::Merge(bytes),
-        STRATEGIC => match endpoint.served.strategic_type() {
-            Some(of) => Change::Strategic(bytes, of),
-            None => return Err(Box::new(Status::unsupported_media_type(&[JSON, MERGE, APPLY]))),
-        },
+        STRATEGIC => Change::Strategic(bytes, strategic_type(endpoint.served.strategic_type())?),
         APPLY => return apply(endpoint, behind, call, &bytes, Format::Yaml, options).await,
         _ => return apply(endpoint, behind, call, &bytes, Format::Cbor, options).await,
     };
@@ -91,6 +89,11 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
     let result = result?;
     let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
     call.negotiated.object(endpoint, result.object, code)
+}
+
+/// The type that a strategic merge goes by. Kinds without one take no such patch.
+fn strategic_type(of: Option<&'static Type>) -> Result<&'static Type> {
+    of.ok_or_else(|| Box::new(Status::unsupported_media_type(&[JSON, MERGE, APPLY])))
 }
 
 /// What only an apply may and must say.
@@ -150,5 +153,24 @@ impl Transform for Patching<'_> {
             self.told.lock().unwrap_or_else(PoisonError::into_inner).push(warning);
         }
         Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_meta::Reason;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_without_a_type_takes_no_strategic_merge() {
+        let status = strategic_type(None).unwrap_err();
+        assert_eq!((status.code, status.reason), (415, Reason::UnsupportedMediaType));
+        assert_eq!(
+            status.message,
+            "the body of the request was in an unknown format - accepted media types include: \
+             application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+        );
+        assert!(strategic_type(pintle_schema::find("core/v1.Pod")).is_ok());
     }
 }
