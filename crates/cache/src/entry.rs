@@ -124,6 +124,11 @@ impl Entry {
         }
     }
 
+    /// Whether the value in normal form is what is stored.
+    pub fn is_as_stored(&self) -> bool {
+        self.normal.is_none()
+    }
+
     /// The value of a selectable field, by its place; `None` if it could not be read.
     pub fn field(&self, place: usize) -> Option<&str> {
         self.read.as_ref().ok()?.field(place)

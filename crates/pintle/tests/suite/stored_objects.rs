@@ -163,8 +163,15 @@ async fn answers_to_writes_show_old_objects_whole() {
     let server = launch.start().await;
     let client = server.admin();
     let patch = [("content-type", "application/merge-patch+json")];
-    for Sparse { path, name, shown, .. } in &sparse {
+    for Sparse { path, name, shown, value, .. } in &sparse {
         let one = format!("{path}/{name}");
+        let (status, stored) = (client.get(&format!("{one}/status")).await.json(), decoded(value));
+        for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy", "dataSource", "dataSourceRef"] {
+            assert_eq!(
+                status["spec"][field], stored["spec"][field],
+                "{field}: statuses are shown as they are"
+            );
+        }
         let body = json!({"metadata": {"labels": {"a": "b"}}});
         let dry = format!("{one}?dryRun=All");
         let answer = client.request(Method::PATCH, &dry, &patch, body.to_string()).await;

@@ -175,10 +175,9 @@ impl Store {
 
     /// An object of the cache as clients see it, at its revision.
     pub fn object(&self, entry: &Entry) -> Result<Value> {
-        let facts = entry.read().map_err(|reason| self.undecodable(entry.key(), reason))?;
-        let object = self.config.stored.decode(facts.value());
+        let object = self.config.stored.decode(entry.stored());
         let object = object.map_err(|reason| self.undecodable(entry.key(), &reason))?;
-        Ok(metadata::at_revision(object, entry.revision()))
+        Ok(self.shown(metadata::at_revision(object, entry.revision())))
     }
 
     /// What a client is shown of a stored object.

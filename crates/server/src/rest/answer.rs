@@ -109,7 +109,9 @@ impl Negotiated {
 
     /// Answers with an object of the cache.
     pub(crate) fn entry(&self, serving: &Serving, entry: &Arc<Entry>) -> Result<Response> {
-        let form = serving.served.form(self.encoding).filter(|_| self.shape == Shape::Own);
+        // The cache keeps what the resource itself shows; a subresource does not decorate what is stored.
+        let is_kept = serving.subresource.is_none() || entry.is_as_stored();
+        let form = serving.served.form(self.encoding).filter(|_| self.shape == Shape::Own && is_kept);
         let Some(form) = form else {
             return self.object(serving, serving.store.object(entry)?, StatusCode::OK);
         };
