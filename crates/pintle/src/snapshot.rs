@@ -57,7 +57,7 @@ impl Endpoint {
 
 #[async_trait]
 impl Handler for Endpoint {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         if request.parts.method != Method::GET {
             return respond::status(&Status::method_not_allowed());
         }

@@ -20,7 +20,7 @@ struct Misbehaving;
 
 #[async_trait]
 impl Handler for Misbehaving {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         match request.info.path.as_str() {
             "/healthz" => panic!("on purpose"),
             "/livez" => std::future::pending().await,

@@ -38,7 +38,7 @@ impl Delegation {
 
 #[async_trait]
 impl Handler for Delegation {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         let info = &request.info;
         let owner = self.servers.iter().find(|server| server.owns(&info.group, &info.version));
         match owner {

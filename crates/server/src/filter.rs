@@ -1,21 +1,22 @@
 //! How a request passes through filters to a handler.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::{Request, Response};
 
-/// Answers requests.
+/// Answers requests. They are boxed, since they pass from hand to hand a score of times.
 #[async_trait]
 pub trait Handler: Send + Sync + 'static {
-    async fn handle(&self, request: Request) -> Response;
+    async fn handle(&self, request: Box<Request>) -> Response;
 }
 
 /// Stands in the way of every request. It may answer itself, change the request before `next`, or the response after.
 #[async_trait]
 pub trait Filter: Send + Sync + 'static {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response;
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response;
 }
 
 /// The filters still to pass, and the handler behind them.
@@ -25,13 +26,11 @@ pub struct Next<'a> {
     handler: &'a dyn Handler,
 }
 
-impl Next<'_> {
-    pub async fn run(self, request: Request) -> Response {
+impl<'a> Next<'a> {
+    pub fn run(self, request: Box<Request>) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>> {
         match self.filters.split_first() {
-            Some((filter, rest)) => {
-                filter.handle(request, Next { filters: rest, handler: self.handler }).await
-            }
-            None => self.handler.handle(request).await,
+            Some((filter, rest)) => filter.handle(request, Next { filters: rest, handler: self.handler }),
+            None => self.handler.handle(request),
         }
     }
 }
@@ -50,7 +49,7 @@ impl Chain {
 
 #[async_trait]
 impl Handler for Chain {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         Next { filters: &self.filters, handler: &*self.handler }.run(request).await
     }
 }

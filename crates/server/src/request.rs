@@ -34,8 +34,8 @@ pub struct Request {
 pub type RequestBody = http_body_util::combinators::BoxBody<bytes::Bytes, crate::body::Error>;
 
 impl Request {
-    pub fn new(parts: Parts, body: RequestBody, connection: Arc<Connection>) -> Request {
-        Request {
+    pub fn new(parts: Parts, body: RequestBody, connection: Arc<Connection>) -> Box<Request> {
+        Box::new(Request {
             parts,
             body,
             connection,
@@ -44,7 +44,7 @@ impl Request {
             info: RequestInfo::default(),
             deadline: None,
             user: None,
-        }
+        })
     }
 
     /// The values of a query parameter, decoded, in order.

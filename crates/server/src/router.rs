@@ -55,7 +55,7 @@ impl Router {
 
 #[async_trait]
 impl Handler for Router {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         let path = request.info.path.as_str();
         if let Some(route) = self.routes.get(path) {
             let start = Instant::now();

@@ -67,7 +67,7 @@ struct Boxed(Box<dyn Handler>);
 
 #[async_trait::async_trait]
 impl Handler for Boxed {
-    async fn handle(&self, request: crate::Request) -> crate::Response {
+    async fn handle(&self, request: Box<crate::Request>) -> crate::Response {
         self.0.handle(request).await
     }
 }

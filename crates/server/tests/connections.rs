@@ -49,7 +49,7 @@ struct Odd(Option<Duration>);
 
 #[async_trait]
 impl Handler for Odd {
-    async fn handle(&self, _: Request) -> Response {
+    async fn handle(&self, _: Box<Request>) -> Response {
         let time = self.0.expect("asked to panic");
         tokio::time::sleep(time).await;
         respond::text(StatusCode::OK, "at last")

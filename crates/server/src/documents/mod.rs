@@ -135,7 +135,7 @@ pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/
 
 #[async_trait]
 impl Handler for Documents {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         let served = self.served();
         let path = request.info.path.clone();
         match Place::of(&path) {

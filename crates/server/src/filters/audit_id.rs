@@ -12,7 +12,7 @@ pub struct AuditId;
 
 #[async_trait]
 impl Filter for AuditId {
-    async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         request.audit_id = match request.header(&AUDIT_ID) {
             Some(id) if !id.is_empty() => id.to_owned(),
             _ => names::uuid(rand::random()),

@@ -23,7 +23,7 @@ pub struct Authentication {
 
 #[async_trait]
 impl Filter for Authentication {
-    async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         let start = Instant::now();
         let credentials = Credentials {
             headers: &request.parts.headers,

@@ -19,7 +19,7 @@ pub struct Authorization {
 
 #[async_trait]
 impl Filter for Authorization {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let Some(user) = request.user.clone() else {
             return respond::internal_error(&request.parts.uri, &"no user found in the request");
         };

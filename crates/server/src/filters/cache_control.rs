@@ -10,7 +10,7 @@ pub struct CacheControl;
 
 #[async_trait]
 impl Filter for CacheControl {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let mut response = next.run(request).await;
         let headers = response.headers_mut();
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));

@@ -35,7 +35,7 @@ pub struct Compression {
 
 #[async_trait]
 impl Filter for Compression {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let longer_than = self.longer_than(&request);
         let response = next.run(request).await;
         match longer_than {

@@ -17,7 +17,7 @@ pub struct Cors {
 
 #[async_trait]
 impl Filter for Cors {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let origin = match request.parts.headers.get(ORIGIN) {
             Some(origin) if self.allows(origin) => origin.clone(),
             _ => return next.run(request).await,

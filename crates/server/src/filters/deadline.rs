@@ -18,7 +18,7 @@ pub struct Deadline {
 
 #[async_trait]
 impl Filter for Deadline {
-    async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         if request.info.is_long_running() {
             return next.run(request).await;
         }

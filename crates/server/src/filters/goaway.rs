@@ -12,7 +12,7 @@ pub struct Goaway {
 
 #[async_trait]
 impl Filter for Goaway {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         if request.parts.version == Version::HTTP_2 && rand::random::<f64>() < self.chance {
             request.connection.close_when_idle();
         }

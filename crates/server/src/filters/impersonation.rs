@@ -11,7 +11,7 @@ pub struct Impersonation;
 
 #[async_trait]
 impl Filter for Impersonation {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         if request.parts.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
             let why = "impersonation is not supported by this version of Pintle";
             return respond::status(&Status::forbidden("", "", "", why));

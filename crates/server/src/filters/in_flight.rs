@@ -48,7 +48,7 @@ impl Drop for Counted {
 
 #[async_trait]
 impl Filter for InFlight {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         if request.info.is_long_running() {
             return next.run(request).await;
         }

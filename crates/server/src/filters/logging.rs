@@ -9,7 +9,7 @@ pub struct Logging;
 
 #[async_trait]
 impl Filter for Logging {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         if !tracing::enabled!(tracing::Level::TRACE) {
             return next.run(request).await;
         }

@@ -11,7 +11,7 @@ pub struct Measurement;
 
 #[async_trait]
 impl Filter for Measurement {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let received = request.received;
         let mut response = next.run(request).await;
         let Some(Counted(metrics)) = response.extensions_mut().remove() else { return response };

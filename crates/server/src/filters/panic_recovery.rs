@@ -13,7 +13,7 @@ pub struct PanicRecovery;
 
 #[async_trait]
 impl Filter for PanicRecovery {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let (method, uri) = (request.parts.method.clone(), request.parts.uri.clone());
         let audit_id = request.audit_id.clone();
         match AssertUnwindSafe(next.run(request)).catch_unwind().await {

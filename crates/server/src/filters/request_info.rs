@@ -10,7 +10,7 @@ pub struct ParseRequestInfo;
 
 #[async_trait]
 impl Filter for ParseRequestInfo {
-    async fn handle(&self, mut request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         match RequestInfo::parse(&request.parts.method, &request.parts.uri) {
             Ok(info) => request.info = info,
             Err(error) => {

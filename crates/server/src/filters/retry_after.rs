@@ -15,7 +15,7 @@ pub struct RetryAfter {
 
 #[async_trait]
 impl Filter for RetryAfter {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         if !self.not_accepting.is_set() || is_exempt_from_shutdown(&request) {
             return next.run(request).await;
         }

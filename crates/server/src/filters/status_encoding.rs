@@ -19,7 +19,7 @@ pub struct StatusEncoding {
 
 #[async_trait]
 impl Filter for StatusEncoding {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Response {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         // Kept, not read: most requests end well, and then nobody asks.
         let header = |name: &HeaderName| request.parts.headers.get(name).cloned();
         let wish =

@@ -142,7 +142,7 @@ struct SingleCheck(HealthCheck);
 
 #[async_trait]
 impl Handler for SingleCheck {
-    async fn handle(&self, _: Request) -> Response {
+    async fn handle(&self, _: Box<Request>) -> Response {
         match self.0.run().await {
             Ok(()) => respond::text(StatusCode::OK, "ok"),
             Err(reason) => {
@@ -163,7 +163,7 @@ struct Health {
 
 #[async_trait]
 impl Handler for Health {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         let excluded: BTreeSet<String> = request.query("exclude").collect();
         let mut unmatched = excluded.clone();
         let mut report = String::new();

@@ -28,7 +28,7 @@ impl Index {
 
 #[async_trait]
 impl Handler for Index {
-    async fn handle(&self, _: Request) -> Response {
+    async fn handle(&self, _: Box<Request>) -> Response {
         let mut paths = self.documents.paths();
         paths.extend_from_slice(&self.own);
         paths.sort_unstable();

@@ -15,14 +15,14 @@ pub struct IndicatorsEndpoint(pub Metrics);
 
 #[async_trait]
 impl Handler for MetricsEndpoint {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         answer(&request, self.0.render())
     }
 }
 
 #[async_trait]
 impl Handler for IndicatorsEndpoint {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         answer(&request, self.0.render_indicators())
     }
 }

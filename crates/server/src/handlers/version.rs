@@ -39,7 +39,7 @@ impl VersionEndpoint {
 
 #[async_trait]
 impl Handler for VersionEndpoint {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Box<Request>) -> Response {
         match request.parts.method {
             Method::GET | Method::HEAD => respond::json(StatusCode::OK, self.json.clone()),
             _ => respond::status(&Status::method_not_allowed()),

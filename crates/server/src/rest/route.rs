@@ -115,7 +115,7 @@ impl Delegate for Rest {
 
 #[async_trait]
 impl Handler for Rest {
-    async fn handle(&self, mut request: Request) -> Response {
+    async fn handle(&self, mut request: Box<Request>) -> Response {
         let info = &request.info;
         let table = self.table();
         let Some(endpoints) = table.get(&(info.group.clone(), info.version.clone())) else {
