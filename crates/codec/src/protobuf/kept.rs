@@ -49,6 +49,7 @@ fn keeps_struct(of: &'static Struct, object: &Object, depth: usize) -> bool {
 /// Whether normal form does not have the field when it has this value.
 fn is_left_out(field: &Field, value: &Value) -> bool {
     let by_omit_empty = || match (field.shape.underlying(), value.node()) {
+        (Shape::Named(_), _) => false,
         (_, Node::Null) => true,
         (Shape::Pointer(_), _) => false,
         (_, Node::Bool(value)) => !value,
@@ -91,6 +92,8 @@ fn keeps_value(shape: Shape, value: &Value, depth: usize) -> bool {
                 Kind::Opaque(Opaque::Time | Opaque::MicroTime | Opaque::Duration | Opaque::Quantity),
                 Node::String(text),
             ) => !text.is_empty(),
+            // A pointer to none was refused above.
+            (Kind::Opaque(Opaque::Time | Opaque::MicroTime), Node::Null) => true,
             (Kind::Opaque(Opaque::IntOrString), Node::Int(_) | Node::String(_)) => true,
             _ => false,
         },

@@ -25,7 +25,8 @@ fn an_ordinary_object_is_kept() {
     let pod = r#"{"metadata":{"name":"a","labels":{"b":"c"},"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[
         {"manager":"m","operation":"Update","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]},
         "spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1"}},
-        "livenessProbe":{"httpGet":{"port":80,"path":"/"}}}],"terminationGracePeriodSeconds":0}}"#;
+        "livenessProbe":{"httpGet":{"port":80,"path":"/"}}}],"terminationGracePeriodSeconds":0},
+        "status":{"conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":null}]}}"#;
     let pod = tree(of, pod);
     assert!(keeps(of, &pod));
     assert_eq!(again(of, &pod), Some(pod));
