@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use pintle_codec::{MAX_DEPTH, json};
+use pintle_meta::value::Key;
 use pintle_meta::{Node, Value};
 
 use super::{Element, Entry, Set};
@@ -92,6 +93,7 @@ impl Element {
         let read = || json::decode_any(rest.as_bytes()).map(|decoded| decoded.value).map_err(|_| invalid());
         Ok(Some(match kind {
             b'f' => Element::field(rest),
+            b'k' | b'v' if let Some(simple) = simple(kind, rest) => simple,
             b'v' => Element::value(read()?),
             b'k' => match read()?.node() {
                 Node::Object(object) => Element::key(object.entries().iter().cloned()),
@@ -102,6 +104,60 @@ impl Element {
             _ => return Ok(None),
         }))
     }
+}
+
+/// The usual elements, which need no tree: `"x"`, `{"containerPort":80,"protocol":"TCP"}`. `None` for what is not so simple.
+fn simple(kind: u8, text: &str) -> Option<Element> {
+    let mut rest = text.as_bytes();
+    if kind == b'v' {
+        let value = scalar(&mut rest)?;
+        return rest.is_empty().then_some(Element::Value(value));
+    }
+    let mut fields: Vec<(Key, Value)> = Vec::with_capacity(2);
+    take(&mut rest, b'{')?;
+    loop {
+        let name = Key::new(plain(&mut rest)?);
+        take(&mut rest, b':')?;
+        if fields.last().is_some_and(|(last, _)| *last >= name) {
+            return None;
+        }
+        fields.push((name, scalar(&mut rest)?));
+        if take(&mut rest, b',').is_none() {
+            break;
+        }
+    }
+    take(&mut rest, b'}')?;
+    rest.is_empty().then(|| Element::Key(fields.into()))
+}
+
+fn take(rest: &mut &[u8], wanted: u8) -> Option<()> {
+    *rest = rest.strip_prefix(&[wanted])?;
+    Some(())
+}
+
+/// A string without escapes.
+fn plain<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    take(rest, b'"')?;
+    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    let text = std::str::from_utf8(&rest[..end]).ok()?;
+    *rest = &rest[end..];
+    take(rest, b'"')?;
+    Some(text)
+}
+
+/// A plain string, or a number that is nothing but a few digits.
+fn scalar(rest: &mut &[u8]) -> Option<Value> {
+    if rest.first() == Some(&b'"') {
+        return plain(rest).map(Value::from);
+    }
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, left) = rest.split_at(digits);
+    let is_usual = matches!(number, [b'0'] | [b'1'..=b'9', ..]) && digits < 10;
+    if !is_usual || matches!(left.first(), Some(b'.' | b'e' | b'E')) {
+        return None;
+    }
+    *rest = left;
+    Some(number.iter().fold(0i64, |value, digit| value * 10 + i64::from(digit - b'0')).into())
 }
 
 struct Parser<'a> {

@@ -185,3 +185,22 @@ fn filters_keep_or_take_away() {
     let two = Matcher::prefix(path("resources")).or(Matcher::prefix(path("resizePolicy")));
     assert_eq!(text(&Filter::Include(two).apply(all())), text(&include.apply(all())));
 }
+
+#[test]
+fn simple_elements_are_read_like_others() {
+    let element = |text: &str| Element::parse(text).unwrap().unwrap();
+    let ports = Element::key([("port".into(), 80.into()), ("protocol".into(), "TCP".into())]);
+    for text in [
+        r#"k:{"port":80,"protocol":"TCP"}"#,
+        r#"k:{"protocol":"TCP","port":80}"#,
+        r#"k:{ "port": 80, "protocol": "TCP" }"#,
+        r#"k:{"port":8e1,"protocol":"\u0054CP"}"#,
+    ] {
+        assert_eq!(element(text), ports, "{text}");
+    }
+    assert_eq!(element(r#"v:"a""#), Element::value("a".into()));
+    assert_eq!(element("v:7"), Element::value(7.into()));
+    for text in [r#"k:{"a":1,}"#, r#"k:{"a":01}"#, r#"k:{"a":"#, r#"v:"a"b"#, "v:", "v:1 2", "k:1"] {
+        assert!(Element::parse(text).is_err(), "{text}");
+    }
+}

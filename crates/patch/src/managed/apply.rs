@@ -94,8 +94,8 @@ pub fn apply(write: &Write<'_>, live: &Value, config: &Value, force: bool) -> Re
     let last = managers.remove(&id);
     let time = last.as_ref().and_then(|last| last.time.clone());
     let own = Manager { api_version: Key::new(write.api_version), fields, time };
-    managers.insert(id.clone(), own.clone());
-    let new = prune(write, live, merged, &managers, &own, last.as_ref())
+    managers.insert(id.clone(), own);
+    let new = prune(write, live, merged, &managers, &id, last.as_ref())
         .map_err(|reason| failed(format!("failed to prune fields: {reason}")))?;
 
     let is_same = new.is_same(live) || equal(live, &new);

@@ -56,17 +56,17 @@ impl Versioned {
     }
 }
 
-/// The merged object without what its manager does not apply any more. `managers` has what that one applies now, `last` is
+/// The merged object without what a manager does not apply any more. `managers` has what that one applies now, `last` is
 /// what it had.
 pub(super) fn prune(
     write: &Write<'_>,
     live: &Value,
     merged: Value,
     managers: &BTreeMap<Id, Manager>,
-    own: &Manager,
+    id: &Id,
     last: Option<&Manager>,
 ) -> Result<Value, String> {
-    let Some(last) = last else { return Ok(merged) };
+    let (Some(own), Some(last)) = (managers.get(id), last) else { return Ok(merged) };
     // All that was applied is applied still, so nothing goes. What is on the way to it is applied as well.
     if last.fields.is_empty() || last.api_version == own.api_version && last.fields.is_subset(&own.fields) {
         return Ok(merged);

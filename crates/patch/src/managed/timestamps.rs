@@ -1,34 +1,67 @@
 //! Times that would be all that a write changes.
 
-use pintle_meta::Value;
+use pintle_meta::value::Key;
+use pintle_meta::{Node, Object, Value};
+
+const MANAGED: &str = "managedFields";
 
 /// Takes the old times where nothing but times has changed, so that the write is none.
 pub fn keep_timestamps(old: &Value, new: &mut Value) {
-    let path = ["metadata", "managedFields"];
+    let path = ["metadata", MANAGED];
     let (before, after) = (old.items_at(&path), new.items_at(&path));
     if before.len() != after.len() || after.is_empty() {
         return;
     }
-    let time = |entry: &Value| entry.get("time").cloned();
-    if before.iter().zip(after).all(|(a, b)| time(a) == time(b)) {
+    let pairs = || before.iter().zip(after);
+    if pairs().all(|(a, b)| a.get("time") == b.get("time")) || !pairs().all(|(a, b)| same_but(a, b, "time")) {
         return;
     }
-    let timeless = |entry: &Value| {
-        let mut entry = entry.clone();
-        if let Some(object) = entry.as_object_mut() {
-            object.remove("time");
+    if !same_objects(old, new) {
+        return;
+    }
+    let entries = old.at(&path).cloned();
+    if let (Some(entries), Some(metadata)) = (entries, new.metadata_mut()) {
+        metadata.insert(MANAGED, entries);
+    }
+}
+
+/// Whether two objects are the same but for their managers.
+fn same_objects(a: &Value, b: &Value) -> bool {
+    let (Some(first), Some(second)) = (a.as_object(), b.as_object()) else { return false };
+    first.len() == second.len()
+        && first.entries().iter().zip(second.entries()).all(|((name, a), (other, b))| {
+            name == other && if name == "metadata" { same_but(a, b, MANAGED) } else { same(a, b) }
+        })
+}
+
+/// Whether two objects are the same but for a field.
+fn same_but(a: &Value, b: &Value, field: &str) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return false };
+    let mut first = without(a, field);
+    let mut second = without(b, field);
+    loop {
+        match (first.next(), second.next()) {
+            (None, None) => return true,
+            (Some((name, a)), Some((other, b))) if name == other && same(a, b) => {}
+            _ => return false,
         }
-        entry
-    };
-    if !before.iter().zip(after).all(|(a, b)| timeless(a) == timeless(b)) {
-        return;
     }
-    let mut candidate = new.clone();
-    let Some(entries) = old.at(&path).cloned() else { return };
-    if let Some(metadata) = candidate.metadata_mut() {
-        metadata.insert("managedFields", entries);
-    }
-    if candidate == *old {
-        *new = candidate;
+}
+
+fn without<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = &'a (Key, Value)> {
+    object.entries().iter().filter(move |(name, _)| name != field)
+}
+
+/// Equality that does not look into what both share in memory.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a.node(), b.node()) {
+        _ if a.is_same(b) => true,
+        (Node::List(a), Node::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Node::Object(a), Node::Object(b)) => {
+            let pairs = || a.entries().iter().zip(b.entries());
+            a.len() == b.len() && pairs().all(|((name, a), (other, b))| name == other && same(a, b))
+        }
+        (Node::Raw(a), Node::Raw(b)) | (Node::Bytes(a), Node::Bytes(b)) => a == b,
+        _ => false,
     }
 }

@@ -99,6 +99,7 @@ struct Applying<'a> {
 
 impl Applying<'_> {
     fn applied(&mut self, old: Option<&Value>) -> Result<Value> {
+        self.told.clear();
         let undecodable = |error: &Error| bad_request(format!("error decoding YAML: {error}"));
         let config = self.config.as_ref().map_err(undecodable)?;
         let new = self.manager.apply(old, &config.value, self.force)?;
@@ -109,7 +110,7 @@ impl Applying<'_> {
                 )));
             }
             (FieldValidation::Warn, strict) => self.told = warnings(strict),
-            _ => self.told.clear(),
+            _ => {}
         }
         if old.is_none() && !new.uid().is_empty() {
             let why = format!(
