@@ -1,5 +1,6 @@
 //! Recording who manages the fields of an object that is about to be written.
 
+use pintle_meta::gvk::GroupVersion;
 use pintle_meta::time::Time;
 use pintle_meta::{Status, Value};
 use pintle_patch::fieldset::{Element, Filter, Matcher, Set};
@@ -61,7 +62,10 @@ impl FieldManager {
         force: bool,
         now: &Time,
     ) -> Result<Value> {
-        let (kind, found) = (served.kind(), config.group_version_kind());
+        let kind = served.kind();
+        // What says no version that can be read is of no kind.
+        let version = GroupVersion::parse(config.api_version());
+        let found = version.map(|version| version.with_kind(config.kind())).unwrap_or_default();
         if found != *kind {
             return Err(Box::new(Status::bad_request(format!("invalid object type: {found}"))));
         }

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod apply;
 mod authentication;
 mod authorization;
 mod command_lines;
