@@ -1,4 +1,4 @@
-//! Patches as attackers and broken clients send them. Each has its answer, and the server goes on.
+//! Merges of thousands of fields and items: they are done, or refused, and the server goes on.
 
 use http::Method;
 
@@ -6,7 +6,6 @@ use crate::support::{Answer, Client, Launch, Server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
@@ -26,47 +25,6 @@ async fn started() -> (Server, Client) {
 
 async fn patch(client: &Client, resource: &str, kind: &str, body: String) -> Answer {
     client.request(Method::PATCH, &format!("{resource}/a"), &[("content-type", kind)], body).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn patches_that_are_too_deep_are_refused() {
-    let (_server, client) = started().await;
-    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
-    let objects = deep(r#"{"a":"#, "}");
-    let lists = format!(r#"{{"a":{}}}"#, deep("[", "]"));
-    for kind in [MERGE, STRATEGIC] {
-        for body in [&objects, &lists] {
-            let answer = patch(&client, MAPS, kind, body.clone()).await;
-            assert_eq!(answer.code, 400, "{kind}: {answer:?}");
-        }
-    }
-    let value = format!(r#"[{{"op":"add","path":"/data","value":{objects}}}]"#);
-    assert_eq!(patch(&client, MAPS, JSON, value).await.code, 400);
-    // One step deeper with each of thousands of operations.
-    let mut path = String::from("/data");
-    let steps: Vec<String> = (0..1000)
-        .map(|_| {
-            path.push_str("/a");
-            format!(r#"{{"op":"add","path":"{path}","value":{{}}}}"#)
-        })
-        .collect();
-    assert_eq!(patch(&client, MAPS, JSON, format!("[{}]", steps.join(","))).await.code, 422);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operations_that_are_too_many_or_copy_too_much_are_refused() {
-    let (_server, client) = started().await;
-    let many = vec![r#"{"op":"test","path":"/data/k","value":"0123456789"}"#; 10_001].join(",");
-    patch(&client, MAPS, JSON, format!("[{many}]")).await.is_status(
-        413,
-        "RequestEntityTooLarge",
-        "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
-    );
-    // Each copy doubles what there is.
-    let doubling: Vec<String> =
-        (0..64).map(|n| format!(r#"{{"op":"copy","from":"/data","path":"/data/x{n}"}}"#)).collect();
-    let answer = patch(&client, MAPS, JSON, format!("[{}]", doubling.join(","))).await;
-    answer.is_status(422, "Invalid", "the server rejected our request due to an error in our request");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
