@@ -61,13 +61,22 @@ pub(super) fn element_of(list: &List, item: &Value) -> Result<Element, Invalid> 
 
 /// The items of a list that can be told apart, sorted; those that are alike next to each other, in the list's order.
 pub(super) fn sorted<'a>(list: &List, items: &'a [Value]) -> Result<Vec<(Element, &'a Value)>, Invalid> {
+    sorted_as(list, items, |_, item| item)
+}
+
+/// The same, with something else in the place of each item.
+pub(super) fn sorted_as<'a, T>(
+    list: &List,
+    items: &'a [Value],
+    as_what: impl Fn(usize, &'a Value) -> T,
+) -> Result<Vec<(Element, T)>, Invalid> {
     let mut found = Vec::with_capacity(items.len());
     for (place, item) in items.iter().enumerate() {
         let element = element_of(list, item).map_err(|mut invalid| {
             invalid.message.insert_str(0, &format!("element {place}: "));
             invalid
         })?;
-        found.push((element, item));
+        found.push((element, as_what(place, item)));
     }
     if !found.is_sorted_by(|(a, _), (b, _)| a <= b) {
         found.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -12,7 +12,7 @@ use pintle_meta::value::Key;
 use pintle_meta::{Object, Value};
 
 use super::atom::{Form, Map};
-use super::items::{element_of, opened, seen};
+use super::items::{element_of, opened, seen, sorted_as};
 use super::{Invalid, List, Relation, TypeRef};
 use crate::fieldset::{Element, equal, is_seen};
 
@@ -153,18 +153,7 @@ impl Pairs {
 
 /// What tells the items apart, with their places.
 fn sorted(list: &List, items: &[Value]) -> Result<Vec<(Element, usize)>, Invalid> {
-    let mut found = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
-        let element = element_of(list, item).map_err(|mut invalid| {
-            invalid.message.insert_str(0, &format!("element {place}: "));
-            invalid
-        })?;
-        found.push((element, place));
-    }
-    if !found.is_sorted_by(|(a, _), (b, _)| a <= b) {
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    }
-    Ok(found)
+    sorted_as(list, items, |place, _| place)
 }
 
 /// The list that comes out.
