@@ -64,6 +64,9 @@ impl Default for Limits {
     }
 }
 
+/// Bytes of an answer that wait to be sent on a stream of HTTP/2.
+const SEND_AHEAD: usize = 160 << 10;
+
 /// What all headers of a request may take together, with a little more than the limit of what is read of them.
 const MAX_HEADERS: usize = (1 << 20) + 4096;
 
@@ -127,6 +130,8 @@ impl Connections {
                     limits.http2_stream_window.saturating_mul(limits.http2_streams.min(100)),
                 )
                 .max_frame_size(limits.http2_stream_window)
+                // A long answer is made as it is taken, by each of many who ask for it at once.
+                .max_send_buf_size(SEND_AHEAD)
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
             let serving = pin!(builder.serve_connection(io, service));

@@ -11,7 +11,9 @@ async fn fixture(version: Version) -> Fixture {
     let etcd = tokio::task::spawn_blocking(move || Etcd::start(version)).await.expect("etcd");
     let store = etcd.store().await;
     let progress = version == Version::New;
-    Fixture::new(Arc::new(store)).with_capabilities(Capabilities { progress }).guarded_by(etcd)
+    Fixture::new(Arc::new(store))
+        .with_capabilities(Capabilities { progress, last_deletions: progress })
+        .guarded_by(etcd)
 }
 
 mod new_etcd {

@@ -60,11 +60,14 @@ pub struct Fixture {
 pub struct Capabilities {
     /// Whether `request_progress` is supported. When it is not, it must say `Unsupported`.
     pub progress: bool,
+    /// A deletion at the very revision that is compacted is still told to watches that begin there. Older releases of etcd
+    /// forget it (their issue 19179).
+    pub last_deletions: bool,
 }
 
 impl Default for Capabilities {
     fn default() -> Self {
-        Capabilities { progress: true }
+        Capabilities { progress: true, last_deletions: true }
     }
 }
 

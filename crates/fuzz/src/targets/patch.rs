@@ -191,7 +191,8 @@ fn document() -> Value {
 fn outcome(patched: &Value) -> u64 {
     let mut text = Vec::new();
     json::encode(patched, &mut text);
-    assert!(json::decode_any(&text).is_ok(), "a patched document is a document");
+    // Numbers stay as they were written, however large.
+    assert!(json::validate(&text).is_ok(), "a patched document is a document");
     way((text.len().min(256) / 16, skeleton(&String::from_utf8_lossy(&text))))
 }
 

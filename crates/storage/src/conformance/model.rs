@@ -3,7 +3,7 @@
 //! `PINTLE_CONFORMANCE_CASES` sets how many sequences are tried.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -79,6 +79,9 @@ struct Model<'a> {
     events: BTreeMap<Revision, Vec<Event>>,
     /// Of the whole store, so it outlives a sequence.
     compacted: &'a Cell<Revision>,
+    /// The revisions of this sequence up to which the store was compacted.
+    compactions: BTreeSet<Revision>,
+    capabilities: Capabilities,
 }
 
 impl Model<'_> {
@@ -138,6 +141,14 @@ impl Model<'_> {
         revision
     }
 
+    /// What of a change every watch is told.
+    fn certain(&self, revision: Revision, mut events: Vec<Event>) -> Option<(Revision, Vec<Event>)> {
+        if !self.capabilities.last_deletions && self.compactions.contains(&revision) {
+            events.retain(|event| matches!(event, Event::Put { .. }));
+        }
+        (!events.is_empty()).then_some((revision, events))
+    }
+
     /// What a watch must deliver from `from` on.
     fn expected(&self, prefix: &[u8], from: Revision, prev: bool) -> Vec<(Revision, Vec<Event>)> {
         let visible = |(revision, events): (&Revision, &Vec<Event>)| {
@@ -176,12 +187,14 @@ struct Watch {
 impl Watch {
     /// Reads to the end of the sequence. A later compaction may have taken away what was not delivered yet.
     async fn check(mut self, model: &Model<'_>, end: Revision) {
-        let mut expected = model.expected(&self.prefix, self.from, self.prev).into_iter();
+        let expected = model.expected(&self.prefix, self.from, self.prev).into_iter();
+        let mut expected = expected.filter_map(|(revision, events)| model.certain(revision, events));
         let mut position = self.from;
         loop {
             match next(&mut self.stream).await {
                 Ok(WatchItem::Progress(_)) => {}
-                Ok(WatchItem::Changes { revision, mut events }) => {
+                Ok(WatchItem::Changes { revision, events }) => {
+                    let Some((_, mut events)) = model.certain(revision, events) else { continue };
                     let (due, mut changes) = expected.next().expect("an event that nobody wrote");
                     if revision <= model.compacted.get() {
                         events.iter_mut().chain(&mut changes).for_each(forget_prev);
@@ -288,10 +301,23 @@ async fn open_watch(store: &Store, model: &Model<'_>, narrow: bool, back: i64, p
 }
 
 /// Runs one sequence under a prefix of its own.
-async fn run(store: &Store, prefix: String, compacted: &Cell<Revision>, steps: &[Step]) {
+async fn run(
+    store: &Store,
+    capabilities: Capabilities,
+    prefix: String,
+    compacted: &Cell<Revision>,
+    steps: &[Step],
+) {
     let start = store.current_revision().await.expect("current_revision");
     let states = BTreeMap::from([(start, State::new())]);
-    let mut model = Model { prefix, states, events: BTreeMap::new(), compacted };
+    let mut model = Model {
+        prefix,
+        states,
+        events: BTreeMap::new(),
+        compacted,
+        compactions: BTreeSet::new(),
+        capabilities,
+    };
     let mut watches = Vec::new();
     for step in steps {
         match step {
@@ -326,6 +352,7 @@ async fn run(store: &Store, prefix: String, compacted: &Cell<Revision>, steps: &
                 } else {
                     done.expect("compact");
                     model.compacted.set(model.compacted.get().max(revision));
+                    model.compactions.insert(revision);
                 }
             }
             Step::Watch { narrow, back, prev } => {
@@ -346,7 +373,7 @@ async fn run(store: &Store, prefix: String, compacted: &Cell<Revision>, steps: &
     }
 }
 
-pub async fn random_operations_agree_with_a_model(store: Store, _: Capabilities) {
+pub async fn random_operations_agree_with_a_model(store: Store, capabilities: Capabilities) {
     let cases =
         std::env::var("PINTLE_CONFORMANCE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
@@ -357,7 +384,7 @@ pub async fn random_operations_agree_with_a_model(store: Store, _: Capabilities)
         TestRunner::new(config).run(&steps(), |steps| {
             number.set(number.get() + 1);
             let prefix = format!("/model/{:04}/", number.get());
-            runtime.block_on(run(&store, prefix, &compacted, &steps));
+            runtime.block_on(run(&store, capabilities, prefix, &compacted, &steps));
             Ok(())
         })
     });
