@@ -198,7 +198,9 @@ async fn every_operation_is_measured_in_every_round() {
     ] {
         let Some(Cell::Rounds(figures)) = rows.get(label) else { panic!("no {label} in {rows:?}") };
         assert_eq!(figures.len(), rounds, "{label}");
-        assert!(figures.iter().all(|figure| *figure > 0.0), "{label}: {figures:?}");
+        // What an event costs is a difference of two figures, so it may come out as nothing; the rest cannot.
+        let is_difference = label.starts_with("deliver one event");
+        assert!(figures.iter().all(|figure| *figure > 0.0 || is_difference), "{label}: {figures:?}");
     }
     assert_eq!(rows["server-side apply of a ConfigMap, CPU"], Cell::NotThere);
     assert_eq!(rows["one more CRD"], Cell::NotThere);
