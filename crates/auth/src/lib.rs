@@ -9,6 +9,6 @@ pub mod authorizer;
 pub mod service_account;
 mod user;
 
-pub use authenticator::{Authenticator, Credentials, PeerCertificates};
-pub use authorizer::{Attributes, Authorizer, Decision};
+pub use authenticator::{Authenticator, Credentials, Identity, PeerCertificates, TokenAuthenticator};
+pub use authorizer::{Attributes, Authorizer, Decision, Verdict};
 pub use user::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, API_SERVER, PRIVILEGED_GROUP, User};

@@ -65,6 +65,16 @@ impl Cursor {
         }
     }
 
+    /// Whether there may be something to read; if not, there is nothing. It takes no lock.
+    pub fn has_news(&self) -> bool {
+        self.unread || self.tail.has_news()
+    }
+
+    /// The changes that are there already, if anything was told since; `None` if there are none.
+    pub fn try_news(&mut self) -> Option<Next> {
+        if self.tail.take_news() || self.unread { self.try_next() } else { None }
+    }
+
     /// The changes that are there already; `None` if there are none.
     pub fn try_next(&mut self) -> Option<Next> {
         let mut changes = Vec::new();

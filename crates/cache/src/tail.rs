@@ -82,6 +82,11 @@ impl Tail {
         std::mem::replace(&mut self.seen, told) != told
     }
 
+    /// Whether [`Tail::take_news`] would say so.
+    pub(crate) fn has_news(&self) -> bool {
+        self.shared.told.load(Ordering::Acquire) != self.seen
+    }
+
     /// Ready when something was told since the last [`Tail::take_news`].
     pub(crate) fn poll_told(&mut self, cx: &Context<'_>) -> Poll<()> {
         if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use http::HeaderValue;
-use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenFile};
+use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenAuthenticator, TokenFile};
 use pintle_auth::authorizer::{self, Authorizer, PrivilegedGroup, PublicInfo};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
@@ -248,14 +248,15 @@ pub(crate) fn authenticator(
     options: &Options,
     clients: Arc<ClientCertificates>,
 ) -> anyhow::Result<Arc<dyn Authenticator>> {
-    let mut members: Vec<Arc<dyn Authenticator>> = vec![clients];
+    let audiences: Arc<[String]> = Arc::new([]);
+    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     if let Some(path) = &options.token_auth_file {
-        let tokens =
-            TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
-        members.push(Arc::new(tokens));
+        let file = TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
+        tokens.push(Arc::new(authenticator::ForThisServer { tokens: file, audiences: audiences.clone() }));
     }
-    members.push(Arc::new(authenticator::UnknownToken));
-    let union = authenticator::Union(members);
+    let tokens = Arc::new(authenticator::TokenUnion(tokens));
+    let bearer = authenticator::BearerToken { tokens, audiences };
+    let union = authenticator::Union(vec![clients, Arc::new(bearer)]);
     Ok(match options.anonymous_auth {
         true => Arc::new(authenticator::OrAnonymous::new(union)),
         false => Arc::new(union),

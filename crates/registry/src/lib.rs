@@ -15,6 +15,7 @@ mod field_manager;
 mod key;
 mod loopback;
 mod metadata;
+mod mirror;
 mod served;
 mod store;
 mod strategy;
@@ -27,6 +28,7 @@ pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
 pub use loopback::{Gates, Loopback, Mutation};
 pub use metadata::SystemFields;
+pub use mirror::{Mirror, Reflect};
 pub use served::{Received, Served, Submitted, Table};
 pub use store::{
     Admission, AdmitAll, Created, Preconditions, Selection, Store, StoreConfig, Transform, WriteOptions,

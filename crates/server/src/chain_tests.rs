@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use pintle_auth::authenticator::{Error as AuthenticationError, OrAnonymous};
 use pintle_auth::authorizer::PublicInfo;
-use pintle_auth::{Credentials, User};
+use pintle_auth::{Credentials, Identity};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 
 use super::*;
@@ -36,7 +36,7 @@ struct Nobody;
 
 #[async_trait]
 impl Authenticator for Nobody {
-    async fn authenticate(&self, _: Credentials<'_>) -> Result<Option<Arc<User>>, AuthenticationError> {
+    async fn authenticate(&self, _: Credentials<'_>) -> Result<Option<Identity>, AuthenticationError> {
         Ok(None)
     }
 }

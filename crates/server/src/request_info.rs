@@ -5,7 +5,9 @@
 
 use http::Method;
 use percent_encoding::percent_decode_str;
-use pintle_meta::selector::field;
+use pintle_auth::authorizer::Selector;
+use pintle_auth::{Attributes, User};
+use pintle_meta::selector::{field, label};
 use pintle_meta::validation;
 
 use crate::query::first;
@@ -116,6 +118,32 @@ impl RequestInfo {
         }
     }
 
+    /// The selectors, understood, for [`RequestInfo::attributes`].
+    pub fn selectors(&self) -> Selectors {
+        Selectors {
+            field: self.field_selector.as_deref().map(field::Selector::parse),
+            label: self.label_selector.as_deref().map(label::Selector::parse),
+        }
+    }
+
+    /// What is asked for, as authorizers see it.
+    pub fn attributes<'a>(&'a self, user: &'a User, selectors: &'a Selectors) -> Attributes<'a> {
+        Attributes {
+            user,
+            verb: &self.verb,
+            is_resource: self.is_resource,
+            path: &self.path,
+            group: &self.group,
+            version: &self.version,
+            resource: &self.resource,
+            subresource: &self.subresource,
+            namespace: &self.namespace,
+            name: &self.name,
+            field_selector: selectors.of_fields(),
+            label_selector: selectors.of_labels(),
+        }
+    }
+
     /// Whether the request may outlive the request timeout: watches, and what turns a connection into a stream.
     pub fn is_long_running(&self) -> bool {
         if !self.is_resource {
@@ -128,6 +156,31 @@ impl RequestInfo {
     /// Whether the request changes something.
     pub fn is_mutating(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch" | "head" | "options")
+    }
+}
+
+/// The selectors of a request, or why they are none.
+#[derive(Default)]
+pub struct Selectors {
+    field: Option<Result<field::Selector, String>>,
+    label: Option<Result<label::Selector, String>>,
+}
+
+impl Selectors {
+    fn of_fields(&self) -> Selector<'_, field::Requirement> {
+        match &self.field {
+            None => Selector::Absent,
+            Some(Ok(selector)) => Selector::Requirements(selector.requirements()),
+            Some(Err(error)) => Selector::Invalid(error),
+        }
+    }
+
+    fn of_labels(&self) -> Selector<'_, label::Requirement> {
+        match &self.label {
+            None => Selector::Absent,
+            Some(Ok(selector)) => Selector::Requirements(selector.requirements().unwrap_or_default()),
+            Some(Err(error)) => Selector::Invalid(error),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use pintle_auth::authenticator::{OrAnonymous, Union};
-use pintle_auth::{Attributes, Authorizer, Decision};
+use pintle_auth::{Attributes, Authorizer, Verdict};
 use pintle_server::chain::ChainConfig;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthRegistry, Version};
@@ -39,8 +39,8 @@ struct Anything;
 
 #[async_trait]
 impl Authorizer for Anything {
-    async fn authorize(&self, _: &Attributes<'_>) -> Decision {
-        Decision::Allow
+    async fn authorize(&self, _: &Attributes<'_>) -> Verdict {
+        Verdict::allow("")
     }
 }
 

@@ -18,6 +18,8 @@ pub use x509::{ClientCertificates, PeerCertificates, RootError};
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     pub headers: &'a HeaderMap,
+    /// The decoded path, since some may be asked for without credentials.
+    pub path: &'a str,
     pub certificates: &'a PeerCertificates,
     pub now: SystemTime,
 }
@@ -35,7 +37,34 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// Why credentials were refused. For logs; the client is told `Unauthorized` and nothing else.
+/// Who it is, and what was found out on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// In the groups that it belongs to, [`crate::ALL_AUTHENTICATED`] included.
+    pub user: Arc<User>,
+    /// For whom the token is, among those who were asked about; `None` if nobody was asked about.
+    pub audiences: Option<Arc<[String]>>,
+    /// `None`, mostly. Kept with the identity where that is kept.
+    pub notes: Option<Arc<Notes>>,
+}
+
+/// What is said about a request because of its credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Sent to the client as `Warning` headers.
+    pub warnings: Vec<String>,
+    /// For the audit log: key and value.
+    pub annotations: Vec<(String, String)>,
+}
+
+impl From<Arc<User>> for Identity {
+    fn from(user: Arc<User>) -> Identity {
+        Identity { user, audiences: None, notes: None }
+    }
+}
+
+/// Why credentials were refused. For logs and TokenReviews; other clients are told `Unauthorized` and nothing else, so it
+/// must hold nothing secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -43,6 +72,25 @@ pub enum Error {
     InvalidToken,
     #[error("verifying certificate {certificate} failed: {reason}")]
     Certificate { certificate: String, reason: String },
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Error {
+    /// Several as one, as the reference writes them: `[a, b]`, each text once.
+    fn all(errors: Vec<Error>) -> Option<Error> {
+        let mut texts: Vec<String> = Vec::new();
+        for error in &errors {
+            let text = error.to_string();
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        match texts.len() {
+            0 | 1 => errors.into_iter().next(),
+            _ => Some(Error::Refused(format!("[{}]", texts.join(", ")))),
+        }
+    }
 }
 
 /// One way to find out who is asking.
@@ -50,7 +98,21 @@ pub enum Error {
 pub trait Authenticator: Send + Sync + 'static {
     /// Called once per request. `Ok(None)`: there is nothing here that this authenticator understands. An error: there
     /// is, and it is not valid. Others are still asked; if none accepts, the request is refused.
-    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error>;
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error>;
+}
+
+/// One kind of token.
+#[async_trait]
+pub trait TokenAuthenticator: Send + Sync + 'static {
+    /// Called for every token that was not seen a moment ago, wherever it came from. `audiences`: for whom it must be, one
+    /// of them at least; the answer says which. None are asked about by a server that has no audiences of its own. The
+    /// results mean what those of [`Authenticator::authenticate`] mean.
+    async fn authenticate_token(
+        &self,
+        token: &[u8],
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<Option<Identity>, Error>;
 }
 
 /// Asks several in order; the first that knows the user wins. Fails if none does and at least one failed.
@@ -58,26 +120,82 @@ pub struct Union(pub Vec<Arc<dyn Authenticator>>);
 
 #[async_trait]
 impl Authenticator for Union {
-    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
-        let mut failed = None;
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
+        let mut failed = Vec::new();
         for authenticator in &self.0 {
             match authenticator.authenticate(credentials).await {
-                Ok(Some(user)) => return Ok(Some(user)),
+                Ok(Some(identity)) => return Ok(Some(identity)),
                 Ok(None) => {}
-                Err(error) => failed = failed.or(Some(error)),
+                Err(error) => failed.push(error),
             }
         }
-        failed.map_or(Ok(None), Err)
+        Error::all(failed).map_or(Ok(None), Err)
     }
 }
 
-/// The last to be asked: a token that got this far is nobody's, and is refused rather than passed over.
-pub struct UnknownToken;
+/// Asks several about a token, in order.
+pub struct TokenUnion(pub Vec<Arc<dyn TokenAuthenticator>>);
 
 #[async_trait]
-impl Authenticator for UnknownToken {
-    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
-        credentials.bearer_token().map_or(Ok(None), |_| Err(Error::InvalidToken))
+impl TokenAuthenticator for TokenUnion {
+    async fn authenticate_token(
+        &self,
+        token: &[u8],
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<Option<Identity>, Error> {
+        let mut failed = Vec::new();
+        for authenticator in &self.0 {
+            match authenticator.authenticate_token(token, audiences, now).await {
+                Ok(Some(identity)) => return Ok(Some(identity)),
+                Ok(None) => {}
+                Err(error) => failed.push(error),
+            }
+        }
+        Error::all(failed).map_or(Ok(None), Err)
+    }
+}
+
+/// Tokens that name no audience: they are for this server, so they are good where one of its own audiences is asked about.
+pub struct ForThisServer<T> {
+    pub tokens: T,
+    pub audiences: Arc<[String]>,
+}
+
+#[async_trait]
+impl<T: TokenAuthenticator> TokenAuthenticator for ForThisServer<T> {
+    async fn authenticate_token(
+        &self,
+        token: &[u8],
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<Option<Identity>, Error> {
+        if audiences.is_empty() {
+            return self.tokens.authenticate_token(token, audiences, now).await;
+        }
+        let own = |audience: &&String| self.audiences.contains(audience);
+        let good: Arc<[String]> = audiences.iter().filter(own).cloned().collect();
+        if good.is_empty() {
+            return Ok(None);
+        }
+        let identity = self.tokens.authenticate_token(token, audiences, now).await?;
+        Ok(identity.map(|identity| Identity { audiences: Some(good), ..identity }))
+    }
+}
+
+/// The token of an `Authorization: Bearer` header. One that nobody knows is refused rather than passed over.
+pub struct BearerToken {
+    pub tokens: Arc<dyn TokenAuthenticator>,
+    /// Of this server.
+    pub audiences: Arc<[String]>,
+}
+
+#[async_trait]
+impl Authenticator for BearerToken {
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
+        let Some(token) = credentials.bearer_token() else { return Ok(None) };
+        let found = self.tokens.authenticate_token(token, &self.audiences, credentials.now).await?;
+        found.map(Some).ok_or(Error::InvalidToken)
     }
 }
 
@@ -92,8 +210,8 @@ impl<A> OrAnonymous<A> {
 
 #[async_trait]
 impl<A: Authenticator> Authenticator for OrAnonymous<A> {
-    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
-        Ok(Some(self.0.authenticate(credentials).await?.unwrap_or_else(|| self.1.clone())))
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
+        Ok(Some(self.0.authenticate(credentials).await?.unwrap_or_else(|| self.1.clone().into())))
     }
 }
 
@@ -105,10 +223,10 @@ mod tests {
 
     #[async_trait]
     impl Authenticator for Fixed {
-        async fn authenticate(&self, _: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
+        async fn authenticate(&self, _: Credentials<'_>) -> Result<Option<Identity>, Error> {
             self.0
                 .clone()
-                .map(|name| name.map(|name| Arc::new(User { name: name.into(), ..User::default() })))
+                .map(|name| name.map(|name| Arc::new(User { name: name.into(), ..User::default() }).into()))
         }
     }
 
@@ -117,11 +235,12 @@ mod tests {
         let headers = HeaderMap::new();
         let credentials = Credentials {
             headers: &headers,
+            path: "/",
             certificates: &PeerCertificates::default(),
             now: SystemTime::now(),
         };
         let user = OrAnonymous::new(Union(members)).authenticate(credentials).await?;
-        Ok(user.map(|user| user.name.clone()).unwrap_or_default())
+        Ok(user.map(|user| user.user.name.clone()).unwrap_or_default())
     }
 
     #[tokio::test]
@@ -151,6 +270,7 @@ mod tests {
             headers.insert(http::header::AUTHORIZATION, header.parse().unwrap());
             let credentials = Credentials {
                 headers: &headers,
+                path: "/",
                 certificates: &PeerCertificates::default(),
                 now: SystemTime::now(),
             };

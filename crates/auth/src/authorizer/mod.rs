@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pintle_meta::selector::{field, label};
+use smol_str::SmolStr;
 
 use crate::User;
 
@@ -27,22 +29,124 @@ pub struct Attributes<'a> {
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
+    /// Of list, watch and deletecollection. Whoever allows less than everything may take them into account.
+    pub field_selector: Selector<'a, field::Requirement>,
+    pub label_selector: Selector<'a, label::Requirement>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is asked for of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selector<'a, R> {
+    Absent,
+    Requirements(&'a [R]),
+    /// What cannot be understood narrows nothing down; this says why.
+    Invalid(&'a str),
+}
+
+impl<'a> Attributes<'a> {
+    /// Of a request about a path that is no resource.
+    pub fn of_path(user: &'a User, verb: &'a str, path: &'a str) -> Attributes<'a> {
+        Attributes { path, ..Attributes::of_resource(user, verb, "", "") }.not_a_resource()
+    }
+
+    /// Of a request about all objects of a resource. Callers fill in the rest.
+    pub fn of_resource(user: &'a User, verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
+        Attributes {
+            user,
+            verb,
+            is_resource: true,
+            path: "",
+            group,
+            version: "",
+            resource,
+            subresource: "",
+            namespace: "",
+            name: "",
+            field_selector: Selector::Absent,
+            label_selector: Selector::Absent,
+        }
+    }
+
+    fn not_a_resource(self) -> Attributes<'a> {
+        Attributes { is_resource: false, ..self }
+    }
+
+    /// Whether nothing would be changed.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.verb, "get" | "list" | "watch")
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     Allow,
-    /// Ends the search; the reason, which may be empty, is shown to the client.
-    Deny(String),
+    /// Ends the search.
+    Deny,
     /// Somebody else may allow it.
-    NoOpinion(String),
+    NoOpinion,
+}
+
+/// A decision and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub decision: Decision,
+    /// Shown to the client with a refusal, and in reviews; may be empty. Cheap to clone: make it once, not per request.
+    pub reason: SmolStr,
+    /// What went wrong while deciding. A request that is not allowed is then answered with 500.
+    pub error: Option<String>,
+}
+
+impl Verdict {
+    pub fn allow(reason: impl Into<SmolStr>) -> Verdict {
+        Verdict { decision: Decision::Allow, reason: reason.into(), error: None }
+    }
+
+    pub fn deny(reason: impl Into<SmolStr>) -> Verdict {
+        Verdict { decision: Decision::Deny, reason: reason.into(), error: None }
+    }
+
+    pub fn no_opinion(reason: impl Into<SmolStr>) -> Verdict {
+        Verdict { decision: Decision::NoOpinion, reason: reason.into(), error: None }
+    }
+
+    pub fn is_allowed(&self) -> bool {
+        self.decision == Decision::Allow
+    }
+}
+
+/// What somebody may do in a namespace, as far as it can be listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub resources: Vec<ResourceRule>,
+    pub paths: Vec<PathRule>,
+    /// Whether there may be more than these.
+    pub incomplete: bool,
+    pub errors: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceRule {
+    pub verbs: Vec<SmolStr>,
+    pub groups: Vec<SmolStr>,
+    pub resources: Vec<SmolStr>,
+    pub names: Vec<SmolStr>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathRule {
+    pub verbs: Vec<SmolStr>,
+    pub paths: Vec<SmolStr>,
 }
 
 /// One source of decisions.
 #[async_trait]
 pub trait Authorizer: Send + Sync + 'static {
-    /// Called once per request, after authentication.
-    async fn authorize(&self, attributes: &Attributes<'_>) -> Decision;
+    /// Called once per request, after authentication and impersonation; and wherever somebody asks whether they may.
+    async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict;
+
+    /// Adds what a user may do in a namespace, for SelfSubjectRulesReview. Those who cannot tell say so in
+    /// [`Rules::incomplete`] and [`Rules::errors`]; those that the reference does not ask add nothing.
+    async fn add_rules(&self, _user: &User, _namespace: &str, _rules: &mut Rules) {}
 }
 
 /// Asks several in order; the first with an opinion decides, and none is a denial with all their reasons.
@@ -50,32 +154,34 @@ pub struct Union(pub Vec<Arc<dyn Authorizer>>);
 
 #[async_trait]
 impl Authorizer for Union {
-    async fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
-        let mut reasons = Vec::new();
+    async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
+        let (mut reasons, mut errors) = (Vec::new(), Vec::new());
         for authorizer in &self.0 {
-            match authorizer.authorize(attributes).await {
-                Decision::NoOpinion(reason) if reason.is_empty() => {}
-                Decision::NoOpinion(reason) => reasons.push(reason),
-                decision => return decision,
+            let verdict = authorizer.authorize(attributes).await;
+            if verdict.decision != Decision::NoOpinion {
+                return verdict;
             }
+            if !verdict.reason.is_empty() {
+                reasons.push(verdict.reason);
+            }
+            errors.extend(verdict.error);
         }
-        Decision::NoOpinion(reasons.join("\n"))
+        let reason = match reasons.as_slice() {
+            [one] => one.clone(),
+            several => several.join("\n").into(),
+        };
+        let error = match errors.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("[{}]", several.join(", "))),
+        };
+        Verdict { decision: Decision::NoOpinion, reason, error }
     }
-}
 
-#[cfg(test)]
-pub(crate) fn request<'a>(user: &'a User, verb: &'a str, path: &'a str) -> Attributes<'a> {
-    Attributes {
-        user,
-        verb,
-        is_resource: false,
-        path,
-        group: "",
-        version: "",
-        resource: "",
-        subresource: "",
-        namespace: "",
-        name: "",
+    async fn add_rules(&self, user: &User, namespace: &str, rules: &mut Rules) {
+        for authorizer in &self.0 {
+            authorizer.add_rules(user, namespace, rules).await;
+        }
     }
 }
 
@@ -83,31 +189,33 @@ pub(crate) fn request<'a>(user: &'a User, verb: &'a str, path: &'a str) -> Attri
 mod tests {
     use super::*;
 
-    struct Fixed(Decision);
+    struct Fixed(Verdict);
 
     #[async_trait]
     impl Authorizer for Fixed {
-        async fn authorize(&self, _: &Attributes<'_>) -> Decision {
+        async fn authorize(&self, _: &Attributes<'_>) -> Verdict {
             self.0.clone()
         }
     }
 
-    async fn ask(members: Vec<Decision>) -> Decision {
+    async fn ask(members: Vec<Verdict>) -> Verdict {
         let members =
             members.into_iter().map(|member| Arc::new(Fixed(member)) as Arc<dyn Authorizer>).collect();
-        Union(members).authorize(&request(&User::default(), "get", "/")).await
+        Union(members).authorize(&Attributes::of_path(&User::default(), "get", "/")).await
     }
 
     #[tokio::test]
     async fn the_first_opinion_decides() {
-        let (none, deny) = (Decision::NoOpinion("a".into()), Decision::Deny("b".into()));
-        assert_eq!(ask(vec![none.clone(), Decision::Allow, deny.clone()]).await, Decision::Allow);
-        assert_eq!(ask(vec![none, deny.clone(), Decision::Allow]).await, deny);
+        let (none, deny, allow) = (Verdict::no_opinion("a"), Verdict::deny("b"), Verdict::allow("c"));
+        assert_eq!(ask(vec![none.clone(), allow.clone(), deny.clone()]).await, allow);
+        assert_eq!(ask(vec![none, deny.clone(), allow]).await, deny);
     }
 
     #[tokio::test]
-    async fn nobody_s_opinion_carries_all_reasons() {
-        let members = ["a", "", "b"].map(|reason| Decision::NoOpinion(reason.into())).to_vec();
-        assert_eq!(ask(members).await, Decision::NoOpinion("a\nb".into()));
+    async fn nobody_s_opinion_carries_all_reasons_and_errors() {
+        let failed = |error: &str| Verdict { error: Some(error.into()), ..Verdict::no_opinion("") };
+        let members = ["a", "", "b"].map(Verdict::no_opinion).to_vec();
+        assert_eq!(ask(members).await, Verdict::no_opinion("a\nb"));
+        assert_eq!(ask(vec![failed("x"), failed("y")]).await, failed("[x, y]"));
     }
 }

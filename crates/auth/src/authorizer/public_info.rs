@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 
-use super::{Attributes, Authorizer, Decision};
+use super::{Attributes, Authorizer, Verdict};
 
 const PATHS: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
@@ -11,26 +11,26 @@ pub struct PublicInfo;
 
 #[async_trait]
 impl Authorizer for PublicInfo {
-    async fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
+    async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
         if !attributes.is_resource && attributes.verb == "get" && PATHS.contains(&attributes.path) {
-            Decision::Allow
+            Verdict::allow("")
         } else {
-            Decision::NoOpinion(String::new())
+            Verdict::no_opinion("")
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::request;
     use super::*;
     use crate::User;
 
     #[tokio::test]
     async fn health_and_version_are_public_and_nothing_else() {
         let nobody = User::anonymous();
-        let allowed =
-            async |verb, path| PublicInfo.authorize(&request(&nobody, verb, path)).await == Decision::Allow;
+        let allowed = async |verb, path| {
+            PublicInfo.authorize(&Attributes::of_path(&nobody, verb, path)).await.is_allowed()
+        };
         assert!(allowed("get", "/readyz").await);
         assert!(allowed("get", "/version").await);
         assert!(!allowed("post", "/version").await);

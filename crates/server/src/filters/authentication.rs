@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, HeaderName};
 use http::{HeaderMap, Version};
-use pintle_auth::{Authenticator, Credentials};
+use pintle_auth::{Authenticator, Credentials, Identity};
 use pintle_meta::Status;
 
 use crate::filter::{Filter, Next};
@@ -27,6 +27,7 @@ impl Filter for Authentication {
         let start = Instant::now();
         let credentials = Credentials {
             headers: &request.parts.headers,
+            path: &request.info.path,
             certificates: &request.connection.certificates,
             now: SystemTime::now(),
         };
@@ -35,7 +36,7 @@ impl Filter for Authentication {
         if let Err(error) = &result {
             tracing::error!(%error, audit_id = request.audit_id, "Unable to authenticate the request");
         }
-        let Ok(Some(user)) = result else {
+        let Ok(Some(Identity { user, .. })) = result else {
             self.close_if_cheap_to_open(&request);
             return respond::status(&Status::unauthorized());
         };

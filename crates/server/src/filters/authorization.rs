@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use http::header::X_CONTENT_TYPE_OPTIONS;
-use pintle_auth::{Attributes, Authorizer, Decision};
+use pintle_auth::{Attributes, Authorizer};
 use pintle_meta::{Status, quote};
 
 use crate::filter::{Filter, Next};
@@ -24,26 +24,19 @@ impl Filter for Authorization {
             return respond::internal_error(&request.parts.uri, &"no user found in the request");
         };
         let info = &request.info;
-        let attributes = Attributes {
-            user: &user,
-            verb: &info.verb,
-            is_resource: info.is_resource,
-            path: &info.path,
-            group: &info.group,
-            version: &info.version,
-            resource: &info.resource,
-            subresource: &info.subresource,
-            namespace: &info.namespace,
-            name: &info.name,
-        };
+        let selectors = info.selectors();
+        let attributes = info.attributes(&user, &selectors);
         let start = Instant::now();
-        let decision = self.authorizer.authorize(&attributes).await;
-        self.metrics.authorized(&decision, start.elapsed());
-        let reason = match decision {
-            Decision::Allow => return next.run(request).await,
-            Decision::Deny(reason) | Decision::NoOpinion(reason) => reason,
-        };
-        tracing::debug!(path = info.path, reason, "Forbidden");
+        let verdict = self.authorizer.authorize(&attributes).await;
+        self.metrics.authorized(verdict.decision, start.elapsed());
+        if verdict.is_allowed() {
+            return next.run(request).await;
+        }
+        if let Some(error) = &verdict.error {
+            return respond::internal_error(&request.parts.uri, error);
+        }
+        let reason = verdict.reason;
+        tracing::debug!(path = info.path, %reason, "Forbidden");
         let mut response = respond::status(&forbidden(&attributes, &reason));
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
         response

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_auth::{Decision, User};
+use pintle_auth::{Decision, Identity};
 use prometheus::core::Collector;
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
@@ -280,10 +280,10 @@ impl Metrics {
         self.0.tls_handshake_errors.inc();
     }
 
-    pub(crate) fn authenticated<E>(&self, result: &Result<Option<Arc<User>>, E>, took: Duration) {
+    pub(crate) fn authenticated<E>(&self, result: &Result<Option<Identity>, E>, took: Duration) {
         let name = match result {
-            Ok(Some(user)) => {
-                self.0.authenticated_users.with(&[compress(&user.name)]).inc();
+            Ok(Some(identity)) => {
+                self.0.authenticated_users.with(&[compress(&identity.user.name)]).inc();
                 "success"
             }
             Ok(None) => "failure",
@@ -293,11 +293,11 @@ impl Metrics {
         self.0.authentication_duration.with(&[name]).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn authorized(&self, decision: &Decision, took: Duration) {
+    pub(crate) fn authorized(&self, decision: Decision, took: Duration) {
         let name = match decision {
             Decision::Allow => "allowed",
-            Decision::Deny(_) => "denied",
-            Decision::NoOpinion(_) => "no-opinion",
+            Decision::Deny => "denied",
+            Decision::NoOpinion => "no-opinion",
         };
         self.0.authorization_attempts.with(&[name]).inc();
         self.0.authorization_duration.with(&[name]).observe(took.as_secs_f64());

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_auth::{Attributes, Authorizer, Decision, User};
+use pintle_auth::{Attributes, Authorizer, User};
 use pintle_meta::Value;
 use pintle_registry::Admission;
 
 use super::Result;
 use super::call::Call;
 use crate::filters::forbidden;
-use crate::request_info::RequestInfo;
+use crate::request_info::{RequestInfo, Selectors};
 
 /// Admission of a write that may create, with the user's permission before it.
 pub(crate) struct MayCreate<'a> {
@@ -36,23 +36,12 @@ impl<'a> MayCreate<'a> {
 impl Admission for MayCreate<'_> {
     async fn create(&self, object: &Value) -> Result<()> {
         let info = &self.info;
-        let attributes = Attributes {
-            user: &self.user,
-            verb: "create",
-            is_resource: true,
-            path: &info.path,
-            group: &info.group,
-            version: &info.version,
-            resource: &info.resource,
-            subresource: &info.subresource,
-            namespace: &info.namespace,
-            name: &info.name,
-        };
-        match self.authorizer.authorize(&attributes).await {
-            Decision::Allow => self.admission.create(object).await,
-            Decision::Deny(reason) | Decision::NoOpinion(reason) => {
-                Err(Box::new(forbidden(&attributes, &reason)))
-            }
+        let selectors = Selectors::default();
+        let attributes = Attributes { verb: "create", ..info.attributes(&self.user, &selectors) };
+        let verdict = self.authorizer.authorize(&attributes).await;
+        match verdict.is_allowed() {
+            true => self.admission.create(object).await,
+            false => Err(Box::new(forbidden(&attributes, &verdict.reason))),
         }
     }
 
@@ -67,6 +56,7 @@ impl Admission for MayCreate<'_> {
 
 #[cfg(test)]
 mod tests {
+    use pintle_auth::Verdict;
     use pintle_registry::AdmitAll;
 
     use super::*;
@@ -76,8 +66,8 @@ mod tests {
 
     #[async_trait]
     impl Authorizer for Only {
-        async fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
-            if attributes.verb == self.0 { Decision::Allow } else { Decision::NoOpinion("why".into()) }
+        async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
+            if attributes.verb == self.0 { Verdict::allow("") } else { Verdict::no_opinion("why") }
         }
     }
 
@@ -87,6 +77,7 @@ mod tests {
             resource: "configmaps".into(),
             namespace: "n".into(),
             name: "a".into(),
+            is_resource: true,
             ..RequestInfo::default()
         };
         let user = Arc::new(User { name: "alice".into(), ..User::default() });

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{Authenticator, Credentials, Error};
+use super::{Authenticator, Credentials, Error, Identity};
 use crate::User;
 
 mod roots;
@@ -112,17 +112,17 @@ impl ClientCertificates {
 
 #[async_trait]
 impl Authenticator for ClientCertificates {
-    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Arc<User>>, Error> {
+    async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
         let PeerCertificates { chain, verified } = credentials.certificates;
         if chain.is_empty() {
             return Ok(None);
         }
         let known = verified.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known.filter(|known| self.still_holds(known, credentials.now)) {
-            return Ok(Some(known.user));
+            return Ok(Some(known.user.into()));
         }
         let fresh = self.verify(chain, credentials.now)?;
-        let user = fresh.as_ref().map(|fresh| fresh.user.clone());
+        let user = fresh.as_ref().map(|fresh| fresh.user.clone().into());
         *verified.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
         Ok(user)
     }

@@ -1,0 +1,137 @@
+//! What is derived from objects and must be as current as the cache: an index of rules, a graph of references.
+//!
+//! Nobody runs beside it. Whoever reads first takes in what has changed since the last reading, which mostly is nothing and
+//! then costs a few atomic loads. So it is never behind the cache, and one that nobody reads costs nothing but its cursors.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use pintle_cache::{Cursor, Interest, Next};
+use pintle_meta::Value;
+
+use crate::Result;
+use crate::store::{Store, cache_error};
+
+/// How long somebody waits for what the store has already.
+const WAIT: Duration = Duration::from_secs(3);
+
+/// Takes in objects, of one or several resources by their place in [`Mirror::new`]'s list.
+pub trait Reflect: Send + Sync + 'static {
+    /// Called in the order of changes. `key` is `namespace/name` or `name`; no object means that it is gone. An object comes
+    /// in its stored version; it may come again unchanged.
+    fn set(&mut self, resource: usize, key: &str, object: Option<&Value>);
+
+    /// Forgets all objects of a resource; what there is comes next.
+    fn clear(&mut self, resource: usize);
+}
+
+/// A [`Reflect`] that is kept current.
+pub struct Mirror<T> {
+    stores: Vec<Arc<Store>>,
+    state: RwLock<State<T>>,
+}
+
+struct State<T> {
+    /// Of each store; `None` until its cache was loaded, or when the cursor was left behind.
+    cursors: Vec<Option<Cursor>>,
+    /// Whether each has been taken in at least once.
+    loaded: bool,
+    reflected: T,
+}
+
+impl<T: Reflect> Mirror<T> {
+    pub fn new(stores: Vec<Arc<Store>>, reflected: T) -> Mirror<T> {
+        let cursors = stores.iter().map(|_| None).collect();
+        Mirror { stores, state: RwLock::new(State { cursors, loaded: false, reflected }) }
+    }
+
+    /// Loads what there is, unless that was done before.
+    pub async fn ready(&self) -> Result<()> {
+        if self.state().loaded {
+            return Ok(());
+        }
+        for store in &self.stores {
+            store.cache().ready().await.map_err(|error| cache_error(&error))?;
+        }
+        self.catch_up();
+        match self.state().loaded {
+            true => Ok(()),
+            // One of them had to start over in between.
+            false => Err(cache_error(&pintle_cache::Error::NotReady)),
+        }
+    }
+
+    /// Waits until everything is here that is known to be stored. For those who are about to say no: a write that was
+    /// answered a moment ago must not be missed. Where the store would have to be asked, nobody waits.
+    pub async fn settle(&self) {
+        let Some(store) = self.stores.first() else { return };
+        if let Some(revision) = store.config().backend.known_revision() {
+            // Who cannot be waited for decides by what is here.
+            let _ = store.cache().wait_for(revision.0, WAIT).await;
+        }
+    }
+
+    /// Reads what is reflected, as current as the cache.
+    pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+        let state = self.state();
+        if state.loaded && !state.has_news() {
+            return read(&state.reflected);
+        }
+        drop(state);
+        self.catch_up();
+        read(&self.state().reflected)
+    }
+
+    fn catch_up(&self) {
+        self.state_mut().catch_up(&self.stores);
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State<T>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State<T>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Reflect> State<T> {
+    fn has_news(&self) -> bool {
+        self.cursors.iter().any(|cursor| cursor.as_ref().is_none_or(Cursor::has_news))
+    }
+
+    fn catch_up(&mut self, stores: &[Arc<Store>]) {
+        for (place, store) in stores.iter().enumerate() {
+            self.follow(place, store);
+        }
+        self.loaded = self.loaded || self.cursors.iter().all(Option::is_some);
+    }
+
+    fn follow(&mut self, place: usize, store: &Store) {
+        while let Some(cursor) = &mut self.cursors[place] {
+            match cursor.try_news() {
+                None => return,
+                Some(Next::Expired) => self.cursors[place] = None,
+                Some(Next::Changes(changes)) => {
+                    for change in changes {
+                        let object = (!change.deleted).then(|| store.object(&change.entry).ok()).flatten();
+                        self.reflected.set(place, change.entry.key(), object.as_ref());
+                    }
+                }
+            }
+        }
+        // What was known stays until there is something to take its place.
+        let Ok((snapshot, cursor)) = store.cache().snapshot_and_watch(Interest::Everything) else {
+            store.cache().load_soon();
+            return;
+        };
+        self.reflected.clear(place);
+        for entry in snapshot.objects.iter() {
+            // What cannot be read says nothing.
+            if let Ok(object) = store.object(entry) {
+                self.reflected.set(place, entry.key(), Some(&object));
+            }
+        }
+        self.cursors[place] = Some(cursor);
+    }
+}
