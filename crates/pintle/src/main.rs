@@ -1,5 +1,6 @@
 //! The binary: flags to options, options to a completed configuration, and that to a running server.
 
+mod access;
 mod admin;
 mod api_groups;
 mod banner;

@@ -1,0 +1,1 @@
+//! What authenticators and authorizers know of this cluster: their traits over the stores of the control plane.
