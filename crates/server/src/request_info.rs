@@ -171,7 +171,7 @@ impl Selectors {
         match &self.field {
             None => Selector::Absent,
             Some(Ok(selector)) => Selector::Requirements(selector.requirements()),
-            Some(Err(error)) => Selector::Invalid(error),
+            Some(Err(error)) => Selector::Invalid { understood: &[], error },
         }
     }
 
@@ -179,7 +179,7 @@ impl Selectors {
         match &self.label {
             None => Selector::Absent,
             Some(Ok(selector)) => Selector::Requirements(selector.requirements().unwrap_or_default()),
-            Some(Err(error)) => Selector::Invalid(error),
+            Some(Err(error)) => Selector::Invalid { understood: &[], error },
         }
     }
 }

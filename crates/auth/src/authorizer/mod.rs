@@ -35,12 +35,41 @@ pub struct Attributes<'a> {
 }
 
 /// What is asked for of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Selector<'a, R> {
     Absent,
     Requirements(&'a [R]),
-    /// What cannot be understood narrows nothing down; this says why.
-    Invalid(&'a str),
+    /// Something of it cannot be understood. What can be still narrows it down, since all of it would have to hold.
+    Invalid {
+        understood: &'a [R],
+        error: &'a str,
+    },
+}
+
+impl<R> Clone for Selector<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Selector<'_, R> {}
+
+impl<'a, R> Selector<'a, R> {
+    /// What surely holds for everything that is asked for.
+    pub fn requirements(self) -> &'a [R] {
+        match self {
+            Selector::Absent => &[],
+            Selector::Requirements(requirements) => requirements,
+            Selector::Invalid { understood, .. } => understood,
+        }
+    }
+
+    pub fn error(self) -> Option<&'a str> {
+        match self {
+            Selector::Invalid { error, .. } => Some(error),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Attributes<'a> {
