@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-storage-etcd", &["pintle-storage"]),
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
-    ("pintle-auth", &["pintle-meta"]),
+    ("pintle-auth", &["pintle-codec", "pintle-meta"]),
     ("pintle-controllers", &["pintle-codec", "pintle-meta", "pintle-registry"]),
     ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry"]),
     (

@@ -1,18 +1,12 @@
-//! The keys of service account tokens, as operators bring them: public keys, private keys and certificates, RSA and
-//! ECDSA, several to a file.
+//! Public keys as operators bring them: public keys, private keys and certificates, RSA and ECDSA, several to a file.
 
 use std::path::Path;
 
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
-use x509_parser::public_key::PublicKey as Parsed;
-use x509_parser::x509::SubjectPublicKeyInfo;
 
-/// A key that tokens can be verified with: its `SubjectPublicKeyInfo` in DER.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicKey {
-    pub spki: Vec<u8>,
-}
+use crate::jwt::der::rsa_spki;
+use crate::jwt::{PrivateKey, PublicKey};
 
 /// Never shows what was in the file.
 #[derive(Debug, thiserror::Error)]
@@ -36,80 +30,15 @@ pub fn read_public_keys(path: &Path) -> Result<Vec<PublicKey>, KeyError> {
 
 fn public_key(section: &Pem) -> Option<PublicKey> {
     let der = section.contents.as_slice();
-    let spki = match section.label.as_str() {
-        "PUBLIC KEY" => der.to_vec(),
-        "RSA PUBLIC KEY" => rsa_spki(der),
+    match section.label.as_str() {
+        "PUBLIC KEY" => PublicKey::from_spki(der),
+        "RSA PUBLIC KEY" => PublicKey::from_spki(&rsa_spki(der)),
         "CERTIFICATE" => {
             let (_, certificate) = x509_parser::certificate::X509Certificate::from_der(der).ok()?;
-            certificate.public_key().raw.to_vec()
+            PublicKey::from_spki(certificate.public_key().raw)
         }
-        kind @ ("PRIVATE KEY" | "RSA PRIVATE KEY" | "EC PRIVATE KEY") => public_half(kind, der)?,
-        _ => return None,
-    };
-    let (_, parsed) = SubjectPublicKeyInfo::from_der(&spki).ok()?;
-    match parsed.parsed().ok()? {
-        Parsed::RSA(_) | Parsed::EC(_) => Some(PublicKey { spki }),
-        _ => None,
+        label => PrivateKey::from_section(label, der).map(|key| key.public().clone()),
     }
-}
-
-/// The public half of a private key.
-fn public_half(kind: &str, der: &[u8]) -> Option<Vec<u8>> {
-    use aws_lc_rs::encoding::AsDer;
-    use aws_lc_rs::rsa::KeyPair as Rsa;
-    use aws_lc_rs::signature::{
-        ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, ECDSA_P521_SHA512_FIXED_SIGNING,
-        EcdsaKeyPair, KeyPair,
-    };
-    let rsa = match kind {
-        "RSA PRIVATE KEY" => Rsa::from_der(der).ok(),
-        "PRIVATE KEY" => Rsa::from_pkcs8(der).ok(),
-        _ => None,
-    };
-    if let Some(rsa) = rsa {
-        let public: aws_lc_rs::encoding::PublicKeyX509Der<'_> = rsa.public_key().as_der().ok()?;
-        return Some(public.as_ref().to_vec());
-    }
-    for algorithm in
-        [&ECDSA_P256_SHA256_FIXED_SIGNING, &ECDSA_P384_SHA384_FIXED_SIGNING, &ECDSA_P521_SHA512_FIXED_SIGNING]
-    {
-        let pair = match kind {
-            "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(algorithm, der),
-            _ => EcdsaKeyPair::from_pkcs8(algorithm, der),
-        };
-        if let Ok(pair) = pair {
-            let public: aws_lc_rs::encoding::PublicKeyX509Der<'_> = pair.public_key().as_der().ok()?;
-            return Some(public.as_ref().to_vec());
-        }
-    }
-    None
-}
-
-/// Wraps a bare RSA key (PKCS #1) in what the other forms carry: an algorithm identifier and a bit string.
-fn rsa_spki(key: &[u8]) -> Vec<u8> {
-    // rsaEncryption, with the NULL parameters that go with it.
-    const ALGORITHM: [u8; 15] = [0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 1, 1, 1, 5, 0];
-    let mut bits = vec![0];
-    bits.extend_from_slice(key);
-    let mut content = ALGORITHM.to_vec();
-    content.extend(tagged(3, &bits));
-    tagged(0x30, &content)
-}
-
-/// A DER value: tag, length, content.
-fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
-    let mut der = vec![tag];
-    let length = content.len().to_be_bytes();
-    let significant = &length[length.iter().position(|byte| *byte != 0).unwrap_or(length.len() - 1)..];
-    match significant {
-        [short] if *short < 0x80 => der.push(*short),
-        long => {
-            der.push(0x80 | long.len() as u8);
-            der.extend_from_slice(long);
-        }
-    }
-    der.extend_from_slice(content);
-    der
 }
 
 #[cfg(test)]
@@ -117,6 +46,10 @@ mod tests {
     use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 
     use super::*;
+
+    fn key(pair: &KeyPair) -> PublicKey {
+        PublicKey::from_spki(&pair.subject_public_key_info()).unwrap()
+    }
 
     fn keys_in(text: &str) -> Result<Vec<PublicKey>, KeyError> {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -131,7 +64,7 @@ mod tests {
         {
             let pair = KeyPair::generate_for(algorithm).unwrap();
             let certificate = CertificateParams::default().self_signed(&pair).unwrap();
-            let expect = PublicKey { spki: pair.subject_public_key_info() };
+            let expect = key(&pair);
             for text in [pair.serialize_pem(), pair.public_key_pem(), certificate.pem()] {
                 assert_eq!(keys_in(&text).unwrap().as_slice(), std::slice::from_ref(&expect), "{text}");
             }
@@ -178,11 +111,7 @@ mod tests {
             let der = pair.serialize_der();
             let base64 = base64(inner_key(&der));
             let pem = format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n");
-            assert_eq!(
-                keys_in(&pem).unwrap(),
-                [PublicKey { spki: pair.subject_public_key_info() }],
-                "{label}"
-            );
+            assert_eq!(keys_in(&pem).unwrap(), [key(&pair)], "{label}");
         }
     }
 
