@@ -12,4 +12,6 @@ mod user;
 
 pub use authenticator::{Authenticator, Credentials, Identity, PeerCertificates, TokenAuthenticator};
 pub use authorizer::{Attributes, Authorizer, Decision, Verdict};
-pub use user::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, API_SERVER, PRIVILEGED_GROUP, User};
+pub use user::{
+    ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, API_SERVER, NODE_PREFIX, NODES, PRIVILEGED_GROUP, User,
+};

@@ -10,6 +10,10 @@ pub const ALL_AUTHENTICATED: &str = "system:authenticated";
 pub const ALL_UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The name of who came without credentials.
 pub const ANONYMOUS: &str = "system:anonymous";
+/// Every kubelet is in this group.
+pub const NODES: &str = "system:nodes";
+/// Begins the name of a kubelet; the name of its node follows.
+pub const NODE_PREFIX: &str = "system:node:";
 /// The name of the server itself, where it is its own client.
 pub const API_SERVER: &str = "system:apiserver";
 
@@ -34,6 +38,11 @@ impl User {
 
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|member| member == group)
+    }
+
+    /// The node that this is the kubelet of; empty if it does not say which.
+    pub fn node_name(&self) -> Option<&str> {
+        self.name.strip_prefix(NODE_PREFIX).filter(|_| self.is_in(NODES))
     }
 
     pub fn is_anonymous(&self) -> bool {

@@ -8,6 +8,7 @@ use smol_str::SmolStr;
 
 use crate::User;
 
+pub mod node;
 mod privileged;
 mod public_info;
 
