@@ -35,7 +35,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-storage-etcd", &["pintle-storage"]),
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
-    ("pintle-auth", &["pintle-codec", "pintle-meta"]),
+    ("pintle-outbound", &["pintle-codec", "pintle-meta"]),
+    ("pintle-auth", &["pintle-codec", "pintle-meta", "pintle-outbound"]),
     ("pintle-controllers", &["pintle-codec", "pintle-meta", "pintle-registry"]),
     ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry"]),
     (

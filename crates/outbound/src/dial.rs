@@ -1,0 +1,104 @@
+//! Opening a connection: name, address, TLS, and which HTTP the other side speaks.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::Failure;
+use crate::error::{broken, dial_reason};
+use crate::tls::Tls;
+use crate::url::Url;
+
+/// How long connecting to one address may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Of an answer's header; also how many headers hyper takes at most is bounded.
+const LARGEST_HEADER: usize = 64 << 10;
+
+pub(crate) enum Connection {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+pub(crate) async fn dial(url: &Url, tls: &Tls) -> Result<Connection, Failure> {
+    let stream = connect(url).await?;
+    if !url.https {
+        return http1(stream).await;
+    }
+    let name = tls.options.server_name.as_deref().unwrap_or(&url.host).to_owned();
+    let name = ServerName::try_from(name.clone())
+        .map_err(|_| Failure::Tls(format!("tls: {} is not a server name", pintle_meta::quote(&name))))?;
+    let config = tls.current().map_err(|error| Failure::Setup(error.to_string()))?;
+    let handshake = TlsConnector::from(config).connect(name, stream);
+    let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
+        .await
+        .map_err(|_| Failure::Tls("net/http: TLS handshake timeout".into()))?
+        .map_err(|error| broken(&error))?;
+    match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => http2(stream).await,
+        _ => http1(stream).await,
+    }
+}
+
+/// Tries every address of the host; the first failure is the one that is told.
+async fn connect(url: &Url) -> Result<TcpStream, Failure> {
+    let lookup = |reason: &str| Failure::Lookup { host: url.host.clone(), reason: reason.into() };
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((url.host.as_str(), url.port()))
+        .await
+        .map_err(|_| lookup("no such host"))?
+        .collect();
+    let mut failed = None;
+    for address in addresses {
+        let reason = match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                // Small requests that wait for an answer.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => dial_reason(&error),
+            Err(_) => "i/o timeout".into(),
+        };
+        failed.get_or_insert(Failure::Dial { address: address.to_string(), reason });
+    }
+    Err(failed.unwrap_or_else(|| lookup("no such host")))
+}
+
+async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, Failure> {
+    let (sender, connection) = http1::Builder::new()
+        .max_buf_size(LARGEST_HEADER)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| broken(&error))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to another server ended");
+        }
+    });
+    Ok(Connection::Http1(sender))
+}
+
+async fn http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, Failure> {
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(15))
+        .max_header_list_size(LARGEST_HEADER as u32)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| broken(&error))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to another server ended");
+        }
+    });
+    Ok(Connection::Http2(sender))
+}

@@ -1,0 +1,26 @@
+//! Asking others over HTTPS: webhooks, token issuers, servers behind the aggregator.
+//!
+//! A [`Client`] talks to one origin and keeps its connections. Whatever the other side does is bounded: the time that a
+//! request takes, the size of an answer before it is allocated, how often it is tried again. Errors read as the reference's
+//! do, since clients see them in answers.
+
+mod client;
+mod dial;
+mod error;
+pub mod kubeconfig;
+mod pool;
+mod tls;
+mod url;
+pub mod webhook;
+
+pub use client::{Answer, Authorization, Client, ClientOptions};
+pub use error::{Error, Failure};
+pub use kubeconfig::Kubeconfig;
+pub use tls::{KeyPair, Material, Roots, SetupError, TlsOptions};
+pub use url::{BadUrl, Url};
+pub use webhook::Webhook;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;

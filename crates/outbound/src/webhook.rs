@@ -1,0 +1,198 @@
+//! Posting a review to a webhook: what counts as an answer, and what is worth another try.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, Method};
+use pintle_meta::{Reason, ServerResponse, Status};
+
+use crate::client::{Answer, Client, ClientOptions};
+use crate::kubeconfig::Kubeconfig;
+use crate::tls::SetupError;
+use crate::url::Url;
+
+/// How long and how often the same review is tried again after a failure that may pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// Before the second attempt; half as much more before each further one, and up to a fifth on top by chance.
+    pub first: Duration,
+    pub attempts: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff { first: Duration::from_millis(500), attempts: 5 }
+    }
+}
+
+/// How often an answer that says when to come back is taken at its word, within one attempt.
+const MOST_RETRIES_AFTER: u32 = 10;
+/// What is shown of a body that is no `Status`.
+const MOST_SHOWN: usize = 2048;
+
+/// Somebody who answers reviews.
+pub struct Webhook {
+    client: Client,
+    url: Url,
+    backoff: Backoff,
+}
+
+/// Why there is no review.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Transport(#[from] crate::Error),
+    #[error("{}", .0.message)]
+    Status(Box<Status>),
+    /// An answer that is none.
+    #[error("{0}")]
+    Garbage(String),
+}
+
+impl Error {
+    fn is_transient(&self) -> bool {
+        match self {
+            Error::Transport(error) => error.failure.is_transient(),
+            Error::Status(status) => {
+                let delay = status.details.as_ref().is_some_and(|details| details.retry_after_seconds > 0);
+                let reasons =
+                    [Reason::InternalError, Reason::Timeout, Reason::TooManyRequests, Reason::ServerTimeout];
+                reasons.contains(&status.reason) || delay
+            }
+            Error::Garbage(_) => false,
+        }
+    }
+
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Error::Transport(error) if error.failure.is_timeout())
+    }
+}
+
+/// One attempt, for whoever counts them.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// The HTTP code, if there was an answer.
+    pub code: Option<u16>,
+    pub error: Option<&'a Error>,
+    pub duration: Duration,
+}
+
+impl Webhook {
+    /// Posts go to the server's URL as it is, with `?timeout=`, as those of client-go.
+    pub fn new(kubeconfig: &Kubeconfig, timeout: Duration, backoff: Backoff) -> Result<Webhook, SetupError> {
+        let options = ClientOptions { timeout, ..kubeconfig.client_options() };
+        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        let query = format!("timeout={}", pintle_meta::format_duration(nanos));
+        let url = match timeout.is_zero() {
+            true => kubeconfig.server.clone(),
+            false => kubeconfig.server.with_query(&query),
+        };
+        Ok(Webhook { client: Client::new(&kubeconfig.server, options)?, url, backoff })
+    }
+
+    /// The answer to a review. Waits and tries again where that may help; `observe` is told of every attempt.
+    pub async fn post(
+        &self,
+        review: Bytes,
+        mut observe: impl FnMut(Attempt<'_>) + Send,
+    ) -> Result<Bytes, Error> {
+        let mut wait = self.backoff.first;
+        let mut attempt = 1;
+        loop {
+            let start = Instant::now();
+            let (code, result) = self.attempt(&review).await;
+            observe(Attempt { code, error: result.as_ref().err(), duration: start.elapsed() });
+            match result {
+                Err(error) if error.is_transient() && attempt < self.backoff.attempts => {
+                    tracing::debug!(%error, "a webhook failed and is tried again");
+                    tokio::time::sleep(wait.mul_f64(1.0 + 0.2 * rand::random::<f64>())).await;
+                    wait = wait.mul_f64(1.5);
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn attempt(&self, review: &Bytes) -> (Option<u16>, Result<Bytes, Error>) {
+        let mut retries = 0;
+        loop {
+            let answer = match self.client.send(Method::POST, &self.url, headers(), review.clone()).await {
+                Ok(answer) => answer,
+                Err(error) => return (None, Err(error.into())),
+            };
+            let code = answer.status.as_u16();
+            match retry_after(&answer).filter(|_| code == 429 || code >= 500) {
+                Some(seconds) if retries < MOST_RETRIES_AFTER => {
+                    retries += 1;
+                    // Nobody waits longer for an answer than for a webhook that says nothing.
+                    let wait = Duration::from_secs(seconds).min(self.client.timeout());
+                    tokio::time::sleep(wait).await;
+                }
+                _ => return (Some(code), judge(answer)),
+            }
+        }
+    }
+}
+
+fn headers() -> HeaderMap {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*");
+    let all: [(HeaderName, HeaderValue); 2] = [(CONTENT_TYPE, JSON), (ACCEPT, ACCEPTED)];
+    all.into_iter().collect()
+}
+
+fn retry_after(answer: &Answer) -> Option<u64> {
+    answer.headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()
+}
+
+/// A body, or the failure that it or its code tells of.
+fn judge(answer: Answer) -> Result<Bytes, Error> {
+    let code = answer.status.as_u16();
+    let content_type =
+        answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if (200..=206).contains(&code) {
+        if answer.body.is_empty() {
+            return Err(Error::Garbage(format!(
+                "0-length response with status code: {code} and content type: {content_type}"
+            )));
+        }
+        return match status_of(&answer.body) {
+            Some(status) if status.is_failure() => Err(Error::Status(Box::new(status))),
+            _ => Ok(answer.body),
+        };
+    }
+    if let Some(status) = status_of(&answer.body).filter(Status::is_failure) {
+        return Err(Error::Status(Box::new(status)));
+    }
+    let is_text = content_type.is_empty() || content_type.trim_start().starts_with("text/");
+    let shown = match is_text {
+        true => {
+            let part = answer.body.get(..MOST_SHOWN).unwrap_or(&answer.body);
+            String::from_utf8_lossy(part).trim().to_owned()
+        }
+        false => "unknown".into(),
+    };
+    let seconds = retry_after(&answer).and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(0);
+    let response = ServerResponse {
+        code,
+        verb: "POST",
+        message: &shown,
+        retry_after_seconds: seconds,
+        unexpected: true,
+        ..ServerResponse::default()
+    };
+    Err(Error::Status(Box::new(response.into())))
+}
+
+fn status_of(body: &[u8]) -> Option<Status> {
+    // Most answers are no failures, so look before reading.
+    let text = std::str::from_utf8(body).ok()?;
+    if !text.contains("\"Status\"") {
+        return None;
+    }
+    let value = pintle_codec::json::decode_untyped(body).ok()?.value;
+    let is = |key: &str, expect: &str| value.get(key).and_then(|value| value.as_str()) == Some(expect);
+    (is("kind", "Status") && is("apiVersion", "v1")).then(|| Status::from_value(&value))
+}
