@@ -19,7 +19,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-codec", &["pintle-meta", "pintle-schema"]),
     (
         "pintle-resources",
-        &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-patch", "pintle-registry", "pintle-schema"],
+        &[
+            "pintle-auth",
+            "pintle-cache",
+            "pintle-codec",
+            "pintle-meta",
+            "pintle-patch",
+            "pintle-registry",
+            "pintle-schema",
+        ],
     ),
     ("pintle-discovery", &["pintle-codec", "pintle-meta", "pintle-schema"]),
     ("pintle-openapi", &["pintle-codec", "pintle-discovery", "pintle-meta", "pintle-schema"]),

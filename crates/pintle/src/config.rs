@@ -243,24 +243,38 @@ fn client_host(serving: &ServingOptions) -> String {
     }
 }
 
-/// Everyone who can say who is asking, in the reference's order.
-pub(crate) fn authenticator(
-    options: &Options,
-    clients: Arc<ClientCertificates>,
-) -> anyhow::Result<Arc<dyn Authenticator>> {
+/// Those who know tokens, and for whom tokens must be.
+#[derive(Clone)]
+pub(crate) struct Tokens {
+    pub(crate) tokens: Arc<dyn TokenAuthenticator>,
+    /// Of this server.
+    pub(crate) audiences: Arc<[String]>,
+}
+
+/// Everyone who can say whose token something is, in the reference's order.
+pub(crate) fn tokens(options: &Options) -> anyhow::Result<Tokens> {
     let audiences: Arc<[String]> = Arc::new([]);
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     if let Some(path) = &options.token_auth_file {
         let file = TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
         tokens.push(Arc::new(authenticator::ForThisServer { tokens: file, audiences: audiences.clone() }));
     }
-    let tokens = Arc::new(authenticator::TokenUnion(tokens));
+    Ok(Tokens { tokens: Arc::new(authenticator::TokenUnion(tokens)), audiences })
+}
+
+/// Everyone who can say who is asking, in the reference's order.
+pub(crate) fn authenticator(
+    options: &Options,
+    clients: Arc<ClientCertificates>,
+    tokens: Tokens,
+) -> Arc<dyn Authenticator> {
+    let Tokens { tokens, audiences } = tokens;
     let bearer = authenticator::BearerToken { tokens, audiences };
     let union = authenticator::Union(vec![clients, Arc::new(bearer)]);
-    Ok(match options.anonymous_auth {
+    match options.anonymous_auth {
         true => Arc::new(authenticator::OrAnonymous::new(union)),
         false => Arc::new(union),
-    })
+    }
 }
 
 /// Everyone who can allow something.

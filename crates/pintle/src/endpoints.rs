@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pintle_admission::{Chain, Gate, Request, Target};
-use pintle_auth::User;
+use pintle_auth::{Authorizer, User};
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Computed, Loopback, Served};
+use pintle_registry::{Computed, Loopback, Served, Subresource};
+use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::{Binding, Eviction, Scale};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
+use crate::config::Tokens;
 use crate::plane::Kept;
 
 /// What endpoints are made of.
@@ -25,6 +27,8 @@ pub(crate) struct Endpoints<'a> {
     pub(crate) admission: &'a Chain,
     /// How the programs beside the server are.
     pub(crate) components: &'a Arc<dyn Computed>,
+    pub(crate) authorizer: &'a Arc<dyn Authorizer>,
+    pub(crate) tokens: &'a Tokens,
 }
 
 impl Endpoints<'_> {
@@ -46,6 +50,9 @@ impl Endpoints<'_> {
         let plain = || Arc::new(Version::new(resource, None));
         if (version.group, resource.name) == ("", "componentstatuses") {
             return (plain(), Behind::Computed(self.components.clone()));
+        }
+        if let Some(review) = self.review(version.group, resource.name) {
+            return (plain(), Behind::Subresource(review));
         }
         // The older way to bind pods is a resource of its own.
         let name = if resource.name == "bindings" { "pods" } else { resource.name };
@@ -87,6 +94,25 @@ impl Endpoints<'_> {
                 _ => (own(), Behind::Store(kept.store.clone())),
             },
         }
+    }
+
+    /// What answers questions about access.
+    fn review(&self, group: &str, name: &str) -> Option<Arc<dyn Subresource>> {
+        let access = |whose| Arc::new(AccessReview { authorizer: self.authorizer.clone(), whose });
+        Some(match (group, name) {
+            ("authorization.k8s.io", "subjectaccessreviews") => access(Whose::Anyone),
+            ("authorization.k8s.io", "localsubjectaccessreviews") => access(Whose::AnyoneLocally),
+            ("authorization.k8s.io", "selfsubjectaccessreviews") => access(Whose::Own),
+            ("authorization.k8s.io", "selfsubjectrulesreviews") => {
+                Arc::new(RulesReview { authorizer: self.authorizer.clone() })
+            }
+            ("authentication.k8s.io", "tokenreviews") => Arc::new(TokenReview {
+                tokens: self.tokens.tokens.clone(),
+                audiences: self.tokens.audiences.clone(),
+            }),
+            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview),
+            _ => return None,
+        })
     }
 
     /// How the objects of a resource of a version are kept.

@@ -21,6 +21,7 @@ use pintle_server::lifecycle::{Hooks, Signal};
 use pintle_server::rest::{Endpoint, Rest, Shared};
 use pintle_storage::Backend;
 
+use crate::config::Tokens;
 use crate::endpoints::Endpoints;
 
 /// How much all encoded bodies may take together.
@@ -35,8 +36,10 @@ pub(crate) struct PlaneOptions {
     /// What new values of built-in kinds are written in.
     pub(crate) stored_as: Encoding,
     pub(crate) admission_plugins: Vec<&'static str>,
-    /// Whether users may create what they only meant to change.
+    /// Whether users may create what they only meant to change; and for those who ask what they may do.
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// For those who ask whose token something is.
+    pub(crate) tokens: Tokens,
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
     pub(crate) components: Arc<dyn Computed>,
@@ -82,12 +85,14 @@ impl Plane {
             settings: &options.settings,
             admission: &admission,
             components: &options.components,
+            authorizer: &options.authorizer,
+            tokens: &options.tokens,
         };
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),
             encodings: options.encodings,
             admission: admission.clone(),
-            authorizer: options.authorizer,
+            authorizer: options.authorizer.clone(),
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,

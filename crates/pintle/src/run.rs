@@ -100,7 +100,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
     // on them must not find others made by one that could not start.
     let serving = config::serving(options)?;
-    let authenticator = config::authenticator(options, serving.clients.clone())?;
+    let tokens = config::tokens(options)?;
+    let authenticator = config::authenticator(options, serving.clients.clone(), tokens.clone());
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
@@ -133,6 +134,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             stored_as: options.api.stored_as,
             admission_plugins: options.api.admission_plugins.clone(),
             authorizer: authorizer.clone(),
+            tokens,
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
             components: Arc::new(components::statuses(&storage, options)?),

@@ -31,6 +31,7 @@ pub mod columns;
 pub mod conversion;
 pub mod defaults;
 pub mod field_labels;
+pub mod reviews;
 pub mod served;
 pub mod strategy;
 pub mod subresources;

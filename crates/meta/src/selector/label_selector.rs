@@ -140,7 +140,8 @@ impl LabelSelector {
 }
 
 impl LabelSelectorRequirement {
-    fn known_operator(&self) -> Option<Operator> {
+    /// `None` for one that newer clients may know.
+    pub fn known_operator(&self) -> Option<Operator> {
         match self.operator.as_str() {
             "In" => Some(Operator::In),
             "NotIn" => Some(Operator::NotIn),

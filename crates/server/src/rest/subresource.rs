@@ -2,13 +2,13 @@
 
 use http::StatusCode;
 use pintle_meta::{Details, Status, Value};
-use pintle_registry::{Subresource, WriteOptions as Registry};
+use pintle_registry::{ResetFields, Subresource, WriteOptions as Registry};
 
 use super::Result;
 use super::call::Call;
 use super::endpoint::Endpoint;
 use super::update::check_namespace;
-use super::write::Sent;
+use super::write::{Manager, Sent};
 use crate::Response;
 
 pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Subresource, call: &Call<'_>) -> Result<Response> {
@@ -27,6 +27,9 @@ pub(crate) async fn create(
     let mut context = endpoint.context(call.request);
     settle_namespace(&mut object, &context.namespace)?;
     let name = call.request.info.name.clone();
+    // It is shown where the answer is what was sent.
+    let resets = ResetFields::These(&[]);
+    Manager::new(endpoint, call.request, &options.field_manager, resets).record(None, &mut object)?;
     let gate = call.gate(endpoint, &context, options.dry_run);
     let object = gate.on_create(object).await?;
     let dry_run = Registry { dry_run: options.dry_run };

@@ -1,0 +1,152 @@
+//! Selectors as access reviews carry them: as text, or as requirements. Newer clients may know operators that this server
+//! does not; those are passed over, which only widens what is asked about.
+
+use pintle_auth::authorizer::Selector;
+use pintle_meta::field_path::{Error, Path, aggregate};
+use pintle_meta::quote;
+use pintle_meta::selector::{LabelSelectorRequirement, ValidationOptions, field, label};
+use serde::Deserialize;
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct FieldSelector {
+    raw_selector: String,
+    /// The same form as those of labels.
+    requirements: Vec<LabelSelectorRequirement>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct LabelSelector {
+    raw_selector: String,
+    requirements: Vec<LabelSelectorRequirement>,
+}
+
+/// What was understood, and what is wrong with the rest.
+pub(super) struct Understood<R> {
+    requirements: Vec<R>,
+    error: Option<String>,
+}
+
+impl<R> Understood<R> {
+    fn of(requirements: Vec<R>, errors: &[String]) -> Understood<R> {
+        Understood { requirements, error: (!errors.is_empty()).then(|| aggregate(errors)) }
+    }
+}
+
+/// As authorizers see it.
+pub(super) fn shown<R>(understood: Option<&Understood<R>>) -> Selector<'_, R> {
+    match understood {
+        None => Selector::Absent,
+        Some(Understood { requirements, error: None }) => Selector::Requirements(requirements),
+        Some(Understood { requirements, error: Some(error) }) => {
+            Selector::Invalid { understood: requirements, error }
+        }
+    }
+}
+
+const LENIENT: ValidationOptions =
+    ValidationOptions { allow_invalid_values: false, allow_unknown_operators: true };
+
+impl FieldSelector {
+    pub(super) fn validate(&self, path: &Path<'_>) -> Vec<Error> {
+        let mut errors = one_of_both(&self.raw_selector, &self.requirements, path);
+        let requirements = path.child("requirements");
+        for (index, requirement) in self.requirements.iter().enumerate() {
+            let path = requirements.index(index);
+            if requirement.key.is_empty() {
+                errors.push(Error::required(&path.child("key"), "must be specified"));
+            }
+            let is_empty = requirement.values.is_empty();
+            match requirement.operator.as_str() {
+                "In" | "NotIn" if is_empty => {
+                    let why = "must be specified when `operator` is 'In' or 'NotIn'";
+                    errors.push(Error::required(&path.child("values"), why));
+                }
+                "Exists" | "DoesNotExist" if !is_empty => {
+                    let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                    errors.push(Error::forbidden(&path.child("values"), why));
+                }
+                _ => {}
+            }
+        }
+        errors
+    }
+
+    pub(super) fn understood(&self) -> Understood<field::Requirement> {
+        if self.requirements.is_empty() {
+            return match field::Selector::parse(&self.raw_selector) {
+                Ok(selector) => Understood::of(selector.requirements().to_vec(), &[]),
+                Err(error) => Understood::of(Vec::new(), &[error]),
+            };
+        }
+        let (mut requirements, mut errors) = (Vec::new(), Vec::new());
+        for LabelSelectorRequirement { key, operator, values } in &self.requirements {
+            let known = match operator.as_str() {
+                _ if values.len() > 1 => Err("fieldSelectors do not yet support multiple values".into()),
+                "In" => Ok((field::Operator::Equals, "in")),
+                "NotIn" => Ok((field::Operator::NotEquals, "not in")),
+                "Exists" | "DoesNotExist" => Err(format!("fieldSelectors do not yet support {operator}")),
+                _ => Err(format!("{} is not a valid field selector operator", quote(operator))),
+            };
+            match (known, values.first()) {
+                (Ok((operator, _)), Some(value)) => requirements.push(field::Requirement {
+                    field: key.clone(),
+                    operator,
+                    value: value.clone(),
+                }),
+                (Ok((_, name)), None) => errors.push(format!("fieldSelectors {name} must have one value")),
+                (Err(error), _) => errors.push(error),
+            }
+        }
+        Understood::of(requirements, &errors)
+    }
+}
+
+impl LabelSelector {
+    pub(super) fn validate(&self, path: &Path<'_>) -> Vec<Error> {
+        let mut errors = one_of_both(&self.raw_selector, &self.requirements, path);
+        let requirements = path.child("requirements");
+        for (index, requirement) in self.requirements.iter().enumerate() {
+            errors.extend(requirement.validate(LENIENT, &requirements.index(index)));
+        }
+        errors
+    }
+
+    pub(super) fn understood(&self) -> Understood<label::Requirement> {
+        if self.requirements.is_empty() {
+            return match label::Selector::parse(&self.raw_selector) {
+                Ok(selector) => Understood::of(selector.requirements().unwrap_or_default().to_vec(), &[]),
+                Err(error) => Understood::of(Vec::new(), &[error]),
+            };
+        }
+        let (mut requirements, mut errors) = (Vec::new(), Vec::new());
+        for requirement in &self.requirements {
+            let Some(operator) = requirement.known_operator() else {
+                errors
+                    .push(format!("{} is not a valid label selector operator", quote(&requirement.operator)));
+                continue;
+            };
+            let values = requirement.values.clone();
+            match label::Requirement::new(&*requirement.key, operator, values, &Path::NOWHERE) {
+                Ok(requirement) => requirements.push(requirement),
+                Err(wrong) => errors.push(aggregate(&wrong)),
+            }
+        }
+        Understood::of(requirements, &errors)
+    }
+}
+
+fn one_of_both(raw: &str, requirements: &[LabelSelectorRequirement], path: &Path<'_>) -> Vec<Error> {
+    match (raw.is_empty(), requirements.is_empty()) {
+        (false, false) => {
+            let why = "may not specified at the same time as requirements";
+            vec![Error::invalid(&path.child("rawSelector"), raw, why)]
+        }
+        (true, true) => {
+            let why = format!("when {path} is specified, requirements or rawSelector is required");
+            vec![Error::required(&path.child("requirements"), why)]
+        }
+        _ => Vec::new(),
+    }
+}

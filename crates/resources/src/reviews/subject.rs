@@ -1,0 +1,34 @@
+//! Who am I: SelfSubjectReview.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use pintle_meta::Value;
+use pintle_meta::time::Time;
+use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
+use serde_json::json;
+
+use super::{asking, shown, typed};
+
+pub struct SelfReview;
+
+#[async_trait]
+impl Subresource for SelfReview {
+    async fn create(
+        &self,
+        context: &mut Context,
+        _: &str,
+        object: Value,
+        admission: &dyn Admission,
+        _: WriteOptions,
+    ) -> Result<Option<Value>> {
+        admission.create(&object).await?;
+        let answer = json!({
+            "kind": object.kind(),
+            "apiVersion": object.api_version(),
+            "metadata": { "creationTimestamp": Time::from(SystemTime::now()).to_string() },
+            "status": { "userInfo": shown(&asking(context)) },
+        });
+        typed("authentication/v1.SelfSubjectReview", &answer).map(Some)
+    }
+}
