@@ -46,7 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-outbound", &["pintle-codec", "pintle-meta"]),
     ("pintle-auth", &["pintle-codec", "pintle-meta", "pintle-outbound"]),
     ("pintle-controllers", &["pintle-codec", "pintle-meta", "pintle-registry"]),
-    ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry"]),
+    ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry", "pintle-schema"]),
     (
         "pintle-server",
         &[

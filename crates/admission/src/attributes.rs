@@ -15,6 +15,18 @@ pub enum Operation {
     Connect,
 }
 
+impl Operation {
+    /// As messages have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
 /// What a request is about; the same for all requests to one resource or subresource of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use pintle_auth::Authorizer;
+
 use crate::attributes::Attributes;
 use crate::namespaces::NamespaceLister;
+use crate::objects::ObjectLister;
 use crate::plugin::Plugin;
 use crate::{Result, plugins};
 
@@ -11,6 +14,20 @@ use crate::{Result, plugins};
 #[derive(Clone)]
 pub struct Cluster {
     pub namespaces: Arc<dyn NamespaceLister>,
+    pub objects: Arc<dyn ObjectLister>,
+    /// For what needs a permission of its own beside that for the request.
+    pub authorizer: Arc<dyn Authorizer>,
+    pub gates: Gates,
+}
+
+/// The feature gates that plugins know.
+#[derive(Clone, Copy, Debug)]
+pub struct Gates {
+    pub allow_insecure_kubelet_certificate_signing_requests: bool,
+    pub cluster_trust_bundle: bool,
+    pub pod_certificate_request: bool,
+    pub recover_volume_expansion_failure: bool,
+    pub service_account_node_audience_restriction: bool,
 }
 
 /// Asks one plugin after the other; the first refusal is the answer.

@@ -13,13 +13,15 @@ mod attributes;
 mod chain;
 mod gate;
 mod namespaces;
+mod objects;
 mod plugin;
 mod plugins;
 
 pub use attributes::{Attributes, Operation, Request, Target};
-pub use chain::{Chain, Cluster};
+pub use chain::{Chain, Cluster, Gates};
 pub use gate::Gate;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
+pub use objects::{ObjectLister, Resource, StoredObjects};
 pub use plugin::Plugin;
 
 use pintle_meta::Status;

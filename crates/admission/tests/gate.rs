@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    Attributes, Chain, Cluster, Gate, Operation, Phase, Plugin, Request, Result, StoredNamespaces, Target,
+    Attributes, Chain, Cluster, Gate, Gates, Operation, Phase, Plugin, Request, Result, StoredNamespaces,
+    StoredObjects, Target,
 };
+use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
 use pintle_flags::table::Effect;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
@@ -64,11 +66,26 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
     Request { target: Arc::new(target), namespace: namespace.into(), name: name.into(), ..Request::default() }
 }
 
+/// With all gates open.
+fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
+    Cluster {
+        namespaces: Arc::new(StoredNamespaces::new(namespaces, phase)),
+        objects: Arc::new(StoredObjects::new(|_| None)),
+        authorizer: Arc::new(PrivilegedGroup),
+        gates: Gates {
+            allow_insecure_kubelet_certificate_signing_requests: true,
+            cluster_trust_bundle: true,
+            pod_certificate_request: true,
+            recover_volume_expansion_failure: true,
+            service_account_node_audience_restriction: true,
+        },
+    }
+}
+
 #[tokio::test]
 async fn a_namespace_goes_through_its_life() {
     let fixture = fixture().await;
-    let cluster =
-        Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture.namespaces.clone(), Untyped::PHASE)) };
+    let cluster = cluster(fixture.namespaces.clone(), Untyped::PHASE);
     let chain = Chain::named(["NamespaceLifecycle"], &cluster);
     let create = async |name: &str| {
         let object = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
@@ -197,7 +214,7 @@ async fn each_half_sees_what_the_other_left_and_the_generated_name() {
 
 #[tokio::test]
 async fn the_first_refusal_is_the_answer() {
-    let cluster = Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture().await.namespaces, 0)) };
+    let cluster = cluster(fixture().await.namespaces, 0);
     let refused = async |names: &[&str], object: &str| {
         let chain = Chain::named(names.iter().copied(), &cluster);
         let gate = Gate::new(chain, request("Thing", "things", "n", ""));
@@ -219,7 +236,7 @@ async fn the_first_refusal_is_the_answer() {
 
 #[tokio::test]
 async fn the_command_line_knows_which_plugins_are_there() {
-    let cluster = Cluster { namespaces: Arc::new(StoredNamespaces::new(fixture().await.namespaces, 0)) };
+    let cluster = cluster(fixture().await.namespaces, 0);
     for plugin in pintle_flags::ADMISSION_PLUGINS {
         let made: Vec<_> = Chain::named([plugin.name], &cluster).names().collect();
         match plugin.effect {

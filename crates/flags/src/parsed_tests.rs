@@ -131,12 +131,12 @@ fn admission_plugins_are_on_by_default_by_name_or_by_list() {
 #[test]
 fn a_plugin_that_is_not_there_is_warned_about_when_it_is_asked_for() {
     let flags = run(&[
-        "--enable-admission-plugins=NamespaceLifecycle,NodeRestriction",
+        "--enable-admission-plugins=NamespaceLifecycle,AlwaysPullImages",
         "--disable-admission-plugins=ServiceAccount",
     ]);
     assert_eq!(
         flags.warnings(),
-        ["--enable-admission-plugins=NodeRestriction has no effect in this version of Pintle"]
+        ["--enable-admission-plugins=AlwaysPullImages has no effect in this version of Pintle"]
     );
 }
 

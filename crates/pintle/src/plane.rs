@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
-use pintle_admission::{Chain, Cluster, StoredNamespaces};
+use pintle_admission::{Chain, Cluster, StoredNamespaces, StoredObjects};
 use pintle_auth::Authorizer;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
@@ -36,6 +36,7 @@ pub(crate) struct PlaneOptions {
     /// What new values of built-in kinds are written in.
     pub(crate) stored_as: Encoding,
     pub(crate) admission_plugins: Vec<&'static str>,
+    pub(crate) admission_gates: pintle_admission::Gates,
     /// Whether users may create what they only meant to change; and for those who ask what they may do.
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// For those who ask whose token something is.
@@ -77,8 +78,13 @@ impl Plane {
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
             .context("namespaces cannot be selected by their phase")?;
         let lister = Arc::new(StoredNamespaces::new(namespaces.clone(), phase));
-        let admission =
-            Chain::named(options.admission_plugins.iter().copied(), &Cluster { namespaces: lister });
+        let cluster = Cluster {
+            namespaces: lister,
+            objects: Arc::new(StoredObjects::new(|path| Some(kept.get(path)?.store.clone()))),
+            authorizer: options.authorizer.clone(),
+            gates: options.admission_gates,
+        };
+        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster);
         let leading = Endpoints {
             resources: &resources,
             kept: &kept,

@@ -133,6 +133,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             },
             stored_as: options.api.stored_as,
             admission_plugins: options.api.admission_plugins.clone(),
+            admission_gates: admission_gates(flags),
             authorizer: authorizer.clone(),
             tokens,
             delete_workers: options.api.delete_workers,
@@ -232,6 +233,19 @@ fn gates(flags: &Parsed) -> Gates {
         topology_aware_workload_scheduling: gates.enabled("TopologyAwareWorkloadScheduling"),
         volume_limit_scaling: gates.enabled("VolumeLimitScaling"),
         workload_aware_preemption: gates.enabled("WorkloadAwarePreemption"),
+    }
+}
+
+/// Those that admission plugins know.
+fn admission_gates(flags: &Parsed) -> pintle_admission::Gates {
+    let gates = flags.feature_gates();
+    pintle_admission::Gates {
+        allow_insecure_kubelet_certificate_signing_requests: gates
+            .enabled("AllowInsecureKubeletCertificateSigningRequests"),
+        cluster_trust_bundle: gates.enabled("ClusterTrustBundle"),
+        pod_certificate_request: gates.enabled("PodCertificateRequest"),
+        recover_volume_expansion_failure: gates.enabled("RecoverVolumeExpansionFailure"),
+        service_account_node_audience_restriction: gates.enabled("ServiceAccountNodeAudienceRestriction"),
     }
 }
 

@@ -1,7 +1,10 @@
 //! One file per plugin.
 
 mod always;
+mod certificates;
 mod namespace_lifecycle;
+mod node_restriction;
+mod taint_nodes_by_condition;
 
 use std::sync::Arc;
 
@@ -14,9 +17,17 @@ pub(crate) fn make(name: &str, cluster: &Cluster) -> Option<Arc<dyn Plugin>> {
     Some(match name {
         "AlwaysAdmit" => Arc::new(always::Admit),
         "AlwaysDeny" => Arc::new(always::Deny),
+        "CertificateApproval" => Arc::new(certificates::Approval::new(cluster)),
+        "CertificateSigning" => Arc::new(certificates::Signing::new(cluster)),
+        "CertificateSubjectRestriction" => Arc::new(certificates::SubjectRestriction),
+        "ClusterTrustBundleAttest" if cluster.gates.cluster_trust_bundle => {
+            Arc::new(certificates::BundleAttest::new(cluster))
+        }
         "NamespaceLifecycle" => {
             Arc::new(namespace_lifecycle::NamespaceLifecycle::new(cluster.namespaces.clone()))
         }
+        "NodeRestriction" => Arc::new(node_restriction::NodeRestriction::new(cluster)),
+        "TaintNodesByCondition" => Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
         _ => return None,
     })
 }

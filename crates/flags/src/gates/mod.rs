@@ -74,14 +74,18 @@ impl Gate {
 /// Gates that something in this server asks for. The others are parsed and validated, and earn a warning when set to
 /// something else than their default.
 const WITH_EFFECT: &[&str] = &[
+    "AllowInsecureKubeletCertificateSigningRequests",
     "AllowParsingUserUIDFromCertAuth",
     "CBORServingAndStorage",
     "ClusterTrustBundle",
     "GenericWorkload",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "OpenAPIEnums",
     "PodCertificateRequest",
+    "RecoverVolumeExpansionFailure",
+    "ServiceAccountNodeAudienceRestriction",
     "StorageVersionMigrator",
     "UnauthenticatedHTTP2DOSMitigation",
 ];

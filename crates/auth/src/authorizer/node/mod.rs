@@ -15,6 +15,7 @@ use pintle_meta::quote;
 use pintle_meta::selector::field::Operator;
 
 pub use graph::{Graph, Kind};
+pub use references::{MIRROR_POD, used_by};
 
 use super::{Attributes, Authorizer, Rules, Selector, Verdict};
 use crate::User;

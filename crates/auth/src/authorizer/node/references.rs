@@ -5,7 +5,7 @@ use pintle_meta::Value;
 use super::graph::{Kind, References};
 
 /// Marks a pod that only shows what a node runs on its own account.
-const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 
 /// Kinds of volumes that name a secret, in the order in which they are looked for, with the way to its name. The first that a
 /// volume has is the one that counts. Those in a pod name a secret of the pod's namespace.
@@ -48,16 +48,12 @@ pub(super) fn of(kind: Kind, object: &Value) -> Option<References> {
     }
 }
 
-/// Sources of a pod, all of its namespace.
-struct Sources<'a> {
-    namespace: &'a str,
-    found: Vec<(Kind, String, String)>,
-}
+struct Sources(Vec<(Kind, String)>);
 
-impl Sources<'_> {
+impl Sources {
     fn add(&mut self, kind: Kind, name: &str) {
         if !name.is_empty() {
-            self.found.push((kind, self.namespace.to_owned(), name.to_owned()));
+            self.0.push((kind, name.to_owned()));
         }
     }
 }
@@ -67,31 +63,37 @@ fn of_pod(pod: &Value) -> Option<References> {
     if node.is_empty() {
         return None;
     }
-    let mut sources = Sources { namespace: pod.namespace(), found: Vec::new() };
     // Nodes make mirror pods themselves, and must not gain anything by it.
-    if pod.annotation(MIRROR_POD).is_none() {
-        sources.add(Kind::ServiceAccount, pod.text_at(&["spec", "serviceAccountName"]));
-        for secret in pod.items_at(&["spec", "imagePullSecrets"]) {
-            sources.add(Kind::Secret, secret.text_at(&["name"]));
-        }
-        for containers in ["initContainers", "containers", "ephemeralContainers"] {
-            for container in pod.items_at(&["spec", containers]) {
-                environment(container, &mut sources);
-            }
-        }
-        for volume in pod.items_at(&["spec", "volumes"]) {
-            sources_of_volume(pod, volume, &mut sources);
-        }
-        for claim in pod.items_at(&["spec", "resourceClaims"]) {
-            sources.add(Kind::ResourceClaim, resource_claim(pod, claim));
-        }
-        let extended = pod.text_at(&["status", "extendedResourceClaimStatus", "resourceClaimName"]);
-        sources.add(Kind::ResourceClaim, extended);
-    }
-    Some(References { node, claim: None, sources: sources.found })
+    let used = if pod.annotation(MIRROR_POD).is_none() { used_by(pod) } else { Vec::new() };
+    let namespace = pod.namespace();
+    let sources = used.into_iter().map(|(kind, name)| (kind, namespace.to_owned(), name)).collect();
+    Some(References { node, claim: None, sources })
 }
 
-fn environment(container: &Value, sources: &mut Sources<'_>) {
+/// What a pod uses, by kind and name; all of it is of the pod's namespace.
+pub fn used_by(pod: &Value) -> Vec<(Kind, String)> {
+    let mut sources = Sources(Vec::new());
+    sources.add(Kind::ServiceAccount, pod.text_at(&["spec", "serviceAccountName"]));
+    for secret in pod.items_at(&["spec", "imagePullSecrets"]) {
+        sources.add(Kind::Secret, secret.text_at(&["name"]));
+    }
+    for containers in ["initContainers", "containers", "ephemeralContainers"] {
+        for container in pod.items_at(&["spec", containers]) {
+            environment(container, &mut sources);
+        }
+    }
+    for volume in pod.items_at(&["spec", "volumes"]) {
+        sources_of_volume(pod, volume, &mut sources);
+    }
+    for claim in pod.items_at(&["spec", "resourceClaims"]) {
+        sources.add(Kind::ResourceClaim, resource_claim(pod, claim));
+    }
+    let extended = pod.text_at(&["status", "extendedResourceClaimStatus", "resourceClaimName"]);
+    sources.add(Kind::ResourceClaim, extended);
+    sources.0
+}
+
+fn environment(container: &Value, sources: &mut Sources) {
     for from in container.items_at(&["envFrom"]) {
         sources.add(Kind::Secret, from.text_at(&["secretRef", "name"]));
         sources.add(Kind::ConfigMap, from.text_at(&["configMapRef", "name"]));
@@ -102,7 +104,7 @@ fn environment(container: &Value, sources: &mut Sources<'_>) {
     }
 }
 
-fn sources_of_volume(pod: &Value, volume: &Value, sources: &mut Sources<'_>) {
+fn sources_of_volume(pod: &Value, volume: &Value, sources: &mut Sources) {
     let has = |source: &str| volume.get(source).is_some_and(|source| !source.is_null());
     let secret = SECRETS_OF_VOLUMES.iter().find(|(source, _)| has(source));
     if let Some((source, path)) = secret.filter(|(_, path)| !path.is_empty()) {

@@ -1,0 +1,95 @@
+//! What plugins know of objects that they may have to look up.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pintle_meta::{Reason, Status, Value};
+use pintle_registry::{Context, Store};
+
+use crate::Result;
+
+/// A resource whose objects are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    CsiDriver,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ServiceAccount,
+}
+
+impl Resource {
+    pub const ALL: [Resource; 6] = [
+        Resource::CsiDriver,
+        Resource::Node,
+        Resource::PersistentVolume,
+        Resource::PersistentVolumeClaim,
+        Resource::Pod,
+        Resource::ServiceAccount,
+    ];
+
+    /// The path of its keys, for those who look for its store.
+    pub fn path(self) -> &'static str {
+        match self {
+            Resource::CsiDriver => "csidrivers",
+            Resource::Node => "minions",
+            Resource::PersistentVolume => "persistentvolumes",
+            Resource::PersistentVolumeClaim => "persistentvolumeclaims",
+            Resource::Pod => "pods",
+            Resource::ServiceAccount => "serviceaccounts",
+        }
+    }
+
+    /// Group and name in messages, where what is looked up has the name of one.
+    fn singular(self) -> (&'static str, &'static str) {
+        match self {
+            Resource::CsiDriver => ("storage.k8s.io", "csidriver"),
+            Resource::Node => ("", "node"),
+            Resource::PersistentVolume => ("", "persistentvolume"),
+            Resource::PersistentVolumeClaim => ("", "persistentvolumeclaim"),
+            Resource::Pod => ("", "pod"),
+            Resource::ServiceAccount => ("", "serviceaccount"),
+        }
+    }
+
+    /// `pod "a" not found`.
+    pub(crate) fn not_found(self, name: &str) -> Box<Status> {
+        let (group, resource) = self.singular();
+        Box::new(Status::not_found(group, resource, name))
+    }
+}
+
+#[async_trait]
+pub trait ObjectLister: Send + Sync + 'static {
+    /// An object of the stored version, as it is now; `None` if it is not there.
+    async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>>;
+}
+
+/// The objects of stores.
+pub struct StoredObjects {
+    stores: HashMap<Resource, Arc<Store>>,
+}
+
+impl StoredObjects {
+    /// `store` finds a store by the path of its keys. A resource without one has no objects.
+    pub fn new(store: impl Fn(&str) -> Option<Arc<Store>>) -> StoredObjects {
+        let found =
+            Resource::ALL.into_iter().filter_map(|resource| Some((resource, store(resource.path())?)));
+        StoredObjects { stores: found.collect() }
+    }
+}
+
+#[async_trait]
+impl ObjectLister for StoredObjects {
+    async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
+        let Some(store) = self.stores.get(&resource) else { return Ok(None) };
+        let context = Context { namespace: namespace.into(), ..Context::default() };
+        match store.get(&context, name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(status) if status.reason == Reason::NotFound => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Persistent volume claims: a node says how far their expansion has come, and nothing else.
+
+use pintle_meta::{Value, quote};
+use pintle_schema::go;
+
+use super::or_null;
+use crate::Result;
+use crate::attributes::{Attributes, Operation};
+use crate::chain::Gates;
+
+pub(super) fn status(node: &str, attributes: &Attributes<'_>, gates: Gates) -> Result<()> {
+    if attributes.operation != Operation::Update {
+        let operation = quote(attributes.operation.as_str());
+        return Err(attributes.forbidden(&format!("unexpected operation {operation}")));
+    }
+    let rest = |object: Option<&Value>| without_expansion(or_null(object).clone(), gates);
+    let (old, new) = (rest(attributes.old_object.as_ref()), rest(attributes.object.as_ref()));
+    if old == new {
+        return Ok(());
+    }
+    let diff = go::diff("core.PersistentVolumeClaim", &old, &new);
+    let why = format!(
+        "node {} is not allowed to update fields other than status.quantity and status.conditions: {diff}",
+        quote(node)
+    );
+    Err(attributes.forbidden(&why))
+}
+
+/// What a node may not change. Who changes which fields is noted elsewhere, and the version may be left out.
+fn without_expansion(mut claim: Value, gates: Gates) -> Value {
+    if let Some(metadata) = claim.metadata_mut() {
+        metadata.remove("resourceVersion");
+        metadata.remove("managedFields");
+    }
+    if let Some(status) = claim.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("capacity");
+        status.remove("conditions");
+        if gates.recover_volume_expansion_failure {
+            status.remove("allocatedResources");
+            status.remove("allocatedResourceStatuses");
+        }
+    }
+    claim
+}

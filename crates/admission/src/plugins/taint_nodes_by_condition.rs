@@ -1,0 +1,94 @@
+//! A new node takes no pods before somebody has seen that it is ready.
+
+use async_trait::async_trait;
+use pintle_meta::Value;
+use pintle_schema::{find, normal};
+
+use crate::Result;
+use crate::attributes::{Attributes, Operation, Target};
+use crate::plugin::Plugin;
+
+const KEY: &str = "node.kubernetes.io/not-ready";
+const EFFECT: &str = "NoSchedule";
+
+pub(crate) struct TaintNodesByCondition;
+
+#[async_trait]
+impl Plugin for TaintNodesByCondition {
+    fn name(&self) -> &'static str {
+        "TaintNodesByCondition"
+    }
+
+    fn admits(&self, operation: Operation, target: &Target) -> bool {
+        operation == Operation::Create
+            && target.subresource.is_empty()
+            && target.resource.group.is_empty()
+            && target.resource.resource == "nodes"
+    }
+
+    async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
+        let Some(node) = &mut attributes.object else { return Ok(()) };
+        let is_there = |taint: &Value| (taint.text_at(&["key"]), taint.text_at(&["effect"])) == (KEY, EFFECT);
+        if node.items_at(&["spec", "taints"]).iter().any(is_there) {
+            return Ok(());
+        }
+        let Some(spec) = node.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
+        let taints = spec.get_or_insert_with("taints", || Value::list(Vec::new()));
+        if let Some(taints) = taints.as_list_mut() {
+            taints.extend(not_ready());
+        }
+        Ok(())
+    }
+}
+
+fn not_ready() -> Option<Value> {
+    let mut taint = normal::zero_struct(find("core/v1.Taint")?.structure()?);
+    let fields = taint.as_object_mut()?;
+    fields.insert("key", KEY);
+    fields.insert("effect", EFFECT);
+    Some(taint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
+
+    use super::*;
+    use crate::attributes::Request;
+
+    async fn tainted(node: &str) -> String {
+        let target = Target {
+            kind: GroupVersionKind::new("", "v1", "Node"),
+            resource: GroupVersionResource::new("", "v1", "nodes"),
+            subresource: String::new(),
+        };
+        let request = Request { target: Arc::new(target), ..Request::default() };
+        let of = find("core/v1.Node").expect("the type");
+        let node = pintle_codec::json::decode(of, node.as_bytes()).expect("a node").value;
+        let mut attributes = Attributes {
+            request: &request,
+            operation: Operation::Create,
+            object: Some(node),
+            old_object: None,
+        };
+        assert!(TaintNodesByCondition.admits(Operation::Create, attributes.target()));
+        TaintNodesByCondition.admit(&mut attributes).await.expect("admitted");
+        let mut out = Vec::new();
+        let node = attributes.object.expect("a node");
+        pintle_codec::json::encode(node.get("spec").expect("a spec"), &mut out);
+        String::from_utf8(out).expect("JSON")
+    }
+
+    #[tokio::test]
+    async fn a_new_node_is_not_ready() {
+        let not_ready = r#"{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}"#;
+        assert_eq!(tainted("{}").await, format!(r#"{{"taints":[{not_ready}]}}"#));
+        let other = r#"{"key":"a","value":"b","effect":"NoExecute"}"#;
+        let spec = format!(r#"{{"taints":[{other}]}}"#);
+        let expected = format!(r#"{{"taints":[{other},{not_ready}]}}"#);
+        assert_eq!(tainted(&format!(r#"{{"spec":{spec}}}"#)).await, expected);
+        assert_eq!(tainted(&format!(r#"{{"spec":{expected}}}"#)).await, expected);
+    }
+}
