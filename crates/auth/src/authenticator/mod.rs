@@ -8,9 +8,13 @@ use http::HeaderMap;
 
 use crate::User;
 
+mod bootstrap_token;
+mod token_cache;
 pub mod token_file;
 mod x509;
 
+pub use bootstrap_token::{BootstrapSecrets, BootstrapTokens};
+pub use token_cache::{NoRandomness, TokenCache, TokenCacheEvents, TokenCacheOptions};
 pub use token_file::TokenFile;
 pub use x509::{ClientCertificates, PeerCertificates, RootError};
 

@@ -20,6 +20,7 @@ use pintle_meta::Value;
 
 pub use self::algorithm::Algorithm;
 pub use self::claims::Claims;
+pub(crate) use self::claims::date;
 pub use self::jwk::{JwkError, read_set, write_set};
 pub use self::private::{PrivateKey, PrivateKeyError};
 pub use self::public::{Kind, PublicKey};

@@ -18,6 +18,32 @@ pub enum KeyError {
     None,
 }
 
+/// The keys of which one must have signed a token.
+#[derive(Clone, Debug, Default)]
+pub struct Keys(Vec<PublicKey>);
+
+impl Keys {
+    /// The same key is kept once.
+    pub fn new(keys: impl IntoIterator<Item = PublicKey>) -> Keys {
+        let mut all: Vec<PublicKey> = Vec::new();
+        for key in keys {
+            if !all.contains(&key) {
+                all.push(key);
+            }
+        }
+        Keys(all)
+    }
+
+    /// Those that a token may mean; all of them if it does not say.
+    pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &PublicKey> {
+        self.0.iter().filter(move |key| id.is_none_or(|id| key.id() == id))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &PublicKey> {
+        self.0.iter()
+    }
+}
+
 /// All keys of a PEM file; at least one. Sections of other kinds are passed over.
 pub fn read_public_keys(path: &Path) -> Result<Vec<PublicKey>, KeyError> {
     let pem = std::fs::read(path)?;

@@ -1,6 +1,101 @@
-//! Service accounts: who holds one of their tokens, and the keys that those are signed with.
+//! Service accounts: their names as users, their tokens, and the keys that those are signed with.
+//!
+//! There are two kinds of tokens. Those that are asked for ([`Claims`]) say when they end and may be bound to a pod, secret
+//! or node: they end with it. The older ones are kept in secrets, name no end and no audience, and are good as long as
+//! their secret has them.
 
+mod bound;
+mod claims;
 mod keys;
+mod legacy;
+mod objects;
+pub mod openid;
+#[cfg(test)]
+mod tests;
+mod tokens;
 
-pub use self::keys::{KeyError, read_public_keys};
+use std::collections::BTreeMap;
+
+use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
+
+pub use self::claims::{Claims, Issued, Ref};
+pub use self::keys::{KeyError, Keys, read_public_keys};
+pub use self::objects::{Kind, Objects, Use};
+pub use self::tokens::{TokenSettings, Tokens};
 pub use crate::jwt::PublicKey;
+use crate::{ALL_AUTHENTICATED, User};
+
+/// What the older tokens name as their issuer.
+pub const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
+/// Whom a pod's token is extended for: a pod that asks for this, which is what pods get that ask for nothing.
+pub const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
+/// ...and how long such a token then lives at most.
+pub const EXTENDED_SECONDS: i64 = 24 * 365 * 60 * 60;
+
+/// All service accounts are in this group.
+pub const ALL_GROUP: &str = "system:serviceaccounts";
+const USER_PREFIX: &str = "system:serviceaccount:";
+const GROUP_PREFIX: &str = "system:serviceaccounts:";
+
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
+
+/// The name of a service account as a user.
+pub fn username(namespace: &str, name: &str) -> String {
+    format!("{USER_PREFIX}{namespace}:{name}")
+}
+
+/// Namespace and name of the service account that a user is; `None` if it is none.
+pub fn split_username(username: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = username.strip_prefix(USER_PREFIX)?.split_once(':')?;
+    let valid = dns1123_label(namespace).is_empty() && dns1123_subdomain(name).is_empty();
+    valid.then_some((namespace, name))
+}
+
+/// The groups of every service account of a namespace.
+pub fn groups(namespace: &str) -> Vec<String> {
+    vec![ALL_GROUP.into(), format!("{GROUP_PREFIX}{namespace}")]
+}
+
+/// What a token says about its bearer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bearer {
+    namespace: String,
+    name: String,
+    uid: String,
+    pod: Option<Ref>,
+    node: Option<Ref>,
+    /// The token's own name, if it has one.
+    token_id: String,
+}
+
+impl Bearer {
+    fn into_user(self) -> User {
+        let mut extra = BTreeMap::new();
+        let mut add = |key: &str, value: String| drop(extra.insert(key.to_owned(), vec![value]));
+        if let Some(pod) = self.pod.filter(|pod| !pod.name.is_empty() && !pod.uid.is_empty()) {
+            add(POD_NAME, pod.name);
+            add(POD_UID, pod.uid);
+        }
+        if !self.token_id.is_empty() {
+            add(CREDENTIAL_ID, credential_id(&self.token_id));
+        }
+        if let Some(node) = self.node.filter(|node| !node.name.is_empty()) {
+            add(NODE_NAME, node.name);
+            if !node.uid.is_empty() {
+                add(NODE_UID, node.uid);
+            }
+        }
+        let mut groups = groups(&self.namespace);
+        groups.push(ALL_AUTHENTICATED.into());
+        User { name: username(&self.namespace, &self.name), uid: self.uid, groups, extra }
+    }
+}
+
+/// How users and audit logs speak of a token.
+pub fn credential_id(token_id: &str) -> String {
+    format!("JTI={token_id}")
+}
