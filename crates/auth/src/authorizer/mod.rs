@@ -8,12 +8,16 @@ use smol_str::SmolStr;
 
 use crate::User;
 
+mod always;
 pub mod node;
 mod privileged;
 mod public_info;
+pub mod rbac;
 
+pub use always::{AlwaysAllow, AlwaysDeny};
 pub use privileged::PrivilegedGroup;
 pub use public_info::PublicInfo;
+pub use rbac::Rbac;
 
 /// What somebody wants to do.
 #[derive(Clone, Debug)]

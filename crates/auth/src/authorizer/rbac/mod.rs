@@ -1,0 +1,83 @@
+//! Role-based access control: who may do what is in roles, who has which role is in bindings.
+//!
+//! The [`Policy`] is the index that requests are looked up in; a [`Source`] keeps one that is as current as the cluster.
+
+mod policy;
+#[cfg(test)]
+mod policy_tests;
+mod rule;
+
+use async_trait::async_trait;
+
+pub use policy::Policy;
+pub use rule::{ALL, List, Rule};
+
+use super::{Authorizer, PathRule, ResourceRule, Rules};
+use crate::{Attributes, User, Verdict};
+
+/// The cluster's roles and bindings.
+pub trait Source: Send + Sync + 'static {
+    /// Called before every question: waits until the policy has been loaded. `false` if that failed; who asks then has no
+    /// roles.
+    fn ready(&self) -> impl Future<Output = bool> + Send;
+
+    /// Called before somebody is refused: waits until everything is there that is known to be stored.
+    fn settle(&self) -> impl Future<Output = ()> + Send;
+
+    /// Shows the policy as it is now.
+    fn read<R>(&self, read: impl FnOnce(&Policy) -> R) -> R;
+}
+
+/// Allows what some role of the user allows.
+pub struct Rbac<S> {
+    source: S,
+}
+
+impl<S: Source> Rbac<S> {
+    pub fn new(source: S) -> Rbac<S> {
+        Rbac { source }
+    }
+}
+
+#[async_trait]
+impl<S: Source> Authorizer for Rbac<S> {
+    async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
+        if !self.source.ready().await {
+            return Verdict::no_opinion("");
+        }
+        let (verdict, seen) = self.source.read(|policy| (policy.authorize(attributes), policy.changes()));
+        if verdict.is_allowed() {
+            return verdict;
+        }
+        // What was answered to somebody a moment ago must count.
+        self.source.settle().await;
+        self.source.read(|policy| match policy.changes() == seen {
+            true => verdict,
+            false => policy.authorize(attributes),
+        })
+    }
+
+    async fn add_rules(&self, user: &User, namespace: &str, rules: &mut Rules) {
+        if !self.source.ready().await {
+            return;
+        }
+        self.source.settle().await;
+        self.source.read(|policy| {
+            let (found, failure) = policy.rules_of(user, namespace);
+            for rule in found {
+                if !rule.resources.is_empty() {
+                    rules.resources.push(ResourceRule {
+                        verbs: rule.verbs.to_vec(),
+                        groups: rule.groups.to_vec(),
+                        resources: rule.resources.to_vec(),
+                        names: rule.names.to_vec(),
+                    });
+                }
+                if !rule.paths.is_empty() {
+                    rules.paths.push(PathRule { verbs: rule.verbs.to_vec(), paths: rule.paths.to_vec() });
+                }
+            }
+            rules.errors.extend(failure);
+        });
+    }
+}
