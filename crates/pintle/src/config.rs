@@ -7,7 +7,6 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use http::HeaderValue;
 use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenAuthenticator, TokenFile};
-use pintle_auth::authorizer::{self, Authorizer, PrivilegedGroup, PublicInfo};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, MetricsOptions, WatchedFiles};
@@ -271,15 +270,16 @@ pub(crate) fn authenticator(
     let Tokens { tokens, audiences } = tokens;
     let bearer = authenticator::BearerToken { tokens, audiences };
     let union = authenticator::Union(vec![clients, Arc::new(bearer)]);
-    match options.anonymous_auth {
+    if options.anonymous_auth && !options.allows_anonymous() {
+        tracing::warn!(
+            "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use \
+             a different authorizer"
+        );
+    }
+    match options.allows_anonymous() {
         true => Arc::new(authenticator::OrAnonymous::new(union)),
         false => Arc::new(union),
     }
-}
-
-/// Everyone who can allow something.
-pub(crate) fn authorizer() -> Arc<dyn Authorizer> {
-    Arc::new(authorizer::Union(vec![Arc::new(PrivilegedGroup), Arc::new(PublicInfo)]))
 }
 
 pub(crate) fn cors(options: &Options) -> anyhow::Result<Vec<Regex>> {

@@ -15,6 +15,8 @@ pub(crate) struct Options {
     pub(crate) api: ApiOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
     pub(crate) anonymous_auth: bool,
+    /// In the order in which they are asked.
+    pub(crate) authorization_modes: Vec<String>,
     pub(crate) uid_from_certificates: bool,
     pub(crate) close_unauthenticated: bool,
     pub(crate) service_account_key_files: Vec<PathBuf>,
@@ -99,6 +101,11 @@ impl Options {
         }
     }
 
+    /// Where everybody may do everything, at least they must say who they are.
+    pub(crate) fn allows_anonymous(&self) -> bool {
+        self.anonymous_auth && !self.authorization_modes.iter().any(|mode| mode == "AlwaysAllow")
+    }
+
     pub(crate) fn from_flags(flags: &Parsed) -> anyhow::Result<Options> {
         Ok(Options {
             store: store(flags)?,
@@ -106,6 +113,7 @@ impl Options {
             api: api(flags),
             token_auth_file: path(flags, "token-auth-file"),
             anonymous_auth: flags.bool("anonymous-auth"),
+            authorization_modes: authorization_modes(flags),
             uid_from_certificates: flags.feature_gates().enabled("AllowParsingUserUIDFromCertAuth"),
             close_unauthenticated: flags.feature_gates().enabled("UnauthenticatedHTTP2DOSMitigation"),
             service_account_key_files: flags
@@ -135,6 +143,18 @@ impl Options {
 
 fn path(flags: &Parsed, name: &str) -> Option<PathBuf> {
     flags.non_empty(name).map(PathBuf::from)
+}
+
+/// Whoever runs on the embedded store and asks for nothing gets a server that is closed to strangers; with etcd, where
+/// it takes another server's place, the reference's default holds, which lets everybody do everything.
+fn authorization_modes(flags: &Parsed) -> Vec<String> {
+    let modes = flags.strings("authorization-mode");
+    let default: &[&str] = match flags.strings("etcd-servers").is_empty() {
+        _ if !modes.is_empty() => return modes.to_vec(),
+        true => &["Node", "RBAC"],
+        false => &["AlwaysAllow"],
+    };
+    default.iter().map(|&mode| mode.to_owned()).collect()
 }
 
 fn api(flags: &Parsed) -> ApiOptions {
@@ -239,6 +259,19 @@ mod tests {
         assert_eq!(bind(&["--data-dir=/d", "--bind-address=0.0.0.0"]), "0.0.0.0");
         assert_eq!(bind(&["--data-dir=/d", "--advertise-address=10.0.0.1"]), "0.0.0.0");
         assert_eq!(bind(&["--etcd-servers=http://127.0.0.1:2379"]), "0.0.0.0");
+    }
+
+    #[test]
+    fn a_server_of_its_own_is_closed_to_strangers() {
+        let modes = |args: &[&str]| options(args).authorization_modes.join(",");
+        assert_eq!(modes(&["--data-dir=/d"]), "Node,RBAC");
+        assert_eq!(modes(&["--data-dir=/d", "--authorization-mode=RBAC"]), "RBAC");
+        assert_eq!(modes(&["--etcd-servers=http://127.0.0.1:2379"]), "AlwaysAllow");
+        let both = ["--etcd-servers=http://127.0.0.1:2379", "--authorization-mode=Node,RBAC"];
+        assert_eq!(modes(&both), "Node,RBAC");
+        assert!(options(&["--data-dir=/d"]).allows_anonymous());
+        assert!(!options(&["--data-dir=/d", "--authorization-mode=AlwaysAllow"]).allows_anonymous());
+        assert!(!options(&["--data-dir=/d", "--anonymous-auth=false"]).allows_anonymous());
     }
 
     #[test]

@@ -29,12 +29,8 @@ const POOL: usize = 96 << 20;
 
 /// What the flags say about resources.
 pub(crate) struct PlaneOptions {
-    /// Of all keys, such as `/registry`.
-    pub(crate) prefix: String,
     pub(crate) encodings: &'static [Encoding],
     pub(crate) settings: Settings,
-    /// What new values of built-in kinds are written in.
-    pub(crate) stored_as: Encoding,
     pub(crate) admission_plugins: Vec<&'static str>,
     pub(crate) admission_gates: pintle_admission::Gates,
     /// Whether users may create what they only meant to change; and for those who ask what they may do.
@@ -61,18 +57,45 @@ pub(crate) struct Kept {
     pub(crate) store: Arc<Store>,
 }
 
-impl Plane {
-    pub(crate) async fn new(
+/// The stores of everything that is kept. They are there before the plane, for those who must know the cluster to let
+/// anybody in.
+pub(crate) struct Stores {
+    resources: Resources,
+    /// By the path of the keys.
+    kept: HashMap<&'static str, Kept>,
+    feed: Feed,
+}
+
+impl Stores {
+    /// `prefix` is of all keys, such as `/registry`; new values of built-in kinds are written as `stored_as`.
+    pub(crate) async fn open(
         backend: Arc<dyn Backend>,
+        prefix: &str,
+        settings: &Settings,
+        stored_as: Encoding,
+    ) -> anyhow::Result<Stores> {
+        let resources = Resources::builtin()?;
+        let root = format!("/{}/", prefix.trim_matches('/'));
+        let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
+        let kept = stores(&resources, &backend, &feed, &root, settings, stored_as);
+        Ok(Stores { resources, kept, feed })
+    }
+
+    /// By the path of its keys, such as `namespaces`.
+    pub(crate) fn store(&self, path: &str) -> Option<Arc<Store>> {
+        self.kept.get(path).map(|kept| kept.store.clone())
+    }
+}
+
+impl Plane {
+    pub(crate) fn new(
+        stores: Stores,
         options: PlaneOptions,
         serves: impl Fn(&GroupVersion, &Resource) -> bool,
         metrics: Metrics,
         stop: Signal,
     ) -> anyhow::Result<Plane> {
-        let resources = Resources::builtin()?;
-        let root = format!("/{}/", options.prefix.trim_matches('/'));
-        let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
-        let kept = stores(&resources, &backend, &feed, &root, &options);
+        let Stores { resources, kept, feed } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
@@ -135,7 +158,8 @@ fn stores(
     backend: &Arc<dyn Backend>,
     feed: &Feed,
     root: &str,
-    options: &PlaneOptions,
+    settings: &Settings,
+    stored_as: Encoding,
 ) -> HashMap<&'static str, Kept> {
     let mut kept = HashMap::new();
     for version in resources.versions() {
@@ -144,10 +168,10 @@ fn stores(
                 continue;
             };
             // What has no rules cannot be written; its endpoint says so.
-            let Some(strategy) = strategy::of(version.group, resource.name, &options.settings) else {
+            let Some(strategy) = strategy::of(version.group, resource.name, settings) else {
                 continue;
             };
-            let builtin = Builtin::decorated_by(strategy.clone(), options.stored_as, storage.kind, resources);
+            let builtin = Builtin::decorated_by(strategy.clone(), stored_as, storage.kind, resources);
             let prefix = Bytes::from(format!("{root}{}/", storage.path));
             let store = Store::new(StoreConfig {
                 group: version.group.into(),

@@ -22,10 +22,12 @@ use pintle_server::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::access::modes;
+use crate::access::rbac::Roles;
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
-use crate::plane::{Plane, PlaneOptions};
+use crate::plane::{Plane, PlaneOptions, Stores};
 use crate::storage::{self, Storage};
 use crate::{api_groups, banner, components, pki, print, sentence, snapshot, version};
 
@@ -119,19 +121,21 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let lifecycle = Lifecycle::default();
     let encodings =
         if flags.feature_gates().enabled("CBORServingAndStorage") { ENCODINGS_WITH_CBOR } else { ENCODINGS };
-    let authorizer = config::authorizer();
+    let settings = Settings {
+        event_ttl: options.api.event_ttl,
+        gates: gates(flags),
+        ipv6_first: options.serving.is_ipv6_first(),
+        ..Settings::default()
+    };
+    let stores =
+        Stores::open(storage.backend(), options.storage_prefix(), &settings, options.api.stored_as).await?;
+    let roles = Roles::new(&stores)?;
+    let authorizer = modes::authorizer(&options.authorization_modes, &roles)?;
     let plane = Plane::new(
-        storage.backend(),
+        stores,
         PlaneOptions {
-            prefix: options.storage_prefix().to_owned(),
             encodings,
-            settings: Settings {
-                event_ttl: options.api.event_ttl,
-                gates: gates(flags),
-                ipv6_first: options.serving.is_ipv6_first(),
-                ..Settings::default()
-            },
-            stored_as: options.api.stored_as,
+            settings,
             admission_plugins: options.api.admission_plugins.clone(),
             admission_gates: admission_gates(flags),
             authorizer: authorizer.clone(),
@@ -143,8 +147,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         |version, resource| api_groups::contains(&served, version, resource),
         metrics.clone(),
         lifecycle.not_accepting.clone(),
-    )
-    .await?;
+    )?;
     plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone());
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),

@@ -14,8 +14,10 @@ pub(super) const FLAGS: &[Flag] = &[
         "authorization-mode",
         Strings,
         "",
-        "Authorizers to ask, in order: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC, Node.",
-    ),
+        "Authorizers to ask, in order: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC, Node. Unless given: Node,RBAC on \
+         the embedded store, AlwaysAllow with etcd.",
+    )
+    .active(),
     flag("authorization-policy-file", String, "", "Policy of the ABAC authorizer, one JSON object per line."),
     flag(
         "authorization-webhook-cache-authorized-ttl",

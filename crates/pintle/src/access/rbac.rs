@@ -1,0 +1,61 @@
+//! The cluster's roles and bindings, as RBAC reads them.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use pintle_auth::authorizer::rbac::{Policy, Source};
+use pintle_meta::Value;
+use pintle_registry::{Mirror, Reflect};
+
+use crate::plane::Stores;
+
+/// An index of the stored roles and bindings. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Roles(Arc<Mirror<Reflected>>);
+
+/// The resources that it is made of, by their place in the mirror.
+const RESOURCES: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
+
+#[derive(Default)]
+struct Reflected(Policy);
+
+impl Roles {
+    pub(crate) fn new(stores: &Stores) -> anyhow::Result<Roles> {
+        let store = |path: &&str| stores.store(path).with_context(|| format!("there is no resource {path}"));
+        let stores = RESOURCES.iter().map(store).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Roles(Arc::new(Mirror::new(stores, Reflected::default()))))
+    }
+}
+
+impl Source for Roles {
+    async fn ready(&self) -> bool {
+        self.0.ready().await.is_ok()
+    }
+
+    async fn settle(&self) {
+        self.0.settle().await;
+    }
+
+    fn read<R>(&self, read: impl FnOnce(&Policy) -> R) -> R {
+        self.0.read(|reflected| read(&reflected.0))
+    }
+}
+
+impl Reflect for Reflected {
+    fn set(&mut self, resource: usize, key: &str, object: Option<&Value>) {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        match RESOURCES[resource] {
+            "roles" | "clusterroles" => self.0.set_role(namespace, name, object),
+            _ => self.0.set_binding(namespace, name, object),
+        }
+    }
+
+    fn clear(&mut self, resource: usize) {
+        match RESOURCES[resource] {
+            "roles" => self.0.clear_roles(false),
+            "clusterroles" => self.0.clear_roles(true),
+            "rolebindings" => self.0.clear_bindings(false),
+            _ => self.0.clear_bindings(true),
+        }
+    }
+}
