@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-meta", &[]),
     ("pintle-published", &[]),
     ("pintle-schema", &["pintle-meta"]),
+    ("pintle-cel", &["pintle-meta"]),
     ("pintle-codec", &["pintle-meta", "pintle-schema"]),
     (
         "pintle-resources",
@@ -44,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-flags", &["pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-outbound", &["pintle-codec", "pintle-meta"]),
-    ("pintle-auth", &["pintle-codec", "pintle-meta", "pintle-outbound"]),
+    ("pintle-auth", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-outbound"]),
     ("pintle-controllers", &["pintle-codec", "pintle-meta", "pintle-registry"]),
     ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry", "pintle-schema"]),
     (

@@ -1,0 +1,108 @@
+//! Rules about literals that Kubernetes adds to what types say.
+
+use super::Checked;
+use crate::ast::{Ast, Expr, Id, Kind, Literal};
+use crate::regex;
+use crate::source::Issues;
+use crate::types::Type;
+use crate::value::Timestamp;
+
+/// Literals that are no duration, timestamp or regular expression where one is read; lists and maps of mixed types.
+pub(crate) fn validate(ast: &Ast, checked: &Checked, issues: &mut Issues) {
+    Validator { ast, checked, issues }.visit(&ast.root);
+}
+
+struct Validator<'a> {
+    ast: &'a Ast,
+    checked: &'a Checked,
+    issues: &'a mut Issues,
+}
+
+impl Validator<'_> {
+    fn report(&mut self, id: Id, message: String) {
+        self.issues.report(self.ast.places.get(id as usize).copied().flatten(), message);
+    }
+
+    fn visit(&mut self, expr: &Expr) {
+        match &expr.kind {
+            Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) => {}
+            Kind::Select { operand, .. } => self.visit(operand),
+            Kind::Call { target, function, args } => {
+                if let Some(target) = target {
+                    self.visit(target);
+                }
+                self.literal(function, args.first());
+                args.iter().for_each(|arg| self.visit(arg));
+            }
+            Kind::List { items } => {
+                let mut first: Option<Type> = None;
+                for item in items {
+                    let of = self.type_of(&item.value, item.optional);
+                    match &first {
+                        None => first = Some(of),
+                        Some(first) if !first.is_equivalent(&of, false) => {
+                            let message = mismatch(first, &of);
+                            self.report(item.value.id, message);
+                            break;
+                        }
+                        Some(_) => {}
+                    }
+                }
+                items.iter().for_each(|item| self.visit(&item.value));
+            }
+            Kind::Map { entries } => {
+                let mut first: Option<(Type, Type)> = None;
+                for entry in entries {
+                    let (key, value) =
+                        (self.type_of(&entry.key, false), self.type_of(&entry.value, entry.optional));
+                    let Some(first) = &first else {
+                        first = Some((key, value));
+                        continue;
+                    };
+                    for (first, of, id) in
+                        [(&first.0, &key, entry.key.id), (&first.1, &value, entry.value.id)]
+                    {
+                        if !first.is_equivalent(of, false) {
+                            let message = mismatch(first, of);
+                            self.report(id, message);
+                        }
+                    }
+                }
+                for entry in entries {
+                    self.visit(&entry.key);
+                    self.visit(&entry.value);
+                }
+            }
+            Kind::Struct { fields, .. } => fields.iter().for_each(|field| self.visit(&field.value)),
+            Kind::Comprehension(of) => {
+                for part in [&of.range, &of.start, &of.condition, &of.step, &of.result] {
+                    self.visit(part);
+                }
+            }
+        }
+    }
+
+    fn type_of(&self, expr: &Expr, optional: bool) -> Type {
+        match self.checked.type_of(expr) {
+            Type::Optional(inner) if optional => (*inner).clone(),
+            of => of,
+        }
+    }
+
+    fn literal(&mut self, function: &str, arg: Option<&Expr>) {
+        let Some(Expr { id, kind: Kind::Literal(Literal::String(text)) }) = arg else { return };
+        let valid = match function {
+            "duration" => pintle_meta::parse_duration(text).is_ok(),
+            "timestamp" => Timestamp::parse(text).is_some_and(|at| at.is_ok()),
+            "matches" => regex::check(text).is_ok(),
+            _ => true,
+        };
+        if !valid {
+            self.report(*id, format!("invalid {function} argument"));
+        }
+    }
+}
+
+fn mismatch(expected: &Type, actual: &Type) -> String {
+    format!("expected type '{expected}' but found '{actual}'")
+}

@@ -1,0 +1,103 @@
+//! What an expression may use: variables with their types, and types by name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::checker;
+use crate::functions;
+use crate::parser;
+use crate::plan;
+use crate::program::Program;
+use crate::source::{CompileError, Issues};
+use crate::types::Type;
+
+/// Types that expressions may name, to make objects of them: `Object{spec: Object.spec{replicas: 1}}`.
+pub trait TypeNames: fmt::Debug + Send + Sync {
+    fn find(&self, name: &str) -> Option<Type>;
+}
+
+/// The variables of an environment, in the order of their declaration.
+#[derive(Clone, Debug, Default)]
+pub struct Declarations {
+    pub(crate) variables: Vec<(String, Type)>,
+    pub(crate) types: Option<Arc<dyn TypeNames>>,
+}
+
+impl Declarations {
+    pub fn new() -> Declarations {
+        Declarations::default()
+    }
+
+    pub fn variable(mut self, name: impl Into<String>, of: Type) -> Declarations {
+        self.variables.push((name.into(), of));
+        self
+    }
+
+    pub fn types(mut self, types: impl TypeNames + 'static) -> Declarations {
+        self.types = Some(Arc::new(types));
+        self
+    }
+}
+
+/// Compiles expressions that use the same variables.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    declarations: Arc<Declarations>,
+}
+
+impl Environment {
+    pub fn new(declarations: Declarations) -> Environment {
+        Environment { declarations: Arc::new(declarations) }
+    }
+
+    /// Reads and checks an expression. The error shows every problem with its place, as cel-go does.
+    pub fn compile(&self, text: &str) -> Result<Program, CompileError> {
+        let ast = parser::parse(text)?;
+        let mut issues = Issues::default();
+        let checked = checker::check(&ast, &self.declarations, &mut issues);
+        if issues.is_empty() {
+            checker::validate(&ast, &checked, &mut issues);
+        }
+        if !issues.is_empty() {
+            return Err(issues.into_error(text));
+        }
+        let result = checked.type_of(&ast.root);
+        match plan::plan(&ast, &checked, &self.declarations) {
+            Ok(plan) => Ok(Program::new(Arc::clone(&self.declarations), plan, result)),
+            Err(message) => Err(CompileError::constant(message)),
+        }
+    }
+}
+
+impl Declarations {
+    /// A variable's place in the list and its type. Of variables with the same name the last one counts.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Type)> {
+        let place = self.variables.iter().rposition(|(known, _)| known == name)?;
+        Some((place, &self.variables[place].1))
+    }
+
+    /// A type by the name that expressions have for it.
+    pub(crate) fn find_type(&self, name: &str) -> Option<Type> {
+        let of = match name {
+            "bool" => Type::Bool,
+            "bytes" => Type::Bytes,
+            "double" => Type::Double,
+            "google.protobuf.Duration" => Type::Duration,
+            "google.protobuf.Timestamp" => Type::Timestamp,
+            "dyn" => Type::Dyn,
+            "int" => Type::Int,
+            "list" => Type::list(Type::Dyn),
+            "map" => Type::map(Type::Dyn, Type::Dyn),
+            "null_type" => Type::Null,
+            "optional_type" => Type::optional(Type::Dyn),
+            "string" => Type::String,
+            "type" => Type::Type(None),
+            "uint" => Type::Uint,
+            _ => match functions::NAMED.iter().find(|of| of.runtime_name() == name) {
+                Some(of) => of.clone(),
+                None => self.types.as_ref()?.find(name)?,
+            },
+        };
+        Some(of)
+    }
+}

@@ -1,0 +1,565 @@
+//! Evaluates a plan. Every step that cel-go's interpreter counts is counted, and an evaluation ends where its budget does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::cost;
+use crate::environment::Declarations;
+use crate::plan::{Attribute, Base, CallStep, Fold, Plan, Qualifier, Qualifying, Step};
+use crate::program::{Activation, Bound, Budget};
+use crate::regex::Regex;
+use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
+
+/// How many rounds of loops go by between questions whether to go on.
+const ROUNDS_BETWEEN_CHECKS: u64 = 100;
+
+/// How many parts of values an evaluation may copy or compare, beyond what its cost shows. The cost of some operations does not
+/// grow with what they do (adding lists); no honest expression comes near this.
+const MOST_WORK: u64 = 20_000_000;
+
+/// Why a part of an expression has no value.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// May be absorbed.
+    Error(Error),
+    CostLimit,
+    Interrupted,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
+    }
+}
+
+impl Failure {
+    pub(crate) fn error<T>(message: impl AsRef<str>) -> Result<T, Failure> {
+        Err(Failure::Error(Error::new(message)))
+    }
+}
+
+pub(crate) type Outcome<'v> = Result<Val<'v>, Failure>;
+
+/// Counts what an evaluation costs.
+pub(crate) struct Meter<'b> {
+    budget: Budget<'b>,
+    cost: u64,
+    work: u64,
+    rounds: u64,
+}
+
+impl<'b> Meter<'b> {
+    pub(crate) fn new(budget: Budget<'b>) -> Meter<'b> {
+        Meter { budget, cost: 0, work: 0, rounds: 0 }
+    }
+
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Failure> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.budget.cost { Err(Failure::CostLimit) } else { Ok(()) }
+    }
+
+    /// Work that has no cost, or not yet.
+    pub(crate) fn work(&mut self, parts: usize) -> Result<(), Failure> {
+        self.work = self.work.saturating_add(parts as u64);
+        if self.work > MOST_WORK { Err(Failure::CostLimit) } else { Ok(()) }
+    }
+
+    fn round(&mut self) -> Result<(), Failure> {
+        self.rounds += 1;
+        match self.budget.interrupted {
+            Some(interrupted) if self.rounds.is_multiple_of(ROUNDS_BETWEEN_CHECKS) && interrupted() => {
+                Err(Failure::Interrupted)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a function may use.
+pub(crate) struct Call<'c, 'b> {
+    pub(crate) meter: &'c mut Meter<'b>,
+    pub(crate) function: &'static str,
+    /// The pattern, where it was known beforehand.
+    pub(crate) regex: Option<&'c Regex>,
+}
+
+/// A loop's variable.
+enum Local<'v> {
+    /// Computed when it is first looked at.
+    Lazy(&'v Step),
+    Known(Result<Val<'v>, Error>),
+}
+
+pub(crate) struct Evaluator<'e, 'b, 'v> {
+    plan: &'v Plan,
+    declarations: &'e Declarations,
+    activation: &'e Activation<'v>,
+    meter: &'e mut Meter<'b>,
+    locals: Vec<Local<'v>>,
+}
+
+impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
+    pub(crate) fn new(
+        plan: &'v Plan,
+        declarations: &'e Declarations,
+        activation: &'e Activation<'v>,
+        meter: &'e mut Meter<'b>,
+    ) -> Evaluator<'e, 'b, 'v> {
+        let locals = std::iter::repeat_with(|| Local::Known(Ok(Val::Null))).take(plan.locals).collect();
+        Evaluator { plan, declarations, activation, meter, locals }
+    }
+
+    pub(crate) fn run(mut self) -> Outcome<'v> {
+        self.eval(&self.plan.root)
+    }
+
+    fn eval(&mut self, step: &'v Step) -> Outcome<'v> {
+        match step {
+            Step::Constant(value) => Ok(value.clone()),
+            Step::Attribute(attribute) => {
+                let value = self.resolve(attribute);
+                let is_test = attribute.qualifiers.last().is_some_and(|qualifier| qualifier.test);
+                if !is_test && !matches!(attribute.base, Base::Conditional { .. }) {
+                    self.meter.charge(1)?;
+                }
+                value
+            }
+            Step::And(sides) => self.logical(sides, false),
+            Step::Or(sides) => self.logical(sides, true),
+            Step::Equal { negated, sides } => self.equality(*negated, sides),
+            Step::Call(call) => self.call(call),
+            Step::Member { value, set } => {
+                let value = self.eval(value)?;
+                Ok(Val::Bool(Key::of(&value).is_some_and(|key| set.contains(&key))))
+            }
+            Step::OptionalOr { value, sides } => match self.eval(&sides[0])? {
+                Val::Optional(Some(found)) => {
+                    Ok(if *value { (*found).clone() } else { Val::Optional(Some(found)) })
+                }
+                Val::Optional(None) => self.eval(&sides[1]),
+                other => Ok(other),
+            },
+            Step::List(items) => self.list(items),
+            Step::Map(entries) => self.map(entries),
+            Step::Object { of, fields } => {
+                let mut made = BTreeMap::new();
+                for (name, value, optional) in fields {
+                    let value = self.eval(value)?;
+                    match initial(value, *optional, name)? {
+                        Some(value) => made.insert(name.as_str().into(), value),
+                        None => made.remove(name.as_str()),
+                    };
+                }
+                self.meter.charge(cost::OBJECT)?;
+                Ok(Val::Map(Map::Fields { of: Arc::clone(of), fields: Arc::new(made) }))
+            }
+            Step::Fold(fold) => self.fold(fold),
+            Step::Append { local, item } => self.append(*local, item),
+            Step::Insert { local, args } => self.insert(*local, args),
+        }
+    }
+
+    /// A result that an error may be part of; the end of the evaluation passes through.
+    fn attempt(&mut self, step: &'v Step) -> Result<Result<Val<'v>, Error>, Failure> {
+        match self.eval(step) {
+            Ok(value) => Ok(Ok(value)),
+            Err(Failure::Error(error)) => Ok(Err(error)),
+            Err(end) => Err(end),
+        }
+    }
+
+    /// `&&` and `||`: one side that decides makes up for an error of the other.
+    fn logical(&mut self, sides: &'v [Step; 2], decisive: bool) -> Outcome<'v> {
+        let mut error = None;
+        for side in sides {
+            match self.attempt(side)? {
+                Ok(Val::Bool(value)) if value == decisive => return Ok(Val::Bool(decisive)),
+                Ok(Val::Bool(_)) => {}
+                Ok(_) => error = error.or_else(|| Some(Error::new("no such overload"))),
+                Err(problem) => error = error.or(Some(problem)),
+            }
+        }
+        error.map_or(Ok(Val::Bool(!decisive)), |error| Err(error.into()))
+    }
+
+    fn equality(&mut self, negated: bool, sides: &'v [Step; 2]) -> Outcome<'v> {
+        let (left, right) = (self.attempt(&sides[0])?, self.attempt(&sides[1])?);
+        let model = if negated { cost::Model::Shorter } else { cost::Model::Equality };
+        self.meter.charge(model.cost(&[left.as_ref(), right.as_ref()], None))?;
+        let same = equal(&left?, &right?, self.meter)?;
+        Ok(Val::Bool(same != negated))
+    }
+
+    fn call(&mut self, step: &'v CallStep) -> Outcome<'v> {
+        match step.args.as_slice() {
+            [only] => {
+                let arg = self.attempt(only)?;
+                if step.function.name == "@not_strictly_false" {
+                    self.meter.charge(1)?;
+                    return Ok(Val::Bool(!matches!(arg, Ok(Val::Bool(false)))));
+                }
+                let result = match &arg {
+                    Ok(value) => self.apply(step, std::slice::from_ref(value)),
+                    Err(error) => Err(error.clone().into()),
+                };
+                self.charge_call(step, &[arg.as_ref()], result)
+            }
+            [left, right] => {
+                let (left, right) = (self.attempt(left)?, self.attempt(right)?);
+                match (left, right) {
+                    (Ok(left), Ok(right)) => {
+                        let args = [left, right];
+                        let result = self.apply(step, &args);
+                        self.charge_call(step, &[Ok(&args[0]), Ok(&args[1])], result)
+                    }
+                    (left, right) => {
+                        let args = [left.as_ref(), right.as_ref()];
+                        let error = args.iter().find_map(|arg| arg.err()).cloned();
+                        let error = error.unwrap_or_else(|| Error::new("no such overload"));
+                        self.charge_call(step, &args, Err(error.into()))
+                    }
+                }
+            }
+            args => {
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push(self.eval(arg)?);
+                }
+                let result = self.apply(step, &values);
+                let args: Vec<Result<&Val<'v>, &Error>> = values.iter().map(Ok).collect();
+                self.charge_call(step, &args, result)
+            }
+        }
+    }
+
+    fn apply(&mut self, step: &'v CallStep, args: &[Val<'v>]) -> Outcome<'v> {
+        let mut call = Call { meter: self.meter, function: step.function.name, regex: step.regex.as_ref() };
+        (step.function.run)(&mut call, args)
+    }
+
+    fn charge_call(
+        &mut self,
+        step: &CallStep,
+        args: &[Result<&Val<'v>, &Error>],
+        result: Outcome<'v>,
+    ) -> Outcome<'v> {
+        if let Err(end @ (Failure::CostLimit | Failure::Interrupted)) = result {
+            return Err(end);
+        }
+        self.meter.charge(step.model.cost(args, result.as_ref().ok()))?;
+        result
+    }
+
+    fn list(&mut self, items: &'v [(Step, bool)]) -> Outcome<'v> {
+        let mut made = Vec::with_capacity(items.len());
+        let mut problem = None;
+        for (item, optional) in items {
+            let value = match self.attempt(item)? {
+                Ok(value) => value,
+                Err(error) => {
+                    problem = Some(error);
+                    break;
+                }
+            };
+            match (value, optional) {
+                (Val::Optional(None), true) => {}
+                (Val::Optional(Some(value)), true) => made.push((*value).clone()),
+                (value, true) => {
+                    let text = "cannot initialize optional list element from non-optional value";
+                    problem = Some(Error::new(format!("{text} {}", shown(&value))));
+                    break;
+                }
+                (value, false) => made.push(value),
+            }
+        }
+        self.meter.charge(cost::LIST)?;
+        problem.map_or_else(|| Ok(Val::list(made)), |error| Err(error.into()))
+    }
+
+    fn map(&mut self, entries: &'v [(Step, Step, bool)]) -> Outcome<'v> {
+        let mut made = BTreeMap::new();
+        for (key, value, optional) in entries {
+            let key = self.eval(key)?;
+            let Some(plain) = Key::of(&key) else {
+                return Failure::error(format!("unsupported key type: {}", key.type_of().runtime_name()));
+            };
+            let value = self.eval(value)?;
+            match initial(value, *optional, &key)? {
+                Some(value) => made.insert(plain, (key, value)),
+                None => made.remove(&plain),
+            };
+        }
+        self.meter.charge(cost::MAP)?;
+        Ok(Val::Map(Map::Entries(Arc::new(made))))
+    }
+
+    fn fold(&mut self, fold: &'v Fold) -> Outcome<'v> {
+        let range = self.eval(&fold.range)?;
+        self.locals[fold.accumulator] = Local::Lazy(&fold.start);
+        match &range {
+            Val::List(list) => {
+                for index in 0..list.len() {
+                    let item = list.get(index)?;
+                    let (first, second) = match fold.second {
+                        Some(_) => (Val::Int(index as i64), Some(item)),
+                        None => (item, None),
+                    };
+                    if !self.round(fold, first, second)? {
+                        break;
+                    }
+                }
+            }
+            Val::Map(map) => {
+                let keys = map.keys();
+                self.meter.work(keys.len())?;
+                for key in keys {
+                    let value = match fold.second {
+                        Some(_) => map.find(&key)?,
+                        None => None,
+                    };
+                    if !self.round(fold, key, value)? {
+                        break;
+                    }
+                }
+            }
+            other => {
+                let of = other.type_of();
+                return Failure::error(format!("got '{}', expected iterable type", of.runtime_name()));
+            }
+        }
+        self.eval(&fold.result)
+    }
+
+    /// One round of a loop; whether there may be another.
+    fn round(&mut self, fold: &'v Fold, first: Val<'v>, second: Option<Val<'v>>) -> Result<bool, Failure> {
+        self.locals[fold.variable] = Local::Known(Ok(first));
+        if let (Some(local), Some(value)) = (fold.second, second) {
+            self.locals[local] = Local::Known(Ok(value));
+        }
+        if let Ok(Val::Bool(false)) = self.attempt(&fold.condition)? {
+            return Ok(false);
+        }
+        let value = self.attempt(&fold.step)?;
+        self.locals[fold.accumulator] = Local::Known(value);
+        self.meter.round()?;
+        Ok(true)
+    }
+
+    fn append(&mut self, local: usize, item: &'v Step) -> Outcome<'v> {
+        let before = self.local(local).map(|_| ());
+        self.meter.charge(1)?;
+        let item = self.attempt(item)?;
+        self.meter.charge(cost::LIST)?;
+        self.meter.charge(1)?;
+        before?;
+        let item = item?;
+        // Taken out, so that nobody else holds it and it need not be copied.
+        match std::mem::replace(&mut self.locals[local], Local::Known(Ok(Val::Null))) {
+            Local::Known(Ok(Val::List(List::Items(mut items)))) => {
+                Arc::make_mut(&mut items).push(item);
+                Ok(Val::List(List::Items(items)))
+            }
+            _ => Failure::error("no such overload"),
+        }
+    }
+
+    /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`.
+    fn insert(&mut self, local: usize, args: &'v [Step]) -> Outcome<'v> {
+        let before = self.local(local).map(|_| ());
+        self.meter.charge(1)?;
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            values.push(self.attempt(arg)?);
+        }
+        before?;
+        let mut added = Vec::new();
+        match values.as_slice() {
+            [Ok(Val::Map(map))] => {
+                for key in map.keys() {
+                    let value = map.find(&key)?.unwrap_or(Val::Null);
+                    added.push((key, value));
+                }
+            }
+            [Ok(key), Ok(value)] => added.push((key.clone(), value.clone())),
+            values => {
+                let error = values.iter().find_map(|value| value.as_ref().err()).cloned();
+                return Err(error.unwrap_or_else(|| Error::new("no such overload")).into());
+            }
+        }
+        self.meter.charge(1)?;
+        self.meter.work(added.len())?;
+        let taken = std::mem::replace(&mut self.locals[local], Local::Known(Ok(Val::Null)));
+        let Local::Known(Ok(Val::Map(Map::Entries(mut entries)))) = taken else {
+            return Failure::error("no such overload");
+        };
+        let made = Arc::make_mut(&mut entries);
+        for (key, value) in added {
+            let Some(plain) = Key::of(&key) else {
+                return Failure::error(format!("unsupported key type: {}", key.type_of().runtime_name()));
+            };
+            if made.contains_key(&plain) {
+                return Failure::error(format!("insert failed: key {key} already exists"));
+            }
+            made.insert(plain, (key, value));
+        }
+        Ok(Val::Map(Map::Entries(entries)))
+    }
+
+    fn local(&mut self, local: usize) -> Outcome<'v> {
+        if let Local::Lazy(start) = &self.locals[local] {
+            let start = *start;
+            let value = self.attempt(start)?;
+            self.locals[local] = Local::Known(value);
+        }
+        match &self.locals[local] {
+            Local::Known(Ok(value)) => Ok(value.clone()),
+            Local::Known(Err(error)) => Err(error.clone().into()),
+            Local::Lazy(_) => Failure::error("no such attribute(s)"),
+        }
+    }
+
+    fn resolve(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+        let base = match &attribute.base {
+            Base::Local(local) => self.local(*local)?,
+            Base::Variable(place) => self.variable(*place)?,
+            Base::Step(step) => self.eval(step)?,
+            Base::Conditional { condition, truthy, falsy } => match self.eval(condition)? {
+                Val::Bool(true) => self.resolve(truthy)?,
+                Val::Bool(false) => self.resolve(falsy)?,
+                _ => return Failure::error("no such overload"),
+            },
+        };
+        let Some(last) = attribute.qualifiers.last() else { return Ok(base) };
+        Ok(match self.qualify(base, &attribute.qualifiers)? {
+            Val::Optional(found) if last.test => Val::Bool(found.is_some()),
+            value => value,
+        })
+    }
+
+    fn variable(&mut self, place: usize) -> Outcome<'v> {
+        let Some((name, of)) = self.declarations.variables.get(place) else {
+            return Failure::error("no such attribute(s)");
+        };
+        match self.activation.find(name) {
+            Some(Bound::Tree(value)) => Ok(from_tree(value, of)?),
+            Some(Bound::Val(value)) => Ok(value.clone()),
+            None => Failure::error(format!("no such attribute(s): {name}")),
+        }
+    }
+
+    fn qualify(&mut self, base: Val<'v>, qualifiers: &'v [Qualifier]) -> Outcome<'v> {
+        let mut value = base;
+        let mut optional = false;
+        if let Val::Optional(inner) = &value {
+            let Some(inner) = inner else { return Ok(value) };
+            value = (**inner).clone();
+            optional = true;
+        }
+        for qualifier in qualifiers {
+            optional |= qualifier.optional;
+            let key = match &qualifier.key {
+                Qualifying::Constant(key) => key.clone(),
+                Qualifying::Attribute(attribute) => self.resolve(attribute)?,
+                Qualifying::Step(step) => self.eval(step)?,
+            };
+            if qualifier.test {
+                let present = is_present(&value, &key);
+                if !optional || present.as_ref().is_ok_and(|present| *present) {
+                    self.meter.charge(1)?;
+                }
+                return Ok(Val::Bool(present?));
+            }
+            match look_up(&value, &key) {
+                Ok(Some(found)) => {
+                    self.meter.charge(1)?;
+                    value = found;
+                }
+                Ok(None) if optional => return Ok(Val::Optional(None)),
+                Ok(None) => {
+                    self.meter.charge(1)?;
+                    let what =
+                        if matches!(value, Val::List(_)) { "index out of bounds" } else { "no such key" };
+                    return Failure::error(format!("{what}: {}", shown(&key)));
+                }
+                Err(error) => {
+                    if !optional {
+                        self.meter.charge(1)?;
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(if optional { Val::some(value) } else { value })
+    }
+}
+
+/// What is at a key or index, if something is.
+fn look_up<'v>(value: &Val<'v>, key: &Val<'_>) -> Result<Option<Val<'v>>, Error> {
+    match (value, key) {
+        (Val::Map(map), Val::String(key)) => map.field(key),
+        (Val::Map(map), key) => map.find(key),
+        (Val::List(list), key) => match index(key)? {
+            Some(index) if index < list.len() => list.get(index).map(Some),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// An index; nothing if it is before the first.
+pub(crate) fn index(key: &Val<'_>) -> Result<Option<usize>, Error> {
+    match key {
+        Val::Int(index) => Ok(usize::try_from(*index).ok()),
+        Val::Uint(index) => Ok(usize::try_from(*index).ok()),
+        Val::Double(index) if index.fract() == 0.0 => {
+            Ok(if *index >= 0.0 && *index < 1e15 { Some(*index as usize) } else { None })
+        }
+        Val::Double(index) => Err(Error::new(format!("unsupported index value {index} in list"))),
+        other => {
+            Err(Error::new(format!("unsupported index type '{}' in list", other.type_of().runtime_name())))
+        }
+    }
+}
+
+fn is_present(value: &Val<'_>, key: &Val<'_>) -> Result<bool, Error> {
+    match (value, key) {
+        (Val::Map(map), Val::String(key)) => Ok(map.contains(key)),
+        _ => Ok(look_up(value, key)?.is_some()),
+    }
+}
+
+/// The value of an entry or field, if it is to be there.
+fn initial<'v>(
+    value: Val<'v>,
+    optional: bool,
+    key: &impl std::fmt::Display,
+) -> Result<Option<Val<'v>>, Failure> {
+    match (value, optional) {
+        (value, false) => Ok(Some(value)),
+        (Val::Optional(value), true) => Ok(value.map(|value| (*value).clone())),
+        (value, true) => Failure::error(format!(
+            "cannot initialize optional entry '{key}' from non-optional value {}",
+            shown(&value)
+        )),
+    }
+}
+
+/// A value in a message, which is not to be as long as the value can be.
+pub(crate) fn shown(value: &Val<'_>) -> String {
+    match value {
+        Val::List(_) | Val::Map(_) | Val::Optional(_) => value.type_of().runtime_name().to_owned(),
+        value => value.to_string(),
+    }
+}
+
+impl Call<'_, '_> {
+    /// Values of such types are none that the function takes.
+    pub(crate) fn no_such_overload<'v>(&self, args: &[Val<'v>]) -> Outcome<'v> {
+        let types: Vec<String> = args.iter().map(|arg| arg.type_of().runtime_name().to_owned()).collect();
+        Failure::error(format!("no such overload: {}({})", self.function, types.join(", ")))
+    }
+}

@@ -1,0 +1,148 @@
+//! Every function there is: its overloads, as the checker sees them, and what it does.
+//!
+//! A library is a table, one row per function. Signatures are text (`"list(A), A -> bool"`; a capital letter is any type),
+//! read once. What a function does depends on the values at hand, so one Rust function serves all overloads of a name and
+//! says "no such overload" itself where dynamic values do not fit.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::evaluate::{Call, Failure};
+use crate::types::{Parameter, Type};
+use crate::value::Val;
+
+mod conversions;
+mod operators;
+mod standard;
+mod time;
+
+/// Does what a function does.
+pub(crate) type Run = for<'v> fn(&mut Call<'_, '_>, &[Val<'v>]) -> Result<Val<'v>, Failure>;
+
+/// A function as its library lists it.
+pub(crate) struct Declared {
+    pub(crate) name: &'static str,
+    /// Name and signature of each; a dot in front of the signature makes it a method of its first argument.
+    pub(crate) overloads: &'static [(&'static str, &'static str)],
+    pub(crate) run: Run,
+}
+
+/// A function as the checker and the planner want it.
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    pub(crate) overloads: Vec<Overload>,
+    pub(crate) run: Run,
+}
+
+pub(crate) struct Overload {
+    pub(crate) id: &'static str,
+    pub(crate) member: bool,
+    pub(crate) parameters: Vec<Type>,
+    pub(crate) result: Type,
+    /// Whether it has type parameters.
+    pub(crate) generic: bool,
+}
+
+const LIBRARIES: &[&[Declared]] =
+    &[operators::FUNCTIONS, conversions::FUNCTIONS, standard::FUNCTIONS, time::FUNCTIONS];
+
+/// A function by its full name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    static ALL: OnceLock<HashMap<&'static str, Function>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut all = HashMap::new();
+        for declared in LIBRARIES.iter().copied().flatten() {
+            let overloads =
+                declared.overloads.iter().map(|(id, signature)| overload(id, signature)).collect();
+            let function = Function { name: declared.name, overloads, run: declared.run };
+            let before = all.insert(declared.name, function);
+            debug_assert!(before.is_none(), "{} is listed twice", declared.name);
+        }
+        all
+    })
+    .get(name)
+}
+
+fn overload(id: &'static str, signature: &'static str) -> Overload {
+    let (member, signature) = match signature.strip_prefix('.') {
+        Some(rest) => (true, rest),
+        None => (false, signature),
+    };
+    let (parameters, result) = signature.split_once("->").unwrap_or((signature, "dyn"));
+    let mut reader = Reader { rest: parameters.trim() };
+    let parameters = reader.list();
+    let result = Reader { rest: result.trim() }.one();
+    let generic = parameters.iter().chain([&result]).any(has_parameter);
+    Overload { id, member, parameters, result, generic }
+}
+
+fn has_parameter(of: &Type) -> bool {
+    matches!(of, Type::Parameter(_)) || of.parameters().into_iter().any(has_parameter)
+}
+
+/// Reads the types of a signature. They are part of the program, and a test reads them all.
+struct Reader<'s> {
+    rest: &'s str,
+}
+
+impl Reader<'_> {
+    fn list(&mut self) -> Vec<Type> {
+        let mut types = Vec::new();
+        while !self.rest.is_empty() && !self.rest.starts_with(')') {
+            types.push(self.one());
+            self.rest = self.rest.trim_start_matches([',', ' ']);
+        }
+        types
+    }
+
+    fn one(&mut self) -> Type {
+        let end = self.rest.find(['(', ')', ',', ' ']).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        let mut inner = Vec::new();
+        if let Some(inside) = self.rest.strip_prefix('(') {
+            self.rest = inside;
+            inner = self.list();
+            self.rest = self.rest.strip_prefix(')').unwrap_or(self.rest);
+        }
+        let mut inner = inner.into_iter();
+        let mut next = || inner.next().unwrap_or(Type::Dyn);
+        match name {
+            "null" => Type::Null,
+            "bool" => Type::Bool,
+            "int" => Type::Int,
+            "uint" => Type::Uint,
+            "double" => Type::Double,
+            "string" => Type::String,
+            "bytes" => Type::Bytes,
+            "duration" => Type::Duration,
+            "timestamp" => Type::Timestamp,
+            "list" => Type::list(next()),
+            "map" => Type::map(next(), next()),
+            "optional" => Type::optional(next()),
+            "type" => Type::of_type(next()),
+            name => match NAMED.iter().find(|of| of.runtime_name() == name) {
+                Some(of) => of.clone(),
+                None => match name.chars().next() {
+                    Some(letter) if letter.is_ascii_uppercase() => Type::Parameter(Parameter::Named(letter)),
+                    _ => Type::Dyn,
+                },
+            },
+        }
+    }
+}
+
+/// Kubernetes' own types.
+pub(crate) static NAMED: &[Type] = &[
+    Type::Named("kubernetes.URL"),
+    Type::Named("kubernetes.Quantity"),
+    Type::Named("kubernetes.Semver"),
+    Type::Named("kubernetes.NamedFormat"),
+    Type::Opaque("net.IP"),
+    Type::Opaque("net.CIDR"),
+    Type::Named("kubernetes.authorization.Authorizer"),
+    Type::Named("kubernetes.authorization.PathCheck"),
+    Type::Named("kubernetes.authorization.GroupCheck"),
+    Type::Named("kubernetes.authorization.ResourceCheck"),
+    Type::Named("kubernetes.authorization.Decision"),
+];

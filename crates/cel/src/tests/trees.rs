@@ -1,0 +1,213 @@
+//! Trees seen as declared types.
+
+use pintle_meta::{Node, Object, Value};
+use smol_str::SmolStr;
+
+use super::{compiled, object, written};
+use crate::{Activation, Budget, Declarations, Environment, Field, ListKind, ObjectType, Type, TypeNames};
+
+/// A type with a few fields, as a schema would be.
+#[derive(Debug)]
+struct Spec;
+
+impl ObjectType for Spec {
+    fn name(&self) -> &str {
+        "Spec"
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let (property, of) = match name {
+            "replicas" => ("replicas", Type::Int),
+            "ratio" => ("ratio", Type::Double),
+            "at" => ("at", Type::Timestamp),
+            "every" => ("every", Type::Duration),
+            "data" => ("data", Type::Bytes),
+            "__namespace__" => ("namespace", Type::String),
+            "labels" => ("labels", Type::map(Type::String, Type::String)),
+            "set" => ("set", Type::list_of_kind(Type::String, ListKind::Set)),
+            "ports" => ("ports", Type::list_of_kind(Type::object(Port), ListKind::Map(vec!["name".into()]))),
+            _ => return None,
+        };
+        Some(Field { property: SmolStr::new_static(property), of })
+    }
+}
+
+#[derive(Debug)]
+struct Port;
+
+impl ObjectType for Port {
+    fn name(&self) -> &str {
+        "Spec.ports"
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let of = match name {
+            "name" => Type::String,
+            "port" => Type::Int,
+            _ => return None,
+        };
+        Some(Field { property: name.into(), of })
+    }
+}
+
+#[derive(Debug)]
+struct Names;
+
+impl TypeNames for Names {
+    fn find(&self, name: &str) -> Option<Type> {
+        match name {
+            "Spec" => Some(Type::object(Spec)),
+            _ => None,
+        }
+    }
+}
+
+fn declarations() -> Declarations {
+    Declarations::new().variable("self", Type::object(Spec)).variable("old", Type::object(Spec)).types(Names)
+}
+
+fn texts(texts: &[&str]) -> Value {
+    Value::from(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>())
+}
+
+fn port(name: &str, number: i64) -> Value {
+    object([("name", Value::from(name)), ("port", Value::from(number))])
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    let this = object([
+        ("replicas", Value::from(3)),
+        ("ratio", Value::from(1)),
+        ("at", Value::from("2023-01-01T00:00:00Z")),
+        ("every", Value::from("1m0s")),
+        ("data", Value::from("aGk=")),
+        ("namespace", Value::from("here")),
+        ("labels", object([("a", Value::from("b"))])),
+        ("set", texts(&["a", "b"])),
+        ("ports", Value::from(vec![port("http", 80), port("https", 443)])),
+        ("unknown", Value::from(1)),
+    ]);
+    let old = object([
+        ("set", texts(&["b", "a"])),
+        ("ports", Value::from(vec![port("https", 443), port("http", 80)])),
+    ]);
+    let environment = Environment::new(declarations());
+    let activation = Activation::new().bind("self", &this).bind("old", &old);
+    for (expression, expect) in cases {
+        let actual = match environment.compile(expression) {
+            Ok(program) => match program.evaluate(&activation, Budget::PER_CALL).value {
+                Ok(value) => written(&value),
+                Err(error) => format!("error: {error}"),
+            },
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(actual, *expect, "{expression}");
+    }
+}
+
+#[test]
+fn fields_have_their_declared_types() {
+    check(&[
+        ("self.replicas + 1", "4"),
+        ("self.ratio / 2.0", "0.5"),
+        ("self.at + duration('1s')", "timestamp('2023-01-01T00:00:01Z')"),
+        ("self.every.getSeconds()", "60"),
+        ("self.data", "b'hi'"),
+        ("self.__namespace__", "'here'"),
+        ("self.labels.a", "'b'"),
+        ("self.ports.map(p, p.port)", "[80, 443]"),
+        ("has(self.replicas) && !has(old.replicas)", "true"),
+        ("old.replicas", "error: no such key: replicas"),
+        ("old.?replicas.orValue(7)", "7"),
+        ("type(self) == Spec", "true"),
+    ]);
+    assert_eq!(
+        compiled("self.foo", declarations()),
+        "ERROR: <input>:1:5: undefined field 'foo'\n | self.foo\n | ....^"
+    );
+    assert_eq!(compiled("self.ports", declarations()), "list(Spec.ports)");
+    assert_eq!(
+        compiled("self.unknown", declarations()).lines().count(),
+        3,
+        "what is not declared is not there"
+    );
+}
+
+#[test]
+fn sets_and_maps_compare_in_any_order() {
+    check(&[
+        ("self.set == old.set", "true"),
+        ("self.ports == old.ports", "true"),
+        ("self.set + ['b', 'c']", "['a', 'b', 'c']"),
+        ("(self.ports + old.ports).size()", "2"),
+        ("self.set == ['a']", "false"),
+    ]);
+}
+
+#[test]
+fn expressions_make_objects_of_named_types() {
+    check(&[
+        ("Spec{replicas: 1}.replicas", "1"),
+        ("has(Spec{replicas: 1}.ratio)", "false"),
+        ("Spec{?replicas: optional.none()}", "{}"),
+        ("Spec{replicas: 1} == Spec{replicas: 1}", "true"),
+    ]);
+    assert_eq!(
+        compiled("Spec{replicas: 'a'}", declarations()),
+        "ERROR: <input>:1:14: expected type of field 'replicas' is 'int' but provided type is 'string'\n \
+         | Spec{replicas: 'a'}\n | .............^"
+    );
+    assert_eq!(compiled("Spec{}", declarations()), "Spec");
+}
+
+#[test]
+fn what_somebody_without_types_sees_is_json() {
+    let value = Value::from(Object::from_iter([
+        ("bytes", Value::bytes(&b"hi"[..])),
+        ("hollow", Value::hollow()),
+        ("raw", Value::raw(&br#"{"a":[1,2.5,"x",null]}"#[..])),
+        ("none", Value::NULL),
+        ("float", Value::from(1.5)),
+    ]));
+    let environment = Environment::new(Declarations::new().variable("o", Type::Dyn));
+    let activation = Activation::new().bind("o", &value);
+    let evaluate = |expression: &str| {
+        let program = environment.compile(expression).unwrap();
+        let done = program.evaluate(&activation, Budget::PER_CALL).value;
+        done.map_or_else(|error| error.to_string(), |value| written(&value))
+    };
+    assert_eq!(evaluate("o.bytes"), "'aGk='");
+    assert_eq!(evaluate("has(o.hollow)"), "false");
+    assert_eq!(evaluate("o.size()"), "4");
+    assert_eq!(evaluate("o.raw.a"), "[1, 2.5, 'x', null]");
+    assert_eq!(evaluate("o.none == null"), "true");
+    assert_eq!(evaluate("o.float > 1"), "true");
+}
+
+#[test]
+fn results_are_trees_again() {
+    let environment = Environment::new(Declarations::new());
+    let program = environment
+        .compile("[dyn({'a': dyn(1u), 'b': dyn(1.5)}), dyn(b'hi'), dyn(timestamp(0)), dyn(duration('1.5s')), dyn(null), dyn(optional.of('x'))]")
+        .unwrap();
+    let value = program.evaluate(&Activation::new(), Budget::PER_CALL).value.unwrap().to_value().unwrap();
+    let Node::List(items) = value.node() else { panic!("{value:?} is no list") };
+    assert_eq!(items[0], object([("a", Value::from(1)), ("b", Value::from(1.5))]));
+    assert_eq!(
+        items[1..],
+        [
+            Value::from("aGk="),
+            Value::from("1970-01-01T00:00:00Z"),
+            Value::from("1.5s"),
+            Value::NULL,
+            Value::from("x"),
+        ]
+    );
+    let program = environment.compile("['a', 'b']").unwrap();
+    let done = program.evaluate(&Activation::new(), Budget::PER_CALL).value.unwrap();
+    assert_eq!(done.as_strings(), Some(vec!["a".to_owned(), "b".to_owned()]));
+    let program = environment.compile("type(1)").unwrap();
+    let done = program.evaluate(&Activation::new(), Budget::PER_CALL).value.unwrap();
+    assert!(done.to_value().is_err());
+}

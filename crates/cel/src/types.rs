@@ -1,0 +1,199 @@
+//! Types of expressions, as the checker knows them and messages name them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smol_str::SmolStr;
+
+/// The type of a variable, a field or a whole expression. Clones share.
+#[derive(Clone, Debug)]
+pub enum Type {
+    /// Known only when it is evaluated.
+    Dyn,
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Duration,
+    Timestamp,
+    List(Arc<ListType>),
+    Map(Arc<(Type, Type)>),
+    Optional(Arc<Type>),
+    /// A type as a value, perhaps known which.
+    Type(Option<Arc<Type>>),
+    /// An object whose fields somebody knows.
+    Object(Arc<dyn ObjectType>),
+    /// One of Kubernetes' own, such as `kubernetes.Quantity`, which only functions look into.
+    Named(&'static str),
+    /// The same, where it is nothing like an object: `net.IP`.
+    Opaque(&'static str),
+    #[doc(hidden)]
+    Parameter(Parameter),
+    /// Of an expression with a problem, so that the problem causes no others.
+    #[doc(hidden)]
+    Error,
+}
+
+/// A type that is not known yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// In a signature.
+    Named(char),
+    /// In an expression that is being checked.
+    Free(u32),
+}
+
+/// What the items of a list are, and when two such lists are the same.
+#[derive(Clone, Debug)]
+pub struct ListType {
+    pub item: Type,
+    pub kind: ListKind,
+}
+
+/// How a schema says that lists are compared and added to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ListKind {
+    /// As a whole and in order.
+    #[default]
+    Atomic,
+    /// In any order.
+    Set,
+    /// In any order, items being known by these properties.
+    Map(Vec<SmolStr>),
+}
+
+/// An object type: a structural schema, a built-in kind. Fields are looked up by name when an expression uses them, so that
+/// large schemas need not become types as a whole.
+pub trait ObjectType: fmt::Debug + Send + Sync {
+    /// The name that messages show. Types of the same name are the same.
+    fn name(&self) -> &str;
+
+    /// A field by the name that expressions use.
+    fn field(&self, name: &str) -> Option<Field>;
+}
+
+/// A field of an object.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// What the object calls it, where expressions must escape it.
+    pub property: SmolStr,
+    pub of: Type,
+}
+
+impl Type {
+    pub fn list(item: Type) -> Type {
+        Type::List(Arc::new(ListType { item, kind: ListKind::Atomic }))
+    }
+
+    pub fn list_of_kind(item: Type, kind: ListKind) -> Type {
+        Type::List(Arc::new(ListType { item, kind }))
+    }
+
+    pub fn map(key: Type, value: Type) -> Type {
+        Type::Map(Arc::new((key, value)))
+    }
+
+    pub fn optional(of: Type) -> Type {
+        Type::Optional(Arc::new(of))
+    }
+
+    pub fn object(of: impl ObjectType + 'static) -> Type {
+        Type::Object(Arc::new(of))
+    }
+
+    pub(crate) fn of_type(of: Type) -> Type {
+        Type::Type(Some(Arc::new(of)))
+    }
+
+    pub(crate) fn is_dyn(&self) -> bool {
+        matches!(self, Type::Dyn)
+    }
+
+    pub(crate) fn is_dyn_or_error(&self) -> bool {
+        matches!(self, Type::Dyn | Type::Error)
+    }
+
+    /// What it is called when it is evaluated, without parameters.
+    pub fn runtime_name(&self) -> &str {
+        match self {
+            Type::Dyn => "dyn",
+            Type::Null => "null_type",
+            Type::Bool => "bool",
+            Type::Int => "int",
+            Type::Uint => "uint",
+            Type::Double => "double",
+            Type::String => "string",
+            Type::Bytes => "bytes",
+            Type::Duration => "google.protobuf.Duration",
+            Type::Timestamp => "google.protobuf.Timestamp",
+            Type::List(_) => "list",
+            Type::Map(_) => "map",
+            Type::Optional(_) => "optional_type",
+            Type::Type(_) => "type",
+            Type::Object(of) => of.name(),
+            Type::Named(name) | Type::Opaque(name) => name,
+            Type::Parameter(_) => "param",
+            Type::Error => "error",
+        }
+    }
+
+    /// Whether they are of the same kind; parameters aside.
+    fn same_kind(&self, other: &Type) -> bool {
+        use Type::{Named, Object};
+        match (self, other) {
+            (Object(_) | Named(_), Object(_) | Named(_)) => self.runtime_name() == other.runtime_name(),
+            (Type::Opaque(a), Type::Opaque(b)) => a == b,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    pub(crate) fn parameters(&self) -> Vec<&Type> {
+        match self {
+            Type::List(list) => vec![&list.item],
+            Type::Map(map) => vec![&map.0, &map.1],
+            Type::Optional(of) | Type::Type(Some(of)) => vec![of],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Like equality; names of parameters count only if asked for.
+    pub(crate) fn is_equivalent(&self, other: &Type, exact: bool) -> bool {
+        if let (Type::Parameter(a), Type::Parameter(b)) = (self, other) {
+            return !exact || a == b;
+        }
+        let (mine, others) = (self.parameters(), other.parameters());
+        self.same_kind(other)
+            && mine.len() == others.len()
+            && mine.iter().zip(others).all(|(mine, other)| mine.is_equivalent(other, exact))
+    }
+}
+
+impl PartialEq for Type {
+    fn eq(&self, other: &Type) -> bool {
+        self.is_equivalent(other, true)
+    }
+}
+
+/// As messages about types show it.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Null => f.write_str("null"),
+            Type::Duration => f.write_str("duration"),
+            Type::Timestamp => f.write_str("timestamp"),
+            Type::Error => f.write_str("!error!"),
+            Type::Parameter(Parameter::Named(name)) => write!(f, "{name}"),
+            Type::Parameter(Parameter::Free(number)) => write!(f, "_var{number}"),
+            _ => {
+                f.write_str(self.runtime_name())?;
+                for (index, parameter) in self.parameters().iter().enumerate() {
+                    write!(f, "{}{parameter}", if index == 0 { "(" } else { ", " })?;
+                }
+                if self.parameters().is_empty() { Ok(()) } else { f.write_str(")") }
+            }
+        }
+    }
+}

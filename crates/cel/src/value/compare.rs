@@ -1,0 +1,153 @@
+//! Equality of any two values, and order of those that have one. Numbers compare across their types.
+
+use std::cmp::Ordering;
+
+use smol_str::SmolStr;
+
+use super::{Error, List, Map, Val};
+use crate::evaluate::{Failure, Meter};
+use crate::types::ListKind;
+
+/// What two values that cannot be compared cause.
+pub(crate) fn no_such_overload() -> Error {
+    Error::new("no such overload")
+}
+
+/// Whether they are the same; values of different types are not, numbers aside.
+pub(crate) fn equal(left: &Val<'_>, right: &Val<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
+    use Val::{Bool, Bytes, Double, Duration, Int, Null, Optional, Other, String, Timestamp, Type, Uint};
+    meter.work(1)?;
+    Ok(match (left, right) {
+        (Null, Null) => true,
+        (Bool(a), Bool(b)) => a == b,
+        (Int(_) | Uint(_) | Double(_), Int(_) | Uint(_) | Double(_)) => {
+            numbers(left, right) == Some(Ordering::Equal)
+        }
+        (String(a), String(b)) => a == b,
+        (Bytes(a), Bytes(b)) => **a == **b,
+        (Timestamp(a), Timestamp(b)) => a.instant() == b.instant(),
+        (Duration(a), Duration(b)) => a == b,
+        (Type(a), Type(b)) => a.runtime_name() == b.runtime_name(),
+        (Optional(None), Optional(None)) => true,
+        (Optional(Some(a)), Optional(Some(b))) => return equal(a, b, meter),
+        (Val::List(a), Val::List(b)) => return lists(a, b, meter),
+        (Val::Map(a), Val::Map(b)) => return maps(a, b, meter),
+        (Other(a), Other(b)) => a.equal(b),
+        _ => false,
+    })
+}
+
+fn lists(left: &List<'_>, right: &List<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    for index in 0..left.len() {
+        let item = left.get(index)?;
+        let same = match left.kind() {
+            ListKind::Atomic => equal(&item, &right.get(index)?, meter)?,
+            // In any order. Items of a set or map are different from each other, so that counting need not be.
+            ListKind::Set => contains(right, &item, meter)?,
+            ListKind::Map(keys) => match find_by_keys(right, &item, keys, meter)? {
+                Some((_, other)) => equal(&item, &other, meter)?,
+                None => false,
+            },
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a list has an item that is the same.
+pub(crate) fn contains(list: &List<'_>, wanted: &Val<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
+    for item in list.iter() {
+        if equal(&item?, wanted, meter)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The item of a list that has the same keys, and where it is.
+pub(crate) fn find_by_keys<'v>(
+    list: &List<'v>,
+    like: &Val<'_>,
+    keys: &[SmolStr],
+    meter: &mut Meter<'_>,
+) -> Result<Option<(usize, Val<'v>)>, Failure> {
+    let Val::Map(like) = like else { return Ok(None) };
+    'items: for (index, item) in list.iter().enumerate() {
+        let item = item?;
+        let Val::Map(fields) = &item else { continue };
+        for key in keys {
+            let same = match (fields.field(key)?, like.field(key)?) {
+                (Some(a), Some(b)) => equal(&a, &b, meter)?,
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            if !same {
+                continue 'items;
+            }
+        }
+        return Ok(Some((index, item)));
+    }
+    Ok(None)
+}
+
+fn maps(left: &Map<'_>, right: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    for key in left.keys() {
+        let same = match (left.find(&key)?, right.find(&key)?) {
+            (Some(a), Some(b)) => equal(&a, &b, meter)?,
+            _ => false,
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Which of two comes first.
+pub(crate) fn compare(left: &Val<'_>, right: &Val<'_>) -> Result<Ordering, Error> {
+    use Val::{Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
+    Ok(match (left, right) {
+        (Bool(a), Bool(b)) => a.cmp(b),
+        (Int(_) | Uint(_) | Double(_), Int(_) | Uint(_) | Double(_)) => {
+            return numbers(left, right).ok_or_else(|| Error::new("NaN values cannot be ordered"));
+        }
+        (String(a), String(b)) => a.cmp(b),
+        (Bytes(a), Bytes(b)) => a.cmp(b),
+        (Timestamp(a), Timestamp(b)) => a.instant().cmp(&b.instant()),
+        (Duration(a), Duration(b)) => a.cmp(b),
+        _ => return Err(no_such_overload()),
+    })
+}
+
+/// Nothing if one of them is not a number.
+fn numbers(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
+    use Val::{Double, Int, Uint};
+    match (left, right) {
+        (Int(a), Int(b)) => Some(a.cmp(b)),
+        (Uint(a), Uint(b)) => Some(a.cmp(b)),
+        (Int(a), Uint(b)) => Some(i128::from(*a).cmp(&i128::from(*b))),
+        (Uint(a), Int(b)) => Some(i128::from(*a).cmp(&i128::from(*b))),
+        (Double(a), Double(b)) => a.partial_cmp(b),
+        (Double(a), Int(b)) => double_and(*a, i64::MIN as f64, i64::MAX as f64, *b as f64),
+        (Double(a), Uint(b)) => double_and(*a, 0.0, u64::MAX as f64, *b as f64),
+        (_, Double(_)) => numbers(right, left).map(Ordering::reverse),
+        _ => None,
+    }
+}
+
+fn double_and(value: f64, least: f64, most: f64, other: f64) -> Option<Ordering> {
+    if value < least {
+        Some(Ordering::Less)
+    } else if value > most {
+        Some(Ordering::Greater)
+    } else {
+        value.partial_cmp(&other)
+    }
+}

@@ -1,0 +1,137 @@
+//! Maps and objects: of a tree, or made by the expression.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pintle_meta::{Node, Object};
+use smol_str::SmolStr;
+
+use super::{Error, Text, Val, from_tree};
+use crate::types::{ObjectType, Type};
+
+/// A map from keys to values.
+#[derive(Clone, Debug)]
+pub enum Map<'v> {
+    /// Of a tree, values being of one type, or what they look like.
+    Tree { object: &'v Object, value: Option<Type> },
+    /// An object of a tree, whose type knows its fields.
+    Object { object: &'v Object, of: Arc<dyn ObjectType> },
+    #[doc(hidden)]
+    Entries(Arc<Entries<'v>>),
+    /// An object that the expression made.
+    #[doc(hidden)]
+    Fields { of: Arc<dyn ObjectType>, fields: Arc<BTreeMap<SmolStr, Val<'v>>> },
+}
+
+/// Entries that an expression made: the key as it was given, and the value.
+pub(super) type Entries<'v> = BTreeMap<Key<'v>, (Val<'v>, Val<'v>)>;
+
+/// A key, so that numbers that are equal are the same key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key<'v> {
+    Bool(bool),
+    Number(i128),
+    /// One that is no integer.
+    Double(u64),
+    String(Text<'v>),
+}
+
+impl<'v> Key<'v> {
+    pub(crate) fn of(value: &Val<'v>) -> Option<Key<'v>> {
+        Some(match value {
+            Val::Bool(value) => Key::Bool(*value),
+            Val::Int(value) => Key::Number(i128::from(*value)),
+            Val::Uint(value) => Key::Number(i128::from(*value)),
+            Val::Double(value) if value.fract() == 0.0 && value.abs() < 1e19 => Key::Number(*value as i128),
+            Val::Double(value) if !value.is_nan() => Key::Double(value.to_bits()),
+            Val::String(text) => Key::String(text.clone()),
+            _ => return None,
+        })
+    }
+}
+
+impl<'v> Map<'v> {
+    pub fn len(&self) -> usize {
+        match self {
+            Map::Tree { object, .. } | Map::Object { object, .. } => present(object).count(),
+            Map::Entries(entries) => entries.len(),
+            Map::Fields { fields, .. } => fields.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn object_type(&self) -> Option<&Arc<dyn ObjectType>> {
+        match self {
+            Map::Object { of, .. } | Map::Fields { of, .. } => Some(of),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, if there is one.
+    pub fn find(&self, key: &Val<'_>) -> Result<Option<Val<'v>>, Error> {
+        match (self, key) {
+            (Map::Entries(entries), key) => {
+                Ok(Key::of(key).and_then(|key| entries.get(&key)).map(|(_, value)| value.clone()))
+            }
+            (_, Val::String(key)) => self.field(key),
+            _ => Ok(None),
+        }
+    }
+
+    /// The value of a key that is a string, if there is one.
+    pub fn field(&self, key: &str) -> Result<Option<Val<'v>>, Error> {
+        match self {
+            Map::Tree { object, value } => match tree_field(object, key) {
+                Some(found) => from_tree(found, value.as_ref().unwrap_or(&Type::Dyn)).map(Some),
+                None => Ok(None),
+            },
+            Map::Object { object, of } => {
+                let Some(field) = of.field(key) else { return Ok(None) };
+                match tree_field(object, &field.property) {
+                    Some(found) => from_tree(found, &field.of).map(Some),
+                    None => Ok(None),
+                }
+            }
+            Map::Entries(entries) => {
+                Ok(entries.get(&Key::String(Text::Borrowed(key))).map(|(_, value)| value.clone()))
+            }
+            Map::Fields { fields, .. } => Ok(fields.get(key).cloned()),
+        }
+    }
+
+    /// Whether there is such a key, its value aside.
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        match self {
+            Map::Tree { object, .. } => tree_field(object, key).is_some(),
+            Map::Object { object, of } => {
+                of.field(key).is_some_and(|field| tree_field(object, &field.property).is_some())
+            }
+            Map::Entries(entries) => entries.contains_key(&Key::String(Text::Borrowed(key))),
+            Map::Fields { fields, .. } => fields.contains_key(key),
+        }
+    }
+
+    /// All keys, sorted where the expression made them, else as the tree has them.
+    pub fn keys(&self) -> Vec<Val<'v>> {
+        match self {
+            Map::Tree { object, .. } | Map::Object { object, .. } => {
+                let object: &'v Object = object;
+                present(object).map(|key| Val::String(Text::Borrowed(key))).collect()
+            }
+            Map::Entries(entries) => entries.values().map(|(key, _)| key.clone()).collect(),
+            Map::Fields { fields, .. } => fields.keys().map(|key| Val::string(key.to_string())).collect(),
+        }
+    }
+}
+
+/// Fields that JSON would show.
+fn present(object: &Object) -> impl Iterator<Item = &str> {
+    object.iter().filter(|(_, value)| value.node() != Node::Hollow).map(|(key, _)| key)
+}
+
+fn tree_field<'v>(object: &'v Object, key: &str) -> Option<&'v pintle_meta::Value> {
+    object.get(key).filter(|value| value.node() != Node::Hollow)
+}

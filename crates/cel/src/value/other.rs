@@ -1,0 +1,53 @@
+//! Values of Kubernetes' own types, which only functions look into: URLs, addresses, quantities, authorizers.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::types::Type;
+
+/// A value that expressions can pass on, compare and give to its functions, and nothing else.
+pub trait Opaque: fmt::Debug + Send + Sync + 'static {
+    fn type_of(&self) -> Type;
+
+    /// Whether another value, of any type, is the same.
+    fn equal(&self, other: &dyn Opaque) -> bool;
+
+    /// For the cost of functions that go through it.
+    fn size(&self) -> Option<usize> {
+        None
+    }
+
+    /// As messages show it.
+    fn show(&self) -> String;
+
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// An opaque value; clones share.
+#[derive(Clone, Debug)]
+pub struct Other(Arc<dyn Opaque>);
+
+impl Other {
+    pub fn new(value: impl Opaque) -> Other {
+        Other(Arc::new(value))
+    }
+
+    pub(crate) fn type_of(&self) -> Type {
+        self.0.type_of()
+    }
+
+    pub(crate) fn size(&self) -> Option<usize> {
+        self.0.size()
+    }
+
+    pub(crate) fn equal(&self, other: &Other) -> bool {
+        self.0.equal(&*other.0)
+    }
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.show())
+    }
+}
