@@ -21,6 +21,9 @@ pub(crate) struct Options {
     pub(crate) close_unauthenticated: bool,
     pub(crate) service_account_key_files: Vec<PathBuf>,
     pub(crate) service_account_signing_key_file: Option<PathBuf>,
+    /// How many requests are worked on at once; zero for no limit.
+    pub(crate) max_read_only: usize,
+    pub(crate) max_mutating: usize,
     pub(crate) request_timeout: Duration,
     pub(crate) livez_grace_period: Duration,
     pub(crate) shutdown_delay: Duration,
@@ -122,6 +125,8 @@ impl Options {
                 .map(Into::into)
                 .collect(),
             service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+            max_read_only: usize::try_from(flags.int("max-requests-inflight")).unwrap_or_default(),
+            max_mutating: usize::try_from(flags.int("max-mutating-requests-inflight")).unwrap_or_default(),
             request_timeout: flags.duration("request-timeout"),
             livez_grace_period: flags.duration("livez-grace-period"),
             shutdown_delay: flags.duration("shutdown-delay-duration"),

@@ -41,6 +41,11 @@ impl Body {
         Body { inner, guard: None, sent: 0, at_end: None }
     }
 
+    /// Whether it is made while it is sent.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.inner, Inner::Stream(_))
+    }
+
     /// Calls `end` with the number of bytes that were sent, when no more will be. There is one such call to a body.
     #[must_use]
     pub(crate) fn at_end(mut self, end: impl FnOnce(u64) + Send + 'static) -> Body {

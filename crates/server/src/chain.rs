@@ -11,8 +11,8 @@ use regex_lite::Regex;
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
     AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
-    Impersonation, InFlight, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
-    StatusEncoding,
+    Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
+    StatusEncoding, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -22,6 +22,11 @@ pub struct ChainConfig {
     pub authenticator: Arc<dyn Authenticator>,
     pub close_unauthenticated: bool,
     pub authorizer: Arc<dyn Authorizer>,
+    /// Whether those who act as somebody else may be allowed single deeds (`ConstrainedImpersonation`).
+    pub constrained_impersonation: bool,
+    /// How many requests are worked on at once; zero for no limit.
+    pub max_read_only: usize,
+    pub max_mutating: usize,
     pub request_timeout: Duration,
     pub cors_allowed_origins: Vec<Regex>,
     pub strict_transport_security: Option<HeaderValue>,
@@ -68,6 +73,8 @@ pub(crate) fn build(
     // Before the deadline: a request that times out is still counted until it is answered.
     filters.push(Box::new(InFlight::new(requests.clone(), answers.clone(), metrics)));
     filters.push(Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }));
+    // Within the deadline, around all that has something to tell.
+    filters.push(Box::new(WarningHeaders));
     // Before authentication: a browser's preflight request carries no credentials.
     if !config.cors_allowed_origins.is_empty() {
         filters.push(Box::new(Cors { allowed_origins: config.cors_allowed_origins }));
@@ -77,8 +84,13 @@ pub(crate) fn build(
         close_unauthenticated: config.close_unauthenticated,
         metrics: metrics.clone(),
     }));
+    // Audit's place: it tells who asked, and as whom they acted.
     // Between the two: whom somebody wants to be must not be taken for who they are.
-    filters.push(Box::new(Impersonation));
+    let impersonation =
+        Impersonation::new(config.authorizer.clone(), config.constrained_impersonation, metrics.clone());
+    filters.push(Box::new(impersonation));
+    // Priority and fairness' place: by who asks as whom, before the cost of finding out whether they may.
+    filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
     // Nothing behind it asks again.
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
     // Last: only handlers' answers are long.

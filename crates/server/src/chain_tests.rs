@@ -53,6 +53,9 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
         authenticator: Arc::new(OrAnonymous::new(Nobody)),
         close_unauthenticated: true,
         authorizer: Arc::new(PublicInfo),
+        constrained_impersonation: true,
+        max_read_only: 400,
+        max_mutating: 200,
         request_timeout: Duration::from_secs(60),
         cors_allowed_origins: Vec::new(),
         strict_transport_security: None,
@@ -210,11 +213,38 @@ async fn goaway_is_sent_by_chance() {
 }
 
 #[tokio::test]
-async fn nobody_acts_as_somebody_else() {
+async fn nobody_acts_as_somebody_else_unless_they_may() {
     let request = http::Request::get("/version").header("Impersonate-User", "alice");
     let (status, _, body) = fixture(|_| {}).ask(request).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    assert!(body.contains("impersonation is not supported"), "{body}");
+    assert!(body.contains("User \\\"system:anonymous\\\" cannot impersonate"), "{body}");
+}
+
+#[tokio::test]
+async fn who_comes_when_there_is_no_room_is_told_to_come_back() {
+    let fixture = Arc::new(fixture(|config| config.max_read_only = 1));
+    let waiting = tokio::spawn({
+        let fixture = fixture.clone();
+        async move { fixture.ask(http::Request::get("/livez")).await }
+    });
+    // It never ends; the other comes while it waits.
+    let refused = async {
+        loop {
+            let (status, headers, body) = fixture.ask(http::Request::get("/version")).await;
+            match status {
+                StatusCode::TOO_MANY_REQUESTS => return (headers, body),
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let (headers, body) = refused.await;
+    assert_eq!(headers[http::header::RETRY_AFTER], "1");
+    assert_eq!(body, "Too many requests, please try again later.\n");
+    let (status, ..) = fixture.ask(http::Request::post("/version")).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "those that write have their own");
+    waiting.abort();
+    assert!(waiting.await.is_err());
+    assert_eq!(fixture.ask(http::Request::get("/version")).await.0, StatusCode::OK, "there is room again");
 }
 
 #[tokio::test]

@@ -61,14 +61,16 @@ pub(super) const FLAGS: &[Flag] = &[
         "200",
         "Writes served at the same time. With priority and fairness, a part of the total; otherwise a limit of its own, \
          where 0 is none.",
-    ),
+    )
+    .active(),
     flag(
         "max-requests-inflight",
         Int,
         "400",
         "Reads served at the same time. With priority and fairness, a part of the total; otherwise a limit of its own, \
          where 0 is none.",
-    ),
+    )
+    .active(),
     flag(
         "min-compatibility-version",
         Strings,

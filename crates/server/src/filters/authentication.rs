@@ -9,6 +9,7 @@ use http::{HeaderMap, Version};
 use pintle_auth::{Authenticator, Credentials, Identity};
 use pintle_meta::Status;
 
+use super::warning_headers::warn;
 use crate::filter::{Filter, Next};
 use crate::metrics::Metrics;
 use crate::{Request, Response, respond};
@@ -36,7 +37,7 @@ impl Filter for Authentication {
         if let Err(error) = &result {
             tracing::error!(%error, audit_id = request.audit_id, "Unable to authenticate the request");
         }
-        let Ok(Some(Identity { user, .. })) = result else {
+        let Ok(Some(Identity { user, notes, .. })) = result else {
             self.close_if_cheap_to_open(&request);
             return respond::status(&Status::unauthorized());
         };
@@ -45,7 +46,11 @@ impl Filter for Authentication {
         }
         forget_credentials(&mut request.parts.headers);
         request.user = Some(user);
-        next.run(request).await
+        let mut response = next.run(request).await;
+        if let Some(notes) = notes {
+            warn(&mut response, notes.warnings.clone());
+        }
+        response
     }
 }
 

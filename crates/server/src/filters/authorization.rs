@@ -37,10 +37,15 @@ impl Filter for Authorization {
         }
         let reason = verdict.reason;
         tracing::debug!(path = info.path, %reason, "Forbidden");
-        let mut response = respond::status(&forbidden(&attributes, &reason));
-        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
-        response
+        refusal(&forbidden(&attributes, &reason))
     }
+}
+
+/// A 403 as an answer.
+pub(super) fn refusal(status: &Status) -> Response {
+    let mut response = respond::status(status);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
+    response
 }
 
 /// What somebody is told who may not do something; `reason` is the authorizer's, if it has any.

@@ -11,12 +11,14 @@ mod goaway;
 mod hsts;
 mod impersonation;
 mod in_flight;
+mod limits;
 mod logging;
 mod measurement;
 mod panic_recovery;
 mod request_info;
 mod retry_after;
 mod status_encoding;
+mod warning_headers;
 
 pub use audit_id::AuditId;
 pub use authentication::Authentication;
@@ -30,6 +32,7 @@ pub use goaway::Goaway;
 pub use hsts::Hsts;
 pub use impersonation::Impersonation;
 pub use in_flight::InFlight;
+pub use limits::Limits;
 pub use logging::Logging;
 pub use measurement::Measurement;
 pub use panic_recovery::PanicRecovery;
@@ -37,6 +40,8 @@ pub use request_info::ParseRequestInfo;
 pub use retry_after::RetryAfter;
 pub use status_encoding::StatusEncoding;
 pub(crate) use status_encoding::wants_pretty;
+pub use warning_headers::WarningHeaders;
+pub(crate) use warning_headers::warn;
 
 use crate::Request;
 

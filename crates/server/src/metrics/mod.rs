@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_auth::{Decision, Identity};
 use prometheus::core::Collector;
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
@@ -12,10 +11,14 @@ use prometheus::{
 
 use crate::request_info::RequestInfo;
 
+mod access;
 mod labels;
 mod process;
 mod resources;
 
+use access::Access;
+pub use access::Counting;
+pub(crate) use access::Filtered;
 use labels::Labelled;
 pub use labels::{AllowListError, MetricsOptions};
 use process::ProcessCollector;
@@ -53,14 +56,56 @@ struct Inner {
     in_flight: Labelled<IntGaugeVec>,
     terminations: Labelled<IntCounterVec>,
     tls_handshake_errors: IntCounter,
-    authentication_attempts: Labelled<IntCounterVec>,
-    authentication_duration: Labelled<HistogramVec>,
-    authenticated_users: Labelled<IntCounterVec>,
-    authorization_attempts: Labelled<IntCounterVec>,
-    authorization_duration: Labelled<HistogramVec>,
+    access: Access,
     health: Labelled<IntGaugeVec>,
     healths: Labelled<IntCounterVec>,
     storage_size: Labelled<IntGaugeVec>,
+}
+
+/// Makes figures that a registry shows, unless they are disabled: then they are counted all the same and never shown.
+struct Maker<'a> {
+    registry: &'a Registry,
+    options: &'a MetricsOptions,
+}
+
+impl Maker<'_> {
+    fn register(&self, name: &str, collector: Box<dyn Collector>) -> Result<(), prometheus::Error> {
+        if self.options.disables(name) { Ok(()) } else { self.registry.register(collector) }
+    }
+
+    fn counter(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<Labelled<IntCounterVec>, prometheus::Error> {
+        let counter = IntCounterVec::new(Opts::new(name, help), labels)?;
+        self.register(name, Box::new(counter.clone()))?;
+        Ok(Labelled::new(counter, name, labels, self.options))
+    }
+
+    fn gauge(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<Labelled<IntGaugeVec>, prometheus::Error> {
+        let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
+        self.register(name, Box::new(gauge.clone()))?;
+        Ok(Labelled::new(gauge, name, labels, self.options))
+    }
+
+    fn histogram(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        buckets: &[f64],
+    ) -> Result<Labelled<HistogramVec>, prometheus::Error> {
+        let histogram = HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
+        self.register(name, Box::new(histogram.clone()))?;
+        Ok(Labelled::new(histogram, name, labels, self.options))
+    }
 }
 
 /// What a served route counts under. Made once per route, so that counting costs no lookup by text per request.
@@ -74,31 +119,18 @@ pub struct RouteMetrics {
 impl Metrics {
     pub fn new(options: &MetricsOptions) -> Result<Metrics, prometheus::Error> {
         let (registry, indicators) = (Registry::new(), Registry::new());
-        // What is disabled is counted all the same and never shown.
-        let register =
-            |registry: &Registry, name: &str, collector: Box<dyn Collector>| match options.disables(name) {
-                true => Ok(()),
-                false => registry.register(collector),
-            };
+        let maker = Maker { registry: &registry, options };
         let counter = |registry: &Registry, name: &str, help: &str, labels: &[&str]| {
-            let counter = IntCounterVec::new(Opts::new(name, help), labels)?;
-            register(registry, name, Box::new(counter.clone()))?;
-            Ok::<_, prometheus::Error>(Labelled::new(counter, name, labels, options))
+            Maker { registry, options }.counter(name, help, labels)
         };
         let gauge = |registry: &Registry, name: &str, help: &str, labels: &[&str]| {
-            let gauge = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            register(registry, name, Box::new(gauge.clone()))?;
-            Ok::<_, prometheus::Error>(Labelled::new(gauge, name, labels, options))
+            Maker { registry, options }.gauge(name, help, labels)
         };
         let histogram = |name: &str, help: &str, labels: &[&str], buckets: &[f64]| {
-            let histogram =
-                HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), labels)?;
-            register(&registry, name, Box::new(histogram.clone()))?;
-            Ok::<_, prometheus::Error>(Labelled::new(histogram, name, labels, options))
+            maker.histogram(name, help, labels, buckets)
         };
         let mut with_code = REQUEST_LABELS.to_vec();
         with_code.insert(0, "code");
-        let latency: Vec<f64> = (0..15).map(|power| 0.001 * f64::from(1 << power)).collect();
         let inner = Inner {
             requests: counter(
                 &registry,
@@ -157,39 +189,10 @@ impl Metrics {
             tls_handshake_errors: {
                 let help = "Connections dropped because their TLS handshake failed.";
                 let counter = IntCounter::new("apiserver_tls_handshake_errors_total", help)?;
-                register(&registry, "apiserver_tls_handshake_errors_total", Box::new(counter.clone()))?;
+                maker.register("apiserver_tls_handshake_errors_total", Box::new(counter.clone()))?;
                 counter
             },
-            authentication_attempts: counter(
-                &registry,
-                "authentication_attempts",
-                "Authentications, by result.",
-                &["result"],
-            )?,
-            authentication_duration: histogram(
-                "authentication_duration_seconds",
-                "Time to authenticate, by result.",
-                &["result"],
-                &latency,
-            )?,
-            authenticated_users: counter(
-                &registry,
-                "authenticated_user_requests",
-                "Requests by kind of user.",
-                &["username"],
-            )?,
-            authorization_attempts: counter(
-                &registry,
-                "authorization_attempts_total",
-                "Authorizations, by result.",
-                &["result"],
-            )?,
-            authorization_duration: histogram(
-                "authorization_duration_seconds",
-                "Time to authorize, by result.",
-                &["result"],
-                &latency,
-            )?,
+            access: Access::new(&maker)?,
             health: gauge(
                 &indicators,
                 "kubernetes_healthcheck",
@@ -278,29 +281,6 @@ impl Metrics {
 
     pub(crate) fn tls_handshake_failed(&self) {
         self.0.tls_handshake_errors.inc();
-    }
-
-    pub(crate) fn authenticated<E>(&self, result: &Result<Option<Identity>, E>, took: Duration) {
-        let name = match result {
-            Ok(Some(identity)) => {
-                self.0.authenticated_users.with(&[compress(&identity.user.name)]).inc();
-                "success"
-            }
-            Ok(None) => "failure",
-            Err(_) => "error",
-        };
-        self.0.authentication_attempts.with(&[name]).inc();
-        self.0.authentication_duration.with(&[name]).observe(took.as_secs_f64());
-    }
-
-    pub(crate) fn authorized(&self, decision: Decision, took: Duration) {
-        let name = match decision {
-            Decision::Allow => "allowed",
-            Decision::Deny => "denied",
-            Decision::NoOpinion => "no-opinion",
-        };
-        self.0.authorization_attempts.with(&[name]).inc();
-        self.0.authorization_duration.with(&[name]).observe(took.as_secs_f64());
     }
 
     pub(crate) fn checked(&self, check: &str, endpoint: &str, healthy: bool) {

@@ -25,7 +25,6 @@ mod shown;
 mod subresource;
 mod token;
 mod update;
-mod warnings;
 mod watch;
 mod websocket;
 mod write;

@@ -5,20 +5,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
-use http::header::{CONTENT_TYPE, HeaderName};
+use http::header::CONTENT_TYPE;
 use pintle_meta::Status;
 
 use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{Result, computed, create, delete, get, list, patch, subresource, update, warnings, watch};
+use super::{Result, computed, create, delete, get, list, patch, subresource, update, watch};
 use crate::delegation::Delegate;
 use crate::filter::Handler;
+use crate::filters::warn;
 use crate::metrics::{Counted, Kind};
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
-
-const WARNING: HeaderName = HeaderName::from_static("warning");
 
 /// The resources of a server: a table that may change while it serves.
 pub struct Rest {
@@ -133,9 +132,7 @@ impl Handler for Rest {
             let metrics = endpoint.metrics.of(&self.shared.metrics, endpoint.place(), kind);
             response.extensions_mut().insert(Counted(metrics));
         }
-        for warning in warnings::headers(&warnings) {
-            response.headers_mut().append(WARNING, warning);
-        }
+        warn(&mut response, warnings);
         response
     }
 }

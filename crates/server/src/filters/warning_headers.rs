@@ -1,16 +1,50 @@
 //! What clients are told beside an answer: `Warning` headers, each text once, and all together no more than most clients
-//! read.
+//! read. Whoever has something to tell adds it to the answer; this makes headers of it.
 
 use std::collections::HashSet;
 
+use async_trait::async_trait;
 use http::HeaderValue;
+use http::header::WARNING;
+
+use crate::filter::{Filter, Next};
+use crate::{Request, Response};
+
+pub struct WarningHeaders;
+
+/// The texts that go with an answer, in order.
+#[derive(Clone, Default)]
+struct Warnings(Vec<String>);
+
+#[async_trait]
+impl Filter for WarningHeaders {
+    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
+        let mut response = next.run(request).await;
+        if let Some(Warnings(texts)) = response.extensions_mut().remove() {
+            for value in headers(&texts) {
+                response.headers_mut().append(WARNING, value);
+            }
+        }
+        response
+    }
+}
+
+/// Tells the client these texts before those that it is told already: filters come to it when handlers are done.
+pub(crate) fn warn(response: &mut Response, mut texts: Vec<String>) {
+    if texts.is_empty() {
+        return;
+    }
+    let told = response.extensions_mut().get_or_insert_default::<Warnings>();
+    texts.append(&mut told.0);
+    told.0 = texts;
+}
 
 /// So many characters are told in all. Where that is not enough, long texts are cut, from the first on.
 const MOST: usize = 4096;
 const MOST_OF_EACH: usize = 256;
 
 /// The headers' values, in the order of the texts. What has control characters is not told.
-pub(crate) fn headers(warnings: &[String]) -> Vec<HeaderValue> {
+fn headers(warnings: &[String]) -> Vec<HeaderValue> {
     let mut seen = HashSet::new();
     let (mut cuts, mut written, mut headers) = (false, 0, Vec::new());
     let mut told: Vec<&str> = Vec::new();

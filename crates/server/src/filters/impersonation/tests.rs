@@ -1,0 +1,226 @@
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use pintle_auth::ALL_AUTHENTICATED;
+
+use super::*;
+use crate::metrics::MetricsOptions;
+
+/// Allows what it has been told, and remembers what it was asked: `verb resource/subresource.group namespace/name`.
+#[derive(Default)]
+struct Policy {
+    allowed: BTreeSet<&'static str>,
+    asked: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Authorizer for Policy {
+    async fn authorize(&self, about: &Attributes<'_>) -> Verdict {
+        let subresource = match about.subresource {
+            "" => String::new(),
+            subresource => format!("/{subresource}"),
+        };
+        let (verb, resource, group) = (about.verb, about.resource, about.group);
+        let text = format!("{verb} {resource}{subresource}.{group} {}/{}", about.namespace, about.name);
+        let allowed = self.allowed.contains(&*text) || self.allowed.contains(about.verb);
+        self.asked.lock().unwrap().push(text);
+        if allowed { Verdict::allow("") } else { Verdict::no_opinion("") }
+    }
+}
+
+struct Fixture {
+    filter: Impersonation,
+    policy: Arc<Policy>,
+}
+
+fn fixture(constrained: bool, allowed: &[&'static str]) -> Fixture {
+    let policy = Arc::new(Policy { allowed: allowed.iter().copied().collect(), ..Policy::default() });
+    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    Fixture { filter: Impersonation::new(policy.clone(), constrained, metrics), policy }
+}
+
+fn headers(text: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').unwrap();
+        headers.append(
+            name.parse::<HeaderName>().unwrap(),
+            HeaderValue::from_bytes(value.trim().as_bytes()).unwrap(),
+        );
+    }
+    headers
+}
+
+impl Fixture {
+    /// Who a user is who lists pods in `n`, as the headers say; or why not.
+    async fn act(&self, by: &User, text: &str) -> Result<User, String> {
+        let mut headers = headers(text);
+        let wanted = wanted::take(&mut headers, self.filter.last.is_some());
+        let wanted = wanted.map_err(|status| status.message)?.unwrap();
+        assert!(!wanted::is_asked_for(&headers), "nothing is left of them");
+        let about = Attributes { namespace: "n", ..Attributes::of_resource(by, "list", "", "pods") };
+        let found = self.filter.find(&wanted, &about).await;
+        found.map(|(_, user)| user).map_err(|status| status.message)
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.policy.asked.lock().unwrap())
+    }
+}
+
+fn named(name: &str) -> User {
+    User { name: name.into(), ..User::default() }
+}
+
+#[tokio::test]
+async fn every_part_of_somebody_is_asked_about() {
+    let fixture = fixture(false, &["impersonate"]);
+    let text = "Impersonate-User: carol\nImpersonate-Group: a\nImpersonate-Group: b\nImpersonate-Uid: 7\n\
+                Impersonate-Extra-Acme.com%2FScope: x";
+    let carol = fixture.act(&named("eve"), text).await.unwrap();
+    assert_eq!((carol.name.as_str(), carol.uid.as_str()), ("carol", "7"));
+    assert_eq!(carol.groups, ["a", "b", ALL_AUTHENTICATED]);
+    assert_eq!(carol.extra["acme.com/scope"], ["x"]);
+    assert_eq!(
+        fixture.asked(),
+        [
+            "impersonate users. /carol",
+            "impersonate uids.authentication.k8s.io /7",
+            "impersonate groups. /a",
+            "impersonate groups. /b",
+            "impersonate userextras/acme.com/scope.authentication.k8s.io /x",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn one_part_that_is_not_allowed_is_enough() {
+    let fixture = fixture(false, &["impersonate users. /carol"]);
+    let refused =
+        fixture.act(&named("eve"), "Impersonate-User: carol\nImpersonate-Group: system:masters").await;
+    assert_eq!(
+        refused.unwrap_err(),
+        "groups \"system:masters\" is forbidden: User \"eve\" cannot impersonate resource \"groups\" in API group \"\" \
+         at the cluster scope"
+    );
+}
+
+#[tokio::test]
+async fn groups_follow_from_whom_somebody_is() {
+    let fixture = fixture(false, &["impersonate"]);
+    let groups = async |text: &str| fixture.act(&named("eve"), text).await.unwrap().groups;
+    assert_eq!(groups("Impersonate-User: carol").await, ["system:authenticated"]);
+    assert_eq!(groups("Impersonate-User: system:anonymous").await, ["system:unauthenticated"]);
+    let unauthenticated = "Impersonate-User: carol\nImpersonate-Group: system:unauthenticated";
+    assert_eq!(groups(unauthenticated).await, ["system:unauthenticated"]);
+    fixture.asked();
+    assert_eq!(
+        groups("Impersonate-User: system:serviceaccount:n:robot").await,
+        ["system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"]
+    );
+    assert_eq!(fixture.asked(), ["impersonate serviceaccounts. n/robot"]);
+    let chosen = "Impersonate-User: system:serviceaccount:n:robot\nImpersonate-Group: g";
+    assert_eq!(groups(chosen).await, ["g", "system:authenticated"]);
+}
+
+#[test]
+fn more_than_a_user_needs_a_user() {
+    let refused = |text: &str, constrained| {
+        wanted::take(&mut headers(text), constrained).map_err(|status| (status.code, status.message))
+    };
+    assert_eq!(
+        refused("Impersonate-Group: g\nImpersonate-Extra-Scope: x\nImpersonate-Uid: 7", false),
+        Err((
+            400,
+            "requested [{Group  g    } {UserExtra  x  authentication.k8s.io/v1  scope} \
+             {UID  7  authentication.k8s.io/v1  }] without impersonating a user"
+                .into()
+        ))
+    );
+    assert_eq!(
+        refused("Impersonate-Group: g", true),
+        Err((
+            400,
+            "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g\"}, \
+             Extra:map[string][]string(nil)} without impersonating a user name"
+                .into()
+        ))
+    );
+    assert_eq!(refused("Impersonate-User: \nX-Other: y", true), Ok(None), "an empty name asks for nobody");
+}
+
+#[tokio::test]
+async fn what_last_let_a_user_through_is_tried_first() {
+    let fixture = fixture(true, &["impersonate users. /carol"]);
+    let eve = named("eve");
+    // Nobody has got through yet: the refusal is that of the first mode.
+    assert_eq!(
+        fixture.act(&eve, "Impersonate-User: dave").await.unwrap_err(),
+        "pods is forbidden: User \"eve\" cannot impersonate-on:user-info:list resource \"pods\" in API group \"\" in the \
+         namespace \"n\""
+    );
+    assert_eq!(fixture.asked(), ["impersonate-on:user-info:list pods. n/", "impersonate users. /dave"]);
+    assert!(fixture.act(&eve, "Impersonate-User: carol").await.is_ok());
+    assert_eq!(fixture.asked().len(), 2);
+    assert!(fixture.act(&eve, "Impersonate-User: carol").await.is_ok());
+    assert_eq!(fixture.asked(), ["impersonate users. /carol"]);
+    assert_eq!(
+        fixture.act(&eve, "Impersonate-User: dave").await.unwrap_err(),
+        "users \"dave\" is forbidden: User \"eve\" cannot impersonate resource \"users\" in API group \"\" at the cluster \
+         scope"
+    );
+}
+
+#[tokio::test]
+async fn a_deed_and_an_identity_are_two_permissions() {
+    let deed = "impersonate-on:user-info:list pods. n/";
+    let identity = "impersonate:user-info users.authentication.k8s.io /carol";
+    for (allowed, expect) in [(vec![deed, identity], true), (vec![deed], false), (vec![identity], false)] {
+        let fixture = fixture(true, &allowed);
+        let found = fixture.act(&named("eve"), "Impersonate-User: carol").await;
+        assert_eq!(found.is_ok(), expect, "{allowed:?}");
+    }
+}
+
+#[tokio::test]
+async fn constrained_modes_never_lead_to_everything() {
+    let all = ["impersonate-on:user-info:list", "impersonate:user-info"];
+    let fixture = fixture(true, &all);
+    let why = async |text: &str| fixture.act(&named("eve"), text).await.unwrap_err();
+    let masters = why("Impersonate-User: carol\nImpersonate-Group: system:masters").await;
+    assert!(masters.ends_with("impersonating the system:masters group is not allowed"), "{masters}");
+    let extra = why("Impersonate-User: carol\nImpersonate-Extra-Scope: x").await;
+    assert!(extra.contains("impersonating an invalid key in extra is not allowed"), "{extra}");
+    assert!(fixture.act(&named("eve"), "Impersonate-User: system:node:n1").await.is_err(), "of other modes");
+    assert!(fixture.act(&named("eve"), "Impersonate-User: system:serviceaccount:n:r").await.is_err());
+}
+
+#[tokio::test]
+async fn a_pod_may_act_as_its_own_node_whatever_node_that_is() {
+    let allowed = [
+        "impersonate-on:associated-node:list pods. n/",
+        "impersonate:associated-node nodes.authentication.k8s.io /*",
+    ];
+    let fixture = fixture(true, &allowed);
+    let mut agent = named("system:serviceaccount:n:agent");
+    agent.extra.insert("authentication.kubernetes.io/node-name".into(), vec!["n1".into()]);
+    let node = fixture.act(&agent, "Impersonate-User: system:node:n1").await.unwrap();
+    assert_eq!(node.groups, ["system:nodes", "system:authenticated"]);
+    assert!(node.extra.is_empty());
+    assert!(fixture.act(&agent, "Impersonate-User: system:node:n2").await.is_err());
+    assert!(fixture.act(&named("eve"), "Impersonate-User: system:node:n1").await.is_err());
+}
+
+#[tokio::test]
+async fn many_values_are_asked_about_at_once_first() {
+    let allowed = [
+        "impersonate-on:user-info:list pods. n/",
+        "impersonate:user-info users.authentication.k8s.io /carol",
+        "impersonate:user-info groups.authentication.k8s.io /*",
+    ];
+    let fixture = fixture(true, &allowed);
+    let groups: String = (0..5).map(|number| format!("Impersonate-Group: g{number}\n")).collect();
+    assert!(fixture.act(&named("eve"), &format!("Impersonate-User: carol\n{groups}")).await.is_ok());
+    assert_eq!(fixture.asked().len(), 3);
+}
