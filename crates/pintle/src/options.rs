@@ -17,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) anonymous_auth: bool,
     /// In the order in which they are asked.
     pub(crate) authorization_modes: Vec<String>,
+    pub(crate) authorization_policy_file: Option<PathBuf>,
     pub(crate) uid_from_certificates: bool,
     pub(crate) close_unauthenticated: bool,
     pub(crate) service_account_key_files: Vec<PathBuf>,
@@ -117,6 +118,7 @@ impl Options {
             token_auth_file: path(flags, "token-auth-file"),
             anonymous_auth: flags.bool("anonymous-auth"),
             authorization_modes: authorization_modes(flags),
+            authorization_policy_file: path(flags, "authorization-policy-file"),
             uid_from_certificates: flags.feature_gates().enabled("AllowParsingUserUIDFromCertAuth"),
             close_unauthenticated: flags.feature_gates().enabled("UnauthenticatedHTTP2DOSMitigation"),
             service_account_key_files: flags

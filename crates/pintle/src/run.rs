@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use pintle_auth::authorizer::node;
 use pintle_auth::service_account;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_discovery::GroupVersion;
@@ -23,6 +24,7 @@ use pintle_server::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::access::modes;
+use crate::access::node::NodeGraph;
 use crate::access::rbac::Roles;
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
@@ -130,7 +132,13 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let stores =
         Stores::open(storage.backend(), options.storage_prefix(), &settings, options.api.stored_as).await?;
     let roles = Roles::new(&stores)?;
-    let authorizer = modes::authorizer(&options.authorization_modes, &roles)?;
+    let sources = modes::Sources {
+        roles: &roles,
+        nodes: NodeGraph::new(|path| stores.store(path)),
+        node_gates: node_gates(flags),
+        policy_file: options.authorization_policy_file.as_deref(),
+    };
+    let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
     let plane = Plane::new(
         stores,
         PlaneOptions {
@@ -239,6 +247,16 @@ fn gates(flags: &Parsed) -> Gates {
         topology_aware_workload_scheduling: gates.enabled("TopologyAwareWorkloadScheduling"),
         volume_limit_scaling: gates.enabled("VolumeLimitScaling"),
         workload_aware_preemption: gates.enabled("WorkloadAwarePreemption"),
+    }
+}
+
+/// Those that the node authorizer knows.
+fn node_gates(flags: &Parsed) -> node::Gates {
+    let gates = flags.feature_gates();
+    node::Gates {
+        cluster_trust_bundle: gates.enabled("ClusterTrustBundle"),
+        pod_certificate_request: gates.enabled("PodCertificateRequest"),
+        tokens_for_credential_providers: gates.enabled("KubeletServiceAccountTokenForCredentialProviders"),
     }
 }
 

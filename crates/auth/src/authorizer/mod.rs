@@ -8,12 +8,14 @@ use smol_str::SmolStr;
 
 use crate::User;
 
+pub mod abac;
 mod always;
 pub mod node;
 mod privileged;
 mod public_info;
 pub mod rbac;
 
+pub use abac::Abac;
 pub use always::{AlwaysAllow, AlwaysDeny};
 pub use privileged::PrivilegedGroup;
 pub use public_info::PublicInfo;

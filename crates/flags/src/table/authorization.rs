@@ -18,7 +18,7 @@ pub(super) const FLAGS: &[Flag] = &[
          the embedded store, AlwaysAllow with etcd.",
     )
     .active(),
-    flag("authorization-policy-file", String, "", "Policy of the ABAC authorizer, one JSON object per line."),
+    flag("authorization-policy-file", String, "", "Policy of the ABAC authorizer, one JSON object per line.").active(),
     flag(
         "authorization-webhook-cache-authorized-ttl",
         Duration,

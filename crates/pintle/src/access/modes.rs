@@ -1,26 +1,40 @@
 //! The authorizers that the flags ask for.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use pintle_auth::Authorizer;
-use pintle_auth::authorizer::{AlwaysAllow, AlwaysDeny, PrivilegedGroup, PublicInfo, Rbac, Union};
+use pintle_auth::authorizer::node::{self, Node};
+use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, PublicInfo, Rbac, Union};
 
+use super::node::NodeGraph;
 use super::rbac::Roles;
+
+/// What authorizers go by.
+pub(crate) struct Sources<'a> {
+    pub(crate) roles: &'a Roles,
+    pub(crate) nodes: NodeGraph,
+    pub(crate) node_gates: node::Gates,
+    /// `--authorization-policy-file`.
+    pub(crate) policy_file: Option<&'a Path>,
+}
 
 /// Everyone who can allow something, in the order of `--authorization-mode`. `system:masters` comes before all of them: no
 /// policy can shut the administrator out.
-pub(crate) fn authorizer(modes: &[String], roles: &Roles) -> anyhow::Result<Arc<dyn Authorizer>> {
+pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Result<Arc<dyn Authorizer>> {
     let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(PublicInfo)];
+    let node = Arc::new(Node::new(Arc::new(sources.nodes), sources.node_gates));
     for mode in modes {
         match mode.as_str() {
             "AlwaysAllow" => union.push(Arc::new(AlwaysAllow)),
             "AlwaysDeny" => union.push(Arc::new(AlwaysDeny)),
-            "RBAC" => union.push(Arc::new(Rbac::new(roles.clone()))),
-            // It only ever allows, so that without it nodes may do too little and nobody too much.
-            "Node" => tracing::warn!(
-                "--authorization-mode: Node is not there yet, nodes have no rights of their own"
-            ),
+            "RBAC" => union.push(Arc::new(Rbac::new(sources.roles.clone()))),
+            "Node" => union.push(node.clone()),
+            "ABAC" => {
+                let path = sources.policy_file.context("--authorization-policy-file is not given")?;
+                union.push(Arc::new(Abac::load(path).context("--authorization-policy-file")?));
+            }
             mode => bail!("--authorization-mode: {mode} is not there yet in this version of Pintle"),
         }
     }

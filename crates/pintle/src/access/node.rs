@@ -1,0 +1,69 @@
+//! What the node authorizer knows: the graph of pods and what they use, as current as the cache.
+//!
+//! It is loaded when the first kubelet asks, so that a server without nodes pays nothing.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pintle_auth::authorizer::node::{Graph, Kind, Relations};
+use pintle_meta::Value;
+use pintle_registry::{Mirror, Reflect, Store};
+
+/// The graph over the stores of the control plane.
+pub(crate) struct NodeGraph {
+    mirror: Mirror<Reflected>,
+}
+
+struct Reflected {
+    graph: Graph,
+    /// Of each store of the mirror.
+    kinds: Vec<Kind>,
+}
+
+impl NodeGraph {
+    /// `store` finds the store of a resource by the path of its keys; what is not served has none.
+    pub(crate) fn new(store: impl Fn(&str) -> Option<Arc<Store>>) -> NodeGraph {
+        let (kinds, stores) =
+            Kind::SOURCES.into_iter().filter_map(|kind| Some((kind, store(path(kind)?)?))).unzip();
+        NodeGraph { mirror: Mirror::new(stores, Reflected { graph: Graph::new(), kinds }) }
+    }
+}
+
+#[async_trait]
+impl Relations for NodeGraph {
+    async fn leads(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String> {
+        self.mirror.ready().await.map_err(|status| status.message.clone())?;
+        let leads = || self.mirror.read(|reflected| reflected.graph.leads(kind, namespace, name, node));
+        if leads() {
+            return Ok(true);
+        }
+        self.mirror.settle().await;
+        Ok(leads())
+    }
+}
+
+impl Reflect for Reflected {
+    fn set(&mut self, resource: usize, key: &str, object: Option<&Value>) {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        match object {
+            Some(object) => self.graph.set(self.kinds[resource], namespace, name, object),
+            None => self.graph.remove(self.kinds[resource], namespace, name),
+        }
+    }
+
+    fn clear(&mut self, resource: usize) {
+        self.graph.clear(self.kinds[resource]);
+    }
+}
+
+/// Where objects of a kind are stored.
+fn path(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Pod => "pods",
+        Kind::PersistentVolume => "persistentvolumes",
+        Kind::VolumeAttachment => "volumeattachments",
+        Kind::ResourceSlice => "resourceslices",
+        Kind::PodCertificateRequest => "podcertificaterequests",
+        _ => return None,
+    })
+}
