@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use http::HeaderValue;
-use pintle_auth::authenticator::{self, Authenticator, ClientCertificates, TokenAuthenticator, TokenFile};
+use pintle_auth::authenticator::{
+    self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenFile,
+};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, MetricsOptions, WatchedFiles};
 use regex_lite::Regex;
 
 use crate::admin;
-use crate::options::{Options, ServingOptions, StoreOptions};
+use crate::options::{Options, RequestHeaderOptions, ServingOptions, StoreOptions};
 use crate::pki::{Names, Pki};
 
 /// How the server is reached and whom it trusts.
@@ -22,6 +24,7 @@ pub(crate) struct Serving {
     pub(crate) tls: Arc<Tls>,
     pub(crate) client_ca: PathBuf,
     pub(crate) clients: Arc<ClientCertificates>,
+    pub(crate) front_proxy: Option<Arc<RequestHeader>>,
     pub(crate) generated: Option<Generated>,
     /// Files of which `tls` and `clients` are made.
     pub(crate) files: WatchedFiles,
@@ -98,7 +101,9 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
     }
 
     let client_ca = serving.client_ca.clone().unwrap_or_else(|| pki.authority());
-    let tls = tls_options(serving, default, client_ca.clone());
+    let front_proxy_ca = options.peers.request_header.as_ref().map(|proxy| proxy.client_ca.clone());
+    let client_cas = std::iter::once(client_ca.clone()).chain(front_proxy_ca).collect();
+    let tls = tls_options(serving, default, client_cas);
     let files = WatchedFiles::new(tls.files());
     let roots = read_certificates(&client_ca).context("--client-ca-file")?;
     let clients =
@@ -112,13 +117,14 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
         tls: Arc::new(Tls::new(tls).context("cannot serve TLS")?),
         client_ca,
         clients: Arc::new(clients),
+        front_proxy: front_proxy(options.peers.request_header.as_ref())?,
         generated,
         files,
         _temporary: temporary,
     })
 }
 
-fn tls_options(serving: &ServingOptions, default: KeyPairFiles, client_ca: PathBuf) -> TlsOptions {
+fn tls_options(serving: &ServingOptions, default: KeyPairFiles, client_cas: Vec<PathBuf>) -> TlsOptions {
     TlsOptions {
         default,
         named: serving.named_key_pairs.clone(),
@@ -126,7 +132,7 @@ fn tls_options(serving: &ServingOptions, default: KeyPairFiles, client_ca: PathB
         cipher_suites: serving.cipher_suites.clone(),
         curve_preferences: serving.curve_preferences.clone(),
         http2: serving.http2,
-        client_ca: Some(client_ca),
+        client_cas,
     }
 }
 
@@ -242,6 +248,17 @@ fn client_host(serving: &ServingOptions) -> String {
     }
 }
 
+fn front_proxy(options: Option<&RequestHeaderOptions>) -> anyhow::Result<Option<Arc<RequestHeader>>> {
+    let Some(RequestHeaderOptions { client_ca, allowed_names, headers }) = options else { return Ok(None) };
+    let roots = read_certificates(client_ca).context("--requestheader-client-ca-file")?;
+    let proxies = ClientCertificates::new(&roots, false).context("--requestheader-client-ca-file")?;
+    Ok(Some(Arc::new(RequestHeader {
+        proxies: Arc::new(proxies),
+        allowed_names: allowed_names.clone(),
+        headers: headers.clone(),
+    })))
+}
+
 /// Those who know tokens, and for whom tokens must be.
 #[derive(Clone)]
 pub(crate) struct Tokens {
@@ -264,22 +281,31 @@ pub(crate) fn tokens(options: &Options) -> anyhow::Result<Tokens> {
 /// Everyone who can say who is asking, in the reference's order.
 pub(crate) fn authenticator(
     options: &Options,
-    clients: Arc<ClientCertificates>,
+    serving: &Serving,
     tokens: Tokens,
-) -> Arc<dyn Authenticator> {
+) -> anyhow::Result<Arc<dyn Authenticator>> {
     let Tokens { tokens, audiences } = tokens;
-    let bearer = authenticator::BearerToken { tokens, audiences };
-    let union = authenticator::Union(vec![clients, Arc::new(bearer)]);
+    let mut all: Vec<Arc<dyn Authenticator>> = Vec::new();
+    // Before clients' own certificates: the proxy's is one, and not what the request is about.
+    all.extend(serving.front_proxy.clone().map(|proxy| proxy as Arc<dyn Authenticator>));
+    all.push(serving.clients.clone());
+    if let Some(path) = &options.peers.basic_auth_file {
+        let file = BasicAuth::load(path).with_context(|| format!("--basic-auth-file: {}", path.display()))?;
+        all.push(Arc::new(file));
+    }
+    all.push(Arc::new(authenticator::BearerToken { tokens: tokens.clone(), audiences: audiences.clone() }));
+    all.push(Arc::new(authenticator::WebSocketToken { tokens, audiences }));
+    let union = authenticator::Union(all);
     if options.anonymous_auth && !options.allows_anonymous() {
         tracing::warn!(
             "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use \
              a different authorizer"
         );
     }
-    match options.allows_anonymous() {
+    Ok(match options.allows_anonymous() {
         true => Arc::new(authenticator::OrAnonymous::new(union)),
         false => Arc::new(union),
-    }
+    })
 }
 
 pub(crate) fn cors(options: &Options) -> anyhow::Result<Vec<Regex>> {

@@ -9,10 +9,15 @@ use pintle_codec::negotiate::Encoding;
 use pintle_flags::{DataDir, Parsed};
 use pintle_server::tls::{KeyPairFiles, MinVersion};
 
+mod peers;
+
+pub(crate) use peers::{PeerOptions, RequestHeaderOptions};
+
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,
     pub(crate) serving: ServingOptions,
     pub(crate) api: ApiOptions,
+    pub(crate) peers: PeerOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
     pub(crate) anonymous_auth: bool,
     /// In the order in which they are asked.
@@ -115,6 +120,7 @@ impl Options {
             store: store(flags)?,
             serving: serving(flags),
             api: api(flags),
+            peers: PeerOptions::from_flags(flags),
             token_auth_file: path(flags, "token-auth-file"),
             anonymous_auth: flags.bool("anonymous-auth"),
             authorization_modes: authorization_modes(flags),

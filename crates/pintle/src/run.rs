@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use pintle_auth::authorizer::node;
-use pintle_auth::service_account;
+use pintle_auth::{authenticator, service_account};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
@@ -105,7 +105,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     // on them must not find others made by one that could not start.
     let serving = config::serving(options)?;
     let tokens = config::tokens(options)?;
-    let authenticator = config::authenticator(options, serving.clients.clone(), tokens.clone());
+    let authenticator = config::authenticator(options, &serving, tokens.clone())?;
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
@@ -163,6 +163,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         chain: ChainConfig {
             authenticator,
             close_unauthenticated: options.close_unauthenticated,
+            front_proxy: options.peers.request_header.as_ref().map(|proxy| proxy.headers.clone()),
+            challenge: options.peers.basic_auth_file.as_ref().map(|_| authenticator::basic::CHALLENGE),
             authorizer,
             constrained_impersonation: flags.feature_gates().enabled("ConstrainedImpersonation"),
             max_read_only: options.max_read_only,
@@ -187,7 +189,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         lifecycle,
     });
     storage.look_after(options, &metrics);
-    keep_certificates(&serving, port);
+    keep_certificates(&serving, options, port);
 
     let kubeconfig =
         serving.generated.as_ref().map(|generated| generated.write_kubeconfig(port)).transpose()?.flatten();
@@ -283,8 +285,12 @@ fn endpoints(storage: &Storage) -> Vec<(String, Box<dyn Handler>)> {
 }
 
 /// Takes up certificates that change on disk, and renews our own before they end.
-fn keep_certificates(serving: &Serving, port: u16) {
-    let (tls, clients, client_ca) = (serving.tls.clone(), serving.clients.clone(), serving.client_ca.clone());
+fn keep_certificates(serving: &Serving, options: &Options, port: u16) {
+    let tls = serving.tls.clone();
+    let mut authorities = vec![(serving.client_ca.clone(), serving.clients.clone())];
+    if let (Some(proxy), Some(of)) = (&serving.front_proxy, &options.peers.request_header) {
+        authorities.push((of.client_ca.clone(), proxy.proxies.clone()));
+    }
     tokio::spawn(serving.files.clone().watch(move || {
         match tls.reload() {
             Ok(()) => tracing::info!("reloaded certificates"),
@@ -292,11 +298,14 @@ fn keep_certificates(serving: &Serving, port: u16) {
                 tracing::error!(%error, "certificates changed on disk and cannot be used, the old ones stay");
             }
         }
-        let replaced = read_certificates(&client_ca)
-            .map_err(|error| error.to_string())
-            .and_then(|roots| clients.replace(&roots).map_err(|error| error.to_string()));
-        if let Err(error) = replaced {
-            tracing::error!(error, "the client CA changed on disk and cannot be used, the old one stays");
+        for (path, trusted) in &authorities {
+            let replaced = read_certificates(path)
+                .map_err(|error| error.to_string())
+                .and_then(|roots| trusted.replace(&roots).map_err(|error| error.to_string()));
+            if let Err(error) = replaced {
+                let path = path.display();
+                tracing::error!(error, %path, "a client CA changed on disk and cannot be used, the old one stays");
+            }
         }
     }));
     if let Some(generated) = serving.generated.clone() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
+use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_codec::negotiate::Encoding;
 use regex_lite::Regex;
@@ -21,6 +22,10 @@ use crate::metrics::Metrics;
 pub struct ChainConfig {
     pub authenticator: Arc<dyn Authenticator>,
     pub close_unauthenticated: bool,
+    /// Headers in which a front proxy says who is asking, where they are not the usual ones.
+    pub front_proxy: Option<FrontProxyHeaders>,
+    /// What goes with a 401 as `WWW-Authenticate`.
+    pub challenge: Option<HeaderValue>,
     pub authorizer: Arc<dyn Authorizer>,
     /// Whether those who act as somebody else may be allowed single deeds (`ConstrainedImpersonation`).
     pub constrained_impersonation: bool,
@@ -82,6 +87,8 @@ pub(crate) fn build(
     filters.push(Box::new(Authentication {
         authenticator: config.authenticator,
         close_unauthenticated: config.close_unauthenticated,
+        front_proxy: config.front_proxy.into_iter().chain([FrontProxyHeaders::standard()]).collect(),
+        challenge: config.challenge,
         metrics: metrics.clone(),
     }));
     // Audit's place: it tells who asked, and as whom they acted.

@@ -52,6 +52,8 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
     let mut config = ChainConfig {
         authenticator: Arc::new(OrAnonymous::new(Nobody)),
         close_unauthenticated: true,
+        front_proxy: None,
+        challenge: None,
         authorizer: Arc::new(PublicInfo),
         constrained_impersonation: true,
         max_read_only: 400,

@@ -78,7 +78,7 @@ impl Running {
             cipher_suites: Vec::new(),
             curve_preferences: Vec::new(),
             http2: true,
-            client_ca: None,
+            client_cas: Vec::new(),
         });
         let endpoint = |path: &str, time| (path.to_owned(), Box::new(Odd(time)) as Box<dyn Handler>);
         let server = Server::new(ServerConfig {
@@ -87,6 +87,8 @@ impl Running {
             chain: ChainConfig {
                 authenticator: Arc::new(OrAnonymous::new(Union(Vec::new()))),
                 close_unauthenticated: false,
+                front_proxy: None,
+                challenge: None,
                 authorizer: Arc::new(Anything),
                 constrained_impersonation: true,
                 max_read_only: 400,

@@ -8,14 +8,20 @@ use http::HeaderMap;
 
 use crate::User;
 
+pub mod basic;
 mod bootstrap_token;
+mod request_header;
 mod token_cache;
 pub mod token_file;
+mod websocket;
 mod x509;
 
+pub use basic::BasicAuth;
 pub use bootstrap_token::{BootstrapSecrets, BootstrapTokens};
+pub use request_header::{FrontProxyHeaders, RequestHeader};
 pub use token_cache::{NoRandomness, TokenCache, TokenCacheEvents, TokenCacheOptions};
 pub use token_file::TokenFile;
+pub use websocket::{WebSocketToken, forget_protocol_token};
 pub use x509::{ClientCertificates, PeerCertificates, RootError};
 
 /// What a request brings to show who it is.

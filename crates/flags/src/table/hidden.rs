@@ -16,7 +16,10 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .hidden()
     .deprecated("Deprecated, use --audit-webhook-initial-backoff instead."),
-    flag("basic-auth-file", String, "", "Password file.").hidden(),
+    flag("basic-auth-file", String, "", "Password file.")
+        .hidden()
+        .active()
+        .deprecated("Basic authentication is insecure and will be removed in a future version."),
     flag("default-watch-cache-size", Int, "100", "Watch cache size of resources without one of their own.")
         .hidden()
         .moot(super::etcd::ALWAYS_CACHED)

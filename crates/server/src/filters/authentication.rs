@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
-use http::header::{AUTHORIZATION, HeaderName};
+use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Version};
+use pintle_auth::authenticator::{FrontProxyHeaders, forget_protocol_token};
 use pintle_auth::{Authenticator, Credentials, Identity};
 use pintle_meta::Status;
 
@@ -19,6 +20,10 @@ pub struct Authentication {
     /// Whether who has not shown credentials gets one request per HTTP/2 connection: streams are cheap for a client
     /// and not for us.
     pub close_unauthenticated: bool,
+    /// Every header in which a front proxy could say who is asking.
+    pub front_proxy: Vec<FrontProxyHeaders>,
+    /// What goes with a 401 as `WWW-Authenticate`.
+    pub challenge: Option<HeaderValue>,
     pub metrics: Metrics,
 }
 
@@ -39,12 +44,16 @@ impl Filter for Authentication {
         }
         let Ok(Some(Identity { user, notes, .. })) = result else {
             self.close_if_cheap_to_open(&request);
-            return respond::status(&Status::unauthorized());
+            let mut response = respond::status(&Status::unauthorized());
+            if let Some(challenge) = &self.challenge {
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge.clone());
+            }
+            return response;
         };
         if user.is_anonymous() {
             self.close_if_cheap_to_open(&request);
         }
-        forget_credentials(&mut request.parts.headers);
+        self.forget_credentials(&mut request.parts.headers);
         request.user = Some(user);
         let mut response = next.run(request).await;
         if let Some(notes) = notes {
@@ -60,22 +69,13 @@ impl Authentication {
             request.connection.close_when_idle();
         }
     }
-}
 
-/// Nothing behind this filter may see what the client proved itself with, or claim to come from a front proxy.
-fn forget_credentials(headers: &mut HeaderMap) {
-    const FRONT_PROXY: [HeaderName; 3] = [
-        HeaderName::from_static("x-remote-user"),
-        HeaderName::from_static("x-remote-uid"),
-        HeaderName::from_static("x-remote-group"),
-    ];
-    headers.remove(AUTHORIZATION);
-    for name in FRONT_PROXY {
-        headers.remove(name);
-    }
-    let extra: Vec<HeaderName> =
-        headers.keys().filter(|name| name.as_str().starts_with("x-remote-extra-")).cloned().collect();
-    for name in extra {
-        headers.remove(name);
+    /// Nothing behind this filter may see what the client proved itself with, or claim to come from a front proxy.
+    fn forget_credentials(&self, headers: &mut HeaderMap) {
+        headers.remove(AUTHORIZATION);
+        for names in &self.front_proxy {
+            names.forget(headers);
+        }
+        forget_protocol_token(headers);
     }
 }

@@ -40,8 +40,8 @@ pub struct TlsOptions {
     /// Go's numbers; empty means our choice.
     pub curve_preferences: Vec<i32>,
     pub http2: bool,
-    /// The bundle whose subjects are named to clients as acceptable. They only choose by it; nothing is refused.
-    pub client_ca: Option<PathBuf>,
+    /// The bundles whose subjects are named to clients as acceptable. They only choose by it; nothing is refused.
+    pub client_cas: Vec<PathBuf>,
 }
 
 impl TlsOptions {
@@ -50,7 +50,7 @@ impl TlsOptions {
         let pairs = std::iter::once(&self.default).chain(self.named.iter().map(|(pair, _)| pair));
         let mut files: Vec<PathBuf> =
             pairs.flat_map(|pair| [pair.certificate.clone(), pair.key.clone()]).collect();
-        files.extend(self.client_ca.clone());
+        files.extend(self.client_cas.iter().cloned());
         files
     }
 }
@@ -121,10 +121,10 @@ fn configure(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Con
     for (pair, names) in &options.named {
         named.push(NamedCertificate::new(load(pair)?, names.clone()));
     }
-    let hints = match &options.client_ca {
-        Some(path) => read_certificates(path)?,
-        None => Vec::new(),
-    };
+    let mut hints = Vec::new();
+    for path in &options.client_cas {
+        hints.extend(read_certificates(path)?);
+    }
     let verifier = Arc::new(client_auth::AnyCertificate::new(provider.clone(), &hints));
     let with_default = |default: Arc<CertifiedKey>| {
         let mut config = ServerConfig::builder_with_provider(provider.clone())

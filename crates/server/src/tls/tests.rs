@@ -26,7 +26,7 @@ fn options(default: KeyPairFiles) -> TlsOptions {
         cipher_suites: Vec::new(),
         curve_preferences: Vec::new(),
         http2: true,
-        client_ca: None,
+        client_cas: Vec::new(),
     }
 }
 
@@ -67,7 +67,7 @@ fn every_file_is_watched() {
     let (a, b) = (write_pair(dir.path(), "a", &["a"]), write_pair(dir.path(), "b", &["b"]));
     let mut options = options(a.clone());
     options.named = vec![(b, Vec::new())];
-    options.client_ca = Some(a.certificate);
+    options.client_cas = vec![a.certificate];
     assert_eq!(options.files().len(), 5);
 }
 

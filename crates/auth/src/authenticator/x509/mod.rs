@@ -30,35 +30,66 @@ pub struct ClientCertificates {
 }
 
 /// What a client sent in its TLS handshake, leaf first: proven to be the client's own, and nothing else.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct PeerCertificates {
     chain: Vec<CertificateDer<'static>>,
-    verified: Mutex<Option<Verified>>,
+    /// One for each set of roots that vouched for it: clients' and front proxies' are not the same.
+    verified: Mutex<Vec<Verified>>,
 }
+
+/// Of how many sets of roots the outcome is kept.
+const MOST_VERIFIED: usize = 2;
 
 impl PeerCertificates {
     pub fn new(chain: Vec<CertificateDer<'static>>) -> PeerCertificates {
-        PeerCertificates { chain, verified: Mutex::new(None) }
+        PeerCertificates { chain, verified: Mutex::default() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.chain.is_empty()
+    }
+
+    fn known(&self, roots: &Arc<Roots>, now: SystemTime) -> Option<Verified> {
+        let known = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|known| known.still_holds(roots, now)).cloned()
+    }
+
+    fn keep(&self, fresh: Verified) {
+        let mut known = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|known| !Arc::ptr_eq(&known.roots, &fresh.roots));
+        if known.len() >= MOST_VERIFIED {
+            known.remove(0);
+        }
+        known.push(fresh);
     }
 }
 
-/// A user whose certificate was verified, and how long that may be relied on.
-#[derive(Clone, Debug)]
-struct Verified {
-    user: Arc<User>,
-    generation: u64,
+/// What is known of a certificate that was verified, and how long that may be relied on.
+#[derive(Clone)]
+pub(super) struct Verified {
+    /// Whom the subject names; nobody if it has no common name.
+    pub(super) user: Option<Arc<User>>,
+    /// Who vouched for it. Kept, so that nothing else can take its address.
+    roots: Arc<Roots>,
     valid: Validity,
+}
+
+impl Verified {
+    /// Whether it still holds: the same roots, and within the validity of every certificate sent.
+    fn still_holds(&self, roots: &Arc<Roots>, now: SystemTime) -> bool {
+        self.valid.contains(now) && Arc::ptr_eq(&self.roots, roots)
+    }
 }
 
 impl ClientCertificates {
     pub fn new(roots: &[CertificateDer<'static>], reads_uid: bool) -> Result<ClientCertificates, RootError> {
-        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots::new(1, roots)?)), reads_uid })
+        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots::new(roots)?)), reads_uid })
     }
 
     /// Trusts these roots from the next request on, and only these.
     pub fn replace(&self, roots: &[CertificateDer<'static>]) -> Result<(), RootError> {
-        let mut current = self.roots.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Roots::new(current.generation + 1, roots)?);
+        let roots = Arc::new(Roots::new(roots)?);
+        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = roots;
         Ok(())
     }
 
@@ -66,19 +97,37 @@ impl ClientCertificates {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Judges a chain, leaf first. `None` if there is no certificate, or it names nobody.
-    fn verify(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<Option<Verified>, Error> {
-        let Some(leaf) = chain.first() else { return Ok(None) };
+    /// What a client showed, if anything, and if these roots vouch for it.
+    pub(super) fn certified(
+        &self,
+        certificates: &PeerCertificates,
+        now: SystemTime,
+    ) -> Result<Option<Verified>, Error> {
+        if certificates.is_empty() {
+            return Ok(None);
+        }
         let roots = self.current();
+        if let Some(known) = certificates.known(&roots, now) {
+            return Ok(Some(known));
+        }
+        let fresh = self.verify(&certificates.chain, roots, now)?;
+        certificates.keep(fresh.clone());
+        Ok(Some(fresh))
+    }
+
+    /// Judges a chain, leaf first.
+    fn verify(
+        &self,
+        chain: &[CertificateDer<'_>],
+        roots: Arc<Roots>,
+        now: SystemTime,
+    ) -> Result<Verified, Error> {
+        let Some(leaf) = chain.first() else { return Err(Error::Refused("there is no certificate".into())) };
         let fail = |reason: String| Error::Certificate { certificate: describe(leaf), reason };
         let valid = roots.verify(chain, now).map_err(fail)?;
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| fail(error.to_string()))?;
         let user = self.user_of(&parsed).map_err(|reason| fail(reason.into()))?;
-        Ok(user.map(|user| Verified {
-            user: Arc::new(user.authenticated()),
-            generation: roots.generation,
-            valid,
-        }))
+        Ok(Verified { user: user.map(|user| Arc::new(user.authenticated())), roots, valid })
     }
 
     /// Whom the subject names; `None` if it has no common name.
@@ -103,28 +152,13 @@ impl ClientCertificates {
             .insert("authentication.kubernetes.io/credential-id".into(), vec![format!("X509SHA256={hex}")]);
         Ok(Some(user))
     }
-
-    /// Whether an earlier verification still holds: the same roots, and within the validity of every certificate sent.
-    fn still_holds(&self, verified: &Verified, now: SystemTime) -> bool {
-        verified.valid.contains(now) && verified.generation == self.current().generation
-    }
 }
 
 #[async_trait]
 impl Authenticator for ClientCertificates {
     async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
-        let PeerCertificates { chain, verified } = credentials.certificates;
-        if chain.is_empty() {
-            return Ok(None);
-        }
-        let known = verified.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known.filter(|known| self.still_holds(known, credentials.now)) {
-            return Ok(Some(known.user.into()));
-        }
-        let fresh = self.verify(chain, credentials.now)?;
-        let user = fresh.as_ref().map(|fresh| fresh.user.clone().into());
-        *verified.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
-        Ok(user)
+        let verified = self.certified(credentials.certificates, credentials.now)?;
+        Ok(verified.and_then(|verified| verified.user).map(Identity::from))
     }
 }
 

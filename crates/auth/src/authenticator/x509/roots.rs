@@ -26,8 +26,6 @@ pub(super) struct Validity {
 }
 
 pub(super) struct Roots {
-    /// Rises when they are replaced.
-    pub(super) generation: u64,
     roots: Vec<Root>,
 }
 
@@ -39,10 +37,10 @@ struct Root {
 }
 
 impl Roots {
-    pub(super) fn new(generation: u64, certificates: &[CertificateDer<'static>]) -> Result<Roots, RootError> {
+    pub(super) fn new(certificates: &[CertificateDer<'static>]) -> Result<Roots, RootError> {
         let root =
             |(index, certificate)| Root::new(certificate).map_err(|reason| RootError { index, reason });
-        Ok(Roots { generation, roots: certificates.iter().enumerate().map(root).collect::<Result<_, _>>()? })
+        Ok(Roots { roots: certificates.iter().enumerate().map(root).collect::<Result<_, _>>()? })
     }
 
     /// Judges a chain, leaf first, for a client. Returns when all that it rests on is valid.

@@ -28,7 +28,15 @@ fn client(authority: &Authority, change: impl FnOnce(&mut CertificateParams)) ->
     params.signed_by(&KeyPair::generate().unwrap(), &authority.issuer).unwrap().der().clone()
 }
 
-fn reason(result: Result<Option<Verified>, Error>) -> String {
+fn verify(
+    verifier: &ClientCertificates,
+    chain: &[CertificateDer<'static>],
+) -> Result<Option<Arc<User>>, Error> {
+    let certificates = PeerCertificates::new(chain.to_vec());
+    Ok(verifier.certified(&certificates, SystemTime::now())?.and_then(|verified| verified.user))
+}
+
+fn reason(result: Result<Option<Arc<User>>, Error>) -> String {
     result.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
@@ -36,22 +44,22 @@ fn reason(result: Result<Option<Verified>, Error>) -> String {
 fn the_subject_names_user_and_groups() {
     let ca = authority("ca");
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
-    let verified = verifier.verify(&[client(&ca, |_| {})], SystemTime::now()).unwrap().unwrap();
-    assert_eq!(verified.user.name, "ann");
-    assert_eq!(verified.user.groups, ["devs", "system:authenticated"]);
-    assert!(verified.user.extra["authentication.kubernetes.io/credential-id"][0].starts_with("X509SHA256="));
+    let verified = verify(&verifier, &[client(&ca, |_| {})]).unwrap().unwrap();
+    assert_eq!(verified.name, "ann");
+    assert_eq!(verified.groups, ["devs", "system:authenticated"]);
+    assert!(verified.extra["authentication.kubernetes.io/credential-id"][0].starts_with("X509SHA256="));
 }
 
 #[test]
 fn no_certificate_is_no_opinion() {
     let verifier = ClientCertificates::new(&[authority("ca").certificate], true).unwrap();
-    assert!(verifier.verify(&[], SystemTime::now()).unwrap().is_none());
+    assert!(verify(&verifier, &[]).unwrap().is_none());
 }
 
 #[test]
 fn a_certificate_of_another_authority_is_refused() {
     let verifier = ClientCertificates::new(&[authority("ca").certificate], true).unwrap();
-    let error = reason(verifier.verify(&[client(&authority("other"), |_| {})], SystemTime::now()));
+    let error = reason(verify(&verifier, &[client(&authority("other"), |_| {})]));
     assert!(error.contains("UnknownIssuer"), "{error}");
 }
 
@@ -63,7 +71,7 @@ fn an_expired_certificate_is_refused() {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
     });
-    let error = reason(verifier.verify(&[certificate], SystemTime::now()));
+    let error = reason(verify(&verifier, &[certificate]));
     assert!(error.contains("Expired"), "{error}");
 }
 
@@ -73,7 +81,7 @@ fn a_server_certificate_is_refused() {
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate =
         client(&ca, |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]);
-    assert_ne!(reason(verifier.verify(&[certificate], SystemTime::now())), "");
+    assert_ne!(reason(verify(&verifier, &[certificate])), "");
 }
 
 #[test]
@@ -81,12 +89,13 @@ fn a_verification_ends_with_the_certificate_and_with_the_roots() {
     let ca = authority("ca");
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate = client(&ca, |params| params.not_after = date_time_ymd(2050, 1, 1));
-    let verified = verifier.verify(&[certificate], SystemTime::now()).unwrap().unwrap();
-    assert!(verifier.still_holds(&verified, SystemTime::now()));
+    let certificates = PeerCertificates::new(vec![certificate]);
+    let verified = verifier.certified(&certificates, SystemTime::now()).unwrap().unwrap();
+    assert!(verified.still_holds(&verifier.current(), SystemTime::now()));
     let later = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2_600_000_000);
-    assert!(!verifier.still_holds(&verified, later), "the certificate has expired");
+    assert!(!verified.still_holds(&verifier.current(), later), "the certificate has expired");
     verifier.replace(&[authority("new").certificate]).unwrap();
-    assert!(!verifier.still_holds(&verified, SystemTime::now()), "its roots are gone");
+    assert!(!verified.still_holds(&verifier.current(), SystemTime::now()), "its roots are gone");
 }
 
 #[tokio::test]
@@ -111,9 +120,8 @@ fn a_uid_in_the_subject_counts_where_it_may() {
     let certificate = client(&ca, |params| params.distinguished_name.push(uid, "u-1"));
     for (reads_uid, expect) in [(true, "u-1"), (false, "")] {
         let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), reads_uid).unwrap();
-        let verified =
-            verifier.verify(std::slice::from_ref(&certificate), SystemTime::now()).unwrap().unwrap();
-        assert_eq!(verified.user.uid, expect);
+        let verified = verify(&verifier, std::slice::from_ref(&certificate)).unwrap().unwrap();
+        assert_eq!(verified.uid, expect);
     }
 }
 
@@ -128,7 +136,7 @@ fn an_expired_authority_is_not_trusted_any_more() {
     let certificate = params.self_signed(&key).unwrap().der().clone();
     let ca = Authority { certificate, issuer: Issuer::new(params, key) };
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
-    assert_ne!(reason(verifier.verify(&[client(&ca, |_| {})], SystemTime::now())), "");
+    assert_ne!(reason(verify(&verifier, &[client(&ca, |_| {})])), "");
 }
 
 #[test]
@@ -136,8 +144,8 @@ fn a_certificate_that_is_no_authority_vouches_only_for_itself() {
     let ca = authority("ca");
     let trusted = client(&ca, |_| {});
     let verifier = ClientCertificates::new(std::slice::from_ref(&trusted), true).unwrap();
-    let user = |certificate| verifier.verify(&[certificate], SystemTime::now()).ok().flatten();
-    assert_eq!(user(trusted.clone()).unwrap().user.name, "ann");
+    let user = |certificate| verify(&verifier, &[certificate]).ok().flatten();
+    assert_eq!(user(trusted.clone()).unwrap().name, "ann");
     assert!(user(client(&ca, |_| {})).is_none(), "not even for one of the same authority");
 }
 
@@ -146,13 +154,9 @@ fn a_client_that_is_an_authority_itself_is_let_in() {
     let ca = authority("ca");
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate = client(&ca, |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
-    assert!(verifier.verify(&[certificate], SystemTime::now()).unwrap().is_some());
+    assert!(verify(&verifier, &[certificate]).unwrap().is_some());
     let forged = client(&authority("ca"), |params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
-    assert_ne!(
-        reason(verifier.verify(&[forged], SystemTime::now())),
-        "",
-        "another authority of the same name"
-    );
+    assert_ne!(reason(verify(&verifier, &[forged])), "", "another authority of the same name");
 }
 
 #[test]
@@ -160,5 +164,19 @@ fn a_subject_without_a_common_name_is_nobody() {
     let ca = authority("ca");
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate = client(&ca, |params| params.distinguished_name = rcgen::DistinguishedName::new());
-    assert!(verifier.verify(&[certificate], SystemTime::now()).unwrap().is_none());
+    assert!(verify(&verifier, &[certificate]).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn two_sets_of_roots_do_not_take_each_other_s_verifications() {
+    let (clients, proxies) = (authority("clients"), authority("proxies"));
+    let of = |authority: &Authority| {
+        ClientCertificates::new(std::slice::from_ref(&authority.certificate), true).unwrap()
+    };
+    let (clients, proxies, certificate) = (of(&clients), of(&proxies), client(&clients, |_| {}));
+    let certificates = PeerCertificates::new(vec![certificate]);
+    for _ in 0..2 {
+        assert!(clients.certified(&certificates, SystemTime::now()).is_ok());
+        assert!(proxies.certified(&certificates, SystemTime::now()).is_err());
+    }
 }

@@ -1,0 +1,118 @@
+//! Front proxies that say who is asking, and everybody else who tries to.
+
+use std::time::Duration;
+
+use http::Method;
+
+use crate::support::{ALICE, Answer, Authority, Client, Launch, Server, eventually};
+
+const GUARDED: &str = "/metrics";
+const SMUGGLED: [(&str, &str); 2] = [("x-remote-user", "admin"), ("x-remote-group", "system:masters")];
+
+struct Fixture {
+    server: Server,
+    proxies: Authority,
+}
+
+async fn fixture(flags: &[&str]) -> Fixture {
+    let launch = Launch::new().tokens();
+    let proxies = Authority::new("proxies");
+    let file = proxies.write(launch.dir(), "proxies.crt");
+    let server = launch
+        .arg(format!("--requestheader-client-ca-file={}", file.display()))
+        .arg("--requestheader-allowed-names=front")
+        .args(flags)
+        .start()
+        .await;
+    Fixture { server, proxies }
+}
+
+const USUAL: [&str; 4] = [
+    "--requestheader-username-headers=X-Remote-User",
+    "--requestheader-uid-headers=X-Remote-Uid",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+];
+
+async fn ask(client: &Client, headers: &[(&str, &str)]) -> Answer {
+    client.request(Method::GET, GUARDED, headers, "").await
+}
+
+#[tokio::test]
+async fn a_proxy_passes_on_whoever_it_says() {
+    let Fixture { server, proxies } = fixture(&USUAL).await;
+    for client in [server.client(), server.client().http2()] {
+        let client = client.identity(&proxies.client("front", &[]));
+        assert_eq!(ask(&client, &SMUGGLED).await.code, 200);
+        let message = "forbidden: User \"ann\" cannot get path \"/metrics\"";
+        ask(&client, &[("x-remote-user", "ann")]).await.is_status(403, "Forbidden", message);
+        // Its own certificate is of no authority that clients' are of.
+        ask(&client, &[]).await.is_status(401, "Unauthorized", "Unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn one_connection_of_a_proxy_carries_many_users() {
+    let Fixture { server, proxies } = fixture(&USUAL).await;
+    let mut connection =
+        server.client().identity(&proxies.client("front", &[])).connect().await.expect("connect");
+    for (group, code) in [("system:masters", 200), ("devs", 403), ("system:masters", 200)] {
+        let headers = [("x-remote-user", "ann"), ("x-remote-group", group)];
+        assert_eq!(connection.send(Method::GET, GUARDED, &headers, "").await.expect("an answer").code, code);
+    }
+}
+
+#[tokio::test]
+async fn nobody_else_s_headers_mean_anything() {
+    let Fixture { server, proxies } = fixture(&USUAL).await;
+    let anonymous = "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"";
+    ask(&server.client(), &SMUGGLED).await.is_status(403, "Forbidden", anonymous);
+    let alice = "forbidden: User \"alice\" cannot get path \"/metrics\"";
+    ask(&server.client().token(ALICE), &SMUGGLED).await.is_status(403, "Forbidden", alice);
+    let unlisted = server.client().identity(&proxies.client("back", &[]));
+    ask(&unlisted, &SMUGGLED).await.is_status(401, "Unauthorized", "Unauthorized");
+    let stranger = server.client().identity(&Authority::new("proxies").client("front", &[]));
+    ask(&stranger, &SMUGGLED).await.is_status(401, "Unauthorized", "Unauthorized");
+    let expired = server.client().identity(&proxies.expired_client("front", &[]));
+    ask(&expired, &SMUGGLED).await.is_status(401, "Unauthorized", "Unauthorized");
+    // A client's certificate, and a good one: it stays who it is.
+    let smuggled = [("x-remote-user", "nobody")];
+    assert_eq!(ask(&server.admin(), &smuggled).await.code, 200, "the administrator is no proxy");
+}
+
+#[tokio::test]
+async fn without_a_proxy_s_authority_the_headers_mean_nothing_at_all() {
+    let server = Launch::new().args(&USUAL).start().await;
+    let message = "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"";
+    ask(&server.client(), &SMUGGLED).await.is_status(403, "Forbidden", message);
+}
+
+#[tokio::test]
+async fn other_names_of_headers_can_be_chosen() {
+    let flags = [
+        "--requestheader-username-headers=X-First,X-Second",
+        "--requestheader-group-headers=X-Team",
+        "--requestheader-extra-headers-prefix=X-More-",
+    ];
+    let Fixture { server, proxies } = fixture(&flags).await;
+    let client = server.client().identity(&proxies.client("front", &[]));
+    let named = [("x-first", ""), ("x-second", "ann"), ("x-team", "devs"), ("x-team", "system:masters")];
+    assert_eq!(ask(&client, &named).await.code, 200);
+    assert_eq!(ask(&client, &SMUGGLED).await.code, 401, "these are not what it listens to");
+}
+
+#[tokio::test]
+async fn a_new_authority_of_proxies_is_taken_up_while_running() {
+    let Fixture { server, proxies } = fixture(&USUAL).await;
+    let next = Authority::new("next");
+    let client = server.client().identity(&next.client("front", &[]));
+    assert_eq!(ask(&client, &SMUGGLED).await.code, 401);
+    let file = server.dir().join("proxies.crt");
+    std::fs::write(&file, "broken").expect("write");
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let old = server.client().identity(&proxies.client("front", &[]));
+    assert_eq!(ask(&old, &SMUGGLED).await.code, 200, "a broken file changes nothing");
+    std::fs::write(&file, &next.pem).expect("write");
+    eventually("the new authority counts", async || ask(&client, &SMUGGLED).await.code == 200).await;
+    assert_eq!(ask(&old, &SMUGGLED).await.code, 401, "and the old one does not");
+}
