@@ -58,14 +58,14 @@ fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default(
         "--event-ttl=60m",
         "--enable-aggregator-routing=false",
         "--secure-port=7443",
-        "--insecure-port=8080",
+        "--kubelet-port=8080",
         "--feature-gates=WatchList=false",
     ]);
     assert_eq!(
         flags.warnings(),
         [
             "--audit-log-path has no effect in this version of Pintle",
-            "--insecure-port has no effect in this version of Pintle",
+            "--kubelet-port has no effect in this version of Pintle",
             "feature gate WatchList=false has no effect in this version of Pintle",
         ]
     );

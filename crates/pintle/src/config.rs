@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use http::HeaderValue;
 use pintle_auth::authenticator::{
     self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenFile,
@@ -78,6 +78,22 @@ impl Generated {
 pub(crate) fn listen_options(options: &Options) -> ListenOptions {
     let ServingOptions { bind_address, port, share_port, .. } = options.serving;
     ListenOptions { address: SocketAddr::new(bind_address, port), share_port }
+}
+
+/// Where to listen without TLS, if anywhere. Nobody is asked who they are there, so it must not be reachable from elsewhere.
+pub(crate) fn plain_listen_options(options: &Options) -> anyhow::Result<Option<ListenOptions>> {
+    let ServingOptions { insecure_address, insecure_port, .. } = options.serving;
+    let Some(port) = insecure_port else { return Ok(None) };
+    if !insecure_address.is_loopback() {
+        bail!(
+            "--insecure-bind-address: {insecure_address} is not a loopback address; plain HTTP is for this machine only"
+        );
+    }
+    let address = SocketAddr::new(insecure_address, port);
+    tracing::warn!(
+        "--insecure-port is deprecated: whoever can connect to {address} may do everything, and is not asked who they are"
+    );
+    Ok(Some(ListenOptions { address, share_port: false }))
 }
 
 /// Decides how to serve, and makes what it takes.

@@ -76,6 +76,9 @@ pub(crate) struct EtcdOptions {
 }
 
 pub(crate) struct ServingOptions {
+    /// For plain HTTP.
+    pub(crate) insecure_address: IpAddr,
+    pub(crate) insecure_port: Option<u16>,
     pub(crate) bind_address: IpAddr,
     pub(crate) port: u16,
     pub(crate) share_port: bool,
@@ -221,6 +224,8 @@ fn serving(flags: &Parsed) -> ServingOptions {
         (files, pair.names.clone())
     });
     ServingOptions {
+        insecure_address: flags.ip("insecure-bind-address").unwrap_or(Ipv4Addr::LOCALHOST.into()),
+        insecure_port: u16::try_from(flags.int("insecure-port")).ok().filter(|port| *port > 0),
         bind_address,
         port: flags.int("secure-port").try_into().unwrap_or(0),
         share_port: flags.bool("permit-port-sharing"),

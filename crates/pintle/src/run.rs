@@ -95,6 +95,12 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         format!("cannot listen on {} (--bind-address, --secure-port)", listen_options.address)
     })?;
     let port = listener.local_addr()?.port();
+    let plain = match config::plain_listen_options(options)? {
+        Some(options) => Some(listen(options).with_context(|| {
+            format!("cannot listen on {} (--insecure-bind-address, --insecure-port)", options.address)
+        })?),
+        None => None,
+    };
 
     let storage = tokio::select! {
         storage = storage::open(options) => storage?,
@@ -209,7 +215,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             std::process::exit(1);
         });
     };
-    let result = server.run(listener, stopped, ready).await;
+    let result = server.run(listener, plain, stopped, ready).await;
     storage.backend().close().await.map_err(|error| anyhow!("the store did not close cleanly: {error}"))?;
     result?;
     tracing::info!("stopped");

@@ -13,7 +13,7 @@ use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
     AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
     Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
-    StatusEncoding, WarningHeaders,
+    StatusEncoding, Unsecured, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -101,6 +101,36 @@ pub(crate) fn build(
     // Nothing behind it asks again.
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
     // Last: only handlers' answers are long.
+    filters.push(Box::new(Compression { api: config.compression }));
+    Chain::new(filters, handler)
+}
+
+/// The shorter way of requests that come over the port without TLS: whoever asks may do everything.
+pub(crate) fn build_unsecured(
+    config: &ChainConfig,
+    handler: Arc<dyn Handler>,
+    requests: &Draining,
+    answers: &Draining,
+    metrics: &Metrics,
+) -> Chain {
+    let mut filters: Vec<Box<dyn Filter>> = vec![
+        Box::new(AuditId),
+        Box::new(Measurement),
+        Box::new(StatusEncoding { encodings: config.encodings }),
+        Box::new(PanicRecovery),
+        Box::new(ParseRequestInfo),
+        Box::new(Logging),
+        Box::new(CacheControl),
+        Box::new(InFlight::new(requests.clone(), answers.clone(), metrics)),
+        Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }),
+        Box::new(WarningHeaders),
+    ];
+    if !config.cors_allowed_origins.is_empty() {
+        filters.push(Box::new(Cors { allowed_origins: config.cors_allowed_origins.clone() }));
+    }
+    filters.push(Box::<Unsecured>::default());
+    // Audit's place.
+    filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
     filters.push(Box::new(Compression { api: config.compression }));
     Chain::new(filters, handler)
 }

@@ -20,7 +20,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use crate::activity::{Activity, Overdue, UnderWay};
 use crate::filter::Handler;
@@ -72,7 +71,8 @@ const MAX_HEADERS: usize = (1 << 20) + 4096;
 
 /// All that connections of one server have in common.
 pub(crate) struct Connections {
-    pub(crate) tls: Arc<Tls>,
+    /// `None`: whoever connects speaks plain HTTP/1.1.
+    pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
@@ -84,7 +84,10 @@ impl Connections {
     /// Serves a connection to its end. Whatever happens to it happens to it alone.
     pub(crate) async fn serve(&self, mut stream: TcpStream, remote: SocketAddr) {
         let local = stream.local_addr().unwrap_or(remote);
-        let acceptor = TlsAcceptor::from(self.tls.current(local.ip()));
+        let Some(tls) = &self.tls else {
+            return self.speak(stream, false, Connection::new(remote, local, Vec::new())).await;
+        };
+        let acceptor = TlsAcceptor::from(tls.current(local.ip()));
         let handshake = async {
             if is_plain_http(&stream).await {
                 refuse_plain_http(&mut stream).await;
@@ -93,7 +96,12 @@ impl Connections {
             acceptor.accept(stream).await.map_err(|error| error.to_string())
         };
         let failure = match tokio::time::timeout(self.limits.handshake, handshake).await {
-            Ok(Ok(stream)) => return self.speak(stream, remote, local).await,
+            Ok(Ok(stream)) => {
+                let (_, session) = stream.get_ref();
+                let http2 = session.alpn_protocol() == Some(b"h2");
+                let certificates = session.peer_certificates().map(<[_]>::to_vec).unwrap_or_default();
+                return self.speak(stream, http2, Connection::new(remote, local, certificates)).await;
+            }
             Ok(Err(error)) => error,
             Err(_) => "timed out".to_owned(),
         };
@@ -101,11 +109,11 @@ impl Connections {
         tracing::debug!(%remote, error = failure, "http: TLS handshake error");
     }
 
-    async fn speak(&self, stream: TlsStream<TcpStream>, remote: SocketAddr, local: SocketAddr) {
-        let (_, session) = stream.get_ref();
-        let http2 = session.alpn_protocol() == Some(b"h2");
-        let certificates = session.peer_certificates().map(<[_]>::to_vec).unwrap_or_default();
-        let connection = Arc::new(Connection::new(remote, local, certificates));
+    async fn speak<S>(&self, stream: S, http2: bool, connection: Connection)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let connection = Arc::new(connection);
         let activity = Arc::new(Activity::new());
         let service = service_fn({
             let (connection, activity) = (connection.clone(), activity.clone());
@@ -150,7 +158,7 @@ impl Connections {
                 .await
         };
         if let Err(error) = result {
-            tracing::trace!(%remote, %error, "connection ended");
+            tracing::trace!(remote = %connection.remote, %error, "connection ended");
             return;
         }
         if let Some(conversation) = connection.take_next() {
@@ -281,12 +289,12 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
 }
 
 /// A stream that tells when bytes arrive.
-struct Watched {
-    stream: Gather<TlsStream<TcpStream>>,
+struct Watched<S> {
+    stream: Gather<S>,
     activity: Arc<Activity>,
 }
 
-impl AsyncRead for Watched {
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -301,7 +309,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

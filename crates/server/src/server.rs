@@ -46,6 +46,7 @@ pub struct ServerConfig {
 /// Ready to run.
 pub struct Server {
     connections: Connections,
+    unsecured: Connections,
     lifecycle: Lifecycle,
     requests: Draining,
     answers: Draining,
@@ -110,11 +111,20 @@ impl Server {
         router.uncounted("/", Index::new(index.clone(), documents.clone()));
         router.uncounted("/index.html", Index::new(index, documents));
 
-        let handler = chain::build(chain, Arc::new(router), &lifecycle, &requests, &answers, &metrics);
+        let router = Arc::new(router);
         let stop = crate::lifecycle::Signal::new("StopConnections");
-        let connections = Connections { tls, handler: Arc::new(handler), metrics, limits, stop };
+        let unsecured = Connections {
+            tls: None,
+            handler: Arc::new(chain::build_unsecured(&chain, router.clone(), &requests, &answers, &metrics)),
+            metrics: metrics.clone(),
+            limits,
+            stop: stop.clone(),
+        };
+        let handler = chain::build(chain, router, &lifecycle, &requests, &answers, &metrics);
+        let connections = Connections { tls: Some(tls), handler: Arc::new(handler), metrics, limits, stop };
         Server {
             connections,
+            unsecured,
             lifecycle,
             requests,
             answers,
@@ -131,16 +141,18 @@ impl Server {
     }
 
     /// Serves until `stop` is ready, then shuts down in order. `ready` is called once the server listens and all
-    /// post-start hooks have been started.
+    /// post-start hooks have been started. Whoever connects to `plain`, if there is one, speaks no TLS and may do everything.
     pub async fn run(
         self,
         listener: TcpListener,
+        plain: Option<TcpListener>,
         stop: impl Future<Output = ()>,
         ready: impl FnOnce(SocketAddr),
     ) -> Result<(), Error> {
         let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
         let Server {
             connections,
+            unsecured,
             lifecycle,
             requests,
             answers,
@@ -151,8 +163,15 @@ impl Server {
         } = self;
         let stop_connections = connections.stop.clone();
         let open = Draining::default();
-        let accepting = tokio::spawn(accept_all(listener, Arc::new(connections), open.clone()));
+        let mut accepting = tokio::task::JoinSet::new();
+        accepting.spawn(accept_all(listener, Arc::new(connections), open.clone()));
         tracing::info!("Serving securely on {address}");
+        if let Some(plain) = plain {
+            if let Ok(address) = plain.local_addr() {
+                tracing::info!("Serving insecurely on {address}");
+            }
+            accepting.spawn(accept_all(plain, Arc::new(unsecured), open.clone()));
+        }
 
         let mut starting = tokio::task::JoinSet::new();
         for (name, hook, done) in hooks.post_start {
@@ -203,8 +222,8 @@ impl Server {
         let ((), pre_shutdown) = tokio::join!(delay, pre_shutdown);
 
         lifecycle.not_accepting.set();
-        let stop_listening = || {
-            accepting.abort();
+        let mut stop_listening = || {
+            accepting.abort_all();
             stop_connections.set();
             lifecycle.stopped_listening.set();
         };

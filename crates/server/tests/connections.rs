@@ -120,7 +120,7 @@ impl Running {
         let address = listener.local_addr().expect("its address");
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async { drop(stopped.await) };
-        let done = tokio::spawn(server.run(listener, stopped, |_| {}));
+        let done = tokio::spawn(server.run(listener, None, stopped, |_| {}));
         let authority = CertificateDer::from_pem_slice(made.cert.pem().as_bytes()).expect("PEM");
         Running { address, authority, stop: Some(stop), done }
     }

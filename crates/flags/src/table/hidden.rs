@@ -24,8 +24,14 @@ pub(super) const FLAGS: &[Flag] = &[
         .hidden()
         .moot(super::etcd::ALWAYS_CACHED)
         .deprecated("watch caches are sized automatically and this flag will be removed in a future version"),
-    flag("insecure-bind-address", Ip, "127.0.0.1", "Address of the port without TLS.").hidden(),
-    flag("insecure-port", Int, "", "Port without TLS.").hidden(),
+    flag("insecure-bind-address", Ip, "127.0.0.1", "Loopback address of the port without TLS.")
+        .hidden()
+        .active()
+        .deprecated("This flag will be removed in a future version."),
+    flag("insecure-port", Int, "", "Port without TLS, where nobody is asked who they are; 0 for none.")
+        .hidden()
+        .active()
+        .deprecated("This flag will be removed in a future version."),
     flag("kubelet-port", Uint, "10250", "Port of the kubelets.")
         .hidden()
         .deprecated("kubelet-port is deprecated and will be removed."),

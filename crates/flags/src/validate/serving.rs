@@ -48,6 +48,12 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
             "--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
         ));
     }
+    let plain = flags.int("insecure-port");
+    if !(0..=65_535).contains(&plain) {
+        problems.push(format!(
+            "--insecure-port {plain} must be between 0 and 65535, inclusive. 0 for turning off insecure (HTTP) port"
+        ));
+    }
     if flags.non_empty("tls-cert-file").is_some() != flags.non_empty("tls-private-key-file").is_some() {
         problems.push("--tls-cert-file and --tls-private-key-file must be specified together".into());
     }
