@@ -6,7 +6,7 @@
 //!              [--config-maps 3000] [--streams 32] [--connections 4] [--watchers 500] [--many-watchers 2000] [--events 100]
 //! ```
 //!
-//! Parts: `codec`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
+//! Parts: `codec`, `chain`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
 //! `patch`, `watch`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
@@ -15,6 +15,7 @@
 
 mod arguments;
 mod cache;
+mod chain;
 mod codec;
 mod embedded;
 mod etcd;
@@ -60,6 +61,9 @@ fn run() -> anyhow::Result<()> {
         fields::measure()?;
     }
     let runtime = tokio::runtime::Runtime::new()?;
+    if arguments.measures("chain") {
+        chain::measure(&runtime)?;
+    }
     if arguments.measures("store") {
         runtime.block_on(async {
             compare(directory, time).await?;

@@ -43,8 +43,31 @@ pub struct ChainConfig {
     pub compression: bool,
 }
 
+impl ChainConfig {
+    /// As the reference's defaults are.
+    pub fn new(authenticator: Arc<dyn Authenticator>, authorizer: Arc<dyn Authorizer>) -> ChainConfig {
+        ChainConfig {
+            authenticator,
+            close_unauthenticated: true,
+            front_proxy: None,
+            challenge: None,
+            authorizer,
+            constrained_impersonation: true,
+            max_read_only: 400,
+            max_mutating: 200,
+            request_timeout: Duration::from_secs(60),
+            cors_allowed_origins: Vec::new(),
+            strict_transport_security: None,
+            goaway_chance: 0.0,
+            send_retry_after: false,
+            encodings: pintle_codec::negotiate::ENCODINGS,
+            compression: true,
+        }
+    }
+}
+
 /// Puts the filters before `handler`. The first in the list sees a request first and its response last.
-pub(crate) fn build(
+pub fn build(
     config: ChainConfig,
     handler: Arc<dyn Handler>,
     lifecycle: &Lifecycle,

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use pintle_auth::authenticator::{Error as AuthenticationError, OrAnonymous};
 use pintle_auth::authorizer::PublicInfo;
 use pintle_auth::{Credentials, Identity};
-use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
+use pintle_codec::negotiate::ENCODINGS_WITH_CBOR;
 
 use super::*;
 use crate::respond::AUDIT_ID;
@@ -49,23 +49,7 @@ struct Fixture {
 }
 
 fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
-    let mut config = ChainConfig {
-        authenticator: Arc::new(OrAnonymous::new(Nobody)),
-        close_unauthenticated: true,
-        front_proxy: None,
-        challenge: None,
-        authorizer: Arc::new(PublicInfo),
-        constrained_impersonation: true,
-        max_read_only: 400,
-        max_mutating: 200,
-        request_timeout: Duration::from_secs(60),
-        cors_allowed_origins: Vec::new(),
-        strict_transport_security: None,
-        goaway_chance: 0.0,
-        send_retry_after: false,
-        encodings: ENCODINGS,
-        compression: true,
-    };
+    let mut config = ChainConfig::new(Arc::new(OrAnonymous::new(Nobody)), Arc::new(PublicInfo));
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
     let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
@@ -240,7 +224,7 @@ async fn who_comes_when_there_is_no_room_is_told_to_come_back() {
         }
     };
     let (headers, body) = refused.await;
-    assert_eq!(headers[http::header::RETRY_AFTER], "1");
+    assert_eq!(headers[RETRY_AFTER], "1");
     assert_eq!(body, "Too many requests, please try again later.\n");
     let (status, ..) = fixture.ask(http::Request::post("/version")).await;
     assert_eq!(status, StatusCode::FORBIDDEN, "those that write have their own");

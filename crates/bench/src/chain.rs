@@ -1,0 +1,113 @@
+//! What a request costs on its way through all filters, on one core: from its headers to a handler that does nothing.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use futures_util::FutureExt;
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use pintle_auth::authenticator::{BearerToken, ForThisServer, OrAnonymous, TokenFile, TokenUnion, Union};
+use pintle_auth::authorizer::rbac::{Policy, Rbac, Source};
+use pintle_auth::authorizer::{self, PrivilegedGroup};
+use pintle_codec::json;
+use pintle_server::chain::{self, ChainConfig};
+use pintle_server::filter::Handler;
+use pintle_server::lifecycle::{Draining, Lifecycle};
+use pintle_server::{Connection, Metrics, MetricsOptions, Request, RequestBody, Response, respond};
+
+use crate::codec::micros;
+use crate::figures::show;
+
+struct Nothing;
+
+#[async_trait::async_trait]
+impl Handler for Nothing {
+    async fn handle(&self, _: Box<Request>) -> Response {
+        respond::text(StatusCode::OK, "")
+    }
+}
+
+/// Roles that nobody changes.
+struct Fixed(Policy);
+
+impl Source for Fixed {
+    async fn ready(&self) -> bool {
+        true
+    }
+
+    async fn settle(&self) {}
+
+    fn read<R>(&self, read: impl FnOnce(&Policy) -> R) -> R {
+        read(&self.0)
+    }
+}
+
+pub(crate) fn measure(runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
+    let _entered = runtime.enter();
+    let (lifecycle, requests, answers) = (Lifecycle::default(), Draining::default(), Draining::default());
+    let metrics = Metrics::new(&MetricsOptions::default())?;
+    let handler = Arc::new(Nothing);
+    let chain = chain::build(config()?, handler.clone(), &lifecycle, &requests, &answers, &metrics);
+    let connection = Arc::new(Connection::new(address(), address(), Vec::new()));
+    let request = |token: &str| {
+        let (parts, ()) = http::Request::builder()
+            .method(Method::GET)
+            .uri("https://127.0.0.1:6443/api/v1/namespaces/team/pods/web-0")
+            .header("authorization", format!("Bearer {token}"))
+            .header("accept", "application/json")
+            .header("user-agent", "kubectl/v1.36.0 (linux/amd64) kubernetes/0000000")
+            .body(())
+            .map(http::Request::into_parts)?;
+        let body: RequestBody = Empty::new().map_err(|never| match never {}).boxed();
+        Ok::<_, anyhow::Error>(Request::new(parts, body, connection.clone()))
+    };
+    for token in ["root-token", "alice-token"] {
+        let answer = chain.handle(request(token)?).now_or_never().context("nothing waits here")?;
+        anyhow::ensure!(answer.status() == StatusCode::OK, "{token}: {}", answer.status());
+    }
+    let bare = micros(&mut || {
+        let _ = request("alice-token").map(|request| handler.handle(request).now_or_never());
+    });
+    for (who, token) in [("an administrator", "root-token"), ("a user with a role", "alice-token")] {
+        let through = micros(&mut || {
+            let _ = request(token).map(|request| chain.handle(request).now_or_never());
+        });
+        show(&format!("all filters, {who}"), through - bare, "us");
+    }
+    Ok(())
+}
+
+fn address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 6443))
+}
+
+fn config() -> anyhow::Result<ChainConfig> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), "root-token,root,u1,system:masters\nalice-token,alice,u2,dev\n")?;
+    let audiences: Arc<[String]> = Arc::new(["https://kubernetes.default.svc".to_owned()]);
+    let tokens = ForThisServer { tokens: TokenFile::load(file.path())?, audiences: audiences.clone() };
+    let tokens = Arc::new(TokenUnion(vec![Arc::new(tokens)]));
+    let authenticator = Union(vec![Arc::new(BearerToken { tokens, audiences })]);
+    let authorizer =
+        authorizer::Union(vec![Arc::new(PrivilegedGroup), Arc::new(Rbac::new(Fixed(policy()?)))]);
+    Ok(ChainConfig::new(Arc::new(OrAnonymous::new(authenticator)), Arc::new(authorizer)))
+}
+
+/// One role for alice, among others.
+fn policy() -> anyhow::Result<Policy> {
+    let mut policy = Policy::default();
+    let object = |text: String| Ok::<_, anyhow::Error>(json::decode_untyped(text.as_bytes())?.value);
+    let role = object(
+        r#"{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get","list","watch"]}]}"#.into(),
+    )?;
+    policy.set_role("team", "reader", Some(&role));
+    for (name, user) in [("a", "alice"), ("b", "bob")] {
+        let binding = object(format!(
+            r#"{{"roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"reader"}},
+                "subjects":[{{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"{user}"}}]}}"#
+        ))?;
+        policy.set_binding("team", name, Some(&binding));
+    }
+    Ok(policy)
+}
