@@ -1,6 +1,7 @@
 //! The machine's kubectl, on both stores.
 
 mod apply_server_side;
+mod auth;
 mod change;
 mod client_side_apply;
 mod component_status;

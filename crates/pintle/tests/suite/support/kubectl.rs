@@ -72,6 +72,20 @@ impl Kubectl {
         self
     }
 
+    /// As somebody else: `user` is what a kubeconfig says about them, in YAML.
+    pub(crate) fn signed_in(&self, name: &str, user: &str) -> Kubectl {
+        let admin = std::fs::read_to_string(&self.kubeconfig).expect("the administrator's kubeconfig");
+        let own =
+            |line: &&str| !line.contains("client-certificate-data") && !line.contains("client-key-data");
+        let mut lines: Vec<String> = admin.lines().filter(own).map(str::to_owned).collect();
+        let place = lines.iter().position(|line| line == "  user:").expect("a user") + 1;
+        lines.splice(place..place, user.lines().map(|line| format!("    {line}")));
+        let kubeconfig = self.home.join(format!("{name}.kubeconfig"));
+        std::fs::create_dir_all(&self.home).expect("a folder");
+        std::fs::write(&kubeconfig, lines.join("\n")).expect("a kubeconfig");
+        Kubectl { kubeconfig, ..self.clone() }
+    }
+
     /// The minor version of kubectl, for what changed between them.
     pub(crate) fn minor() -> u64 {
         program().1
