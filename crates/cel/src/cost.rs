@@ -1,6 +1,7 @@
 //! What calls cost when they are evaluated: cel-go's model with what Kubernetes adds to it. Which rule holds for a call
 //! is known beforehand; how much it comes to depends on the values.
 
+use crate::functions::longest_pattern;
 use crate::value::{Error, Val};
 
 /// Of going through a string once, per character.
@@ -46,6 +47,8 @@ pub(crate) enum Model {
     Flatten,
     /// Each item with each, of the argument at this place.
     Squared(usize),
+    /// Each item of one list with each of another, so many times.
+    Product(u64),
 }
 
 pub(crate) fn model(function: &str, overload: Option<&str>) -> Model {
@@ -53,6 +56,8 @@ pub(crate) fn model(function: &str, overload: Option<&str>) -> Model {
     match overload {
         "list_slice" | "lists_range" | "list_reverse" => return Model::Made,
         "list_flatten" | "list_flatten_int" => return Model::Flatten,
+        "list_sets_contains_list" | "list_sets_intersects_list" => return Model::Product(1),
+        "list_sets_equivalent_list" => return Model::Product(2),
         "list_distinct" => return Model::Squared(0),
         _ if overload.starts_with("list_") && overload.ends_with("_sort") => return Model::Squared(0),
         _ if overload.ends_with("_sortByAssociatedKeys") => return Model::Squared(1),
@@ -142,10 +147,10 @@ impl Model {
             Model::Format => {
                 let text = ((1.0 + size(1) as f64) * TRAVERSAL).ceil() as u64;
                 let pattern = match args.first() {
-                    Some(Ok(Val::Other(format))) => format.size().unwrap_or(1),
+                    Some(Ok(Val::Other(format))) => longest_pattern(format),
                     _ => 1,
                 };
-                text.saturating_mul(through(pattern as u64, PATTERN))
+                text.saturating_mul(through(pattern, PATTERN))
             }
             Model::Selector => {
                 let length = size(1);
@@ -160,6 +165,7 @@ impl Model {
                 };
                 (size(0) as f64 * depth) as u64 + 1 + LIST
             }
+            Model::Product(times) => size(0).saturating_mul(size(1)).saturating_mul(times).saturating_add(1),
             Model::Squared(index) => {
                 let Some(Ok(Val::List(list))) = args.get(index) else { return 1 + LIST };
                 let texts = matches!(list.get(0), Ok(Val::String(_) | Val::Bytes(_)));

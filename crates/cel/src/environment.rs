@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::checker;
-use crate::functions;
+use crate::functions::{self, Function};
 use crate::parser;
 use crate::plan;
 use crate::program::Program;
@@ -21,6 +21,7 @@ pub trait TypeNames: fmt::Debug + Send + Sync {
 pub struct Declarations {
     pub(crate) variables: Vec<(String, Type)>,
     pub(crate) types: Option<Arc<dyn TypeNames>>,
+    json_patch: bool,
 }
 
 impl Declarations {
@@ -35,6 +36,12 @@ impl Declarations {
 
     pub fn types(mut self, types: impl TypeNames + 'static) -> Declarations {
         self.types = Some(Arc::new(types));
+        self
+    }
+
+    /// With `jsonpatch.escapeKey`, which only expressions that make patches have.
+    pub fn json_patch(mut self) -> Declarations {
+        self.json_patch = true;
         self
     }
 }
@@ -74,6 +81,14 @@ impl Declarations {
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Type)> {
         let place = self.variables.iter().rposition(|(known, _)| known == name)?;
         Some((place, &self.variables[place].1))
+    }
+
+    /// A function that expressions may use.
+    pub(crate) fn find_function(&self, name: &str) -> Option<&'static Function> {
+        if name.starts_with("jsonpatch.") && !self.json_patch {
+            return None;
+        }
+        functions::find(name)
     }
 
     /// A type by the name that expressions have for it.

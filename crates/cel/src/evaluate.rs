@@ -62,6 +62,11 @@ impl<'b> Meter<'b> {
         if self.cost > self.budget.cost { Err(Failure::CostLimit) } else { Ok(()) }
     }
 
+    /// Whether so much more could be charged, asked before memory is taken for it.
+    pub(crate) fn affords(&self, cost: u64) -> Result<(), Failure> {
+        if self.cost.saturating_add(cost) > self.budget.cost { Err(Failure::CostLimit) } else { Ok(()) }
+    }
+
     /// Work that has no cost, or not yet.
     pub(crate) fn work(&mut self, parts: usize) -> Result<(), Failure> {
         self.work = self.work.saturating_add(parts as u64);
@@ -83,6 +88,8 @@ impl<'b> Meter<'b> {
 pub(crate) struct Call<'c, 'b> {
     pub(crate) meter: &'c mut Meter<'b>,
     pub(crate) function: &'static str,
+    /// The overload, if only one of them fits the types.
+    pub(crate) overload: Option<&'static str>,
     /// The pattern, where it was known beforehand.
     pub(crate) regex: Option<&'c Regex>,
 }
@@ -237,7 +244,12 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
     }
 
     fn apply(&mut self, step: &'v CallStep, args: &[Val<'v>]) -> Outcome<'v> {
-        let mut call = Call { meter: self.meter, function: step.function.name, regex: step.regex.as_ref() };
+        let mut call = Call {
+            meter: self.meter,
+            function: step.function.name,
+            overload: step.overload,
+            regex: step.regex.as_ref(),
+        };
         (step.function.run)(&mut call, args)
     }
 

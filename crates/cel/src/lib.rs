@@ -38,6 +38,7 @@ mod types;
 mod value;
 
 pub use environment::{Declarations, Environment, TypeNames};
+pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, Program};
 pub use source::{CompileError, Issue};
 pub use types::{Field, ListKind, ListType, ObjectType, Type};

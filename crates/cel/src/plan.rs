@@ -64,6 +64,7 @@ pub(crate) enum Step {
 
 pub(crate) struct CallStep {
     pub(crate) function: &'static Function,
+    pub(crate) overload: Option<&'static str>,
     pub(crate) model: Model,
     pub(crate) args: Vec<Step>,
     /// The pattern, where it is known beforehand.
@@ -349,7 +350,7 @@ fn called(
         && let [Step::Constant(value)] = args.as_slice()
     {
         let mut meter = Meter::new(Budget::PER_CALL);
-        let mut call = Call { meter: &mut meter, function: function.name, regex: None };
+        let mut call = Call { meter: &mut meter, function: function.name, overload, regex: None };
         return match (function.run)(&mut call, std::slice::from_ref(value)) {
             Ok(value) => Ok(Step::Constant(value)),
             Err(Failure::Error(error)) => Err(error.to_string()),
@@ -363,7 +364,7 @@ fn called(
         _ => None,
     };
     let model = model(function.name, overload);
-    Ok(Step::Call(Box::new(CallStep { function, model, args, regex })))
+    Ok(Step::Call(Box::new(CallStep { function, overload, model, args, regex })))
 }
 
 /// A list or map of constants is one.

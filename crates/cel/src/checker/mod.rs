@@ -9,7 +9,7 @@ use self::unify::{Bindings, instantiate, most_general};
 pub(crate) use self::validate::validate;
 use crate::ast::{Ast, Comprehension, Entry, Expr, Field, Id, Item, Kind, Literal};
 use crate::environment::Declarations;
-use crate::functions::{self, Function};
+use crate::functions::Function;
 use crate::source::{Issues, Offset};
 use crate::types::Type;
 
@@ -197,7 +197,7 @@ impl Checker<'_> {
         let mut types: Vec<Type> = args.iter().map(|arg| self.check(arg)).collect();
         let Some(target) = target else {
             let bare = name.strip_prefix('.').unwrap_or(name);
-            return match functions::find(bare) {
+            return match self.declarations.find_function(bare) {
                 Some(function) => self.overload(id, function, false, false, args, &types),
                 None => {
                     self.undeclared(id, name);
@@ -207,12 +207,12 @@ impl Checker<'_> {
         };
         if let Some(prefix) = target.qualified_name() {
             let full = format!("{prefix}.{name}");
-            if let Some(function) = functions::find(full.strip_prefix('.').unwrap_or(&full)) {
+            if let Some(function) = self.declarations.find_function(full.strip_prefix('.').unwrap_or(&full)) {
                 return self.overload(id, function, false, true, args, &types);
             }
         }
         types.insert(0, self.check(target));
-        match functions::find(name) {
+        match self.declarations.find_function(name) {
             Some(function) => self.overload(id, function, true, false, args, &types),
             None => {
                 self.undeclared(id, name);

@@ -2,6 +2,7 @@
 
 use super::Checked;
 use crate::ast::{Ast, Expr, Id, Kind, Literal};
+use crate::functions::format::{self, Clause, Part};
 use crate::regex;
 use crate::source::Issues;
 use crate::types::Type;
@@ -32,6 +33,9 @@ impl Validator<'_> {
                     self.visit(target);
                 }
                 self.literal(function, args.first());
+                if function == "format" {
+                    self.format(expr.id, target.as_deref(), args);
+                }
                 args.iter().for_each(|arg| self.visit(arg));
             }
             Kind::List { items } => {
@@ -86,6 +90,65 @@ impl Validator<'_> {
         match self.checked.type_of(expr) {
             Type::Optional(inner) if optional => (*inner).clone(),
             of => of,
+        }
+    }
+
+    /// A format that is known, against the types of its arguments.
+    fn format(&mut self, id: Id, target: Option<&Expr>, args: &[Expr]) {
+        let Some(Expr { kind: Kind::Literal(Literal::String(text)), .. }) = target else { return };
+        let [Expr { kind: Kind::List { items }, .. }] = args else { return };
+        let mut next = 0;
+        for part in format::parts(text) {
+            match part {
+                Ok(Part::Literal(_)) => {}
+                Ok(Part::Clause(clause)) => {
+                    let Some(item) = items.get(next) else {
+                        return self.report(id, format!("index {next} out of range"));
+                    };
+                    if let Some((bad, of)) = self.unfit(&item.value, clause) {
+                        let problem = clause.refuses(of.runtime_name());
+                        return self.report(bad, format!("error during formatting: {problem}"));
+                    }
+                    next += 1;
+                }
+                Err(problem) => return self.report(id, problem),
+            }
+        }
+        if items.len() > next {
+            let count = items.len();
+            self.report(
+                id,
+                format!("too many arguments supplied to string.format (expected {next}, got {count})"),
+            );
+        }
+    }
+
+    /// The part of an argument that a clause cannot show, and its type.
+    fn unfit(&self, arg: &Expr, clause: Clause) -> Option<(Id, Type)> {
+        let of = self.checked.type_of(arg);
+        let fits = match (clause, &of) {
+            (_, Type::Dyn) => true,
+            (Clause::Text, of) => {
+                !matches!(of, Type::Object(_) | Type::Named(_) | Type::Opaque(_) | Type::Optional(_))
+            }
+            (Clause::Decimal | Clause::Octal, of) => matches!(of, Type::Int | Type::Uint),
+            (Clause::Fixed(_) | Clause::Scientific, of) => matches!(of, Type::Double | Type::String),
+            (Clause::Binary, of) => matches!(of, Type::Int | Type::Uint | Type::Bool),
+            (Clause::Hexadecimal { .. }, of) => {
+                matches!(of, Type::Int | Type::Uint | Type::String | Type::Bytes)
+            }
+        };
+        if !fits {
+            return Some((arg.id, of));
+        }
+        match (clause, &arg.kind) {
+            (Clause::Text, Kind::List { items }) => {
+                items.iter().find_map(|item| self.unfit(&item.value, clause))
+            }
+            (Clause::Text, Kind::Map { entries }) => entries.iter().find_map(|entry| {
+                self.unfit(&entry.key, clause).or_else(|| self.unfit(&entry.value, clause))
+            }),
+            _ => None,
         }
     }
 

@@ -59,7 +59,6 @@ pub(super) const FUNCTIONS: &[Declared] = &[
             ("int64_to_string", "int -> string"),
             ("timestamp_to_string", "timestamp -> string"),
             ("uint64_to_string", "uint -> string"),
-            ("url_to_string", "kubernetes.URL -> string"),
             ("ip_to_string", "net.IP -> string"),
             ("cidr_to_string", "net.CIDR -> string"),
         ],
@@ -187,9 +186,7 @@ fn to_string<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
         [Val::Int(value)] => value.to_string(),
         [Val::Timestamp(at)] => at.to_string(),
         [Val::Uint(value)] => value.to_string(),
-        [Val::Other(other)]
-            if matches!(other.type_of().runtime_name(), "kubernetes.URL" | "net.IP" | "net.CIDR") =>
-        {
+        [Val::Other(other)] if matches!(other.type_of().runtime_name(), "net.IP" | "net.CIDR") => {
             other.to_string()
         }
         _ => return call.no_such_overload(args),

@@ -4,6 +4,9 @@
 //! read once. What a function does depends on the values at hand, so one Rust function serves all overloads of a name and
 //! says "no such overload" itself where dynamic values do not fit.
 
+pub use self::authorizer::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
+pub(crate) use self::named_formats::longest_pattern;
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -11,10 +14,20 @@ use crate::evaluate::{Call, Failure};
 use crate::types::{Parameter, Type};
 use crate::value::Val;
 
+mod authorizer;
 mod conversions;
+pub(crate) mod format;
+mod lists;
+mod named_formats;
+mod network;
 mod operators;
+mod quantity;
+mod semver;
+mod sets;
 mod standard;
+mod strings;
 mod time;
+mod url;
 
 /// Does what a function does.
 pub(crate) type Run = for<'v> fn(&mut Call<'_, '_>, &[Val<'v>]) -> Result<Val<'v>, Failure>;
@@ -43,8 +56,22 @@ pub(crate) struct Overload {
     pub(crate) generic: bool,
 }
 
-const LIBRARIES: &[&[Declared]] =
-    &[operators::FUNCTIONS, conversions::FUNCTIONS, standard::FUNCTIONS, time::FUNCTIONS];
+const LIBRARIES: &[&[Declared]] = &[
+    authorizer::FUNCTIONS,
+    conversions::FUNCTIONS,
+    format::FUNCTIONS,
+    lists::FUNCTIONS,
+    named_formats::FUNCTIONS,
+    network::FUNCTIONS,
+    operators::FUNCTIONS,
+    quantity::FUNCTIONS,
+    semver::FUNCTIONS,
+    sets::FUNCTIONS,
+    standard::FUNCTIONS,
+    strings::FUNCTIONS,
+    time::FUNCTIONS,
+    url::FUNCTIONS,
+];
 
 /// A function by its full name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {

@@ -182,7 +182,7 @@ fn negate<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     }
 }
 
-fn add<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
+pub(super) fn add<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     match args {
         [Val::Int(a), Val::Int(b)] => checked(a.checked_add(*b), Val::Int, INTEGER),
         [Val::Uint(a), Val::Uint(b)] => checked(a.checked_add(*b), Val::Uint, UNSIGNED),

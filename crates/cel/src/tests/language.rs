@@ -229,6 +229,7 @@ fn macros_loop() {
         ("{'a': 1, 'b': 2}.transformMap(k, v, v > 1, v * 2)", "{'b': 4}"),
         ("{'a': 'x', 'b': 'y'}.transformMapEntry(k, v, {v: k})", "{'x': 'a', 'y': 'b'}"),
         ("['a', 'a'].transformMapEntry(k, v, {v: k})", "error: insert failed: key a already exists"),
+        ("[3, 1, 2].sortBy(x, -x)", "[3, 2, 1]"),
         ("[1, 2].map(x, optional.of(x).optMap(y, y + x).value())", "[2, 4]"),
         ("[1].map(x, [2].filter(y, y > x) + [x])", "[[2, 1]]"),
     ]);
@@ -319,4 +320,10 @@ fn what_costs_little_but_grows_fast_ends() {
     let many = format!("[{}]", vec!["1"; 100].join(", "));
     let loops = format!("{}true{}", format!("{many}.all(x, ").repeat(8), ")".repeat(8));
     check(&loops, "error: operation cancelled: actual cost limit exceeded");
+    check(
+        "lists.range(9223372036854775807).size()",
+        "error: operation cancelled: actual cost limit exceeded",
+    );
+    let replaced = format!("'a'{}.size()", ".replace('a', 'aaaaaaaaaaaaaaaaaaaa')".repeat(20));
+    check(&replaced, "error: operation cancelled: actual cost limit exceeded");
 }

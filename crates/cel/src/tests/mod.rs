@@ -4,6 +4,7 @@
 mod costs;
 mod functions;
 mod language;
+mod libraries;
 mod messages;
 mod trees;
 

@@ -18,6 +18,7 @@ pub(crate) use self::convert::{seconds, shortest};
 pub use self::list::List;
 pub(crate) use self::map::Key;
 pub use self::map::Map;
+pub(crate) use self::other::opaque;
 pub use self::other::{Opaque, Other};
 pub use self::text::{Blob, Text};
 pub use self::timestamp::Timestamp;

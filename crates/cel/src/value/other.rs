@@ -44,6 +44,10 @@ impl Other {
     pub(crate) fn equal(&self, other: &Other) -> bool {
         self.0.equal(&*other.0)
     }
+
+    pub(crate) fn downcast<T: 'static>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
 }
 
 impl fmt::Display for Other {
@@ -51,3 +55,36 @@ impl fmt::Display for Other {
         f.write_str(&self.0.show())
     }
 }
+
+/// Makes a type of values that are equal where `==` says so.
+macro_rules! opaque {
+    ($name:ty, $of:expr) => {
+        opaque!($name, $of, |_| None);
+    };
+    ($name:ty, $of:expr, $size:expr) => {
+        impl $crate::value::Opaque for $name {
+            fn type_of(&self) -> $crate::types::Type {
+                $of
+            }
+
+            fn equal(&self, other: &dyn $crate::value::Opaque) -> bool {
+                other.as_any().downcast_ref::<$name>().is_some_and(|other| self == other)
+            }
+
+            fn size(&self) -> Option<usize> {
+                let size: fn(&$name) -> Option<usize> = $size;
+                size(self)
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+
+            fn as_any(&self) -> &dyn std::any::Any {
+                self
+            }
+        }
+    };
+}
+
+pub(crate) use opaque;
