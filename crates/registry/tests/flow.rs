@@ -18,6 +18,8 @@ use pintle_storage_embedded::Options;
 
 #[path = "flow/collections.rs"]
 mod collections;
+#[path = "flow/mirrors.rs"]
+mod mirrors;
 
 #[derive(Default)]
 struct Things {
@@ -107,8 +109,13 @@ async fn fixture(strategy: Things) -> Fixture {
 }
 
 async fn fixture_on(options: Options, strategy: Things) -> Fixture {
+    fixture_with(options, strategy, Limits::default()).await
+}
+
+/// With a cache that keeps so much of the past.
+async fn fixture_with(options: Options, strategy: Things, limits: Limits) -> Fixture {
     let store = Arc::new(pintle_storage_embedded::Store::open(options).unwrap());
-    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
+    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), limits).await.unwrap();
     let prefix = Bytes::from_static(b"/r/things/");
     let cache = feed.resource(prefix.clone(), || Arc::new(Untyped));
     cache.ready().await.unwrap();

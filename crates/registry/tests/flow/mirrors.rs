@@ -1,0 +1,72 @@
+//! What is derived from objects follows them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pintle_meta::Value;
+use pintle_registry::{Mirror, Reflect};
+
+use super::{DeleteOptions, Limits, Options, Things, fixture, fixture_with};
+
+/// The sizes of things, by key.
+#[derive(Default)]
+struct Sizes(BTreeMap<String, i64>);
+
+impl Reflect for Sizes {
+    fn set(&mut self, _: usize, key: &str, object: Option<&Value>) {
+        match object {
+            Some(object) => {
+                let size = object.at(&["spec", "size"]).and_then(Value::as_i64).unwrap_or_default();
+                self.0.insert(key.to_owned(), size);
+            }
+            None => drop(self.0.remove(key)),
+        }
+    }
+
+    fn clear(&mut self, _: usize) {
+        self.0.clear();
+    }
+}
+
+#[tokio::test]
+async fn a_mirror_shows_what_was_answered_a_moment_ago() {
+    let fixture = fixture(Things { unconditional: true, ..Things::default() }).await;
+    fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
+    let mirror = Mirror::new(
+        vec![Arc::new(fixture.things.with_strategy(Arc::new(Things::default())))],
+        Sizes::default(),
+    );
+    mirror.ready().await.unwrap();
+    let now = async || {
+        mirror.settle().await;
+        mirror.read(|sizes| sizes.0.iter().map(|(key, size)| format!("{key}={size}")).collect::<Vec<_>>())
+    };
+    assert_eq!(now().await, ["n/a=1"]);
+    fixture.create(r#"{"metadata":{"name":"b"},"spec":{"size":2}}"#).await.unwrap();
+    fixture.put("a", r#"{"metadata":{"name":"a"},"spec":{"size":3}}"#).await.unwrap();
+    assert_eq!(now().await, ["n/a=3", "n/b=2"]);
+    fixture.delete("b", DeleteOptions::default()).await.unwrap();
+    assert_eq!(now().await, ["n/a=3"]);
+}
+
+#[tokio::test]
+async fn a_mirror_that_was_left_behind_begins_anew() {
+    let things = Things { unconditional: true, ..Things::default() };
+    let limits = Limits { changes: 16, ..Limits::default() };
+    let fixture = fixture_with(Options::memory(), things, limits).await;
+    fixture.create(r#"{"metadata":{"name":"gone"},"spec":{"size":1}}"#).await.unwrap();
+    fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
+    let mirror = Mirror::new(
+        vec![Arc::new(fixture.things.with_strategy(Arc::new(Things::default())))],
+        Sizes::default(),
+    );
+    mirror.ready().await.unwrap();
+    fixture.delete("gone", DeleteOptions::default()).await.unwrap();
+    // More than the cache keeps of the past.
+    for size in 0..100 {
+        let text = format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"size":{size}}}}}"#);
+        fixture.put("a", &text).await.unwrap();
+    }
+    mirror.settle().await;
+    assert_eq!(mirror.read(|sizes| sizes.0.clone()), BTreeMap::from([("n/a".to_owned(), 99)]));
+}
