@@ -46,7 +46,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-outbound", &["pintle-codec", "pintle-meta"]),
     ("pintle-auth", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-outbound"]),
-    ("pintle-controllers", &["pintle-codec", "pintle-meta", "pintle-registry"]),
+    (
+        "pintle-controllers",
+        &["pintle-auth", "pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry"],
+    ),
     ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry", "pintle-schema"]),
     (
         "pintle-server",

@@ -3,8 +3,12 @@
 //! They work on the registry's stores, with the same rules as requests, as the manager that the reference's own writes
 //! have. Admission is not asked: what the server needs to work is not up for discussion.
 
+mod bootstrap_roles;
+mod cluster_role_aggregation;
 mod objects;
 mod system_namespaces;
 
+pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
+pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use objects::Objects;
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};

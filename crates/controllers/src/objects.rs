@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::{Reason, Value};
-use pintle_registry::{AdmitAll, Context, FieldManager, MANAGER, Result, Served, Store, WriteOptions};
+use pintle_registry::{
+    AdmitAll, Context, DeleteOptions, FieldManager, MANAGER, Preconditions, Result, Served, Store, Transform,
+    WriteOptions,
+};
 
 /// A resource in a served version.
 #[derive(Clone)]
@@ -20,23 +24,114 @@ impl Objects {
         Objects { store, served, manager }
     }
 
+    /// The same objects, written as another manager.
+    #[must_use]
+    pub fn managed_by(mut self, manager: &str) -> Objects {
+        self.manager = FieldManager::new(manager, "", self.store.config().strategy.reset_fields());
+        self
+    }
+
     pub fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// An object of the stored version, with its defaults. `json` is of the served version.
+    pub fn read(&self, json: &[u8]) -> Result<Value> {
+        self.served.to_stored(self.served.read(Encoding::Json, json)?.object?)
+    }
+
+    /// What the cache has.
+    pub fn cached(&self, namespace: &str, name: &str) -> Option<Value> {
+        let entry = match namespace {
+            "" => self.store.cache().get(name),
+            namespace => self.store.cache().get(&format!("{namespace}/{name}")),
+        };
+        self.store.object(&*entry?).ok()
     }
 
     /// Creates an object unless there is one of its name. Returns it if it was created.
     ///
     /// `json` is of the served version; defaults and managers come of themselves.
     pub async fn create_if_missing(&self, namespace: &str, json: &[u8]) -> Result<Option<Value>> {
-        let object = self.served.read(Encoding::Json, json)?.object?;
-        let mut object = self.served.to_stored(object)?;
-        self.manager.record(&*self.served, None, &mut object, &self.store.now())?;
-        let mut context = Context { namespace: namespace.into(), ..Context::default() };
-        let options = WriteOptions::default();
-        match self.store.create(&mut context, &object, &AdmitAll, options).await {
+        match self.create(namespace, self.read(json)?).await {
             Ok(created) => Ok(Some(created)),
             Err(status) if status.reason == Reason::AlreadyExists => Ok(None),
             Err(status) => Err(status),
         }
+    }
+
+    /// Creates an object of the stored version.
+    pub async fn create(&self, namespace: &str, mut object: Value) -> Result<Value> {
+        self.manager.record(&*self.served, None, &mut object, &self.store.now())?;
+        let mut context = context(namespace);
+        self.store.create(&mut context, &object, &AdmitAll, WriteOptions::default()).await
+    }
+
+    /// Changes an object that is there. `change` is called on every attempt and leaves everything as it is with `None`.
+    pub async fn update(
+        &self,
+        namespace: &str,
+        name: &str,
+        change: &mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
+    ) -> Result<Value> {
+        self.write(namespace, name, &mut Changing { objects: self, change }).await
+    }
+
+    /// Applies a configuration, whoever else has managed its fields, to an object that is there.
+    pub async fn apply(&self, namespace: &str, name: &str, config: &Value) -> Result<Value> {
+        self.write(namespace, name, &mut Applying { objects: self, config }).await
+    }
+
+    async fn write(&self, namespace: &str, name: &str, transform: &mut dyn Transform) -> Result<Value> {
+        let (mut context, options) = (context(namespace), WriteOptions::default());
+        let written = self.store.update(&mut context, name, transform, &AdmitAll, false, options).await?;
+        Ok(written.object)
+    }
+
+    /// Deletes exactly this object, and nothing that came in its place.
+    pub async fn delete(&self, namespace: &str, object: &Value) -> Result<()> {
+        let preconditions = Preconditions { uid: Some(object.uid().to_owned()), ..Preconditions::default() };
+        let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
+        match self.store.delete(&context(namespace), object.name(), &AdmitAll, options).await {
+            Err(status) if status.reason != Reason::NotFound => Err(status),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn context(namespace: &str) -> Context {
+    Context { namespace: namespace.into(), ..Context::default() }
+}
+
+struct Changing<'a> {
+    objects: &'a Objects,
+    change: &'a mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
+}
+
+#[async_trait]
+impl Transform for Changing<'_> {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let Some(old) = old else { return Ok(Value::NULL) };
+        let Some(mut new) = (self.change)(old)? else { return Ok(old.clone()) };
+        let Objects { store, served, manager } = self.objects;
+        manager.record(&**served, Some(old), &mut new, &store.now())?;
+        Ok(new)
+    }
+}
+
+struct Applying<'a> {
+    objects: &'a Objects,
+    config: &'a Value,
+}
+
+#[async_trait]
+impl Transform for Applying<'_> {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let Objects { store, served, manager } = self.objects;
+        manager.apply(&**served, old, self.config, true, &store.now())
+    }
+
+    fn needs_managers(&self) -> bool {
+        true
     }
 }

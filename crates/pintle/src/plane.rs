@@ -10,7 +10,7 @@ use pintle_admission::{Chain, Cluster, StoredNamespaces, StoredObjects};
 use pintle_auth::Authorizer;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::SystemNamespaces;
+use pintle_controllers::{Objects, SystemNamespaces};
 use pintle_registry::{Computed, Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -84,6 +84,14 @@ impl Stores {
     /// By the path of its keys, such as `namespaces`.
     pub(crate) fn store(&self, path: &str) -> Option<Arc<Store>> {
         self.kept.get(path).map(|kept| kept.store.clone())
+    }
+
+    /// The objects of a resource in a version, for those who keep them in order.
+    pub(crate) fn objects(&self, group: &str, version: &str, name: &str) -> Option<Objects> {
+        let resource = self.resources.find(group, version, name)?;
+        let kept = self.kept.get(resource.storage?.path)?;
+        let served = Version::new(resource, Some(kept.builtin.clone()));
+        Some(Objects::new(kept.store.clone(), Arc::new(served)))
     }
 }
 

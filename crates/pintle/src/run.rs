@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::access::modes;
 use crate::access::node::NodeGraph;
-use crate::access::rbac::Roles;
+use crate::access::rbac::{self, Roles};
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
@@ -145,6 +145,12 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         policy_file: options.authorization_policy_file.as_deref(),
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
+    rbac::add_hooks(
+        &stores,
+        &mut hooks,
+        &|gate| flags.feature_gates().enabled(gate),
+        lifecycle.not_accepting.clone(),
+    )?;
     let plane = Plane::new(
         stores,
         PlaneOptions {

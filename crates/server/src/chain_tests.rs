@@ -7,8 +7,7 @@ use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CACHE_CONTROL, OR
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use pintle_auth::authenticator::{Error as AuthenticationError, OrAnonymous};
-use pintle_auth::authorizer::PublicInfo;
-use pintle_auth::{Credentials, Identity};
+use pintle_auth::{Attributes, Authorizer, Credentials, Identity, Verdict};
 use pintle_codec::negotiate::ENCODINGS_WITH_CBOR;
 
 use super::*;
@@ -41,6 +40,21 @@ impl Authenticator for Nobody {
     }
 }
 
+/// Health and version are for everyone.
+struct PublicPaths;
+
+#[async_trait]
+impl Authorizer for PublicPaths {
+    async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
+        match attributes.verb == "get"
+            && ["/healthz", "/livez", "/readyz", "/version"].contains(&attributes.path)
+        {
+            true => Verdict::allow(""),
+            false => Verdict::no_opinion(""),
+        }
+    }
+}
+
 struct Fixture {
     chain: Chain,
     lifecycle: Lifecycle,
@@ -49,7 +63,7 @@ struct Fixture {
 }
 
 fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
-    let mut config = ChainConfig::new(Arc::new(OrAnonymous::new(Nobody)), Arc::new(PublicInfo));
+    let mut config = ChainConfig::new(Arc::new(OrAnonymous::new(Nobody)), Arc::new(PublicPaths));
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
     let metrics = Metrics::new(&MetricsOptions::default()).unwrap();

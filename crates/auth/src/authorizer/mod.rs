@@ -12,13 +12,11 @@ pub mod abac;
 mod always;
 pub mod node;
 mod privileged;
-mod public_info;
 pub mod rbac;
 
 pub use abac::Abac;
 pub use always::{AlwaysAllow, AlwaysDeny};
 pub use privileged::PrivilegedGroup;
-pub use public_info::PublicInfo;
 pub use rbac::Rbac;
 
 /// What somebody wants to do.

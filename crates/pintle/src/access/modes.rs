@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::node::{self, Node};
-use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, PublicInfo, Rbac, Union};
+use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
 
 use super::node::NodeGraph;
 use super::rbac::Roles;
@@ -23,7 +23,7 @@ pub(crate) struct Sources<'a> {
 /// Everyone who can allow something, in the order of `--authorization-mode`. `system:masters` comes before all of them: no
 /// policy can shut the administrator out.
 pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Result<Arc<dyn Authorizer>> {
-    let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(PublicInfo)];
+    let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
     let node = Arc::new(Node::new(Arc::new(sources.nodes), sources.node_gates));
     for mode in modes {
         match mode.as_str() {

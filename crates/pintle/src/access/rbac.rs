@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use pintle_auth::authorizer::rbac::bootstrap::Gates;
 use pintle_auth::authorizer::rbac::{Policy, Source};
+use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation};
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect};
+use pintle_server::lifecycle::{Hooks, Signal};
 
 use crate::plane::Stores;
 
@@ -25,6 +28,35 @@ impl Roles {
         let stores = RESOURCES.iter().map(store).collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Roles(Arc::new(Mirror::new(stores, Reflected::default()))))
     }
+}
+
+/// Puts the roles and bindings that every cluster has in order at start, and keeps those that are made of others up to date
+/// from then on.
+pub(crate) fn add_hooks(
+    stores: &Stores,
+    hooks: &mut Hooks,
+    gates: Gates<'_>,
+    stop: Signal,
+) -> anyhow::Result<()> {
+    let objects = |name: &str| {
+        stores
+            .objects("rbac.authorization.k8s.io", "v1", name)
+            .with_context(|| format!("there is no resource {name}"))
+    };
+    let objects = AccessObjects {
+        roles: objects("roles")?,
+        role_bindings: objects("rolebindings")?,
+        cluster_roles: objects("clusterroles")?,
+        cluster_role_bindings: objects("clusterrolebindings")?,
+    };
+    let aggregation = ClusterRoleAggregation::new(objects.cluster_roles.clone());
+    let bootstrap = BootstrapRoles::new(objects, gates);
+    hooks.post_start(BootstrapRoles::HOOK, move || async move {
+        bootstrap.ensure().await?;
+        aggregation.start(async move { stop.wait().await });
+        Ok(())
+    });
+    Ok(())
 }
 
 impl Source for Roles {

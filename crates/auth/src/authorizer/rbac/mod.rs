@@ -2,6 +2,8 @@
 //!
 //! The [`Policy`] is the index that requests are looked up in; a [`Source`] keeps one that is as current as the cluster.
 
+pub mod bootstrap;
+mod covers;
 mod policy;
 #[cfg(test)]
 mod policy_tests;
@@ -9,6 +11,7 @@ mod rule;
 
 use async_trait::async_trait;
 
+pub use covers::{compacted, uncovered};
 pub use policy::Policy;
 pub use rule::{ALL, List, Rule};
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use pintle_codec::json;
 use pintle_meta::{Value, quote_all};
 use smol_str::SmolStr;
 
@@ -58,6 +59,31 @@ impl Rule {
             names: list("resourceNames").collect(),
             paths: list("nonResourceURLs").collect(),
         }
+    }
+
+    /// As JSON of a `PolicyRule`.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let lists = [
+            ("verbs", &self.verbs),
+            ("apiGroups", &self.groups),
+            ("resources", &self.resources),
+            ("resourceNames", &self.names),
+            ("nonResourceURLs", &self.paths),
+        ];
+        let before = out.len();
+        for (name, list) in lists.iter().filter(|(_, list)| !list.is_empty()) {
+            out.push(if out.len() == before { b'{' } else { b',' });
+            json::write::string(name, out);
+            out.extend_from_slice(b":[");
+            for (place, item) in list.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                json::write::string(item, out);
+            }
+            out.push(b']');
+        }
+        out.extend_from_slice(if out.len() == before { b"{}" } else { b"}" });
     }
 
     /// As refusals show it.
@@ -134,7 +160,7 @@ fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {
 }
 
 /// A path, or what it begins with and a star.
-fn path_matches(rule: &str, path: &str) -> bool {
+pub(crate) fn path_matches(rule: &str, path: &str) -> bool {
     rule == path || (rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*')))
 }
 
@@ -247,5 +273,19 @@ mod tests {
         let rule = Rule { verbs: list(&["*"]), paths: list(&["*"]), ..Rule::default() };
         assert_eq!(rule.compact(), r#"{NonResourceURLs:["*"], Verbs:["*"]}"#);
         assert_eq!(Rule::default().compact(), "{}");
+    }
+
+    #[test]
+    fn a_rule_is_written_as_it_is_read() {
+        let texts = [
+            r#"{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"],"resourceNames":["a\"b"]}"#,
+            r#"{"verbs":["*"],"nonResourceURLs":["*"]}"#,
+            "{}",
+        ];
+        for text in texts {
+            let mut written = Vec::new();
+            Rule::read(&json::decode_untyped(text.as_bytes()).unwrap().value).write_json(&mut written);
+            assert_eq!(String::from_utf8(written).unwrap(), text);
+        }
     }
 }
