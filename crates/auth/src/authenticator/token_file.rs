@@ -121,6 +121,28 @@ mod tests {
         );
     }
 
+    /// How long a comparison takes must not tell how much of a guess is right. What is compared is a digest under a key
+    /// that nobody knows, so that a guess that is nearly right is compared like any other.
+    #[test]
+    fn a_near_guess_looks_nothing_like_the_token() {
+        let (one, other) = (TokenFile::parse(FILE).unwrap(), TokenFile::parse(FILE).unwrap());
+        let token = b"a-long-token-of-somebody-0";
+        let same_bits = |left: [u8; 32], right: [u8; 32]| {
+            left.iter().zip(right).map(|(left, right)| (left ^ right).count_zeros()).sum::<u32>()
+        };
+        for last in b'1'..=b'9' {
+            let mut guess = *token;
+            guess[token.len() - 1] = last;
+            let same = same_bits(one.digest(token), one.digest(&guess));
+            assert!((64..192).contains(&same), "{same} of 256 bits are the same");
+        }
+        let same = same_bits(one.digest(token), other.digest(token));
+        assert!(
+            (64..192).contains(&same),
+            "another process has another key, but {same} of 256 bits are the same"
+        );
+    }
+
     #[test]
     fn a_bad_file_is_refused_with_its_line() {
         let error =

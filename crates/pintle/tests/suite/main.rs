@@ -27,6 +27,7 @@ mod plain_http;
 mod replicas;
 mod resource_metrics;
 mod restart;
+mod reviews;
 mod routes;
 mod shutdown;
 mod snapshots;
