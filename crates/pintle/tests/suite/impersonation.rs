@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::support::shared::ready;
 use crate::support::{ALICE, Answer, Client, Launch, MASTER, Server};
 
 async fn who_am_i(client: &Client, headers: &[(&str, &str)]) -> Answer {
@@ -34,6 +35,7 @@ async fn grant(server: &Server, name: &str, rules: Value) {
 #[tokio::test]
 async fn an_administrator_may_be_anybody() {
     let server = Launch::new().tokens().start().await;
+    ready(&server).await;
     let root = server.client().token(MASTER);
     let headers = [
         ("impersonate-user", "carol"),
@@ -60,6 +62,7 @@ async fn an_administrator_may_be_anybody() {
 #[tokio::test]
 async fn nobody_is_more_than_they_may_be() {
     let server = Launch::new().tokens().start().await;
+    ready(&server).await;
     let alice = server.client().token(ALICE);
     for headers in [
         vec![("impersonate-user", "root")],
@@ -99,6 +102,7 @@ async fn constrained_impersonation_is_for_single_deeds_and_can_be_turned_off() {
     for (gate, code) in [("true", 201), ("false", 403)] {
         let flag = format!("--feature-gates=ConstrainedImpersonation={gate}");
         let server = Launch::new().tokens().arg(flag).start().await;
+        ready(&server).await;
         grant(&server, "be-bob", rules.clone()).await;
         let alice = server.client().token(ALICE);
         let bob = who_am_i(&alice, &[("impersonate-user", "bob")]).await;

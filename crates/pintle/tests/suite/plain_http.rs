@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::support::shared::ready;
 use crate::support::{Launch, PATIENCE, Server, free_port};
 
 /// The whole answer to a request, over plain HTTP/1.1.
@@ -28,7 +29,7 @@ async fn start(port: u16) -> Server {
 async fn whoever_is_on_this_machine_may_do_everything_over_the_insecure_port() {
     let port = free_port();
     let server = start(port).await;
-    server.until_it_has_namespaces().await;
+    ready(&server).await;
     let host = format!("127.0.0.1:{port}");
     let body = r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#;
     let created = ask(port, &host, "POST /api/v1/namespaces/default/configmaps", "", body).await;

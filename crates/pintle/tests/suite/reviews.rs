@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::support::shared::ready;
 use crate::support::{ALICE, Answer, Launch, MASTER, Server};
 
 const ACCESS: &str = "/apis/authorization.k8s.io/v1";
@@ -15,7 +16,7 @@ async fn post(server: &Server, token: &str, path: &str, object: &Value) -> Answe
 
 async fn started() -> Server {
     let server = Launch::new().tokens().start().await;
-    server.until_it_has_namespaces().await;
+    ready(&server).await;
     let binding = json!({
         "metadata": { "name": "alice-views" },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view" },

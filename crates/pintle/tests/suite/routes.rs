@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use http::Method;
 use serde_json::Value;
 
+use crate::support::shared::ready;
 use crate::support::{ALICE, Launch, MASTER, Server};
 
 /// What is served and said nowhere.
@@ -125,7 +126,7 @@ async fn every_route_has_a_401_and_a_403() {
 #[tokio::test]
 async fn strangers_may_read_what_the_reference_lets_them_and_nothing_else() {
     let server = Launch::new().tokens().arg("--authorization-mode=Node,RBAC").start().await;
-    server.until_it_has_namespaces().await;
+    ready(&server).await;
     let mut allowed = BTreeSet::new();
     for (method, path) in routes(&server).await {
         // One request to a connection, for those who show nothing.

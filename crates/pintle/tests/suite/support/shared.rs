@@ -44,7 +44,9 @@ impl Shared {
             On::Embedded => (Launch::new().tokens().start().await, None),
             On::Etcd => {
                 let etcd = Etcd::start(Version::New);
-                (Launch::on_etcd(&etcd).tokens().start().await, Some(etcd))
+                // Who runs on etcd says what they want, as for the reference.
+                let launch = Launch::on_etcd(&etcd).tokens().arg("--authorization-mode=Node,RBAC");
+                (launch.start().await, Some(etcd))
             }
         };
         ready(&server).await;
