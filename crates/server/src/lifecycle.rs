@@ -10,7 +10,7 @@
 //!            the store closes, the process ends
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -20,21 +20,24 @@ use tokio::sync::{Notify, watch};
 pub struct Signal {
     name: &'static str,
     state: watch::Sender<bool>,
+    /// The same, for those who ask often: it takes no lock.
+    is_set: Arc<AtomicBool>,
 }
 
 impl Signal {
     pub fn new(name: &'static str) -> Signal {
-        Signal { name, state: watch::Sender::new(false) }
+        Signal { name, state: watch::Sender::new(false), is_set: Arc::default() }
     }
 
     pub fn set(&self) {
+        self.is_set.store(true, Ordering::Release);
         if !self.state.send_replace(true) {
             tracing::debug!(name = self.name, "[graceful-termination] shutdown event");
         }
     }
 
     pub fn is_set(&self) -> bool {
-        *self.state.borrow()
+        self.is_set.load(Ordering::Acquire)
     }
 
     /// Returns when the moment has come, at once if it already has.
