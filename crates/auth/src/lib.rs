@@ -8,6 +8,7 @@ pub mod authenticator;
 pub mod authorizer;
 pub mod certificate_request;
 pub mod jwt;
+pub mod review;
 pub mod service_account;
 mod user;
 

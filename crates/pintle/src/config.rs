@@ -14,6 +14,7 @@ use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, MetricsOptions, WatchedFiles};
 use regex_lite::Regex;
 
+use crate::access::webhooks;
 use crate::admin;
 use crate::options::{Options, RequestHeaderOptions, ServingOptions, StoreOptions};
 use crate::pki::{Names, Pki};
@@ -290,6 +291,10 @@ pub(crate) fn tokens(options: &Options) -> anyhow::Result<Tokens> {
     if let Some(path) = &options.token_auth_file {
         let file = TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
         tokens.push(Arc::new(authenticator::ForThisServer { tokens: file, audiences: audiences.clone() }));
+    }
+    // After all that is known here: asking takes longest.
+    if let Some(options) = &options.peers.token_webhook {
+        tokens.push(webhooks::tokens(options, audiences.clone())?);
     }
     Ok(Tokens { tokens: Arc::new(authenticator::TokenUnion(tokens)), audiences })
 }

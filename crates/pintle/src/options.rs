@@ -11,7 +11,7 @@ use pintle_server::tls::{KeyPairFiles, MinVersion};
 
 mod peers;
 
-pub(crate) use peers::{PeerOptions, RequestHeaderOptions};
+pub(crate) use peers::{AuthorizationWebhookOptions, PeerOptions, RequestHeaderOptions, TokenWebhookOptions};
 
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,

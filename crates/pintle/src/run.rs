@@ -143,6 +143,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         nodes: NodeGraph::new(|path| stores.store(path)),
         node_gates: node_gates(flags),
         policy_file: options.authorization_policy_file.as_deref(),
+        webhook: options.peers.authorization_webhook.as_ref(),
+        metrics: &metrics,
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
     rbac::add_hooks(

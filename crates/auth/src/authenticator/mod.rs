@@ -13,6 +13,7 @@ mod bootstrap_token;
 mod request_header;
 mod token_cache;
 pub mod token_file;
+mod webhook;
 mod websocket;
 mod x509;
 
@@ -21,6 +22,7 @@ pub use bootstrap_token::{BootstrapSecrets, BootstrapTokens};
 pub use request_header::{FrontProxyHeaders, RequestHeader};
 pub use token_cache::{NoRandomness, TokenCache, TokenCacheEvents, TokenCacheOptions};
 pub use token_file::TokenFile;
+pub use webhook::WebhookTokens;
 pub use websocket::{WebSocketToken, forget_protocol_token};
 pub use x509::{ClientCertificates, PeerCertificates, RootError};
 

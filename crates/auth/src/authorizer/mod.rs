@@ -13,11 +13,13 @@ mod always;
 pub mod node;
 mod privileged;
 pub mod rbac;
+pub mod webhook;
 
 pub use abac::Abac;
 pub use always::{AlwaysAllow, AlwaysDeny};
 pub use privileged::PrivilegedGroup;
 pub use rbac::Rbac;
+pub use webhook::{WebhookAuthorizer, WebhookEvents, WebhookOptions};
 
 /// What somebody wants to do.
 #[derive(Clone, Debug)]

@@ -24,14 +24,14 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "File that configures token issuers and anonymous access; excludes the --oidc-* flags.",
     ),
-    flag("authentication-token-webhook-cache-ttl", Duration, "2m0s", "How long the token webhook's verdicts are kept."),
+    flag("authentication-token-webhook-cache-ttl", Duration, "2m0s", "How long the token webhook's verdicts are kept.").active(),
     flag(
         "authentication-token-webhook-config-file",
         String,
         "",
         "kubeconfig of a webhook that is asked about bearer tokens.",
-    ),
-    flag("authentication-token-webhook-version", String, "v1beta1", "Version of TokenReview to talk to that webhook."),
+    ).active(),
+    flag("authentication-token-webhook-version", String, "v1beta1", "Version of TokenReview to talk to that webhook.").active(),
     flag(
         "client-ca-file",
         String,

@@ -24,18 +24,18 @@ pub(super) const FLAGS: &[Flag] = &[
         Duration,
         "5m0s",
         "How long the webhook's permissions are kept.",
-    ),
+    ).active(),
     flag(
         "authorization-webhook-cache-unauthorized-ttl",
         Duration,
         "30s",
         "How long the webhook's refusals are kept.",
-    ),
-    flag("authorization-webhook-config-file", String, "", "kubeconfig of the Webhook authorizer."),
+    ).active(),
+    flag("authorization-webhook-config-file", String, "", "kubeconfig of the Webhook authorizer.").active(),
     flag(
         "authorization-webhook-version",
         String,
         "v1beta1",
         "Version of SubjectAccessReview to talk to the webhook.",
-    ),
+    ).active(),
 ];

@@ -3,3 +3,4 @@
 pub(crate) mod modes;
 pub(crate) mod node;
 pub(crate) mod rbac;
+pub(crate) mod webhooks;

@@ -7,9 +7,12 @@ use anyhow::{Context, bail};
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::node::{self, Node};
 use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
+use pintle_server::Metrics;
 
 use super::node::NodeGraph;
 use super::rbac::Roles;
+use super::webhooks;
+use crate::options::AuthorizationWebhookOptions;
 
 /// What authorizers go by.
 pub(crate) struct Sources<'a> {
@@ -18,6 +21,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) node_gates: node::Gates,
     /// `--authorization-policy-file`.
     pub(crate) policy_file: Option<&'a Path>,
+    pub(crate) webhook: Option<&'a AuthorizationWebhookOptions>,
+    pub(crate) metrics: &'a Metrics,
 }
 
 /// Everyone who can allow something, in the order of `--authorization-mode`. `system:masters` comes before all of them: no
@@ -35,7 +40,11 @@ pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Resu
                 let path = sources.policy_file.context("--authorization-policy-file is not given")?;
                 union.push(Arc::new(Abac::load(path).context("--authorization-policy-file")?));
             }
-            mode => bail!("--authorization-mode: {mode} is not there yet in this version of Pintle"),
+            "Webhook" => {
+                let options = sources.webhook.context("--authorization-webhook-config-file is not given")?;
+                union.push(webhooks::authorizer(options, sources.metrics)?);
+            }
+            mode => bail!("--authorization-mode: {mode} is not known"),
         }
     }
     Ok(Arc::new(Union(union)))

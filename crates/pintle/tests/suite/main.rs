@@ -34,5 +34,6 @@ mod snapshots;
 mod start;
 mod stored_objects;
 mod tls;
+mod webhooks;
 mod websocket;
 mod writes;

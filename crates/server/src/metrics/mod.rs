@@ -13,6 +13,7 @@ use crate::request_info::RequestInfo;
 
 mod access;
 mod labels;
+mod peers;
 mod process;
 mod resources;
 
@@ -21,6 +22,7 @@ pub use access::Counting;
 pub(crate) use access::Filtered;
 use labels::Labelled;
 pub use labels::{AllowListError, MetricsOptions};
+pub use peers::Configuration;
 use process::ProcessCollector;
 pub(crate) use resources::{Counted, EndpointMetrics, EventMetrics, Kind, LongRunning, Place};
 
@@ -57,6 +59,7 @@ struct Inner {
     terminations: Labelled<IntCounterVec>,
     tls_handshake_errors: IntCounter,
     access: Access,
+    peers: peers::Peers,
     health: Labelled<IntGaugeVec>,
     healths: Labelled<IntCounterVec>,
     storage_size: Labelled<IntGaugeVec>,
@@ -193,6 +196,7 @@ impl Metrics {
                 counter
             },
             access: Access::new(&maker)?,
+            peers: peers::Peers::new(&maker)?,
             health: gauge(
                 &indicators,
                 "kubernetes_healthcheck",

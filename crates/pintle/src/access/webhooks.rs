@@ -1,0 +1,68 @@
+//! Webhooks that the flags name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use pintle_auth::authenticator::{TokenAuthenticator, TokenCache, TokenCacheOptions, WebhookTokens};
+use pintle_auth::authorizer::{WebhookAuthorizer, WebhookOptions};
+use pintle_auth::review::Version;
+use pintle_auth::{Authorizer, Decision};
+use pintle_outbound::webhook::Backoff;
+use pintle_outbound::{Kubeconfig, Webhook};
+use pintle_server::Metrics;
+
+use crate::options::{AuthorizationWebhookOptions, TokenWebhookOptions};
+
+/// How long one round-trip may take, where nobody says.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Who is asked about tokens that nobody here knows.
+pub(crate) fn tokens(
+    options: &TokenWebhookOptions,
+    audiences: Arc<[String]>,
+) -> anyhow::Result<Arc<dyn TokenAuthenticator>> {
+    const FLAG: &str = "--authentication-token-webhook-config-file";
+    let version = Version::named(&options.version).ok_or_else(|| {
+        anyhow!(
+            "unsupported authentication webhook version {:?}, supported versions are \"v1\", \"v1beta1\"",
+            options.version
+        )
+    })?;
+    let kubeconfig = Kubeconfig::load(&options.kubeconfig).context(FLAG)?;
+    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default()).context(FLAG)?;
+    let cache = TokenCacheOptions {
+        success: options.cache_ttl,
+        failure: options.cache_ttl,
+        // One that could not be asked may answer the next time.
+        keep_errors: false,
+        ..TokenCacheOptions::default()
+    };
+    let tokens = Arc::new(WebhookTokens { webhook, version, audiences });
+    Ok(Arc::new(TokenCache::new(tokens, cache, None)?))
+}
+
+/// The one Webhook of `--authorization-mode`.
+pub(crate) fn authorizer(
+    options: &AuthorizationWebhookOptions,
+    metrics: &Metrics,
+) -> anyhow::Result<Arc<dyn Authorizer>> {
+    const FLAG: &str = "--authorization-webhook-config-file";
+    let version = Version::named(&options.version).ok_or_else(|| {
+        anyhow!(
+            "unsupported webhook authorizer version {:?}, supported versions are \"v1\", \"v1beta1\"",
+            options.version
+        )
+    })?;
+    let kubeconfig = Kubeconfig::load(&options.kubeconfig).context(FLAG)?;
+    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default()).context(FLAG)?;
+    let options = WebhookOptions {
+        name: "webhook".into(),
+        version,
+        allowed_ttl: options.allowed_ttl,
+        denied_ttl: options.denied_ttl,
+        on_error: Decision::NoOpinion,
+        selectors: options.selectors,
+    };
+    Ok(Arc::new(WebhookAuthorizer::new(webhook, options, None, Some(Arc::new(metrics.clone())))))
+}
