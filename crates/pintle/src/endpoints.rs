@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pintle_admission::{Chain, Gate, Request, Target};
+use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authorizer, User};
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Computed, Loopback, Served, Subresource};
@@ -14,6 +15,8 @@ use pintle_resources::subresources::{Binding, Eviction, Scale};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
+use crate::access::escalation::NoEscalation;
+use crate::access::rbac::Roles;
 use crate::config::Tokens;
 use crate::plane::Kept;
 
@@ -28,6 +31,8 @@ pub(crate) struct Endpoints<'a> {
     /// How the programs beside the server are.
     pub(crate) components: &'a Arc<dyn Computed>,
     pub(crate) authorizer: &'a Arc<dyn Authorizer>,
+    /// What those who write roles and bindings may give.
+    pub(crate) escalation: &'a Arc<Escalation<Roles>>,
     pub(crate) tokens: &'a Tokens,
 }
 
@@ -90,6 +95,10 @@ impl Endpoints<'_> {
             (name, None) => match strategy::of(version.group, name, settings) {
                 Some(strategy) if kept.store.config().group != version.group => {
                     (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy))))
+                }
+                _ if version.group == "rbac.authorization.k8s.io" => {
+                    let guard = NoEscalation { resource: name.into(), escalation: self.escalation.clone() };
+                    (own(), Behind::Store(Arc::new(kept.store.with_guard(Arc::new(guard)))))
                 }
                 _ => (own(), Behind::Store(kept.store.clone())),
             },

@@ -8,6 +8,7 @@ use anyhow::Context;
 use bytes::Bytes;
 use pintle_admission::{Chain, Cluster, StoredNamespaces, StoredObjects};
 use pintle_auth::Authorizer;
+use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{Objects, SystemNamespaces};
@@ -21,6 +22,7 @@ use pintle_server::lifecycle::{Hooks, Signal};
 use pintle_server::rest::{Endpoint, Rest, Shared};
 use pintle_storage::Backend;
 
+use crate::access::rbac::Roles;
 use crate::config::Tokens;
 use crate::endpoints::Endpoints;
 
@@ -35,6 +37,8 @@ pub(crate) struct PlaneOptions {
     pub(crate) admission_gates: pintle_admission::Gates,
     /// Whether users may create what they only meant to change; and for those who ask what they may do.
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// What users may give to others.
+    pub(crate) escalation: Arc<Escalation<Roles>>,
     /// For those who ask whose token something is.
     pub(crate) tokens: Tokens,
     pub(crate) delete_workers: usize,
@@ -123,6 +127,7 @@ impl Plane {
             admission: &admission,
             components: &options.components,
             authorizer: &options.authorizer,
+            escalation: &options.escalation,
             tokens: &options.tokens,
         };
         let rest = Rest::new(Shared {

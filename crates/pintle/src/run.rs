@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use pintle_auth::authorizer::node;
+use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{authenticator, service_account};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_discovery::GroupVersion;
@@ -161,6 +162,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             admission_plugins: options.api.admission_plugins.clone(),
             admission_gates: admission_gates(flags),
             authorizer: authorizer.clone(),
+            escalation: Arc::new(Escalation::new(roles.clone(), authorizer.clone())),
             tokens,
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,

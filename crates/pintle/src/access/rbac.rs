@@ -1,20 +1,28 @@
 //! The cluster's roles and bindings, as RBAC reads them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use pintle_auth::authorizer::rbac::bootstrap::Gates;
 use pintle_auth::authorizer::rbac::{Policy, Source};
 use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation};
 use pintle_meta::Value;
-use pintle_registry::{Mirror, Reflect};
+use pintle_registry::{Mirror, Reflect, Store};
 use pintle_server::lifecycle::{Hooks, Signal};
 
 use crate::plane::Stores;
 
 /// An index of the stored roles and bindings. Clones are the same one.
 #[derive(Clone)]
-pub(crate) struct Roles(Arc<Mirror<Reflected>>);
+pub(crate) struct Roles {
+    mirror: Arc<Mirror<Reflected>>,
+    /// One of the stores. What is known of it is known of all, since one watch feeds them.
+    store: Arc<Store>,
+}
+
+/// How long somebody who gives something waits for what others have written.
+const WAIT: Duration = Duration::from_secs(3);
 
 /// The resources that it is made of, by their place in the mirror.
 const RESOURCES: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
@@ -26,7 +34,8 @@ impl Roles {
     pub(crate) fn new(stores: &Stores) -> anyhow::Result<Roles> {
         let store = |path: &&str| stores.store(path).with_context(|| format!("there is no resource {path}"));
         let stores = RESOURCES.iter().map(store).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Roles(Arc::new(Mirror::new(stores, Reflected::default()))))
+        let store = stores[0].clone();
+        Ok(Roles { mirror: Arc::new(Mirror::new(stores, Reflected::default())), store })
     }
 }
 
@@ -61,15 +70,19 @@ pub(crate) fn add_hooks(
 
 impl Source for Roles {
     async fn ready(&self) -> bool {
-        self.0.ready().await.is_ok()
+        self.mirror.ready().await.is_ok()
     }
 
     async fn settle(&self) {
-        self.0.settle().await;
+        self.mirror.settle().await;
+    }
+
+    async fn current(&self) -> bool {
+        self.store.cache().wait_for_current(WAIT).await.is_ok()
     }
 
     fn read<R>(&self, read: impl FnOnce(&Policy) -> R) -> R {
-        self.0.read(|reflected| read(&reflected.0))
+        self.mirror.read(|reflected| read(&reflected.0))
     }
 }
 

@@ -22,6 +22,7 @@ impl Store {
         admission: &dyn Admission,
         options: WriteOptions,
     ) -> Result<Value> {
+        self.check_guard(context, "", object, None).await?;
         let generated = object.name().is_empty() && !object.generate_name().is_empty();
         let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
         let told = context.warnings.len();

@@ -45,6 +45,7 @@ pub struct StoreConfig {
 pub struct Store {
     config: StoreConfig,
     system: Arc<dyn SystemFields>,
+    guard: Option<Arc<dyn Guard>>,
 }
 
 /// Who is asked before something is written, in the same attempt that writes it.
@@ -53,6 +54,14 @@ pub trait Admission: Send + Sync {
     async fn create(&self, object: &Value) -> Result<()>;
     async fn update(&self, new: &Value, old: &Value) -> Result<()>;
     async fn delete(&self, old: &Value) -> Result<()>;
+}
+
+/// Asks who writes whether they may write this, which only the object tells. Others who have a say come later.
+#[async_trait]
+pub trait Guard: Send + Sync + 'static {
+    /// Called with what is about to be written, after plugins have changed it and before it is validated, on every attempt.
+    /// `name` is of the request's path, empty for a creation; `old` is nothing where there was nothing.
+    async fn check(&self, context: &Context, name: &str, new: &Value, old: Option<&Value>) -> Result<()>;
 }
 
 /// Nobody is asked.
@@ -121,7 +130,7 @@ pub(crate) struct State {
 
 impl Store {
     pub fn new(config: StoreConfig) -> Store {
-        Store { config, system: Arc::new(Machine) }
+        Store { config, system: Arc::new(Machine), guard: None }
     }
 
     /// With other times, names and identities than the machine's.
@@ -134,7 +143,30 @@ impl Store {
     /// The same objects by other rules, such as those of a subresource.
     #[must_use]
     pub fn with_strategy(&self, strategy: Arc<dyn Strategy>) -> Store {
-        Store { config: StoreConfig { strategy, ..self.config.clone() }, system: self.system.clone() }
+        Store {
+            config: StoreConfig { strategy, ..self.config.clone() },
+            system: self.system.clone(),
+            guard: self.guard.clone(),
+        }
+    }
+
+    /// The same objects for those who must be asked whether they may.
+    #[must_use]
+    pub fn with_guard(&self, guard: Arc<dyn Guard>) -> Store {
+        Store { config: self.config.clone(), system: self.system.clone(), guard: Some(guard) }
+    }
+
+    async fn check_guard(
+        &self,
+        context: &Context,
+        name: &str,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Result<()> {
+        match &self.guard {
+            Some(guard) => guard.check(context, name, new, old).await,
+            None => Ok(()),
+        }
     }
 
     pub fn config(&self) -> &StoreConfig {

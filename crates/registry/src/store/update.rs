@@ -79,6 +79,7 @@ impl Attempt for Update<'_> {
                 return Err(store.not_found(self.name));
             }
             let mut new = self.transform.transform(None).await?;
+            store.check_guard(self.context, self.name, &new, None).await?;
             metadata::fill(&mut new, &*store.system, &*store.config.strategy)?;
             self.created = true;
             store.before_create(self.context, &mut new)?;
@@ -87,6 +88,7 @@ impl Attempt for Update<'_> {
         };
         self.created = false;
         let mut new = self.transform.transform(Some(old)).await?;
+        store.check_guard(self.context, self.name, &new, Some(old)).await?;
         self.settle_version(&mut new, old)?;
         store.before_update(self.context, &mut new, old)?;
         // Only here it is known whether anything else changes.

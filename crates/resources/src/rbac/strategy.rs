@@ -5,13 +5,14 @@ use std::sync::Arc;
 use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 
+use super::validation;
 use crate::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
-    Entry { name: "clusterrolebindings", kind: "rbac/v1.ClusterRoleBinding", rules: CLUSTER },
-    Entry { name: "clusterroles", kind: "rbac/v1.ClusterRole", rules: CLUSTER },
-    Entry { name: "rolebindings", kind: "rbac/v1.RoleBinding", rules: NAMESPACED },
-    Entry { name: "roles", kind: "rbac/v1.Role", rules: NAMESPACED },
+    Entry { name: "clusterrolebindings", kind: "rbac/v1.ClusterRoleBinding", rules: CLUSTER_ROLE_BINDING },
+    Entry { name: "clusterroles", kind: "rbac/v1.ClusterRole", rules: CLUSTER_ROLE },
+    Entry { name: "rolebindings", kind: "rbac/v1.RoleBinding", rules: ROLE_BINDING },
+    Entry { name: "roles", kind: "rbac/v1.Role", rules: ROLE },
 ];
 
 const NAMESPACED: Rules = Rules {
@@ -24,6 +25,35 @@ const NAMESPACED: Rules = Rules {
 };
 const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 
+const ROLE: Rules = Rules {
+    validate: |_, role| validation::role(role),
+    validate_update: |_, new, _| validation::role(new),
+    ..NAMESPACED
+};
+const CLUSTER_ROLE: Rules = Rules {
+    validate: |_, role| validation::cluster_role(role),
+    validate_update: |_, new, old| validation::cluster_role_update(new, old),
+    ..CLUSTER
+};
+const ROLE_BINDING: Rules = Rules {
+    validate: |_, binding| validation::role_binding(binding),
+    validate_update: |_, new, old| {
+        let mut errors = validation::role_binding(new);
+        errors.extend(validation::unchanged_role(new, old));
+        errors
+    },
+    ..NAMESPACED
+};
+const CLUSTER_ROLE_BINDING: Rules = Rules {
+    validate: |_, binding| validation::cluster_role_binding(binding),
+    validate_update: |_, new, old| {
+        let mut errors = validation::cluster_role_binding(new);
+        errors.extend(validation::unchanged_role(new, old));
+        errors
+    },
+    ..CLUSTER
+};
+
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     find(TABLE, name, settings)
@@ -31,17 +61,122 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, of};
+    use crate::strategy::testing::{invalid, invalid_update, of};
+
+    const GROUP: &str = "rbac.authorization.k8s.io";
 
     #[test]
     fn names_may_have_colons_and_no_slashes() {
         let role = |name: &str| format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
-        let roles = of("rbac.authorization.k8s.io", "clusterroles");
+        let roles = of(GROUP, "clusterroles");
         assert!(invalid(&roles, &role("system:Anything Goes")).is_empty());
         assert_eq!(
             invalid(&roles, &role("a/b")),
             [r#"metadata.name: Invalid value: "a/b": may not contain '/'"#]
         );
         assert!(roles.strategy.allows_create_on_update() && roles.strategy.allows_unconditional_update());
+    }
+
+    #[test]
+    fn a_rule_is_about_resources_or_paths() {
+        let rules = r#"{"metadata":{"name":"r","namespace":"n"},"rules":[
+            {"verbs":[],"apiGroups":[""],"resources":["pods"]},
+            {"verbs":["get"]},
+            {"verbs":["get"],"nonResourceURLs":["/a","/b"]},
+            {"verbs":["get"],"nonResourceURLs":["*"],"resourceNames":["x"]},
+            {"verbs":["*"],"apiGroups":["*"],"resources":["*"],"resourceNames":["x"]}]}"#;
+        assert_eq!(
+            invalid(&of(GROUP, "roles"), rules),
+            [
+                "rules[0].verbs: Required value: verbs must contain at least one value",
+                "rules[1].apiGroups: Required value: resource rules must supply at least one api group",
+                "rules[1].resources: Required value: resource rules must supply at least one resource",
+                r#"rules[2].nonResourceURLs: Invalid value: ["/a","/b"]: namespaced rules cannot apply to non-resource URLs"#,
+                r#"rules[3].nonResourceURLs: Invalid value: ["*"]: namespaced rules cannot apply to non-resource URLs"#,
+                r#"rules[3].nonResourceURLs: Invalid value: ["*"]: rules cannot apply to both regular resources and non-resource URLs"#,
+            ]
+        );
+        let whole = rules.replace(r#","namespace":"n""#, "");
+        assert_eq!(invalid(&of(GROUP, "clusterroles"), &whole).len(), 4);
+    }
+
+    #[test]
+    fn an_aggregate_selects_something() {
+        let role = |selectors: &str| {
+            format!(
+                r#"{{"metadata":{{"name":"r"}},"aggregationRule":{{"clusterRoleSelectors":[{selectors}]}}}}"#
+            )
+        };
+        let roles = of(GROUP, "clusterroles");
+        assert_eq!(
+            invalid(&roles, &role("")),
+            [
+                "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if \
+                 aggregationRule is non-nil"
+            ]
+        );
+        let wrong = invalid(&roles, &role(r#"{"matchExpressions":[{"key":"a","operator":"Like"}]}"#));
+        assert_eq!(
+            wrong,
+            [
+                r#"aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator"#,
+                "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.",
+            ]
+        );
+        let bad = role(r#"{"matchExpressions":[{"key":"a","operator":"In","values":["-"]}]}"#);
+        assert_eq!(invalid(&roles, &bad).len(), 2);
+        // What is stored like that may stay, as far as its values are concerned.
+        assert_eq!(invalid_update(&roles, &bad, &bad).len(), 1);
+        assert!(invalid(&roles, &role(r#"{"matchLabels":{"a":"b"}}"#)).is_empty());
+    }
+
+    #[test]
+    fn a_binding_is_to_a_role_and_for_subjects_that_there_may_be() {
+        let binding = r#"{"metadata":{"name":"b","namespace":"n"},
+            "roleRef":{"apiGroup":"foo","kind":"Bar","name":""},
+            "subjects":[{"kind":"Robot","name":"a"},{"kind":"User","apiGroup":"rbac.authorization.k8s.io"},
+            {"kind":"ServiceAccount","name":"s","apiGroup":"x"},{"kind":"Group","apiGroup":"x","name":"g"}]}"#;
+        assert_eq!(
+            invalid(&of(GROUP, "rolebindings"), binding),
+            [
+                r#"roleRef.apiGroup: Unsupported value: "foo": supported values: "rbac.authorization.k8s.io""#,
+                r#"roleRef.kind: Unsupported value: "Bar": supported values: "Role", "ClusterRole""#,
+                "roleRef.name: Required value",
+                r#"subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group""#,
+                "subjects[1].name: Required value",
+                r#"subjects[2].apiGroup: Unsupported value: "x": supported values: """#,
+                r#"subjects[3].apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io""#,
+            ]
+        );
+        let binding = r#"{"metadata":{"name":"b"},
+            "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"a/b"},
+            "subjects":[{"kind":"ServiceAccount","name":"a"}]}"#;
+        assert_eq!(
+            invalid(&of(GROUP, "clusterrolebindings"), binding),
+            [
+                r#"roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole""#,
+                r#"roleRef.name: Invalid value: "a/b": may not contain '/'"#,
+                "subjects[0].namespace: Required value",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_role_of_a_binding_does_not_change() {
+        let binding = |role: &str| {
+            format!(
+                r#"{{"metadata":{{"name":"b","resourceVersion":"1"}},
+                    "roleRef":{{"apiGroup":"{GROUP}","kind":"ClusterRole","name":"{role}"}}}}"#
+            )
+        };
+        let bindings = of(GROUP, "clusterrolebindings");
+        assert!(invalid_update(&bindings, &binding("a"), &binding("a")).is_empty());
+        assert_eq!(
+            invalid_update(&bindings, &binding("b"), &binding("a")),
+            [concat!(
+                r#"roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"b"}: "#,
+                "cannot change roleRef"
+            )]
+        );
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod bootstrap;
 mod covers;
+mod escalation;
 mod policy;
 #[cfg(test)]
 mod policy_tests;
@@ -12,6 +13,7 @@ mod rule;
 use async_trait::async_trait;
 
 pub use covers::{compacted, uncovered};
+pub use escalation::{Escalation, Refusal, Write};
 pub use policy::Policy;
 pub use rule::{ALL, List, Rule};
 
@@ -26,6 +28,10 @@ pub trait Source: Send + Sync + 'static {
 
     /// Called before somebody is refused: waits until everything is there that is known to be stored.
     fn settle(&self) -> impl Future<Output = ()> + Send;
+
+    /// Called before somebody is let give something to others: waits until everything is there that is stored, whoever
+    /// wrote it. `false` if that cannot be found out.
+    fn current(&self) -> impl Future<Output = bool> + Send;
 
     /// Shows the policy as it is now.
     fn read<R>(&self, read: impl FnOnce(&Policy) -> R) -> R;
@@ -66,7 +72,7 @@ impl<S: Source> Authorizer for Rbac<S> {
         }
         self.source.settle().await;
         self.source.read(|policy| {
-            let (found, failure) = policy.rules_of(user, namespace);
+            let (found, failure) = policy.rules_of(user, namespace, None);
             for rule in found {
                 if !rule.resources.is_empty() {
                     rules.resources.push(ResourceRule {

@@ -159,15 +159,20 @@ impl Policy {
                 }
             }
         }
-        match self.failure(&missing) {
+        match self.failure(&missing, None) {
             None => Verdict::no_opinion(""),
             Some(failure) => Verdict::no_opinion(format!("RBAC: {failure}")),
         }
     }
 
     /// All rules of a user in a namespace (or only the cluster's, where it is empty), by the names of their bindings; and
-    /// what could not be found out.
-    pub fn rules_of(&self, user: &User, namespace: &str) -> (Vec<&Rule>, Option<String>) {
+    /// what could not be found out. Roles that are missing are then called as `resource`, or else what they are.
+    pub fn rules_of(
+        &self,
+        user: &User,
+        namespace: &str,
+        resource: Option<&str>,
+    ) -> (Vec<&Rule>, Option<String>) {
         let (mut rules, mut missing) = (Vec::new(), Vec::new());
         for scope in self.scopes(namespace) {
             let mut bindings: Vec<&Binding> =
@@ -181,7 +186,7 @@ impl Policy {
                 }
             }
         }
-        let failure = self.failure(&missing);
+        let failure = self.failure(&missing, resource);
         (rules, failure)
     }
 
@@ -211,13 +216,13 @@ impl Policy {
     }
 
     /// What is wrong with bindings whose role cannot be found, each thing once.
-    fn failure(&self, bindings: &[&Binding]) -> Option<String> {
+    fn failure(&self, bindings: &[&Binding], resource: Option<&str>) -> Option<String> {
         let mut seen = HashSet::new();
         let texts = bindings.iter().map(|binding| match &binding.role {
             Referred::Unknown(kind) => format!("unsupported role reference kind: {}", quote(kind)),
             Referred::At(place) => {
                 let key = &self.roles.places[*place].key;
-                let kind = if key.is_cluster { "clusterrole" } else { "role" };
+                let kind = resource.unwrap_or(if key.is_cluster { "clusterrole" } else { "role" });
                 format!("{kind}.rbac.authorization.k8s.io {} not found", quote(&key.name))
             }
         });

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 use super::*;
 use crate::Decision;
 
-fn object(entries: &[(&'static str, Value)]) -> Value {
+pub(super) fn object(entries: &[(&'static str, Value)]) -> Value {
     let entries = entries.iter().map(|(key, value)| ((*key).into(), value.clone())).collect();
     Value::object(Object::from_unsorted(entries))
 }
@@ -17,14 +17,14 @@ fn texts(items: &[&str]) -> Value {
 }
 
 /// A role with one rule about resources of the core group.
-fn role(verbs: &[&str], resources: &[&str]) -> Value {
+pub(super) fn role(verbs: &[&str], resources: &[&str]) -> Value {
     let rule =
         object(&[("verbs", texts(verbs)), ("apiGroups", texts(&[""])), ("resources", texts(resources))]);
     object(&[("rules", Value::list(vec![rule]))])
 }
 
 /// `User alice`, `Group devs`, `ServiceAccount name/namespace`, `ServiceAccount name`.
-fn binding(role: &str, subjects: &[&str]) -> Value {
+pub(super) fn binding(role: &str, subjects: &[&str]) -> Value {
     let subjects = subjects.iter().map(|subject| {
         let (kind, name) = subject.split_once(' ').unwrap();
         let (name, namespace) = name.split_once('/').unwrap_or((name, ""));
@@ -33,11 +33,18 @@ fn binding(role: &str, subjects: &[&str]) -> Value {
     let (kind, name) = role.split_once(' ').unwrap();
     object(&[
         ("subjects", Value::list(subjects.collect())),
-        ("roleRef", object(&[("kind", kind.into()), ("name", name.into())])),
+        (
+            "roleRef",
+            object(&[
+                ("apiGroup", "rbac.authorization.k8s.io".into()),
+                ("kind", kind.into()),
+                ("name", name.into()),
+            ]),
+        ),
     ])
 }
 
-fn user(name: &str, groups: &[&str]) -> User {
+pub(super) fn user(name: &str, groups: &[&str]) -> User {
     User { name: name.into(), groups: groups.iter().map(|&group| group.into()).collect(), ..User::default() }
 }
 
@@ -153,7 +160,7 @@ fn roles_that_are_missing_are_named_once_each() {
         r#"[{missing}, role.rbac.authorization.k8s.io "y" not found, unsupported role reference kind: "Robot"]"#
     );
     assert_eq!(why(&policy, &alice, "get", "n", "pods"), format!("-RBAC: {several}"));
-    assert_eq!(policy.rules_of(&alice, "n"), (Vec::new(), Some(several)));
+    assert_eq!(policy.rules_of(&alice, "n", None), (Vec::new(), Some(several)));
     // What is there still counts.
     policy.set_role("n", "y", Some(&role(&["get"], &["pods"])));
     assert!(ask(&policy, &alice, "get", "n", "pods").is_allowed());
@@ -232,10 +239,10 @@ fn rules_come_by_the_names_of_their_bindings_and_once_per_binding() {
     policy.set_binding("n", "0", Some(&binding("ClusterRole c", &["User alice"])));
     policy.set_binding("", "2", Some(&binding("ClusterRole a", &["User alice", "Group devs"])));
     policy.set_binding("", "1", Some(&binding("ClusterRole b", &["Group devs"])));
-    let (rules, failure) = policy.rules_of(&user("alice", &["devs"]), "n");
+    let (rules, failure) = policy.rules_of(&user("alice", &["devs"]), "n", None);
     let resources: Vec<&str> = rules.iter().map(|rule| rule.resources[0].as_str()).collect();
     assert_eq!((resources, failure), (vec!["b", "a", "c"], None));
-    assert_eq!(policy.rules_of(&user("alice", &[]), "").0.len(), 1);
+    assert_eq!(policy.rules_of(&user("alice", &[]), "", None).0.len(), 1);
 }
 
 /// Against what the reference does, which looks at every binding: the same answer, whatever comes and goes.

@@ -1,0 +1,43 @@
+//! Who writes roles and bindings is asked whether they give only what they have.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pintle_auth::User;
+use pintle_auth::authorizer::rbac::{Escalation, Refusal, Write};
+use pintle_meta::{Status, Value};
+use pintle_registry::{Context, Guard, Result};
+
+use super::rbac::Roles;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Stands before one of the resources of access control.
+pub(crate) struct NoEscalation {
+    pub(crate) resource: String,
+    pub(crate) escalation: Arc<Escalation<Roles>>,
+}
+
+#[async_trait]
+impl Guard for NoEscalation {
+    async fn check(&self, context: &Context, name: &str, new: &Value, old: Option<&Value>) -> Result<()> {
+        let user = User {
+            name: context.user.clone(),
+            uid: context.user_uid.clone(),
+            groups: context.groups.clone(),
+            extra: context.extra.clone(),
+        };
+        let resource = &self.resource;
+        let write = Write { user: &user, resource, namespace: &context.namespace, name, new, old };
+        let refusal = match self.escalation.check(&write).await {
+            Ok(()) => return Ok(()),
+            Err(refusal) => refusal,
+        };
+        Err(Box::new(match refusal {
+            Refusal::Forbidden(why) => Status::forbidden(GROUP, resource, new.name(), &why),
+            // The reference names the role, and calls it what was to be written.
+            Refusal::NotFound(role) => Status::not_found(GROUP, resource, &role),
+            Refusal::Failed(why) => Status::plain(why),
+        }))
+    }
+}
