@@ -115,6 +115,21 @@ pub(crate) fn model(function: &str, overload: Option<&str>) -> Model {
 }
 
 impl Model {
+    /// Whether it takes the result to know the cost.
+    pub(crate) fn is_of_result(self) -> bool {
+        matches!(self, Model::Result | Model::Made)
+    }
+
+    /// The cost of a call whose arguments all have a value.
+    pub(crate) fn cost_of(self, args: &[Val<'_>], result: Option<&Val<'_>>) -> u64 {
+        match args {
+            [] => self.cost(&[], result),
+            [a] => self.cost(&[Ok(a)], result),
+            [a, b] => self.cost(&[Ok(a), Ok(b)], result),
+            many => self.cost(&many.iter().map(Ok).collect::<Vec<_>>(), result),
+        }
+    }
+
     /// The cost of a call with these arguments, as far as they have a value.
     pub(crate) fn cost(self, args: &[Result<&Val<'_>, &Error>], result: Option<&Val<'_>>) -> u64 {
         let size = |index: usize| args.get(index).map_or(1, |arg| arg.map_or(1, size));
@@ -132,7 +147,7 @@ impl Model {
             }
             Model::Contains => through(size(0), TRAVERSAL).saturating_mul(through(size(1), TRAVERSAL)),
             Model::Deep => match args.first() {
-                Some(Ok(value)) => deep(value, &mut DEEPEST_COUNTED.clone()),
+                Some(Ok(value)) => deep(value, &mut { DEEPEST_COUNTED }),
                 _ => 1,
             },
             Model::Result => through(result.map_or(1, self::size), 2.0 * TRAVERSAL),
@@ -186,13 +201,13 @@ fn size(value: &Val<'_>) -> u64 {
 }
 
 /// More parts than this are beyond any budget.
-const DEEPEST_COUNTED: u64 = 20_000_000;
+const DEEPEST_COUNTED: u64 = 2_000_000;
 
 /// The cost of going through a value and everything in it.
 fn deep(value: &Val<'_>, left: &mut u64) -> u64 {
     *left = left.saturating_sub(1);
     if *left == 0 {
-        return DEEPEST_COUNTED;
+        return u64::from(u32::MAX);
     }
     match value {
         Val::String(text) => (text.len() as f64 * TRAVERSAL) as u64,

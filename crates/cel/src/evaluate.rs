@@ -13,9 +13,12 @@ use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
 /// How many rounds of loops go by between questions whether to go on.
 const ROUNDS_BETWEEN_CHECKS: u64 = 100;
 
-/// How many parts of values an evaluation may copy or compare, beyond what its cost shows. The cost of some operations does not
-/// grow with what they do (adding lists); no honest expression comes near this.
-const MOST_WORK: u64 = 20_000_000;
+/// How many bytes of values an evaluation may copy or compare, beyond what its cost shows. The cost of some operations does
+/// not grow with what they do (adding lists); no honest expression comes near this.
+const MOST_WORK: u64 = 100_000_000;
+
+/// What an item counts as.
+const ITEM: usize = size_of::<Val<'_>>();
 
 /// Why a part of an expression has no value.
 #[derive(Clone, Debug)]
@@ -68,9 +71,14 @@ impl<'b> Meter<'b> {
     }
 
     /// Work that has no cost, or not yet.
-    pub(crate) fn work(&mut self, parts: usize) -> Result<(), Failure> {
-        self.work = self.work.saturating_add(parts as u64);
+    pub(crate) fn work(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.work = self.work.saturating_add(bytes as u64);
         if self.work > MOST_WORK { Err(Failure::CostLimit) } else { Ok(()) }
+    }
+
+    /// The same for items of lists or entries of maps.
+    pub(crate) fn items(&mut self, items: usize) -> Result<(), Failure> {
+        self.work(items.saturating_mul(ITEM))
     }
 
     fn round(&mut self) -> Result<(), Failure> {
@@ -209,61 +217,49 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
                     self.meter.charge(1)?;
                     return Ok(Val::Bool(!matches!(arg, Ok(Val::Bool(false)))));
                 }
-                let result = match &arg {
-                    Ok(value) => self.apply(step, std::slice::from_ref(value)),
-                    Err(error) => Err(error.clone().into()),
-                };
-                self.charge_call(step, &[arg.as_ref()], result)
-            }
-            [left, right] => {
-                let (left, right) = (self.attempt(left)?, self.attempt(right)?);
-                match (left, right) {
-                    (Ok(left), Ok(right)) => {
-                        let args = [left, right];
-                        let result = self.apply(step, &args);
-                        self.charge_call(step, &[Ok(&args[0]), Ok(&args[1])], result)
-                    }
-                    (left, right) => {
-                        let args = [left.as_ref(), right.as_ref()];
-                        let error = args.iter().find_map(|arg| arg.err()).cloned();
-                        let error = error.unwrap_or_else(|| Error::new("no such overload"));
-                        self.charge_call(step, &args, Err(error.into()))
-                    }
+                match arg {
+                    Ok(value) => self.apply(step, &[value]),
+                    Err(error) => self.refuse(step, &[Err(&error)]),
                 }
             }
+            [left, right] => match (self.attempt(left)?, self.attempt(right)?) {
+                (Ok(left), Ok(right)) => self.apply(step, &[left, right]),
+                (left, right) => self.refuse(step, &[left.as_ref(), right.as_ref()]),
+            },
             args => {
                 let mut values = Vec::with_capacity(args.len());
                 for arg in args {
                     values.push(self.eval(arg)?);
                 }
-                let result = self.apply(step, &values);
-                let args: Vec<Result<&Val<'v>, &Error>> = values.iter().map(Ok).collect();
-                self.charge_call(step, &args, result)
+                self.apply(step, &values)
             }
         }
     }
 
+    /// Calls a function. What it costs is charged before it runs, unless that depends on the result.
     fn apply(&mut self, step: &'v CallStep, args: &[Val<'v>]) -> Outcome<'v> {
+        let of_result = step.model.is_of_result();
+        if !of_result {
+            self.meter.charge(step.model.cost_of(args, None))?;
+        }
         let mut call = Call {
             meter: self.meter,
             function: step.function.name,
             overload: step.overload,
             regex: step.regex.as_ref(),
         };
-        (step.function.run)(&mut call, args)
+        let result = (step.function.run)(&mut call, args);
+        if of_result && !matches!(result, Err(Failure::CostLimit | Failure::Interrupted)) {
+            self.meter.charge(step.model.cost_of(args, result.as_ref().ok()))?;
+        }
+        result
     }
 
-    fn charge_call(
-        &mut self,
-        step: &CallStep,
-        args: &[Result<&Val<'v>, &Error>],
-        result: Outcome<'v>,
-    ) -> Outcome<'v> {
-        if let Err(end @ (Failure::CostLimit | Failure::Interrupted)) = result {
-            return Err(end);
-        }
-        self.meter.charge(step.model.cost(args, result.as_ref().ok()))?;
-        result
+    /// A call with an error for an argument, which is the first error then.
+    fn refuse(&mut self, step: &CallStep, args: &[Result<&Val<'v>, &Error>]) -> Outcome<'v> {
+        self.meter.charge(step.model.cost(args, None))?;
+        let error = args.iter().find_map(|arg| arg.err()).cloned();
+        Err(error.unwrap_or_else(|| Error::new("no such overload")).into())
     }
 
     fn list(&mut self, items: &'v [(Step, bool)]) -> Outcome<'v> {
@@ -327,7 +323,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
             }
             Val::Map(map) => {
                 let keys = map.keys();
-                self.meter.work(keys.len())?;
+                self.meter.items(keys.len())?;
                 for key in keys {
                     let value = match fold.second {
                         Some(_) => map.find(&key)?,
@@ -403,7 +399,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
             }
         }
         self.meter.charge(1)?;
-        self.meter.work(added.len())?;
+        self.meter.items(added.len())?;
         let taken = std::mem::replace(&mut self.locals[local], Local::Known(Ok(Val::Null)));
         let Local::Known(Ok(Val::Map(Map::Entries(mut entries)))) = taken else {
             return Failure::error("no such overload");

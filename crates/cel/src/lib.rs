@@ -25,6 +25,7 @@ mod ast;
 mod checker;
 mod cost;
 mod environment;
+mod escaping;
 mod evaluate;
 mod functions;
 mod lexer;
@@ -38,6 +39,7 @@ mod types;
 mod value;
 
 pub use environment::{Declarations, Environment, TypeNames};
+pub use escaping::{escape, unescape};
 pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, Program};
 pub use source::{CompileError, Issue};

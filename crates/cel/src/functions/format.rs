@@ -148,7 +148,7 @@ fn format<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
 }
 
 fn show(call: &mut Call<'_, '_>, value: &Val<'_>, clause: Clause) -> Result<String, Failure> {
-    call.meter.work(1)?;
+    call.meter.items(1)?;
     let refused = || Err(Error::new(clause.refuses(value.type_of().runtime_name())).into());
     Ok(match (clause, value) {
         (Clause::Text, _) => return text(call, value),
@@ -312,7 +312,7 @@ fn list(call: &mut Call<'_, '_>, list: &List<'_>) -> Result<String, Failure> {
 
 /// A value inside a list or map, as an expression would write it.
 fn inside(call: &mut Call<'_, '_>, value: &Val<'_>) -> Result<String, Failure> {
-    call.meter.work(1)?;
+    call.meter.items(1)?;
     Ok(match value {
         Val::String(text) => pintle_meta::quote(text),
         Val::Bytes(bytes) => format!("b{}", pintle_meta::quote(&String::from_utf8_lossy(bytes))),

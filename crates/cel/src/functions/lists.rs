@@ -211,7 +211,7 @@ fn slice<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     if list.len() < last {
         return refuse(format!("list is length {}", list.len()));
     }
-    call.meter.work(last - first)?;
+    call.meter.items(last - first)?;
     Ok(Val::list((first..last).map(|index| list.get(index)).collect::<Result<_, _>>()?))
 }
 
@@ -231,7 +231,7 @@ fn flatten<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
         if index == list.len() {
             continue;
         }
-        call.meter.work(1)?;
+        call.meter.items(1)?;
         let item = list.get(index)?;
         open.push((list, index + 1, depth));
         match item {
@@ -254,7 +254,7 @@ fn sorted<'v>(call: &mut Call<'_, '_>, list: &List<'v>, keys: &List<'v>) -> Outc
     if list.is_empty() {
         return Ok(Val::List(list.clone()));
     }
-    call.meter.work(list.len())?;
+    call.meter.items(list.len())?;
     let mut pairs: Vec<(Val<'v>, Val<'v>)> = Vec::with_capacity(list.len());
     for index in 0..list.len() {
         pairs.push((keys.get(index)?, list.get(index)?));
@@ -283,13 +283,13 @@ fn range<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     // What it will cost is known before memory is taken for it.
     let length = usize::try_from(*end).unwrap_or_default();
     call.meter.affords(length as u64)?;
-    call.meter.work(length)?;
+    call.meter.items(length)?;
     Ok(Val::list((0..*end).map(Val::Int).collect()))
 }
 
 fn reverse<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = args else { return call.no_such_overload(args) };
-    call.meter.work(list.len())?;
+    call.meter.items(list.len())?;
     Ok(Val::list((0..list.len()).rev().map(|index| list.get(index)).collect::<Result<_, _>>()?))
 }
 

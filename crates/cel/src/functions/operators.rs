@@ -214,7 +214,7 @@ fn add_lists<'v>(call: &mut Call<'_, '_>, left: &List<'v>, right: &List<'v>) -> 
     if left.is_empty() {
         return Ok(Val::List(right.clone()));
     }
-    call.meter.work(left.len() + right.len())?;
+    call.meter.items(left.len() + right.len())?;
     let mut items: Vec<Val<'v>> = left.iter().collect::<Result<_, _>>()?;
     for item in right.iter() {
         let item = item?;

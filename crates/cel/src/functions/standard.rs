@@ -169,7 +169,7 @@ fn last<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
 
 fn unwrap<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = args else { return call.no_such_overload(args) };
-    call.meter.work(list.len())?;
+    call.meter.items(list.len())?;
     let mut values = Vec::new();
     for item in list.iter() {
         match item? {

@@ -198,8 +198,9 @@ fn split<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
         [Val::String(text), Val::String(separator), Val::Int(count)] => (text, separator, *count),
         _ => return call.no_such_overload(args),
     };
-    call.meter.work(text.len())?;
     let most = usize::try_from(count).unwrap_or(usize::MAX);
+    let pieces = if separator.is_empty() { text.len() } else { text.matches(&**separator).count() };
+    call.meter.items(pieces.min(most))?;
     let mut bounds = Vec::new();
     if separator.is_empty() {
         let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(most).collect();
@@ -291,8 +292,8 @@ fn find_all<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
         [Val::String(text), Val::String(wanted), Val::Int(count)] => (text, wanted, *count),
         _ => return call.no_such_overload(args),
     };
-    call.meter.work(text.len())?;
     let most = usize::try_from(count).unwrap_or(usize::MAX);
+    call.meter.items(text.len().min(most))?;
     pattern(call, wanted, |regex| {
         Ok(Val::list(regex.find_all(text).take(most).map(|found| Val::string(found.to_owned())).collect()))
     })

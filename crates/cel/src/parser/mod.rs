@@ -23,7 +23,7 @@ pub(crate) const DEEPEST: usize = 250;
 /// How many parts an expression may have once its macros are expanded, which copy some of them.
 const MOST_PARTS: usize = 500_000;
 
-const RESERVED: &[&str] = &[
+pub(crate) const RESERVED: &[&str] = &[
     "as",
     "break",
     "const",

@@ -41,6 +41,7 @@ fn what_means_something_else_elsewhere_is_itself() {
     check(r"^[a&&b]$", "&", true);
     check(r"^[[a]$", "[", true);
     check(r"^[]a]$", "]", true);
+    check(r"^[[:]$", ":", true);
     check(r"^[a-]$", "-", true);
     check(r"^\<b\>$", "<b>", true);
     check(r"^\Qa.b\E.$", "a.bx", true);
@@ -72,6 +73,7 @@ fn bad_patterns_are_refused_as_go_does() {
     refused(r"\", "trailing backslash at end of expression: ``");
     refused("[z-a]", "invalid character class range: `z-a`");
     refused(r"\pX", r"invalid character class range: `\pX`");
+    refused("[[:", "missing closing ]: `[[:`");
     refused("[[:nope:]]", "invalid character class range: `[:nope:]`");
     refused("((a{1000}){1000}){1000}", "invalid repeat count: `{1000}`");
 }

@@ -386,7 +386,7 @@ impl<'p> Reader<'p> {
             }
             first = false;
             if self.rest().starts_with("[:")
-                && let Some(end) = self.rest().find(":]")
+                && let Some(end) = self.rest()[2..].find(":]").map(|end| end + 2)
             {
                 let name = &self.rest()[..end + 2];
                 let plain = name[2..end].trim_start_matches('^');

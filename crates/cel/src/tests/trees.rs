@@ -210,4 +210,8 @@ fn results_are_trees_again() {
     let program = environment.compile("type(1)").unwrap();
     let done = program.evaluate(&Activation::new(), Budget::PER_CALL).value.unwrap();
     assert!(done.to_value().is_err());
+    let doubled = format!("[[1]]{}", ".map(x, [x, x])".repeat(40));
+    let program = environment.compile(&doubled).unwrap();
+    let done = program.evaluate(&Activation::new(), Budget::PER_CALL).value.unwrap();
+    assert_eq!(done.to_value().unwrap_err().to_string(), "result is too large");
 }

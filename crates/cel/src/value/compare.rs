@@ -16,7 +16,7 @@ pub(crate) fn no_such_overload() -> Error {
 /// Whether they are the same; values of different types are not, numbers aside.
 pub(crate) fn equal(left: &Val<'_>, right: &Val<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
     use Val::{Bool, Bytes, Double, Duration, Int, Null, Optional, Other, String, Timestamp, Type, Uint};
-    meter.work(1)?;
+    meter.items(1)?;
     Ok(match (left, right) {
         (Null, Null) => true,
         (Bool(a), Bool(b)) => a == b,

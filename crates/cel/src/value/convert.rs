@@ -5,9 +5,17 @@ use pintle_meta::{Object, Value};
 
 use super::{Error, Val};
 
+/// What an expression makes can be the same parts many times over; a tree has them once each.
+const MOST_PARTS: usize = 1_000_000;
+
 impl Val<'_> {
     /// As a tree, the way JSON has it: bytes in base64, times and durations as text. What a tree cannot hold is an error.
     pub fn to_value(&self) -> Result<Value, Error> {
+        self.counted(&mut { MOST_PARTS })
+    }
+
+    fn counted(&self, left: &mut usize) -> Result<Value, Error> {
+        *left = left.checked_sub(1).ok_or_else(|| Error::new("result is too large"))?;
         Ok(match self {
             Val::Null => Value::NULL,
             Val::Bool(value) => Value::from(*value),
@@ -22,18 +30,18 @@ impl Val<'_> {
             Val::Timestamp(at) => Value::from(at.to_string()),
             Val::Duration(nanos) => Value::from(seconds(*nanos)),
             Val::List(list) => {
-                let items: Result<Vec<Value>, Error> = list.iter().map(|item| item?.to_value()).collect();
+                let items: Result<Vec<Value>, Error> = list.iter().map(|item| item?.counted(left)).collect();
                 Value::from(items?)
             }
             Val::Map(map) => {
                 let mut object = Object::new();
                 for key in map.keys() {
-                    let value = map.find(&key)?.unwrap_or(Val::Null).to_value()?;
+                    let value = map.find(&key)?.unwrap_or(Val::Null).counted(left)?;
                     object.insert(key.to_string(), value);
                 }
                 Value::from(object)
             }
-            Val::Optional(Some(value)) => value.to_value()?,
+            Val::Optional(Some(value)) => value.counted(left)?,
             Val::Optional(None) => Value::NULL,
             Val::Type(_) | Val::Other(_) => {
                 return Err(Error::new(format!(

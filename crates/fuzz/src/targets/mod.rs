@@ -1,6 +1,7 @@
 //! What is fuzzed: everything that parses what clients send.
 
 mod apply;
+mod cel;
 mod codec;
 mod patch;
 mod text;
@@ -12,7 +13,7 @@ use crate::Target;
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    [text::TARGETS, codec::TARGETS, patch::TARGETS, apply::TARGETS].concat()
+    [text::TARGETS, cel::TARGETS, codec::TARGETS, patch::TARGETS, apply::TARGETS].concat()
 }
 
 /// A number for the way something went.
