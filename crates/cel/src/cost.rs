@@ -12,7 +12,7 @@ pub(crate) const LIST: u64 = 10;
 pub(crate) const MAP: u64 = 30;
 pub(crate) const OBJECT: u64 = 40;
 /// So that an expression can ask an authorizer twice and not much more.
-const AUTHORIZER_CHECK: u64 = 350_000;
+pub(crate) const AUTHORIZER_CHECK: u64 = 350_000;
 
 /// How the cost of a call is found.
 #[derive(Clone, Copy, Debug, PartialEq)]

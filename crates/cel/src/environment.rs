@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::checker;
+use crate::ast::Ast;
+use crate::checker::{self, Checked};
+use crate::estimate::{Range, Sizes, estimate};
 use crate::functions::{self, Function};
 use crate::parser;
 use crate::plan;
@@ -58,21 +60,55 @@ impl Environment {
     }
 
     /// Reads and checks an expression. The error shows every problem with its place, as cel-go does.
-    pub fn compile(&self, text: &str) -> Result<Program, CompileError> {
+    pub fn check(&self, text: &str) -> Result<Expression, CompileError> {
         let ast = parser::parse(text)?;
         let mut issues = Issues::default();
         let checked = checker::check(&ast, &self.declarations, &mut issues);
         if issues.is_empty() {
             checker::validate(&ast, &checked, &mut issues);
         }
-        if !issues.is_empty() {
-            return Err(issues.into_error(text));
+        if issues.is_empty() {
+            Ok(Expression { declarations: Arc::clone(&self.declarations), ast, checked })
+        } else {
+            Err(issues.into_error(text))
         }
-        let result = checked.type_of(&ast.root);
-        match plan::plan(&ast, &checked, &self.declarations) {
-            Ok(plan) => Ok(Program::new(Arc::clone(&self.declarations), plan, result)),
+    }
+
+    /// Reads and checks an expression and makes a program of it.
+    pub fn compile(&self, text: &str) -> Result<Program, CompileError> {
+        self.check(text)?.program()
+    }
+}
+
+/// An expression that is sound: what can be said about it before it is evaluated.
+pub struct Expression {
+    declarations: Arc<Declarations>,
+    ast: Ast,
+    checked: Checked,
+}
+
+impl Expression {
+    pub fn result_type(&self) -> Type {
+        self.checked.type_of(&self.ast.root)
+    }
+
+    /// What evaluating it could cost, given how large the values of variables can be.
+    pub fn estimate(&self, sizes: &dyn Sizes) -> Range {
+        estimate(&self.ast, &self.checked, sizes)
+    }
+
+    /// Fails where a constant cannot be computed ([`CompileError::is_instantiation`]).
+    pub fn program(&self) -> Result<Program, CompileError> {
+        match plan::plan(&self.ast, &self.checked, &self.declarations) {
+            Ok(plan) => Ok(Program::new(Arc::clone(&self.declarations), plan, self.result_type())),
             Err(message) => Err(CompileError::constant(message)),
         }
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expression").field("result", &self.result_type()).finish_non_exhaustive()
     }
 }
 

@@ -26,6 +26,7 @@ mod checker;
 mod cost;
 mod environment;
 mod escaping;
+mod estimate;
 mod evaluate;
 mod functions;
 mod lexer;
@@ -38,8 +39,9 @@ mod source;
 mod types;
 mod value;
 
-pub use environment::{Declarations, Environment, TypeNames};
+pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
+pub use estimate::{Range, Sizes};
 pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, Program};
 pub use source::{CompileError, Issue};

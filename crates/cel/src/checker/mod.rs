@@ -38,6 +38,8 @@ pub(crate) struct Checked {
     types: HashMap<Id, Type>,
     pub(crate) meanings: HashMap<Id, Meaning>,
     pub(crate) calls: HashMap<Id, Resolved>,
+    /// Of every call, all overloads that fit.
+    pub(crate) overloads: HashMap<Id, Vec<&'static str>>,
 }
 
 impl Checked {
@@ -185,6 +187,7 @@ impl Checker<'_> {
             return match args {
                 [operand, Expr { id: field_id, kind: Kind::Literal(Literal::String(field)) }] => {
                     self.set(*field_id, Type::String);
+                    self.found.overloads.insert(id, vec!["select_optional_field"]);
                     let of = self.field(id, operand, field, true);
                     self.bindings.resolve(&of, false)
                 }
@@ -231,7 +234,7 @@ impl Checker<'_> {
         args: &[Expr],
         types: &[Type],
     ) -> Type {
-        let (mut overload, mut matches) = (None, 0);
+        let mut overloads = Vec::new();
         let mut result: Option<Type> = None;
         for candidate in function.overloads.iter().filter(|candidate| candidate.member == member) {
             if matches!(function.name, "_&&_" | "_||_") {
@@ -245,7 +248,8 @@ impl Checker<'_> {
                 if !fits {
                     return Type::Error;
                 }
-                (overload, matches, result) = (Some(candidate.id), 1, Some(Type::Bool));
+                overloads.push(candidate.id);
+                result = Some(Type::Bool);
                 break;
             }
             let instantiated;
@@ -263,7 +267,7 @@ impl Checker<'_> {
             if !self.bindings.assignable_all(types, parameters) {
                 continue;
             }
-            (overload, matches) = (Some(candidate.id), matches + 1);
+            overloads.push(candidate.id);
             let of = self.bindings.resolve(result_type, false);
             result = Some(match result {
                 None => of,
@@ -282,7 +286,8 @@ impl Checker<'_> {
             self.report(id, format!("found no matching overload for '{name}' applied to '{signature}'"));
             return Type::Error;
         };
-        let overload = overload.filter(|_| matches == 1);
+        let overload = if let [only] = overloads[..] { Some(only) } else { None };
+        self.found.overloads.insert(id, overloads);
         self.found.calls.insert(id, Resolved { function, overload, qualified });
         result
     }

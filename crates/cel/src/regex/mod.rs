@@ -11,6 +11,9 @@ use std::fmt;
 /// What one pattern may take in memory.
 const MOST_BYTES: usize = 4 << 20;
 
+/// How long a pattern may be.
+const LONGEST: usize = 1 << 16;
+
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Regex(regex::Regex);
@@ -29,10 +32,13 @@ impl std::error::Error for Error {}
 
 impl Regex {
     pub fn new(pattern: &str) -> Result<Regex, Error> {
+        if pattern.len() > LONGEST {
+            return Err(Error("expression too large".to_owned()));
+        }
         let translated = translate::translate(pattern).map_err(Error)?;
         match regex::RegexBuilder::new(&translated).size_limit(MOST_BYTES).nest_limit(1000).build() {
             Ok(regex) => Ok(Regex(regex)),
-            Err(regex::Error::CompiledTooBig(_)) => Err(Error(format!("expression too large: `{pattern}`"))),
+            Err(regex::Error::CompiledTooBig(_)) => Err(Error("expression too large".to_owned())),
             Err(_) => Err(Error(format!("invalid character class range: `{pattern}`"))),
         }
     }

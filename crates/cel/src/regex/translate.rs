@@ -7,7 +7,15 @@ const MOST_REPEATS: u32 = 1000;
 const DEEPEST: usize = 250;
 
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut reader = Reader { pattern, at: 0, out: String::new(), groups: Vec::new(), level: 1, last: 1 };
+    let mut reader = Reader {
+        pattern,
+        at: 0,
+        out: String::new(),
+        groups: Vec::new(),
+        level: 1,
+        last: 1,
+        classes: Vec::new(),
+    };
     reader.all()?;
     Ok(reader.out)
 }
@@ -20,6 +28,8 @@ struct Reader<'p> {
     groups: Vec<u64>,
     level: u64,
     last: u64,
+    /// Unicode classes that were found to exist.
+    classes: Vec<String>,
 }
 
 impl<'p> Reader<'p> {
@@ -354,8 +364,11 @@ impl<'p> Reader<'p> {
                 if negated { "[^\\x00-\\x{10FFFF}]" } else { "[\\x00-\\x{10FFFF}]" }.into(),
             ));
         }
-        if !known || regex::Regex::new(&class).is_err() {
+        if !known || (!self.classes.contains(&name) && regex::Regex::new(&class).is_err()) {
             return invalid(self);
+        }
+        if !self.classes.contains(&name) {
+            self.classes.push(name);
         }
         Ok(Escaped::Class(class))
     }

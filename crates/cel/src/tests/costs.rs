@@ -136,3 +136,95 @@ fn an_evaluation_can_be_interrupted() {
     assert_eq!(done.value.unwrap_err().to_string(), "operation interrupted");
     assert_eq!(done.cost, 1 + 300 * 5);
 }
+
+/// Lists of up to ten, strings of up to twenty characters.
+struct Small;
+
+impl crate::Sizes for Small {
+    fn size(&self, path: &[String], of: &Type) -> Option<crate::Range> {
+        let max = match (path.last()?.as_str(), of) {
+            (_, Type::String) => 20,
+            ("l", _) => 10,
+            _ => return None,
+        };
+        Some(crate::Range { min: 0, max })
+    }
+}
+
+#[track_caller]
+fn estimated(cases: &[(&str, u64, u64)]) {
+    let different: Vec<String> = cases
+        .iter()
+        .filter_map(|(expression, min, max)| {
+            let estimate = environment().check(expression).unwrap().estimate(&Small);
+            (estimate != crate::Range { min: *min, max: *max })
+                .then(|| format!("{expression} is {estimate:?}"))
+        })
+        .collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn costs_are_estimated_from_sizes() {
+    const MOST: u64 = u64::MAX;
+    estimated(&[
+        ("1", 0, 0),
+        ("x", 1, 1),
+        ("m.a", 2, 2),
+        ("m['a']", 2, 2),
+        ("l[0]", 2, 2),
+        ("has(m.a)", 1, 1),
+        ("[1, 2, 3]", 10, 10),
+        ("{'a': 1}", 30, 30),
+        ("x == 1", 2, 2),
+        ("x > 0 && x < 5", 2, 4),
+        ("x > 0 ? s : 'a'", 2, 3),
+        ("s == 'abc'", 2, 2),
+        ("s == s", 3, 4),
+        ("s + s", 2, 6),
+        ("s.contains('abc')", 1, 3),
+        ("s.startsWith('abc')", 2, 2),
+        ("s.matches('^abc$')", 3, 7),
+        ("x in l", 2, 12),
+        ("l.all(i, i > 0)", 2, 2 + 10 * 5),
+        ("l.exists(i, i > 0)", 2, 2 + 10 * 6),
+        ("l.map(i, i)", 12, 12 + 10 * 13),
+        ("l.filter(i, i > 0)", 12, 12 + 10 * 15),
+        ("[1, 2, 3].all(i, true)", 10 + 1 + 3 * 3, 10 + 1 + 3 * 3),
+        ("m.all(k, true)", 2, MOST),
+        ("l.map(i, i).sum()", 12, 12 + 10 * 13 + 10),
+        ("dyn(x)", 2, 2),
+        ("optional.of(x).optMap(y, y + 1)", 4, 19),
+    ]);
+}
+
+#[test]
+fn costs_of_functions_are_estimated() {
+    estimated(&[
+        ("[1, 2, 3, 4, 5].sum()", 15, 15),
+        ("[1, 2, 3, 4, 5].indexOf(3)", 15, 15),
+        ("'a'.indexOf('b')", 1, 1),
+        ("url('https:://kubernetes.io/').getHost()", 4, 4),
+        ("url('https:://kubernetes.io/') == url('https:://kubernetes.io/')", 7, 9),
+        ("ip('192.168.0.1').family()", 3, 3),
+        ("ip('192.168.0.1') == ip('192.168.0.1')", 5, 5),
+        ("ip.isCanonical('192.168.0.1')", 3, 3),
+        ("cidr('192.168.0.0/16').masked()", 3, 3),
+        ("cidr('192.168.0.0/16').containsIP(ip('192.0.0.1'))", 4, 7),
+        ("cidr('192.168.0.0/16').containsIP('192.0.0.1')", 4, 7),
+        ("cidr('192.168.0.0/16').containsCIDR('192.0.0.0/30')", 7, 11),
+        ("s.lowerAscii()", 1, 3),
+        ("s.replace('a', 'b')", 1, 5),
+        ("s.split(',')", 1, 5),
+        ("s.find('[0-9]+')", 3, 7),
+        ("quantity('12345678').add(1)", 2, 2),
+        ("semver('1.2.3').major()", 2, 2),
+        ("format.dns1123Label().validate(s)", 2, 66),
+        ("l.slice(0, 2)", 1 + 1 + 10 + 2, 1 + 1 + 10 + 2),
+        ("l.sort()", 12, 12 + 200),
+        ("l.distinct()", 12, 12 + 200),
+        ("lists.range(5)", 16, 16),
+        ("sets.contains(l, [1, 2])", 12, 12 + 20),
+        ("sets.equivalent(l, [1, 2])", 12, 12 + 40),
+    ]);
+}
