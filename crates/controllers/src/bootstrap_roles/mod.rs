@@ -16,6 +16,9 @@ use reconcile::{Outcome, reconciled};
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// So many are under way together: enough for few commits, and no more memory than requests take.
+const AT_ONCE: usize = 24;
+
 /// How often one object is looked at again, when somebody else writes it at the same time.
 const ATTEMPTS: usize = 4;
 
@@ -68,7 +71,7 @@ impl BootstrapRoles {
         }
     }
 
-    /// Looks at everything once, all at the same time: what has to be written is one commit.
+    /// Looks at everything once, many at the same time: what has to be written is few commits.
     pub async fn sync(&self) -> std::result::Result<(), String> {
         let AccessObjects { roles, role_bindings, cluster_roles, cluster_role_bindings } = &self.objects;
         for objects in [roles, role_bindings, cluster_roles, cluster_role_bindings] {
@@ -80,13 +83,15 @@ impl BootstrapRoles {
         }
         self.prime_aggregated().await.map_err(|status| status.message)?;
         self.prime_split().await.map_err(|status| status.message)?;
-        let outcomes = join_all(self.expected.iter().map(|expected| self.ensure_one(expected))).await;
         let mut failure = None;
-        for (expected, outcome) in self.expected.iter().zip(outcomes) {
-            if let Err(status) = outcome {
-                let resource = &self.objects.of(expected).store().config().resource;
-                tracing::error!("unable to reconcile {resource}/{}: {}", expected.name, status.message);
-                failure = Some(status.message);
+        for some in self.expected.chunks(AT_ONCE) {
+            let outcomes = join_all(some.iter().map(|expected| self.ensure_one(expected))).await;
+            for (expected, outcome) in some.iter().zip(outcomes) {
+                if let Err(status) = outcome {
+                    let resource = &self.objects.of(expected).store().config().resource;
+                    tracing::error!("unable to reconcile {resource}/{}: {}", expected.name, status.message);
+                    failure = Some(status.message);
+                }
             }
         }
         failure.map_or(Ok(()), Err)
