@@ -38,6 +38,10 @@ impl Source for Fixed {
 
     async fn settle(&self) {}
 
+    async fn current(&self) -> bool {
+        true
+    }
+
     fn read<R>(&self, read: impl FnOnce(&Policy) -> R) -> R {
         read(&self.0)
     }

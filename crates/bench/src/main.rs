@@ -14,6 +14,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is its purpose")]
 
 mod arguments;
+mod authorization;
 mod cache;
 mod chain;
 mod codec;
@@ -63,6 +64,7 @@ fn run() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
+        authorization::measure()?;
     }
     if arguments.measures("store") {
         runtime.block_on(async {
