@@ -1,5 +1,7 @@
 //! The bootstrap policy and aggregated roles on a real store.
 
+mod default_roles;
+
 use std::sync::Arc;
 use std::time::Duration;
 
