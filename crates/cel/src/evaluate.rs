@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cost;
 use crate::environment::Declarations;
 use crate::plan::{Attribute, Base, CallStep, Fold, Plan, Qualifier, Qualifying, Step};
-use crate::program::{Activation, Bound, Budget};
+use crate::program::{Activation, Bound, Budget, LazyFields};
 use crate::regex::Regex;
 use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
 
@@ -103,27 +103,27 @@ pub(crate) struct Call<'c, 'b> {
 }
 
 /// A loop's variable.
-enum Local<'v> {
+enum Local<'p, 'v> {
     /// Computed when it is first looked at.
-    Lazy(&'v Step),
+    Lazy(&'p Step),
     Known(Result<Val<'v>, Error>),
 }
 
-pub(crate) struct Evaluator<'e, 'b, 'v> {
-    plan: &'v Plan,
+pub(crate) struct Evaluator<'e, 'b, 'p, 'v> {
+    plan: &'p Plan,
     declarations: &'e Declarations,
     activation: &'e Activation<'v>,
     meter: &'e mut Meter<'b>,
-    locals: Vec<Local<'v>>,
+    locals: Vec<Local<'p, 'v>>,
 }
 
-impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
+impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     pub(crate) fn new(
-        plan: &'v Plan,
+        plan: &'p Plan,
         declarations: &'e Declarations,
         activation: &'e Activation<'v>,
         meter: &'e mut Meter<'b>,
-    ) -> Evaluator<'e, 'b, 'v> {
+    ) -> Evaluator<'e, 'b, 'p, 'v> {
         let locals = std::iter::repeat_with(|| Local::Known(Ok(Val::Null))).take(plan.locals).collect();
         Evaluator { plan, declarations, activation, meter, locals }
     }
@@ -132,7 +132,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         self.eval(&self.plan.root)
     }
 
-    fn eval(&mut self, step: &'v Step) -> Outcome<'v> {
+    fn eval(&mut self, step: &'p Step) -> Outcome<'v> {
         match step {
             Step::Constant(value) => Ok(value.clone()),
             Step::Attribute(attribute) => {
@@ -179,7 +179,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
     }
 
     /// A result that an error may be part of; the end of the evaluation passes through.
-    fn attempt(&mut self, step: &'v Step) -> Result<Result<Val<'v>, Error>, Failure> {
+    fn attempt(&mut self, step: &'p Step) -> Result<Result<Val<'v>, Error>, Failure> {
         match self.eval(step) {
             Ok(value) => Ok(Ok(value)),
             Err(Failure::Error(error)) => Ok(Err(error)),
@@ -188,7 +188,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
     }
 
     /// `&&` and `||`: one side that decides makes up for an error of the other.
-    fn logical(&mut self, sides: &'v [Step; 2], decisive: bool) -> Outcome<'v> {
+    fn logical(&mut self, sides: &'p [Step; 2], decisive: bool) -> Outcome<'v> {
         let mut error = None;
         for side in sides {
             match self.attempt(side)? {
@@ -201,7 +201,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         error.map_or(Ok(Val::Bool(!decisive)), |error| Err(error.into()))
     }
 
-    fn equality(&mut self, negated: bool, sides: &'v [Step; 2]) -> Outcome<'v> {
+    fn equality(&mut self, negated: bool, sides: &'p [Step; 2]) -> Outcome<'v> {
         let (left, right) = (self.attempt(&sides[0])?, self.attempt(&sides[1])?);
         let model = if negated { cost::Model::Shorter } else { cost::Model::Equality };
         self.meter.charge(model.cost(&[left.as_ref(), right.as_ref()], None))?;
@@ -209,7 +209,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         Ok(Val::Bool(same != negated))
     }
 
-    fn call(&mut self, step: &'v CallStep) -> Outcome<'v> {
+    fn call(&mut self, step: &'p CallStep) -> Outcome<'v> {
         match step.args.as_slice() {
             [only] => {
                 let arg = self.attempt(only)?;
@@ -237,7 +237,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
     }
 
     /// Calls a function. What it costs is charged before it runs, unless that depends on the result.
-    fn apply(&mut self, step: &'v CallStep, args: &[Val<'v>]) -> Outcome<'v> {
+    fn apply(&mut self, step: &'p CallStep, args: &[Val<'v>]) -> Outcome<'v> {
         let of_result = step.model.is_of_result();
         if !of_result {
             self.meter.charge(step.model.cost_of(args, None))?;
@@ -262,7 +262,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         Err(error.unwrap_or_else(|| Error::new("no such overload")).into())
     }
 
-    fn list(&mut self, items: &'v [(Step, bool)]) -> Outcome<'v> {
+    fn list(&mut self, items: &'p [(Step, bool)]) -> Outcome<'v> {
         let mut made = Vec::with_capacity(items.len());
         let mut problem = None;
         for (item, optional) in items {
@@ -288,7 +288,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         problem.map_or_else(|| Ok(Val::list(made)), |error| Err(error.into()))
     }
 
-    fn map(&mut self, entries: &'v [(Step, Step, bool)]) -> Outcome<'v> {
+    fn map(&mut self, entries: &'p [(Step, Step, bool)]) -> Outcome<'v> {
         let mut made = BTreeMap::new();
         for (key, value, optional) in entries {
             let key = self.eval(key)?;
@@ -305,7 +305,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         Ok(Val::Map(Map::Entries(Arc::new(made))))
     }
 
-    fn fold(&mut self, fold: &'v Fold) -> Outcome<'v> {
+    fn fold(&mut self, fold: &'p Fold) -> Outcome<'v> {
         let range = self.eval(&fold.range)?;
         self.locals[fold.accumulator] = Local::Lazy(&fold.start);
         match &range {
@@ -343,7 +343,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
     }
 
     /// One round of a loop; whether there may be another.
-    fn round(&mut self, fold: &'v Fold, first: Val<'v>, second: Option<Val<'v>>) -> Result<bool, Failure> {
+    fn round(&mut self, fold: &'p Fold, first: Val<'v>, second: Option<Val<'v>>) -> Result<bool, Failure> {
         self.locals[fold.variable] = Local::Known(Ok(first));
         if let (Some(local), Some(value)) = (fold.second, second) {
             self.locals[local] = Local::Known(Ok(value));
@@ -357,7 +357,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         Ok(true)
     }
 
-    fn append(&mut self, local: usize, item: &'v Step) -> Outcome<'v> {
+    fn append(&mut self, local: usize, item: &'p Step) -> Outcome<'v> {
         let before = self.local(local).map(|_| ());
         self.meter.charge(1)?;
         let item = self.attempt(item)?;
@@ -376,7 +376,7 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
     }
 
     /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`.
-    fn insert(&mut self, local: usize, args: &'v [Step]) -> Outcome<'v> {
+    fn insert(&mut self, local: usize, args: &'p [Step]) -> Outcome<'v> {
         let before = self.local(local).map(|_| ());
         self.meter.charge(1)?;
         let mut values = Vec::with_capacity(args.len());
@@ -430,10 +430,27 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
         }
     }
 
-    fn resolve(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+    fn resolve(&mut self, attribute: &'p Attribute) -> Outcome<'v> {
+        let mut qualifiers = attribute.qualifiers.as_slice();
         let base = match &attribute.base {
             Base::Local(local) => self.local(*local)?,
-            Base::Variable(place) => self.variable(*place)?,
+            Base::Variable(place) => match (self.bound(*place)?, qualifiers) {
+                (Bound::Lazy(fields), [first, rest @ ..]) => {
+                    if first.test {
+                        self.meter.charge(1)?;
+                        let found = first.field_name().and_then(|name| fields.field(name));
+                        return Ok(Val::Bool(found.is_some()));
+                    }
+                    qualifiers = rest;
+                    match self.lazy(*fields, first)? {
+                        Some(value) => value,
+                        None => return Ok(Val::Optional(None)),
+                    }
+                }
+                (Bound::Lazy(_), []) => return Failure::error("no such overload"),
+                (Bound::Val(value), _) => value.clone(),
+                (Bound::Tree(value), _) => from_tree(value, &self.declarations.variables[*place].1)?,
+            },
             Base::Step(step) => self.eval(step)?,
             Base::Conditional { condition, truthy, falsy } => match self.eval(condition)? {
                 Val::Bool(true) => self.resolve(truthy)?,
@@ -442,24 +459,47 @@ impl<'e, 'b, 'v> Evaluator<'e, 'b, 'v> {
             },
         };
         let Some(last) = attribute.qualifiers.last() else { return Ok(base) };
-        Ok(match self.qualify(base, &attribute.qualifiers)? {
+        if qualifiers.is_empty() {
+            return Ok(base);
+        }
+        Ok(match self.qualify(base, qualifiers)? {
             Val::Optional(found) if last.test => Val::Bool(found.is_some()),
             value => value,
         })
     }
 
-    fn variable(&mut self, place: usize) -> Outcome<'v> {
-        let Some((name, of)) = self.declarations.variables.get(place) else {
+    /// A field that is found when it is looked at; nothing if it is optional and there is none.
+    fn lazy(
+        &mut self,
+        fields: &'v dyn LazyFields<'v>,
+        first: &Qualifier,
+    ) -> Result<Option<Val<'v>>, Failure> {
+        let Some(name) = first.field_name() else { return Failure::error("no such overload") };
+        match fields.field(name) {
+            Some(value) => {
+                self.meter.charge(1)?;
+                let value = value?;
+                Ok(Some(if first.optional { Val::some(value) } else { value }))
+            }
+            None if first.optional => Ok(None),
+            None => {
+                self.meter.charge(1)?;
+                Failure::error(format!("no such key: {name}"))
+            }
+        }
+    }
+
+    fn bound(&self, place: usize) -> Result<&'e Bound<'v>, Failure> {
+        let Some((name, _)) = self.declarations.variables.get(place) else {
             return Failure::error("no such attribute(s)");
         };
         match self.activation.find(name) {
-            Some(Bound::Tree(value)) => Ok(from_tree(value, of)?),
-            Some(Bound::Val(value)) => Ok(value.clone()),
+            Some(bound) => Ok(bound),
             None => Failure::error(format!("no such attribute(s): {name}")),
         }
     }
 
-    fn qualify(&mut self, base: Val<'v>, qualifiers: &'v [Qualifier]) -> Outcome<'v> {
+    fn qualify(&mut self, base: Val<'v>, qualifiers: &'p [Qualifier]) -> Outcome<'v> {
         let mut value = base;
         let mut optional = false;
         if let Val::Optional(inner) = &value {

@@ -43,9 +43,9 @@ pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};
 pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
-pub use program::{Activation, Budget, EvalError, Evaluation, Program};
+pub use program::{Activation, Budget, EvalError, Evaluation, LazyFields, Program};
 pub use source::{CompileError, Issue};
-pub use types::{Field, ListKind, ListType, ObjectType, Type};
+pub use types::{Field, ListKind, ListType, ObjectType, Record, Type};
 pub use value::{Blob, Error, List, Map, Opaque, Other, Text, Timestamp, Val};
 
 #[cfg(test)]

@@ -92,6 +92,16 @@ pub(crate) struct Qualifier {
     pub(crate) test: bool,
 }
 
+impl Qualifier {
+    /// The name, where it is a field's.
+    pub(crate) fn field_name(&self) -> Option<&str> {
+        match &self.key {
+            Qualifying::Constant(Val::String(name)) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 pub(crate) enum Qualifying {
     Constant(Val<'static>),
     Attribute(Attribute),

@@ -30,15 +30,23 @@ impl Budget<'_> {
 }
 
 /// The values of variables, for one evaluation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Activation<'v> {
     bound: Vec<(&'v str, Bound<'v>)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Bound<'v> {
     Tree(&'v Value),
     Val(Val<'v>),
+    Lazy(&'v dyn LazyFields<'v>),
+}
+
+/// A variable whose fields are found when an expression looks at them, such as the variables of an admission policy, which are
+/// expressions themselves.
+pub trait LazyFields<'v> {
+    /// The value of a field, if there is such a field. It may be asked for any number of times.
+    fn field(&self, name: &str) -> Option<Result<Val<'v>, Error>>;
 }
 
 impl<'v> Activation<'v> {
@@ -55,6 +63,12 @@ impl<'v> Activation<'v> {
     /// A value that is no tree.
     pub fn bind_val(mut self, name: &'v str, value: Val<'v>) -> Activation<'v> {
         self.bound.push((name, Bound::Val(value)));
+        self
+    }
+
+    /// A variable that only its fields have values of.
+    pub fn bind_lazy(mut self, name: &'v str, fields: &'v dyn LazyFields<'v>) -> Activation<'v> {
+        self.bound.push((name, Bound::Lazy(fields)));
         self
     }
 
@@ -109,8 +123,8 @@ impl Program {
         &self.result
     }
 
-    /// Evaluates it. The result may borrow from the program and from what is bound.
-    pub fn evaluate<'v>(&'v self, activation: &Activation<'v>, budget: Budget<'_>) -> Evaluation<'v> {
+    /// Evaluates it. The result may borrow from what is bound.
+    pub fn evaluate<'v>(&self, activation: &Activation<'v>, budget: Budget<'_>) -> Evaluation<'v> {
         let mut meter = Meter::new(budget);
         let value = Evaluator::new(&self.plan, &self.declarations, activation, &mut meter).run();
         let value = value.map_err(|failure| match failure {

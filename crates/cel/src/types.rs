@@ -83,6 +83,35 @@ pub struct Field {
     pub of: Type,
 }
 
+/// An object type whose fields are listed.
+#[derive(Clone, Debug)]
+pub struct Record {
+    name: String,
+    fields: Vec<(SmolStr, Type)>,
+}
+
+impl Record {
+    pub fn new(name: impl Into<String>) -> Record {
+        Record { name: name.into(), fields: Vec::new() }
+    }
+
+    pub fn field(mut self, name: impl Into<SmolStr>, of: Type) -> Record {
+        self.fields.push((name.into(), of));
+        self
+    }
+}
+
+impl ObjectType for Record {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let (property, of) = self.fields.iter().find(|(known, _)| known == name)?;
+        Some(Field { property: property.clone(), of: of.clone() })
+    }
+}
+
 impl Type {
     pub fn list(item: Type) -> Type {
         Type::List(Arc::new(ListType { item, kind: ListKind::Atomic }))

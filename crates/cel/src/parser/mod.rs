@@ -455,7 +455,8 @@ impl Parser<'_> {
         let name = format!("{prefix}{word}");
         self.expect(Identifier, Kinds::NONE)?;
         if self.kind() != OpenParen {
-            return Ok(Deep { expr: Expr { id: self.id(Some(place)), kind: Node::Ident(name) }, depth: 0 });
+            let kind = if reserved { Node::Unspecified } else { Node::Ident(name) };
+            return Ok(Deep { expr: Expr { id: self.id(Some(place)), kind }, depth: 0 });
         }
         let id = self.id_here();
         self.expect(OpenParen, START)?;

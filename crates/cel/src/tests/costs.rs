@@ -123,6 +123,20 @@ fn an_evaluation_ends_where_its_budget_does() {
 }
 
 #[test]
+fn what_a_call_costs_is_asked_for_once() {
+    let l = Value::from((0..20).map(Value::from).collect::<Vec<_>>());
+    let activation = Activation::new().bind("l", &l);
+    for expression in
+        ["l.distinct().size()", "sets.equivalent(l, l)", "l.sort().size()", "lists.range(50).size()"]
+    {
+        let program = environment().compile(expression).unwrap();
+        let cost = program.evaluate(&activation, Budget::PER_CALL).cost;
+        assert!(program.evaluate(&activation, Budget::of(cost)).value.is_ok(), "{expression} for {cost}");
+        assert!(program.evaluate(&activation, Budget::of(cost - 1)).value.is_err(), "{expression} for less");
+    }
+}
+
+#[test]
 fn an_evaluation_can_be_interrupted() {
     let l = Value::from((0..1000).map(Value::from).collect::<Vec<_>>());
     let program = environment().compile("l.all(i, i >= 0)").unwrap();

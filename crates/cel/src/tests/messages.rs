@@ -96,6 +96,7 @@ fn syntax_errors_are_those_of_the_generated_parser() {
 #[test]
 fn names_that_are_reserved_are_refused() {
     check("if", &["1:1: reserved identifier: if"]);
+    check("names.map(var, 1)", &["1:11: reserved identifier: var", "1:11: argument is not an identifier"]);
     check("while(1)", &["1:1: reserved identifier: while"]);
     check("y.`a`", &["1:3: unsupported syntax: '`'"]);
 }

@@ -6,6 +6,7 @@ mod functions;
 mod language;
 mod libraries;
 mod messages;
+mod properties;
 mod trees;
 
 use pintle_meta::{Object, Value};

@@ -4,7 +4,10 @@ use pintle_meta::{Node, Object, Value};
 use smol_str::SmolStr;
 
 use super::{compiled, object, written};
-use crate::{Activation, Budget, Declarations, Environment, Field, ListKind, ObjectType, Type, TypeNames};
+use crate::{
+    Activation, Budget, Declarations, Environment, Error, Field, LazyFields, List, ListKind, ObjectType,
+    Record, Type, TypeNames, Val,
+};
 
 /// A type with a few fields, as a schema would be.
 #[derive(Debug)]
@@ -159,6 +162,59 @@ fn expressions_make_objects_of_named_types() {
          | Spec{replicas: 'a'}\n | .............^"
     );
     assert_eq!(compiled("Spec{}", declarations()), "Spec");
+}
+
+/// Values of `variables`, which are made when they are looked at.
+struct Counted<'v> {
+    asked: std::cell::Cell<usize>,
+    value: &'v Value,
+}
+
+impl<'v> LazyFields<'v> for Counted<'v> {
+    fn field(&self, name: &str) -> Option<Result<Val<'v>, Error>> {
+        self.asked.set(self.asked.get() + 1);
+        match name {
+            "list" => {
+                let Node::List(items) = self.value.node() else { return None };
+                Some(Ok(Val::List(List::Tree { items, of: None })))
+            }
+            "broken" => Some(Err(Error::new("it does not work"))),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn fields_can_be_found_when_they_are_looked_at() {
+    let variables =
+        Record::new("variables").field("list", Type::list(Type::String)).field("broken", Type::Int);
+    let environment = Environment::new(
+        Declarations::new().variable("variables", Type::object(variables)).variable("d", Type::Dyn),
+    );
+    let value = texts(&["a", "b"]);
+    let counted = Counted { asked: Default::default(), value: &value };
+    let evaluate = |expression: &str| {
+        let program = environment.compile(expression).unwrap();
+        let activation = Activation::new().bind_lazy("variables", &counted).bind_lazy("d", &counted);
+        let done = program.evaluate(&activation, Budget::PER_CALL);
+        (done.value.map_or_else(|error| error.to_string(), |value| written(&value)), done.cost)
+    };
+    assert_eq!(evaluate("variables.list[1]"), ("'b'".to_owned(), 3));
+    assert_eq!(counted.asked.get(), 1);
+    assert_eq!(evaluate("true || variables.broken > 1"), ("true".to_owned(), 0));
+    assert_eq!(counted.asked.get(), 1, "nobody looked");
+    assert_eq!(evaluate("variables.broken + 1").0, "it does not work");
+    assert_eq!(evaluate("variables.list.all(x, x != 'c')").0, "true");
+    assert_eq!(evaluate("has(variables.list)"), ("true".to_owned(), 1));
+    assert_eq!(evaluate("has(d.nope)").0, "false");
+    assert_eq!(evaluate("d.nope").0, "no such key: nope");
+    assert_eq!(evaluate("d.?nope.orValue(3)").0, "3");
+    assert_eq!(evaluate("d.?list[0].orValue('')").0, "'a'");
+    assert_eq!(evaluate("d").0, "no such overload");
+    assert_eq!(
+        environment.compile("variables.nope").unwrap_err().issues()[0].message,
+        "undefined field 'nope'"
+    );
 }
 
 #[test]
