@@ -30,10 +30,10 @@ fn expression() -> impl Strategy<Value = String> {
     leaf.prop_recursive(6, 60, 4, |inner| {
         let one = inner.clone();
         let two = (inner.clone(), inner.clone());
-        let three = (inner.clone(), inner.clone(), inner.clone());
+        let three = (inner.clone(), inner.clone(), inner);
         prop_oneof![
             one.clone().prop_map(|a| format!("dyn({a})")),
-            (one.clone(), 0..14usize).prop_map(|(a, method)| {
+            (one, 0..14usize).prop_map(|(a, method)| {
                 let method = [
                     "size()",
                     "all(i, true)",
