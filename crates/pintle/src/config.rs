@@ -7,17 +7,20 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use http::HeaderValue;
 use pintle_auth::authenticator::{
-    self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenFile,
+    self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenCache,
+    TokenCacheOptions, TokenFile,
 };
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
-use pintle_server::{Limits, ListenOptions, MetricsOptions, WatchedFiles};
+use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
 use regex_lite::Regex;
 
+use crate::access::service_accounts::StoredAccounts;
 use crate::access::webhooks;
 use crate::admin;
 use crate::options::{Options, RequestHeaderOptions, ServingOptions, StoreOptions};
 use crate::pki::{Names, Pki};
+use crate::service_accounts::ServiceAccounts;
 
 /// How the server is reached and whom it trusts.
 pub(crate) struct Serving {
@@ -29,6 +32,8 @@ pub(crate) struct Serving {
     pub(crate) generated: Option<Generated>,
     /// Files of which `tls` and `clients` are made.
     pub(crate) files: WatchedFiles,
+    /// Where what this server makes for itself is kept.
+    pub(crate) cert_dir: PathBuf,
     /// Kept while the server runs, when certificates have no place that lasts.
     _temporary: Option<tempfile::TempDir>,
 }
@@ -137,6 +142,7 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
         front_proxy: front_proxy(options.peers.request_header.as_ref())?,
         generated,
         files,
+        cert_dir,
         _temporary: temporary,
     })
 }
@@ -285,18 +291,26 @@ pub(crate) struct Tokens {
 }
 
 /// Everyone who can say whose token something is, in the reference's order.
-pub(crate) fn tokens(options: &Options) -> anyhow::Result<Tokens> {
-    let audiences: Arc<[String]> = Arc::new([]);
+pub(crate) fn tokens(
+    options: &Options,
+    accounts: &ServiceAccounts,
+    objects: Arc<StoredAccounts>,
+    metrics: Metrics,
+) -> anyhow::Result<Tokens> {
+    let audiences = accounts.audiences.clone();
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     if let Some(path) = &options.token_auth_file {
         let file = TokenFile::load(path).with_context(|| format!("--token-auth-file: {}", path.display()))?;
         tokens.push(Arc::new(authenticator::ForThisServer { tokens: file, audiences: audiences.clone() }));
     }
+    tokens.extend(accounts.authenticators(&options.service_accounts, objects));
     // After all that is known here: asking takes longest.
     if let Some(options) = &options.peers.token_webhook {
         tokens.push(webhooks::tokens(options, audiences.clone())?);
     }
-    Ok(Tokens { tokens: Arc::new(authenticator::TokenUnion(tokens)), audiences })
+    let all = Arc::new(authenticator::TokenUnion(tokens));
+    let cached = TokenCache::new(all, TokenCacheOptions::default(), Some(Arc::new(metrics)))?;
+    Ok(Tokens { tokens: Arc::new(cached), audiences })
 }
 
 /// Everyone who can say who is asking, in the reference's order.

@@ -11,7 +11,7 @@ use pintle_registry::{Computed, Loopback, Served, Subresource};
 use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
-use pintle_resources::subresources::{Binding, Eviction, Scale};
+use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest, TokenRequestSettings};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
@@ -34,6 +34,7 @@ pub(crate) struct Endpoints<'a> {
     /// What those who write roles and bindings may give.
     pub(crate) escalation: &'a Arc<Escalation<Roles>>,
     pub(crate) tokens: &'a Tokens,
+    pub(crate) token_requests: &'a Option<TokenRequestSettings>,
 }
 
 impl Endpoints<'_> {
@@ -73,6 +74,10 @@ impl Endpoints<'_> {
                     let served = Version::new(resource, None).or("policy/v1beta1.Eviction");
                     (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
                 }
+                None => (plain(), Behind::Missing),
+            },
+            ("serviceaccounts", Some("token")) => match self.token_request() {
+                Some(request) => (plain(), Behind::Subresource(Arc::new(request))),
                 None => (plain(), Behind::Missing),
             },
             (_, Some("scale")) => {
@@ -133,6 +138,17 @@ impl Endpoints<'_> {
     fn eviction(&self, pods: &Kept) -> Option<Eviction> {
         let budgets = self.loopback("policy", "v1", "poddisruptionbudgets", "status")?;
         Eviction::new(&pods.store, budgets, self.settings)
+    }
+
+    fn token_request(&self) -> Option<TokenRequest> {
+        let store = |path: &str| Some(self.kept.get(path)?.store.clone());
+        Some(TokenRequest {
+            accounts: store("serviceaccounts")?,
+            pods: store("pods")?,
+            secrets: store("secrets")?,
+            nodes: store("minions")?,
+            settings: self.token_requests.clone()?,
+        })
     }
 
     /// A subresource for the server itself.

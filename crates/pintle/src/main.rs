@@ -14,6 +14,7 @@ mod options;
 mod pki;
 mod plane;
 mod run;
+mod service_accounts;
 mod snapshot;
 mod storage;
 mod version;

@@ -25,8 +25,7 @@ pub(crate) struct Options {
     pub(crate) authorization_policy_file: Option<PathBuf>,
     pub(crate) uid_from_certificates: bool,
     pub(crate) close_unauthenticated: bool,
-    pub(crate) service_account_key_files: Vec<PathBuf>,
-    pub(crate) service_account_signing_key_file: Option<PathBuf>,
+    pub(crate) service_accounts: ServiceAccountOptions,
     /// How many requests are worked on at once; zero for no limit.
     pub(crate) max_read_only: usize,
     pub(crate) max_mutating: usize,
@@ -45,6 +44,25 @@ pub(crate) struct Options {
     pub(crate) health_timeout: Duration,
     pub(crate) ready_timeout: Duration,
     pub(crate) storage_timeout: Duration,
+}
+
+/// About the tokens of service accounts and joining nodes.
+pub(crate) struct ServiceAccountOptions {
+    pub(crate) key_files: Vec<PathBuf>,
+    pub(crate) signing_key_file: Option<PathBuf>,
+    /// Whether somebody else signs.
+    pub(crate) signing_endpoint: bool,
+    pub(crate) issuers: Vec<String>,
+    /// Of this server; empty means its issuers.
+    pub(crate) audiences: Vec<String>,
+    pub(crate) lookup: bool,
+    /// Zero is no limit.
+    pub(crate) max_expiration: Duration,
+    pub(crate) extend_expiration: bool,
+    pub(crate) validate_uid: bool,
+    /// Who shows the keys, if not this server.
+    pub(crate) jwks_uri: String,
+    pub(crate) bootstrap_tokens: bool,
 }
 
 /// About the objects, wherever they are.
@@ -130,12 +148,7 @@ impl Options {
             authorization_policy_file: path(flags, "authorization-policy-file"),
             uid_from_certificates: flags.feature_gates().enabled("AllowParsingUserUIDFromCertAuth"),
             close_unauthenticated: flags.feature_gates().enabled("UnauthenticatedHTTP2DOSMitigation"),
-            service_account_key_files: flags
-                .strings("service-account-key-file")
-                .iter()
-                .map(Into::into)
-                .collect(),
-            service_account_signing_key_file: path(flags, "service-account-signing-key-file"),
+            service_accounts: service_accounts(flags),
             max_read_only: usize::try_from(flags.int("max-requests-inflight")).unwrap_or_default(),
             max_mutating: usize::try_from(flags.int("max-mutating-requests-inflight")).unwrap_or_default(),
             request_timeout: flags.duration("request-timeout"),
@@ -171,6 +184,22 @@ fn authorization_modes(flags: &Parsed) -> Vec<String> {
         false => &["AlwaysAllow"],
     };
     default.iter().map(|&mode| mode.to_owned()).collect()
+}
+
+fn service_accounts(flags: &Parsed) -> ServiceAccountOptions {
+    ServiceAccountOptions {
+        key_files: flags.strings("service-account-key-file").iter().map(Into::into).collect(),
+        signing_key_file: path(flags, "service-account-signing-key-file"),
+        signing_endpoint: flags.non_empty("service-account-signing-endpoint").is_some(),
+        issuers: flags.strings("service-account-issuer").to_vec(),
+        audiences: flags.strings("api-audiences").to_vec(),
+        lookup: flags.bool("service-account-lookup"),
+        max_expiration: flags.duration("service-account-max-token-expiration"),
+        extend_expiration: flags.bool("service-account-extend-token-expiration"),
+        validate_uid: flags.feature_gates().enabled("TokenRequestServiceAccountUIDValidation"),
+        jwks_uri: flags.string("service-account-jwks-uri").to_owned(),
+        bootstrap_tokens: flags.bool("enable-bootstrap-token-auth"),
+    }
 }
 
 fn api(flags: &Parsed) -> ApiOptions {

@@ -16,6 +16,7 @@ use pintle_registry::{Computed, Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
+use pintle_resources::subresources::TokenRequestSettings;
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::Metrics;
 use pintle_server::lifecycle::{Hooks, Signal};
@@ -41,6 +42,8 @@ pub(crate) struct PlaneOptions {
     pub(crate) escalation: Arc<Escalation<Roles>>,
     /// For those who ask whose token something is.
     pub(crate) tokens: Tokens,
+    /// How tokens of service accounts are issued; nothing if nobody can.
+    pub(crate) token_requests: Option<TokenRequestSettings>,
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
     pub(crate) components: Arc<dyn Computed>,
@@ -92,10 +95,15 @@ impl Stores {
 
     /// The objects of a resource in a version, for those who keep them in order.
     pub(crate) fn objects(&self, group: &str, version: &str, name: &str) -> Option<Objects> {
+        let store = self.kept.get(self.resources.find(group, version, name)?.storage?.path)?.store.clone();
+        Some(Objects::new(store, self.served(group, version, name)?))
+    }
+
+    /// How a version of a resource is served.
+    pub(crate) fn served(&self, group: &str, version: &str, name: &str) -> Option<Arc<dyn Served>> {
         let resource = self.resources.find(group, version, name)?;
         let kept = self.kept.get(resource.storage?.path)?;
-        let served = Version::new(resource, Some(kept.builtin.clone()));
-        Some(Objects::new(kept.store.clone(), Arc::new(served)))
+        Some(Arc::new(Version::new(resource, Some(kept.builtin.clone()))))
     }
 }
 
@@ -129,6 +137,7 @@ impl Plane {
             authorizer: &options.authorizer,
             escalation: &options.escalation,
             tokens: &options.tokens,
+            token_requests: &options.token_requests,
         };
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),

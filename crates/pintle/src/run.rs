@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use pintle_auth::authenticator;
 use pintle_auth::authorizer::node;
 use pintle_auth::authorizer::rbac::Escalation;
-use pintle_auth::{authenticator, service_account};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
@@ -27,10 +27,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::access::modes;
 use crate::access::node::NodeGraph;
 use crate::access::rbac::{self, Roles};
+use crate::access::service_accounts::StoredAccounts;
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::plane::{Plane, PlaneOptions, Stores};
+use crate::service_accounts::{self, ServiceAccounts};
 use crate::storage::{self, Storage};
 use crate::{api_groups, banner, components, pki, print, sentence, snapshot, version};
 
@@ -40,7 +42,7 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
         tracing::warn!("{warning}");
     }
     let options = Options::from_flags(flags)?;
-    check_service_account_keys(&options)?;
+    service_accounts::check(&options.service_accounts)?;
     if let Err(error) = raise_open_file_limit() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
@@ -71,19 +73,6 @@ fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
     Ok(logging::init(config)?)
 }
 
-/// Reads the keys of service account tokens, so that a file that cannot be used is found at start.
-fn check_service_account_keys(options: &Options) -> anyhow::Result<()> {
-    for path in &options.service_account_key_files {
-        service_account::read_public_keys(path)
-            .with_context(|| format!("--service-account-key-file: {}", path.display()))?;
-    }
-    if let Some(path) = &options.service_account_signing_key_file {
-        service_account::read_public_keys(path)
-            .with_context(|| format!("--service-account-signing-key-file: {}", path.display()))?;
-    }
-    Ok(())
-}
-
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
     let mut stop = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -111,8 +100,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
     // on them must not find others made by one that could not start.
     let serving = config::serving(options)?;
-    let tokens = config::tokens(options)?;
-    let authenticator = config::authenticator(options, &serving, tokens.clone())?;
+    let accounts = ServiceAccounts::load(options, &serving.cert_dir)?;
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
@@ -138,6 +126,9 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     };
     let stores =
         Stores::open(storage.backend(), options.storage_prefix(), &settings, options.api.stored_as).await?;
+    let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
+    let tokens = config::tokens(options, &accounts, objects, metrics.clone())?;
+    let authenticator = config::authenticator(options, &serving, tokens.clone())?;
     let roles = Roles::new(&stores)?;
     let sources = modes::Sources {
         roles: &roles,
@@ -164,6 +155,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             authorizer: authorizer.clone(),
             escalation: Arc::new(Escalation::new(roles.clone(), authorizer.clone())),
             tokens,
+            token_requests: accounts.token_requests(&options.service_accounts),
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
             components: Arc::new(components::statuses(&storage, options)?),
@@ -198,7 +190,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         health,
         hooks,
         documents: Arc::new(documents(flags, options, port, served)),
-        endpoints: endpoints(&storage),
+        endpoints: endpoints(&storage, &accounts, options, port),
         shutdown_delay: options.shutdown_delay,
         // Nobody stands before or behind the built-in resources yet.
         resources: Arc::new(Delegation::new(vec![plane.rest.clone()])),
@@ -291,13 +283,19 @@ fn admission_gates(flags: &Parsed) -> pintle_admission::Gates {
     }
 }
 
-/// Endpoints that only this server has.
-fn endpoints(storage: &Storage) -> Vec<(String, Box<dyn Handler>)> {
+/// Endpoints that are there or not, and one that only this server has.
+fn endpoints(
+    storage: &Storage,
+    accounts: &ServiceAccounts,
+    options: &Options,
+    port: u16,
+) -> Vec<(String, Box<dyn Handler>)> {
+    let address = config::public_address(&options.serving, port);
     let snapshot = storage.embedded().map(|store| {
         let handler: Box<dyn Handler> = Box::new(snapshot::Endpoint::new(store));
         (snapshot::PATH.to_owned(), handler)
     });
-    snapshot.into_iter().collect()
+    snapshot.into_iter().chain(accounts.endpoints(&options.service_accounts, &address)).collect()
 }
 
 /// Takes up certificates that change on disk, and renews our own before they end.

@@ -26,10 +26,10 @@ pub trait BootstrapSecrets: Send + Sync + 'static {
 }
 
 /// Accepts tokens of which there is a secret.
-pub struct BootstrapTokens<S>(pub S);
+pub struct BootstrapTokens(pub Arc<dyn BootstrapSecrets>);
 
 #[async_trait]
-impl<S: BootstrapSecrets> TokenAuthenticator for BootstrapTokens<S> {
+impl TokenAuthenticator for BootstrapTokens {
     async fn authenticate_token(
         &self,
         token: &[u8],
@@ -153,7 +153,7 @@ mod tests {
 
     async fn ask(found: Value, token: &str) -> Option<Arc<User>> {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        let tokens = BootstrapTokens(One(Ok(Some(found))));
+        let tokens = BootstrapTokens(Arc::new(One(Ok(Some(found)))));
         tokens.authenticate_token(token.as_bytes(), &[], now).await.unwrap().map(|identity| identity.user)
     }
 
@@ -214,7 +214,7 @@ mod tests {
                 panic!("asked for {name}")
             }
         }
-        let tokens = BootstrapTokens(Nobody);
+        let tokens = BootstrapTokens(Arc::new(Nobody));
         for token in
             ["", "abcdef", "abcdef.0123456789abcde", "ABCDEF.0123456789abcdef", "abcdef-0123456789abcdef"]
         {
@@ -228,9 +228,9 @@ mod tests {
     #[tokio::test]
     async fn an_unreadable_store_is_an_error_and_no_secret_is_none() {
         let now = SystemTime::now();
-        let tokens = BootstrapTokens(One(Ok(None)));
+        let tokens = BootstrapTokens(Arc::new(One(Ok(None))));
         assert_eq!(tokens.authenticate_token(TOKEN.as_bytes(), &[], now).await, Ok(None));
-        let tokens = BootstrapTokens(One(Err("down".into())));
+        let tokens = BootstrapTokens(Arc::new(One(Err("down".into()))));
         let failed = tokens.authenticate_token(TOKEN.as_bytes(), &[], now).await;
         assert_eq!(failed, Err(Error::Refused("down".into())));
     }

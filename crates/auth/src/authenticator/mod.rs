@@ -86,21 +86,34 @@ pub enum Error {
     Certificate { certificate: String, reason: String },
     #[error("{0}")]
     Refused(String),
+    /// What several had to say: `[a, b]`, each text once.
+    #[error("{}", listed(.0))]
+    Several(Vec<Error>),
+}
+
+fn listed(errors: &[Error]) -> String {
+    let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
+    format!("[{}]", texts.join(", "))
 }
 
 impl Error {
-    /// Several as one, as the reference writes them: `[a, b]`, each text once.
-    fn all(errors: Vec<Error>) -> Option<Error> {
-        let mut texts: Vec<String> = Vec::new();
-        for error in &errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
+    /// Several as one, none of them twice; nothing if there are none.
+    pub fn all(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
+        let mut all: Vec<Error> = Vec::new();
+        for error in errors {
+            let each = match error {
+                Error::Several(each) => each,
+                one => vec![one],
+            };
+            for error in each {
+                if !all.iter().any(|known| known.to_string() == error.to_string()) {
+                    all.push(error);
+                }
             }
         }
-        match texts.len() {
-            0 | 1 => errors.into_iter().next(),
-            _ => Some(Error::Refused(format!("[{}]", texts.join(", ")))),
+        match all.len() {
+            0 | 1 => all.pop(),
+            _ => Some(Error::Several(all)),
         }
     }
 }

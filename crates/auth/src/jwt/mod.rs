@@ -15,6 +15,10 @@ mod public;
 mod tests;
 
 use base64::Engine;
+use base64::alphabet::URL_SAFE;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::NO_PAD;
+#[cfg(test)]
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pintle_meta::Value;
 
@@ -132,8 +136,11 @@ fn parts(token: &[u8]) -> Result<[&[u8]; 3], Error> {
     }
 }
 
+/// As Go reads it: bits after the last byte may be anything. What is signed is the text, so nothing comes of that.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+
 fn decode(part: &[u8]) -> Result<Vec<u8>, Error> {
-    URL_SAFE_NO_PAD.decode(part).map_err(|_| Error::Base64)
+    LENIENT.decode(part).map_err(|_| Error::Base64)
 }
 
 /// A JSON object in which no name is there twice, at any depth: readers that differ on which of them counts would

@@ -53,6 +53,7 @@ fn what_was_signed_is_verified_and_what_was_changed_is_not() {
         assert_eq!(verify(&token, key.public()).unwrap().text("sub"), Ok(Some("a")));
 
         let [header, _, signature]: [&str; 3] = token.split('.').collect::<Vec<_>>().try_into().unwrap();
+        assert!(verify(&format!("{token}A"), key.public()).is_err());
         let other = URL_SAFE_NO_PAD.encode(r#"{"sub":"b","iss":"b"}"#);
         assert_eq!(verify(&format!("{header}.{other}.{signature}"), key.public()), Err(Error::Signature));
     }

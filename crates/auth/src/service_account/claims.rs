@@ -1,10 +1,12 @@
 //! What a new token says.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use pintle_meta::Value;
+use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use pintle_meta::time::Time;
 use pintle_meta::value::{Key, Object};
+use pintle_meta::{Value, names};
 
 use super::username;
 use crate::jwt::{PrivateKey, PrivateKeyError};
@@ -39,6 +41,23 @@ pub struct Issued {
     pub token: String,
     /// As [`super::credential_id`] names it.
     pub credential_id: String,
+}
+
+/// Makes tokens.
+#[derive(Clone)]
+pub struct Issuer {
+    pub name: String,
+    pub key: Arc<PrivateKey>,
+}
+
+impl Issuer {
+    /// A token under a name of its own, good from now on.
+    pub fn issue(&self, mut claims: Claims, now: SystemTime) -> Result<Issued, PrivateKeyError> {
+        let mut random = [0; 16];
+        SystemRandom::new().fill(&mut random).map_err(|_| PrivateKeyError::Sign)?;
+        claims.id = names::uuid(u128::from_be_bytes(random));
+        claims.sign(&self.name, &self.key, now)
+    }
 }
 
 impl Claims {

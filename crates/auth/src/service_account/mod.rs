@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
 
-pub use self::claims::{Claims, Issued, Ref};
+pub use self::claims::{Claims, Issued, Issuer, Ref};
 pub use self::keys::{KeyError, Keys, read_public_keys};
 pub use self::objects::{Kind, Objects, Use};
 pub use self::tokens::{TokenSettings, Tokens};

@@ -17,7 +17,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Strings,
         "",
         "Audiences of which a service account token must name one; without it, the first --service-account-issuer.",
-    ),
+    ).active(),
     flag(
         "authentication-config",
         String,
@@ -44,7 +44,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Bool,
         "",
         "Accept bootstrap tokens, which are secrets in kube-system, from joining nodes.",
-    ),
+    ).active(),
     flag("oidc-ca-file", String, "", "Certificate authorities of the OpenID issuer; without it, those of the host."),
     flag("oidc-client-id", String, "", "Client that OpenID tokens must be issued to; needed with --oidc-issuer-url."),
     flag("oidc-groups-claim", String, "", "Claim of OpenID tokens that lists the user's groups."),
@@ -85,23 +85,23 @@ pub(super) const FLAGS: &[Flag] = &[
         Bool,
         "true",
         "Let tokens that are mounted into pods live up to a year, while clients learn to reload them.",
-    ),
+    ).active(),
     flag(
         "service-account-issuer",
         StringArray,
         "",
         "Issuer name in service account tokens, best an https URL. Given several times, the first signs and all are \
          accepted.",
-    ),
-    flag("service-account-jwks-uri", String, "", "https URL of the key set to show in the OpenID discovery document."),
+    ).active(),
+    flag("service-account-jwks-uri", String, "", "https URL of the key set to show in the OpenID discovery document.").active(),
     flag(
         "service-account-key-file",
         StringArray,
         "",
         "PEM file with the keys or certificates, RSA or ECDSA, that verify service account tokens. May be given \
          several times.",
-    ),
-    flag("service-account-lookup", Bool, "true", "Refuse tokens whose service account or secret no longer exists."),
-    flag("service-account-max-token-expiration", Duration, "", "Longest life of a token that can be requested."),
+    ).active(),
+    flag("service-account-lookup", Bool, "true", "Refuse tokens whose service account or secret no longer exists.").active(),
+    flag("service-account-max-token-expiration", Duration, "", "Longest life of a token that can be requested.").active(),
     flag("token-auth-file", String, "", "CSV file of static bearer tokens: token,user,uid[,groups].").active(),
 ];

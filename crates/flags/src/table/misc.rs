@@ -82,7 +82,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         "Socket of an external signer of service account tokens; excludes the two key file flags.",
     ),
-    flag("service-account-signing-key-file", String, "", "Private key that signs service account tokens."),
+    flag("service-account-signing-key-file", String, "", "Private key that signs service account tokens.")
+        .active(),
     flag(
         "service-cluster-ip-range",
         String,

@@ -4,4 +4,5 @@ pub(crate) mod escalation;
 pub(crate) mod modes;
 pub(crate) mod node;
 pub(crate) mod rbac;
+pub(crate) mod service_accounts;
 pub(crate) mod webhooks;

@@ -29,6 +29,7 @@ mod resource_metrics;
 mod restart;
 mod reviews;
 mod routes;
+mod service_account_tokens;
 mod shutdown;
 mod snapshots;
 mod start;

@@ -3,7 +3,9 @@
 mod binding;
 mod eviction;
 mod scale;
+mod token;
 
 pub use self::binding::Binding;
 pub use self::eviction::Eviction;
 pub use self::scale::Scale;
+pub use self::token::{TokenRequest, TokenRequestSettings};

@@ -16,6 +16,7 @@ mod labels;
 mod peers;
 mod process;
 mod resources;
+mod tokens;
 
 use access::Access;
 pub use access::Counting;
@@ -25,6 +26,7 @@ pub use labels::{AllowListError, MetricsOptions};
 pub use peers::Configuration;
 use process::ProcessCollector;
 pub(crate) use resources::{Counted, EndpointMetrics, EventMetrics, Kind, LongRunning, Place};
+use tokens::TokenFigures;
 
 const REQUEST_LABELS: [&str; 8] =
     ["component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
@@ -63,6 +65,7 @@ struct Inner {
     health: Labelled<IntGaugeVec>,
     healths: Labelled<IntCounterVec>,
     storage_size: Labelled<IntGaugeVec>,
+    tokens: TokenFigures,
 }
 
 /// Makes figures that a registry shows, unless they are disabled: then they are counted all the same and never shown.
@@ -215,6 +218,7 @@ impl Metrics {
                 "Bytes that the store takes on its disk.",
                 &["storage_cluster_id"],
             )?,
+            tokens: TokenFigures::new(&maker)?,
             registry,
             indicators,
         };
