@@ -78,9 +78,10 @@ async fn default_roles_allow_what_they_should() {
     BootstrapRoles::new(fixture.objects.clone(), &|gate| GATES.contains(&gate)).sync().await.unwrap();
     ClusterRoleAggregation::new(cluster_roles.clone()).start(std::future::pending());
     let rules = async |name: &str| get(cluster_roles, "", name).await.items_at(&["rules"]).len();
-    // Those that are made of others come a moment later.
+    // Those that are made of others come a moment later, one after the other.
     for _ in 0..1000 {
-        if rules("admin").await > rules("edit").await && rules("edit").await > rules("view").await {
+        let (admin, edit, view) = (rules("admin").await, rules("edit").await, rules("view").await);
+        if admin > edit && edit > view && view > 0 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
