@@ -1,8 +1,8 @@
 //! What happens to an object between a request and the store, the same way for every resource.
 //!
 //! ```text
-//! create   name, uid, time -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
-//! update   old -> the caller's function -> Strategy::prepare_for_update, validate -> admission -> compare and swap
+//! create   Guard -> name, uid, time -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
+//! update   old -> the caller's function -> Guard -> Strategy::prepare_for_update, validate -> admission -> compare and swap
 //! delete   preconditions -> grace, finalizers: an update; or neither: gone; a collection: each of what was chosen
 //! ```
 //!
