@@ -297,7 +297,7 @@ impl Checker<'_> {
         for item in items {
             let of = self.check(&item.value);
             let of = self.unwrapped(&item.value, of, item.optional);
-            joined = Some(self.join(item.value.id, joined, of));
+            joined = Some(self.join(joined, of));
         }
         Type::list(joined.unwrap_or_else(|| self.bindings.fresh()))
     }
@@ -306,10 +306,10 @@ impl Checker<'_> {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             let of = self.check(&entry.key);
-            keys = Some(self.join(entry.key.id, keys, of));
+            keys = Some(self.join(keys, of));
             let of = self.check(&entry.value);
             let of = self.unwrapped(&entry.value, of, entry.optional);
-            values = Some(self.join(entry.value.id, values, of));
+            values = Some(self.join(values, of));
         }
         let key = keys.unwrap_or_else(|| self.bindings.fresh());
         Type::map(key, values.unwrap_or_else(|| self.bindings.fresh()))
@@ -329,14 +329,10 @@ impl Checker<'_> {
         of
     }
 
-    /// The type of all items so far and one more: they must agree.
-    fn join(&mut self, id: Id, before: Option<Type>, of: Type) -> Type {
+    /// The type of all items so far and one more; anything, if they do not agree.
+    fn join(&mut self, before: Option<Type>, of: Type) -> Type {
         let Some(before) = before else { return of };
-        if self.bindings.assignable(&before, &of) {
-            return most_general(&before, &of).clone();
-        }
-        self.mismatch(id, &before, &of);
-        Type::Error
+        if self.bindings.assignable(&before, &of) { most_general(&before, &of).clone() } else { Type::Dyn }
     }
 
     fn message(&mut self, id: Id, name: &str, fields: &[Field]) -> Type {

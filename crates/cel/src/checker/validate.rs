@@ -10,13 +10,15 @@ use crate::value::Timestamp;
 
 /// Literals that are no duration, timestamp or regular expression where one is read; lists and maps of mixed types.
 pub(crate) fn validate(ast: &Ast, checked: &Checked, issues: &mut Issues) {
-    Validator { ast, checked, issues }.visit(&ast.root);
+    Validator { ast, checked, issues, formats: 0 }.visit(&ast.root);
 }
 
 struct Validator<'a> {
     ast: &'a Ast,
     checked: &'a Checked,
     issues: &'a mut Issues,
+    /// How many calls of `format` are around, whose arguments may be of any types.
+    formats: usize,
 }
 
 impl Validator<'_> {
@@ -29,6 +31,7 @@ impl Validator<'_> {
             Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) => {}
             Kind::Select { operand, .. } => self.visit(operand),
             Kind::Call { target, function, args } => {
+                self.formats += usize::from(function == "format");
                 if let Some(target) = target {
                     self.visit(target);
                 }
@@ -37,10 +40,14 @@ impl Validator<'_> {
                     self.format(expr.id, target.as_deref(), args);
                 }
                 args.iter().for_each(|arg| self.visit(arg));
+                self.formats -= usize::from(function == "format");
             }
             Kind::List { items } => {
                 let mut first: Option<Type> = None;
                 for item in items {
+                    if self.formats > 0 {
+                        break;
+                    }
                     let of = self.type_of(&item.value, item.optional);
                     match &first {
                         None => first = Some(of),
@@ -57,6 +64,9 @@ impl Validator<'_> {
             Kind::Map { entries } => {
                 let mut first: Option<(Type, Type)> = None;
                 for entry in entries {
+                    if self.formats > 0 {
+                        break;
+                    }
                     let (key, value) =
                         (self.type_of(&entry.key, false), self.type_of(&entry.value, entry.optional));
                     let Some(first) = &first else {

@@ -241,7 +241,7 @@ fn fixed(value: f64, precision: usize) -> String {
     out
 }
 
-/// As printed: a multiplication with a power of ten, and thin spaces around it.
+/// As printed: a multiplication with a power of ten.
 fn scientific(value: f64) -> String {
     if let Some(special) = special(value) {
         return special;
@@ -256,7 +256,7 @@ fn scientific(value: f64) -> String {
         })
         .collect();
     let sign = if exponent < 0 { "⁻" } else { "" };
-    format!("{digits}\u{202f}×\u{202f}10{sign}{raised}")
+    format!("{digits}×10{sign}{raised}")
 }
 
 /// `%s`.

@@ -231,7 +231,11 @@ fn add_lists<'v>(call: &mut Call<'_, '_>, left: &List<'v>, right: &List<'v>) -> 
             },
         }
     }
-    Ok(Val::List(List::Items(Arc::new(items))))
+    let items = Arc::new(items);
+    Ok(Val::List(match left.declared() {
+        Some(of) if of.kind != ListKind::Atomic => List::Merged { items, of: Arc::clone(of) },
+        _ => List::Items(items),
+    }))
 }
 
 fn subtract<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {

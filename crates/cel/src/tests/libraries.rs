@@ -115,7 +115,8 @@ fn strings_are_taken_apart_and_put_together() {
 #[test]
 fn values_are_formatted() {
     check_all(&[
-        ("'%s has %d'.format([dyn('a'), dyn(3)])", "'a has 3'"),
+        ("'%s has %d'.format(['a', 3])", "'a has 3'"),
+        ("'%s'.format([[1, 'a', {'b': 2, 3: 'c'}]])", "'[1, \"a\", {\"b\":2, 3:\"c\"}]'"),
         ("'100%%'.format([])", "'100%'"),
         ("'%s'.format([1.5])", "'1.5'"),
         ("'%s'.format([true])", "'true'"),
@@ -132,7 +133,7 @@ fn values_are_formatted() {
         ("'%f'.format([-0.5])", "'-0.500000'"),
         ("'%f'.format(['NaN'])", "'NaN'"),
         ("'%f'.format(['Infinity'])", "'∞'"),
-        ("'%e'.format([1052.032911275])", "'1.052033\u{202f}×\u{202f}10⁰³'"),
+        ("'%e'.format([1052.032911275])", "'1.052033×10⁰³'"),
         ("'%b %b'.format([dyn(5), dyn(true)])", "'101 1'"),
         ("'%x %X'.format([dyn(255), dyn('hi')])", "'ff 6869'"),
         ("'%x'.format([-26])", "'-1a'"),

@@ -144,6 +144,8 @@ fn sets_and_maps_compare_in_any_order() {
         ("self.ports == old.ports", "true"),
         ("self.set + ['b', 'c']", "['a', 'b', 'c']"),
         ("(self.ports + old.ports).size()", "2"),
+        ("self.ports + old.ports == old.ports", "true"),
+        ("self.set + old.set == ['b', 'a']", "true"),
         ("self.set == ['a']", "false"),
     ]);
 }

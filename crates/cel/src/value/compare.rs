@@ -81,7 +81,7 @@ pub(crate) fn find_by_keys<'v>(
         let item = item?;
         let Val::Map(fields) = &item else { continue };
         for key in keys {
-            let same = match (fields.field(key)?, like.field(key)?) {
+            let same = match (fields.property(key)?, like.property(key)?) {
                 (Some(a), Some(b)) => equal(&a, &b, meter)?,
                 (a, b) => a.is_none() && b.is_none(),
             };

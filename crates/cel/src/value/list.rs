@@ -16,13 +16,18 @@ pub enum List<'v> {
         of: Option<Arc<ListType>>,
     },
     Items(Arc<Vec<Val<'v>>>),
+    /// Made of lists that a schema calls a set or a map, and compared like them.
+    Merged {
+        items: Arc<Vec<Val<'v>>>,
+        of: Arc<ListType>,
+    },
 }
 
 impl<'v> List<'v> {
     pub fn len(&self) -> usize {
         match self {
             List::Tree { items, .. } => items.len(),
-            List::Items(items) => items.len(),
+            List::Items(items) | List::Merged { items, .. } => items.len(),
         }
     }
 
@@ -37,7 +42,7 @@ impl<'v> List<'v> {
             List::Tree { items, of } => {
                 from_tree(items.get(index).ok_or_else(none)?, of.as_ref().map_or(&Type::Dyn, |of| &of.item))
             }
-            List::Items(items) => items.get(index).cloned().ok_or_else(none),
+            List::Items(items) | List::Merged { items, .. } => items.get(index).cloned().ok_or_else(none),
         }
     }
 
@@ -45,10 +50,16 @@ impl<'v> List<'v> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    pub(crate) fn kind(&self) -> &ListKind {
+    /// The type that was declared for it.
+    pub(crate) fn declared(&self) -> Option<&Arc<ListType>> {
         match self {
-            List::Tree { of: Some(of), .. } => &of.kind,
-            _ => &ListKind::Atomic,
+            List::Tree { of, .. } => of.as_ref(),
+            List::Items(_) => None,
+            List::Merged { of, .. } => Some(of),
         }
+    }
+
+    pub(crate) fn kind(&self) -> &ListKind {
+        self.declared().map_or(&ListKind::Atomic, |of| &of.kind)
     }
 }

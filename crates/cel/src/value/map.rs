@@ -102,6 +102,17 @@ impl<'v> Map<'v> {
         }
     }
 
+    /// The value of a property by the name that the object has for it, which may be none that an expression could write.
+    pub(crate) fn property(&self, name: &str) -> Result<Option<Val<'v>>, Error> {
+        match self {
+            Map::Object { object, .. } => match tree_field(object, name) {
+                Some(found) => from_tree(found, &Type::Dyn).map(Some),
+                None => Ok(None),
+            },
+            _ => self.field(name),
+        }
+    }
+
     /// Whether there is such a key, its value aside.
     pub(crate) fn contains(&self, key: &str) -> bool {
         match self {
