@@ -87,10 +87,15 @@ pub(crate) fn estimate(ast: &Ast, checked: &Checked, sizes: &dyn Sizes) -> Range
 
 impl<'e> Estimator<'e> {
     fn cost(&mut self, expr: &'e Expr) -> Range {
-        if let Some(Meaning::Variable(name)) = self.checked.meanings.get(&expr.id)
+        if let Some(meaning) = self.checked.meanings.get(&expr.id)
             && matches!(expr.kind, Kind::Ident(_) | Kind::Select { .. })
         {
-            let path = self.local(name).map_or_else(|| vec![name.clone()], |local| local.path.clone());
+            let path = match meaning {
+                Meaning::Variable(name) => {
+                    self.local(name).map_or_else(|| vec![name.clone()], |local| local.path.clone())
+                }
+                Meaning::Type(of) => vec![of.runtime_name().to_owned()],
+            };
             self.paths.insert(expr.id, path);
             return Range::fixed(1);
         }

@@ -213,6 +213,12 @@ fn costs_are_estimated_from_sizes() {
 }
 
 #[test]
+fn a_type_is_one_name_however_long() {
+    let estimate = |expression: &str| environment().check(expression).unwrap().estimate(&Small);
+    assert_eq!(estimate("type(x) == google.protobuf.Duration"), estimate("type(x) == int"));
+}
+
+#[test]
 fn costs_of_functions_are_estimated() {
     estimated(&[
         ("[1, 2, 3, 4, 5].sum()", 15, 15),
