@@ -18,6 +18,8 @@ use pintle_storage_embedded::Options;
 
 #[path = "flow/collections.rs"]
 mod collections;
+#[path = "flow/guards.rs"]
+mod guards;
 #[path = "flow/mirrors.rs"]
 mod mirrors;
 
