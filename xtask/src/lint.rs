@@ -50,7 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pintle-controllers",
         &["pintle-auth", "pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry"],
     ),
-    ("pintle-admission", &["pintle-auth", "pintle-meta", "pintle-registry", "pintle-schema"]),
+    ("pintle-admission", &["pintle-auth", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-schema"]),
     (
         "pintle-server",
         &[

@@ -86,7 +86,8 @@ impl ObjectLister for StoredObjects {
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
         let Some(store) = self.stores.get(&resource) else { return Ok(None) };
         let context = Context { namespace: namespace.into(), ..Context::default() };
-        match store.get(&context, name).await {
+        // Mostly the cache has it, as new as it is in the store.
+        match store.entry(&context, name).await.and_then(|entry| store.object(&entry)) {
             Ok(object) => Ok(Some(object)),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(status),

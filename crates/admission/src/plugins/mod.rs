@@ -4,6 +4,7 @@ mod always;
 mod certificates;
 mod namespace_lifecycle;
 mod node_restriction;
+mod service_account;
 mod taint_nodes_by_condition;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) fn make(name: &str, cluster: &Cluster) -> Option<Arc<dyn Plugin>> {
             Arc::new(namespace_lifecycle::NamespaceLifecycle::new(cluster.namespaces.clone()))
         }
         "NodeRestriction" => Arc::new(node_restriction::NodeRestriction::new(cluster)),
+        "ServiceAccount" => Arc::new(service_account::ServiceAccount::new(cluster)),
         "TaintNodesByCondition" => Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
         _ => return None,
     })

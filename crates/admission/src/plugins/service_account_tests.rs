@@ -1,0 +1,175 @@
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
+
+use super::*;
+use crate::attributes::Request;
+
+/// The accounts of namespace `n`, by name.
+#[derive(Default)]
+struct Accounts {
+    known: HashMap<&'static str, Value>,
+    asked: Mutex<usize>,
+}
+
+#[async_trait]
+impl ObjectLister for Accounts {
+    async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
+        assert_eq!((resource, namespace), (Resource::ServiceAccount, "n"));
+        *self.asked.lock().unwrap() += 1;
+        Ok(self.known.get(name).cloned())
+    }
+}
+
+fn account(name: &'static str, rest: &str) -> (&'static str, Value) {
+    let text = format!(r#"{{"metadata":{{"name":"{name}","namespace":"n"{rest}}}"#);
+    (name, typed("core/v1.ServiceAccount", &text).unwrap())
+}
+
+fn with(accounts: impl IntoIterator<Item = (&'static str, Value)>) -> (ServiceAccount, Arc<Accounts>) {
+    let accounts = Arc::new(Accounts { known: accounts.into_iter().collect(), ..Accounts::default() });
+    (ServiceAccount { objects: accounts.clone() }, accounts)
+}
+
+async fn admit(plugin: &ServiceAccount, pod: &str) -> std::result::Result<Value, String> {
+    let target = Target {
+        kind: GroupVersionKind::new("", "v1", "Pod"),
+        resource: GroupVersionResource::new("", "v1", "pods"),
+        subresource: String::new(),
+    };
+    let request = Request { target: Arc::new(target), namespace: "n".into(), ..Request::default() };
+    let pod = typed("core/v1.Pod", pod).unwrap();
+    let (operation, object) = (Operation::Create, Some(pod));
+    let mut attributes = Attributes { request: &request, operation, object, old_object: None };
+    assert!(
+        plugin.admits(operation, attributes.target()) && plugin.validates(operation, attributes.target())
+    );
+    plugin.admit(&mut attributes).await.map_err(|status| status.message)?;
+    plugin.validate(&attributes).await.map_err(|status| status.message)?;
+    Ok(attributes.object.unwrap())
+}
+
+fn shown(value: Option<&Value>) -> String {
+    let mut out = Vec::new();
+    json::encode(value.unwrap_or(&Value::NULL), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+const POD: &str =
+    r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],"initContainers":[{"name":"i"}]}}"#;
+
+#[tokio::test]
+async fn a_pod_runs_as_the_default_account_and_finds_its_token() {
+    let (plugin, _) = with([account("default", r#"},"imagePullSecrets":[{"name":"pull"}]"#)]);
+    let pod = admit(&plugin, POD).await.unwrap();
+    assert_eq!(pod.text_at(&["spec", "serviceAccountName"]), "default");
+    assert_eq!(pod.text_at(&["spec", "serviceAccount"]), "default");
+    assert_eq!(shown(pod.at(&["spec", "imagePullSecrets"])), r#"[{"name":"pull"}]"#);
+    let volume = &pod.items_at(&["spec", "volumes"])[0];
+    let name = volume.text_at(&["name"]);
+    assert!(name.starts_with("kube-api-access-") && name.len() == 21, "{name}");
+    assert_eq!(
+        shown(volume.get("projected")),
+        r#"{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},{"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}],"defaultMode":420}"#
+    );
+    for containers in ["containers", "initContainers"] {
+        let mounts = shown(pod.items_at(&["spec", containers])[0].at(&["volumeMounts"]));
+        assert_eq!(
+            mounts,
+            format!(
+                r#"[{{"name":"{name}","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}}]"#
+            )
+        );
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_want_a_token_gets_none() {
+    let (plugin, _) =
+        with([account("default", r#"},"automountServiceAccountToken":false"#), account("a", "}")]);
+    assert!(admit(&plugin, POD).await.unwrap().items_at(&["spec", "volumes"]).is_empty());
+    let own = r#"{"spec":{"serviceAccountName":"a","automountServiceAccountToken":false,"containers":[{"name":"c"}]}}"#;
+    assert!(admit(&plugin, own).await.unwrap().items_at(&["spec", "volumes"]).is_empty());
+    let wanted = r#"{"spec":{"automountServiceAccountToken":true,"containers":[{"name":"c"}]}}"#;
+    assert_eq!(admit(&plugin, wanted).await.unwrap().items_at(&["spec", "volumes"]).len(), 1);
+    let there = r#"{"spec":{"serviceAccountName":"a","containers":[{"name":"c","volumeMounts":[{"name":"x",
+                   "mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}]}]}}"#;
+    assert!(admit(&plugin, there).await.unwrap().items_at(&["spec", "volumes"]).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_that_is_not_there_is_told_after_the_default_one_was_waited_for() {
+    let (plugin, accounts) = with([]);
+    let why = admit(&plugin, POD).await.unwrap_err();
+    assert_eq!(
+        why,
+        "pods \"p\" is forbidden: error looking up service account n/default: serviceaccount \"default\" not found"
+    );
+    assert_eq!(*accounts.asked.lock().unwrap(), ATTEMPTS);
+    let why =
+        admit(&plugin, r#"{"metadata":{"name":"p"},"spec":{"serviceAccountName":"a"}}"#).await.unwrap_err();
+    assert!(why.ends_with("error looking up service account n/a: serviceaccount \"a\" not found"), "{why}");
+    assert_eq!(*accounts.asked.lock().unwrap(), ATTEMPTS + 1);
+}
+
+#[tokio::test]
+async fn an_account_may_allow_only_the_secrets_that_it_names() {
+    let rest =
+        r#","annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}},"secrets":[{"name":"s"}]"#;
+    let (plugin, _) = with([account("default", rest)]);
+    for (spec, expect) in [
+        (r#""volumes":[{"name":"v","secret":{"secretName":"s"}}]"#, None),
+        (
+            r#""volumes":[{"name":"v","secret":{"secretName":"x"}}]"#,
+            Some(
+                "volume with secret.secretName=\"x\" is not allowed because service account default does not reference that secret",
+            ),
+        ),
+        (
+            r#""containers":[{"name":"c","env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"x","key":"k"}}}]}]"#,
+            Some(
+                "container c with envVar E referencing secret.secretName=\"x\" is not allowed because service account default does not reference that secret",
+            ),
+        ),
+        (
+            r#""initContainers":[{"name":"c","envFrom":[{"secretRef":{"name":"x"}}]}]"#,
+            Some(
+                "init container c with envFrom referencing secret.secretName=\"x\" is not allowed because service account default does not reference that secret",
+            ),
+        ),
+        (
+            r#""imagePullSecrets":[{"name":"x"}]"#,
+            Some(
+                "imagePullSecrets[0].name=\"x\" is not allowed because service account default does not reference that imagePullSecret",
+            ),
+        ),
+    ] {
+        let result = admit(&plugin, &format!(r#"{{"metadata":{{"name":"p"}},"spec":{{{spec}}}}}"#)).await;
+        let expect = expect.map(|why| format!("pods \"p\" is forbidden: {why}"));
+        assert_eq!(result.err(), expect, "{spec}");
+    }
+}
+
+#[tokio::test]
+async fn mirror_pods_use_nothing() {
+    let (plugin, _) = with([]);
+    let mirror = |spec: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"p","annotations":{{"kubernetes.io/config.mirror":"x"}}}},"spec":{{{spec}}}}}"#
+        )
+    };
+    let pod = admit(&plugin, &mirror(r#""containers":[{"name":"c"}]"#)).await.unwrap();
+    assert_eq!(pod.text_at(&["spec", "serviceAccountName"]), "");
+    for (spec, expect) in [
+        (r#""serviceAccountName":"a""#, "a mirror pod may not reference service accounts"),
+        (r#""imagePullSecrets":[{"name":"x"}]"#, "a mirror pod may not reference secrets"),
+        (
+            r#""volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}}]"#,
+            "a mirror pod may not use ServiceAccountToken volume projections",
+        ),
+    ] {
+        let why = admit(&plugin, &mirror(spec)).await.unwrap_err();
+        assert!(why.ends_with(expect), "{why}");
+    }
+}
