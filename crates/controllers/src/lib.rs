@@ -5,10 +5,12 @@
 
 mod bootstrap_roles;
 mod cluster_role_aggregation;
+mod default_service_accounts;
 mod objects;
 mod system_namespaces;
 
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
 pub use cluster_role_aggregation::ClusterRoleAggregation;
+pub use default_service_accounts::DefaultServiceAccounts;
 pub use objects::Objects;
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};

@@ -11,7 +11,7 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::{Objects, SystemNamespaces};
+use pintle_controllers::{DefaultServiceAccounts, Objects, SystemNamespaces};
 use pintle_registry::{Computed, Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -165,10 +165,16 @@ impl Plane {
 
 impl Plane {
     /// What runs beside requests.
-    pub(crate) fn add_hooks(&self, hooks: &mut Hooks, stop: Signal) {
+    pub(crate) fn add_hooks(&self, hooks: &mut Hooks, stop: Signal, accounts: Option<Objects>) {
         let controller = SystemNamespaces::new(self.namespaces.clone(), self.namespace_kind.clone());
+        let accounts =
+            accounts.map(|accounts| DefaultServiceAccounts::new(self.namespaces.clone(), accounts));
         hooks.post_start(SystemNamespaces::HOOK, move || async move {
-            controller.start(async move { stop.wait().await }).await;
+            let ended = stop.clone();
+            controller.start(async move { ended.wait().await }).await;
+            if let Some(accounts) = accounts {
+                accounts.start(async move { stop.wait().await });
+            }
             Ok(())
         });
     }

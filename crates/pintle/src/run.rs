@@ -145,6 +145,9 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         &|gate| flags.feature_gates().enabled(gate),
         lifecycle.not_accepting.clone(),
     )?;
+    // Where pods are made to run as accounts, there is one to run as.
+    let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
+    let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
     let plane = Plane::new(
         stores,
         PlaneOptions {
@@ -164,7 +167,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         metrics.clone(),
         lifecycle.not_accepting.clone(),
     )?;
-    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone());
+    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone(), account_objects);
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),
         limits: serving.limits,

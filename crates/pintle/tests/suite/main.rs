@@ -30,6 +30,7 @@ mod restart;
 mod reviews;
 mod routes;
 mod service_account_tokens;
+mod service_accounts;
 mod shutdown;
 mod snapshots;
 mod start;

@@ -21,6 +21,9 @@ pub(crate) const MASTER: &str = "masters-token-3f9c1e";
 /// A token of a user without rights.
 pub(crate) const ALICE: &str = "alice-token-77ab02";
 
+/// No pod is given an account.
+const WITHOUT_ACCOUNTS: &str = "--disable-admission-plugins=ServiceAccount";
+
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -49,8 +52,13 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// On the embedded store, in a directory of its own.
+    /// On the embedded store, in a directory of its own. Pods are what tests make them, as with envtest.
     pub(crate) fn new() -> Launch {
+        Launch::with_defaults().arg(WITHOUT_ACCOUNTS)
+    }
+
+    /// The same, with all that is on unless somebody says otherwise.
+    pub(crate) fn with_defaults() -> Launch {
         let mut launch = Launch::bare();
         launch.data_dir = Some(launch.path("data"));
         launch
@@ -77,6 +85,7 @@ impl Launch {
         launch
             .cert_dir(pki)
             .args(&[format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()])
+            .arg(WITHOUT_ACCOUNTS)
     }
 
     /// The directory that goes with the last server in it.
