@@ -8,6 +8,7 @@
 //! pintle-ca.crt, pintle-ca.key   who signs; kept for ten years
 //! apiserver.crt, apiserver.key   what is served; foreign files found here are served and never touched
 //! admin.crt, admin.key           CN=kubernetes-admin, O=system:masters
+//! pintle-sa.key                  signs service account tokens, see `service_accounts`
 //! ```
 //!
 //! The authority's name is nobody else's: a directory may hold a cluster's own `ca.key`, which is not ours to sign with.

@@ -87,6 +87,7 @@ const WITH_EFFECT: &[&str] = &[
     "RecoverVolumeExpansionFailure",
     "ServiceAccountNodeAudienceRestriction",
     "StorageVersionMigrator",
+    "TokenRequestServiceAccountUIDValidation",
     "UnauthenticatedHTTP2DOSMitigation",
 ];
 
