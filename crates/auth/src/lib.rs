@@ -7,6 +7,7 @@
 pub mod authenticator;
 pub mod authorizer;
 pub mod certificate_request;
+pub mod configuration;
 pub mod jwt;
 pub mod review;
 pub mod service_account;

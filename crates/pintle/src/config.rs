@@ -15,6 +15,7 @@ use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
 use regex_lite::Regex;
 
+use crate::access::issuers::Believed;
 use crate::access::service_accounts::StoredAccounts;
 use crate::access::webhooks;
 use crate::admin;
@@ -295,6 +296,7 @@ pub(crate) fn tokens(
     options: &Options,
     accounts: &ServiceAccounts,
     objects: Arc<StoredAccounts>,
+    believed: Option<&Believed>,
     metrics: Metrics,
 ) -> anyhow::Result<Tokens> {
     let audiences = accounts.audiences.clone();
@@ -304,6 +306,11 @@ pub(crate) fn tokens(
         tokens.push(Arc::new(authenticator::ForThisServer { tokens: file, audiences: audiences.clone() }));
     }
     tokens.extend(accounts.authenticators(&options.service_accounts, objects));
+    // After service accounts: looking for keys may take asking an issuer.
+    if let Some(believed) = believed {
+        let issuers = believed.issuers.clone();
+        tokens.push(Arc::new(authenticator::ForThisServer { tokens: issuers, audiences: audiences.clone() }));
+    }
     // After all that is known here: asking takes longest.
     if let Some(options) = &options.peers.token_webhook {
         tokens.push(webhooks::tokens(options, audiences.clone())?);
@@ -318,6 +325,7 @@ pub(crate) fn authenticator(
     options: &Options,
     serving: &Serving,
     tokens: Tokens,
+    believed: Option<&Believed>,
 ) -> anyhow::Result<Arc<dyn Authenticator>> {
     let Tokens { tokens, audiences } = tokens;
     let mut all: Vec<Arc<dyn Authenticator>> = Vec::new();
@@ -337,8 +345,11 @@ pub(crate) fn authenticator(
              a different authorizer"
         );
     }
-    Ok(match options.allows_anonymous() {
-        true => Arc::new(authenticator::OrAnonymous::new(union)),
+    let anonymous = believed.and_then(|believed| believed.anonymous.as_ref());
+    let conditions = anonymous.map(|anonymous| anonymous.conditions.as_slice()).unwrap_or_default();
+    let paths = conditions.iter().map(|condition| condition.path.clone()).collect();
+    Ok(match anonymous.map_or(options.allows_anonymous(), |anonymous| anonymous.enabled) {
+        true => Arc::new(authenticator::OrAnonymous::at(union, paths)),
         false => Arc::new(union),
     })
 }

@@ -11,7 +11,10 @@ use pintle_server::tls::{KeyPairFiles, MinVersion};
 
 mod peers;
 
-pub(crate) use peers::{AuthorizationWebhookOptions, PeerOptions, RequestHeaderOptions, TokenWebhookOptions};
+pub(crate) use peers::{
+    AuthenticationSource, AuthorizationWebhookOptions, OidcOptions, PeerOptions, RequestHeaderOptions,
+    TokenWebhookOptions,
+};
 
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,
@@ -177,6 +180,10 @@ fn path(flags: &Parsed, name: &str) -> Option<PathBuf> {
 /// Whoever runs on the embedded store and asks for nothing gets a server that is closed to strangers; with etcd, where
 /// it takes another server's place, the reference's default holds, which lets everybody do everything.
 fn authorization_modes(flags: &Parsed) -> Vec<String> {
+    // A file says it all.
+    if flags.non_empty("authorization-config").is_some() {
+        return Vec::new();
+    }
     let modes = flags.strings("authorization-mode");
     let default: &[&str] = match flags.strings("etcd-servers").is_empty() {
         _ if !modes.is_empty() => return modes.to_vec(),

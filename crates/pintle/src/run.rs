@@ -24,10 +24,10 @@ use pintle_server::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::access::modes;
 use crate::access::node::NodeGraph;
 use crate::access::rbac::{self, Roles};
 use crate::access::service_accounts::StoredAccounts;
+use crate::access::{issuers, modes};
 use crate::config::{self, Serving};
 use crate::log_check::LogCheck;
 use crate::options::Options;
@@ -127,15 +127,19 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let stores =
         Stores::open(storage.backend(), options.storage_prefix(), &settings, options.api.stored_as).await?;
     let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
-    let tokens = config::tokens(options, &accounts, objects, metrics.clone())?;
-    let authenticator = config::authenticator(options, &serving, tokens.clone())?;
+    let believed = issuers::load(&options.peers, &accounts.issuers, &metrics)?;
+    let tokens = config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone())?;
+    let authenticator = config::authenticator(options, &serving, tokens.clone(), believed.as_ref())?;
+    if let Some(believed) = believed {
+        issuers::keep(believed, accounts.issuers.clone(), metrics.clone());
+    }
     let roles = Roles::new(&stores)?;
     let sources = modes::Sources {
         roles: &roles,
         nodes: NodeGraph::new(|path| stores.store(path)),
         node_gates: node_gates(flags),
         policy_file: options.authorization_policy_file.as_deref(),
-        webhook: options.peers.authorization_webhook.as_ref(),
+        peers: &options.peers,
         metrics: &metrics,
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;

@@ -31,7 +31,7 @@ const CACHE_CONTROL: &str = "public, max-age=3600";
 /// Who signs tokens, and whose signatures are accepted.
 pub(crate) struct ServiceAccounts {
     /// The first signs, all are accepted.
-    issuers: Vec<String>,
+    pub(crate) issuers: Vec<String>,
     pub(crate) audiences: Arc<[String]>,
     /// Nothing if somebody else signs.
     signing: Option<Arc<PrivateKey>>,

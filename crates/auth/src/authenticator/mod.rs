@@ -10,6 +10,7 @@ use crate::User;
 
 pub mod basic;
 mod bootstrap_token;
+pub mod oidc;
 mod request_header;
 mod token_cache;
 pub mod token_file;
@@ -19,6 +20,7 @@ mod x509;
 
 pub use basic::BasicAuth;
 pub use bootstrap_token::{BootstrapSecrets, BootstrapTokens};
+pub use oidc::{Issuers, KeyEvents, Oidc};
 pub use request_header::{FrontProxyHeaders, RequestHeader};
 pub use token_cache::{NoRandomness, TokenCache, TokenCacheEvents, TokenCacheOptions};
 pub use token_file::TokenFile;
@@ -188,6 +190,18 @@ pub struct ForThisServer<T> {
 }
 
 #[async_trait]
+impl<T: TokenAuthenticator + ?Sized> TokenAuthenticator for Arc<T> {
+    async fn authenticate_token(
+        &self,
+        token: &[u8],
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<Option<Identity>, Error> {
+        (**self).authenticate_token(token, audiences, now).await
+    }
+}
+
+#[async_trait]
 impl<T: TokenAuthenticator> TokenAuthenticator for ForThisServer<T> {
     async fn authenticate_token(
         &self,
@@ -225,18 +239,30 @@ impl Authenticator for BearerToken {
 }
 
 /// Lets in who brings no credentials, under a name that the policy can speak of. Wrong credentials stay wrong.
-pub struct OrAnonymous<A>(pub A, Arc<User>);
+pub struct OrAnonymous<A> {
+    inner: A,
+    anonymous: Arc<User>,
+    /// Where they are let in; nothing means everywhere.
+    paths: Vec<String>,
+}
 
 impl<A> OrAnonymous<A> {
     pub fn new(inner: A) -> Self {
-        OrAnonymous(inner, Arc::new(User::anonymous()))
+        OrAnonymous::at(inner, Vec::new())
+    }
+
+    /// Only at these paths, to the letter; without any, everywhere.
+    pub fn at(inner: A, paths: Vec<String>) -> Self {
+        OrAnonymous { inner, anonymous: Arc::new(User::anonymous()), paths }
     }
 }
 
 #[async_trait]
 impl<A: Authenticator> Authenticator for OrAnonymous<A> {
     async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
-        Ok(Some(self.0.authenticate(credentials).await?.unwrap_or_else(|| self.1.clone().into())))
+        let found = self.inner.authenticate(credentials).await?;
+        let allowed = self.paths.is_empty() || self.paths.iter().any(|path| path == credentials.path);
+        Ok(found.or_else(|| allowed.then(|| self.anonymous.clone().into())))
     }
 }
 
@@ -286,6 +312,18 @@ mod tests {
             ask(vec![Fixed(Err(Error::InvalidToken)), Fixed(Ok(None))]).await,
             Err(Error::InvalidToken)
         );
+    }
+
+    #[tokio::test]
+    async fn the_anonymous_may_be_let_in_at_some_paths_only() {
+        let headers = HeaderMap::new();
+        let authenticator = OrAnonymous::at(Fixed(Ok(None)), vec!["/livez".into()]);
+        for (path, expect) in [("/livez", true), ("/livez/", false), ("/", false)] {
+            let certificates = PeerCertificates::default();
+            let now = SystemTime::now();
+            let credentials = Credentials { headers: &headers, path, certificates: &certificates, now };
+            assert_eq!(authenticator.authenticate(credentials).await.unwrap().is_some(), expect, "{path}");
+        }
     }
 
     #[test]

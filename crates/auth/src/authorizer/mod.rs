@@ -10,6 +10,7 @@ use crate::User;
 
 pub mod abac;
 mod always;
+mod exchangeable;
 pub mod node;
 mod privileged;
 pub mod rbac;
@@ -17,6 +18,7 @@ pub mod webhook;
 
 pub use abac::Abac;
 pub use always::{AlwaysAllow, AlwaysDeny};
+pub use exchangeable::Exchangeable;
 pub use privileged::PrivilegedGroup;
 pub use rbac::Rbac;
 pub use webhook::{WebhookAuthorizer, WebhookEvents, WebhookOptions};

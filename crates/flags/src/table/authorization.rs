@@ -9,7 +9,7 @@ pub(super) const FLAGS: &[Flag] = &[
         String,
         "",
         "File that lists the authorizers; excludes --authorization-mode.",
-    ),
+    ).active(),
     flag(
         "authorization-mode",
         Strings,

@@ -1,6 +1,8 @@
 //! What authenticators and authorizers know of this cluster: their traits over the stores of the control plane.
 
+mod configured;
 pub(crate) mod escalation;
+pub(crate) mod issuers;
 pub(crate) mod modes;
 pub(crate) mod node;
 pub(crate) mod rbac;

@@ -7,12 +7,12 @@ use anyhow::{Context, bail};
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::node::{self, Node};
 use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
-use pintle_server::Metrics;
+use pintle_server::{Counting, Metrics};
 
 use super::node::NodeGraph;
 use super::rbac::Roles;
-use super::webhooks;
-use crate::options::AuthorizationWebhookOptions;
+use super::{configured, webhooks};
+use crate::options::PeerOptions;
 
 /// What authorizers go by.
 pub(crate) struct Sources<'a> {
@@ -21,31 +21,39 @@ pub(crate) struct Sources<'a> {
     pub(crate) node_gates: node::Gates,
     /// `--authorization-policy-file`.
     pub(crate) policy_file: Option<&'a Path>,
-    pub(crate) webhook: Option<&'a AuthorizationWebhookOptions>,
+    pub(crate) peers: &'a PeerOptions,
     pub(crate) metrics: &'a Metrics,
 }
 
-/// Everyone who can allow something, in the order of `--authorization-mode`. `system:masters` comes before all of them: no
-/// policy can shut the administrator out.
+/// Everyone who can allow something, in the order of `--authorization-mode` or of the file that says more about them.
+/// `system:masters` comes before all of them: no policy can shut the administrator out.
 pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Result<Arc<dyn Authorizer>> {
-    let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
-    let node = Arc::new(Node::new(Arc::new(sources.nodes), sources.node_gates));
-    for mode in modes {
-        match mode.as_str() {
-            "AlwaysAllow" => union.push(Arc::new(AlwaysAllow)),
-            "AlwaysDeny" => union.push(Arc::new(AlwaysDeny)),
-            "RBAC" => union.push(Arc::new(Rbac::new(sources.roles.clone()))),
-            "Node" => union.push(node.clone()),
+    let Sources { roles, nodes, node_gates, policy_file, peers, metrics } = sources;
+    let node: Arc<dyn Authorizer> = Arc::new(Node::new(Arc::new(nodes), node_gates));
+    let factory = |mode: &str| -> anyhow::Result<Arc<dyn Authorizer>> {
+        Ok(match mode {
+            "AlwaysAllow" => Arc::new(AlwaysAllow),
+            "AlwaysDeny" => Arc::new(AlwaysDeny),
+            "RBAC" => Arc::new(Rbac::new(roles.clone())),
+            "Node" => node.clone(),
             "ABAC" => {
-                let path = sources.policy_file.context("--authorization-policy-file is not given")?;
-                union.push(Arc::new(Abac::load(path).context("--authorization-policy-file")?));
+                let path = policy_file.context("--authorization-policy-file is not given")?;
+                Arc::new(Abac::load(path).context("--authorization-policy-file")?)
             }
             "Webhook" => {
-                let options = sources.webhook.context("--authorization-webhook-config-file is not given")?;
-                union.push(webhooks::authorizer(options, sources.metrics)?);
+                let options = peers.authorization_webhook.as_ref();
+                let options = options.context("--authorization-webhook-config-file is not given")?;
+                webhooks::authorizer(options, peers.selectors, metrics)?
             }
             mode => bail!("--authorization-mode: {mode} is not known"),
-        }
+        })
+    };
+    if let Some(path) = &peers.authorization_config {
+        return configured::authorizer(path, &factory, peers.selectors, metrics);
+    }
+    let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
+    for mode in modes {
+        union.push(Arc::new(Counting::new(metrics, mode, &mode.to_lowercase(), factory(mode)?)));
     }
     Ok(Arc::new(Union(union)))
 }

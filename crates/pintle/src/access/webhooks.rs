@@ -45,6 +45,7 @@ pub(crate) fn tokens(
 /// The one Webhook of `--authorization-mode`.
 pub(crate) fn authorizer(
     options: &AuthorizationWebhookOptions,
+    selectors: bool,
     metrics: &Metrics,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     const FLAG: &str = "--authorization-webhook-config-file";
@@ -62,7 +63,7 @@ pub(crate) fn authorizer(
         allowed_ttl: options.allowed_ttl,
         denied_ttl: options.denied_ttl,
         on_error: Decision::NoOpinion,
-        selectors: options.selectors,
+        selectors,
     };
     Ok(Arc::new(WebhookAuthorizer::new(webhook, options, None, Some(Arc::new(metrics.clone())))))
 }

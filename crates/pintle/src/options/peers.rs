@@ -1,5 +1,6 @@
 //! Whom the server believes or asks about its clients: front proxies, password files, webhooks, token issuers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +14,56 @@ pub(crate) struct PeerOptions {
     pub(crate) basic_auth_file: Option<PathBuf>,
     pub(crate) token_webhook: Option<TokenWebhookOptions>,
     pub(crate) authorization_webhook: Option<AuthorizationWebhookOptions>,
+    pub(crate) authentication: AuthenticationSource,
+    /// Whether anybody said whether to let in who comes without credentials.
+    pub(crate) anonymous_flag: bool,
+    /// `--authorization-config`.
+    pub(crate) authorization_config: Option<PathBuf>,
+    /// Whether reviews carry selectors.
+    pub(crate) selectors: bool,
+}
+
+/// Where issuers of tokens are named.
+pub(crate) enum AuthenticationSource {
+    None,
+    Flags(OidcOptions),
+    File(PathBuf),
+}
+
+/// `--oidc-*`.
+pub(crate) struct OidcOptions {
+    pub(crate) issuer_url: String,
+    pub(crate) client_id: String,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) username_claim: String,
+    pub(crate) username_prefix: String,
+    pub(crate) groups_claim: String,
+    pub(crate) groups_prefix: String,
+    pub(crate) algorithms: Vec<String>,
+    pub(crate) required_claims: BTreeMap<String, String>,
+}
+
+impl AuthenticationSource {
+    fn from_flags(flags: &Parsed) -> AuthenticationSource {
+        if let Some(path) = path(flags, "authentication-config") {
+            return AuthenticationSource::File(path);
+        }
+        let text = |name: &str| flags.string(name).to_owned();
+        match flags.non_empty("oidc-issuer-url") {
+            None => AuthenticationSource::None,
+            Some(issuer_url) => AuthenticationSource::Flags(OidcOptions {
+                issuer_url: issuer_url.to_owned(),
+                client_id: text("oidc-client-id"),
+                ca_file: path(flags, "oidc-ca-file"),
+                username_claim: text("oidc-username-claim"),
+                username_prefix: text("oidc-username-prefix"),
+                groups_claim: text("oidc-groups-claim"),
+                groups_prefix: text("oidc-groups-prefix"),
+                algorithms: flags.strings("oidc-signing-algs").to_vec(),
+                required_claims: flags.pairs("oidc-required-claim").clone(),
+            }),
+        }
+    }
 }
 
 /// `--authentication-token-webhook-*`.
@@ -28,8 +79,6 @@ pub(crate) struct AuthorizationWebhookOptions {
     pub(crate) version: String,
     pub(crate) allowed_ttl: Duration,
     pub(crate) denied_ttl: Duration,
-    /// Whether reviews carry selectors.
-    pub(crate) selectors: bool,
 }
 
 /// Front proxies.
@@ -66,13 +115,16 @@ impl PeerOptions {
                 version: flags.string("authorization-webhook-version").to_owned(),
                 allowed_ttl: flags.duration("authorization-webhook-cache-authorized-ttl"),
                 denied_ttl: flags.duration("authorization-webhook-cache-unauthorized-ttl"),
-                selectors: flags.feature_gates().enabled("AuthorizeWithSelectors"),
             });
         PeerOptions {
             request_header,
             basic_auth_file: path(flags, "basic-auth-file"),
             token_webhook,
             authorization_webhook,
+            authentication: AuthenticationSource::from_flags(flags),
+            anonymous_flag: flags.changed("anonymous-auth"),
+            authorization_config: path(flags, "authorization-config"),
+            selectors: flags.feature_gates().enabled("AuthorizeWithSelectors"),
         }
     }
 }

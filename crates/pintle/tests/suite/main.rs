@@ -23,6 +23,7 @@ mod kube_rs;
 mod kubectl;
 mod large_merges;
 mod logging;
+mod oidc;
 mod plain_http;
 mod replicas;
 mod resource_metrics;

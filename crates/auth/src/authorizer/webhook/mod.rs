@@ -17,11 +17,13 @@ use crate::User;
 use crate::review::{self, Version};
 
 mod cache;
+mod conditions;
 mod spec;
 #[cfg(test)]
 mod tests;
 
 use cache::Cache;
+pub use conditions::Conditions;
 pub use spec::Spec;
 
 const GROUP: &str = "authorization.k8s.io";

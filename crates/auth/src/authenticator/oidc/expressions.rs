@@ -1,0 +1,118 @@
+//! CEL over claims and over the user that they make.
+
+use pintle_cel::{Activation, Budget, Declarations, Environment, Field, ObjectType, Program, Type, Val};
+use pintle_meta::value::Node;
+use pintle_meta::{Object, Value};
+
+use crate::User;
+
+/// A compiled expression and its text, for messages.
+pub(crate) struct Expression {
+    pub(crate) text: String,
+    program: Program,
+}
+
+impl Expression {
+    /// What it makes of the value of its one variable.
+    pub(crate) fn evaluate<T>(
+        &self,
+        variable: &str,
+        value: &Value,
+        take: impl FnOnce(Val<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let done = self.program.evaluate(&Activation::new().bind(variable, value), Budget::PER_CALL);
+        match done.value {
+            Ok(value) => take(value),
+            Err(error) => Err(format!("expression '{}' resulted in error: {error}", self.text)),
+        }
+    }
+}
+
+/// Of one claim or several; of which type cannot be told before there is a token.
+pub(crate) fn mapping(text: &str) -> Result<Expression, String> {
+    compile(claims(), text)
+}
+
+/// Whether a token is accepted.
+pub(crate) fn claims_condition(text: &str) -> Result<Expression, String> {
+    condition(compile(claims(), text)?)
+}
+
+/// Whether a user is.
+pub(crate) fn user_condition(text: &str) -> Result<Expression, String> {
+    condition(compile(Declarations::new().variable("user", Type::object(UserInfo)), text)?)
+}
+
+fn claims() -> Declarations {
+    Declarations::new().variable("claims", Type::map(Type::String, Type::Dyn))
+}
+
+fn compile(declarations: Declarations, text: &str) -> Result<Expression, String> {
+    let program =
+        Environment::new(declarations).compile(text).map_err(|error| match error.is_instantiation() {
+            true => format!("program instantiation failed: {error}"),
+            false => format!("compilation failed: {error}"),
+        })?;
+    Ok(Expression { text: text.to_owned(), program })
+}
+
+fn condition(expression: Expression) -> Result<Expression, String> {
+    match expression.program.result_type() {
+        Type::Bool => Ok(expression),
+        _ => Err("must evaluate to bool".into()),
+    }
+}
+
+/// The type of `user`.
+#[derive(Debug)]
+struct UserInfo;
+
+impl ObjectType for UserInfo {
+    fn name(&self) -> &str {
+        "kubernetes.UserInfo"
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let texts = || Type::list(Type::String);
+        let of = match name {
+            "username" | "uid" => Type::String,
+            "groups" => texts(),
+            "extra" => Type::map(Type::String, texts()),
+            _ => return None,
+        };
+        Some(Field { property: name.into(), of })
+    }
+}
+
+/// What `user` is.
+pub(crate) fn user_value(user: &User) -> Value {
+    let texts = |all: &[String]| Value::list(all.iter().map(Value::string).collect());
+    let extra: Object = user.extra.iter().map(|(key, values)| (key.as_str(), texts(values))).collect();
+    Value::object(Object::from_iter([
+        ("username", Value::string(&user.name)),
+        ("uid", Value::string(&user.uid)),
+        ("groups", texts(&user.groups)),
+        ("extra", Value::object(extra)),
+    ]))
+}
+
+/// Claims as Go reads JSON without a type: all numbers are floating.
+pub(crate) fn claims_value(value: &Value) -> Value {
+    match value.node() {
+        Node::Int(number) => Value::from(number as f64),
+        Node::List(items) => Value::list(items.iter().map(claims_value).collect()),
+        Node::Object(object) => {
+            Value::object(object.iter().map(|(key, value)| (key, claims_value(value))).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+/// A text or a list of texts; what is empty is not there.
+pub(crate) fn texts(value: &Val<'_>) -> Result<Vec<String>, String> {
+    let all = match value.as_str() {
+        Some(one) => vec![one.to_owned()],
+        None => value.as_strings().ok_or("expression must return a string or a list of strings")?,
+    };
+    Ok(all.into_iter().filter(|text| !text.is_empty()).collect())
+}

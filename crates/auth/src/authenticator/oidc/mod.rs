@@ -1,0 +1,415 @@
+//! Tokens of other issuers: JSON web tokens that an OpenID provider has signed.
+//!
+//! A token is looked at only if it names the issuer, so that at most one issuer verifies it. Which of its claims become
+//! the user is configured, as claims by name or as expressions. An issuer that cannot be reached yet refuses its tokens and
+//! is asked again until it can be.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use async_trait::async_trait;
+use pintle_meta::Value;
+use pintle_meta::time::Time;
+use pintle_meta::value::Node;
+use pintle_outbound::{ClientOptions, Material, Roots, TlsOptions};
+
+use super::{Error, Identity, TokenAuthenticator};
+use crate::User;
+use crate::configuration::authentication::{JwtAuthenticator, Mapping};
+use crate::jwt::{Algorithm, Claims, Unverified, unverified_issuer};
+
+pub(crate) mod expressions;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use expressions::{Expression, claims_value, texts, user_value};
+use keys::Provider;
+
+/// How long to wait before an issuer that could not be reached is asked again.
+const RETRY: Duration = Duration::from_secs(10);
+const GOOGLE: &str = "https://accounts.google.com";
+/// How much earlier than said a token may come into force.
+const NOT_BEFORE_LEEWAY: Duration = Duration::from_secs(60);
+
+/// Told about issuers, for figures about them.
+pub trait KeyEvents: Send + Sync + 'static {
+    fn fetched(&self, issuer: &str, success: bool);
+    /// A token of this issuer was judged.
+    fn judged(&self, issuer: &str, success: bool, took: Duration);
+}
+
+/// One issuer.
+pub struct Oidc {
+    configuration: JwtAuthenticator,
+    algorithms: Vec<Algorithm>,
+    compiled: Compiled,
+    state: Arc<State>,
+    events: Option<Arc<dyn KeyEvents>>,
+    discovery: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct State {
+    provider: RwLock<Option<Arc<Provider>>>,
+    problem: Mutex<String>,
+}
+
+#[derive(Default)]
+struct Compiled {
+    username: Option<Expression>,
+    groups: Option<Expression>,
+    uid: Option<Expression>,
+    extra: Vec<(String, Expression)>,
+    rules: Vec<(Expression, String)>,
+    user_rules: Vec<(Expression, String)>,
+}
+
+impl Compiled {
+    fn new(configuration: &JwtAuthenticator) -> Result<Compiled, String> {
+        let of = |mapping: &Mapping| match mapping.expression.as_str() {
+            "" => Ok(None),
+            text => expressions::mapping(text).map(Some),
+        };
+        let mappings = &configuration.claim_mappings;
+        let rules = configuration.claim_validation_rules.iter().filter(|rule| !rule.expression.is_empty());
+        let extra = mappings.extra.iter();
+        let users = configuration.user_validation_rules.iter();
+        Ok(Compiled {
+            username: of(&mappings.username)?,
+            groups: of(&mappings.groups)?,
+            uid: of(&mappings.uid)?,
+            extra: extra
+                .map(|one| Ok((one.key.clone(), expressions::mapping(&one.value_expression)?)))
+                .collect::<Result<_, String>>()?,
+            rules: rules
+                .map(|rule| Ok((expressions::claims_condition(&rule.expression)?, rule.message.clone())))
+                .collect::<Result<_, String>>()?,
+            user_rules: users
+                .map(|rule| Ok((expressions::user_condition(&rule.expression)?, rule.message.clone())))
+                .collect::<Result<_, String>>()?,
+        })
+    }
+}
+
+impl Drop for Oidc {
+    fn drop(&mut self) {
+        self.discovery.abort();
+    }
+}
+
+impl Oidc {
+    /// Begins to look for the issuer. The configuration must be valid.
+    pub fn new(
+        configuration: JwtAuthenticator,
+        algorithms: Vec<Algorithm>,
+        events: Option<Arc<dyn KeyEvents>>,
+    ) -> Result<Oidc, String> {
+        let compiled = Compiled::new(&configuration)?;
+        let issuer = configuration.issuer.clone();
+        let roots = match issuer.certificate_authority.as_str() {
+            "" => Roots::System,
+            pem => Roots::Bundle(Material::Text(pem.into())),
+        };
+        let options =
+            ClientOptions { tls: TlsOptions { roots, ..TlsOptions::default() }, ..ClientOptions::default() };
+        let state = Arc::new(State::default());
+        *state.problem.lock().unwrap_or_else(PoisonError::into_inner) =
+            format!("oidc: authenticator for issuer {} is not initialized", pintle_meta::quote(&issuer.url));
+        let (found, told) = (state.clone(), events.clone());
+        let discovery = tokio::spawn(async move {
+            loop {
+                match Provider::discover(&issuer.url, &issuer.discovery_url, &options, told.clone()).await {
+                    Ok(provider) => {
+                        *found.provider.write().unwrap_or_else(PoisonError::into_inner) =
+                            Some(Arc::new(provider));
+                        return;
+                    }
+                    Err(error) => {
+                        tracing::error!(
+                            error,
+                            issuer = issuer.url,
+                            "oidc authenticator: initializing plugin"
+                        );
+                        *found.problem.lock().unwrap_or_else(PoisonError::into_inner) = error;
+                    }
+                }
+                tokio::time::sleep(RETRY).await;
+            }
+        });
+        Ok(Oidc { configuration, algorithms, compiled, state, events, discovery })
+    }
+
+    /// Why tokens of this issuer cannot be judged yet; `None` if they can.
+    pub fn problem(&self) -> Option<String> {
+        if self.provider().is_some() {
+            return None;
+        }
+        let problem = self.state.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let issuer = pintle_meta::quote(&self.configuration.issuer.url);
+        Some(format!("oidc: authenticator for issuer {issuer} is not healthy: {problem}"))
+    }
+
+    fn provider(&self) -> Option<Arc<Provider>> {
+        self.state.provider.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn judge(&self, token: &[u8], now: SystemTime) -> Result<User, String> {
+        let provider = self.provider().ok_or("oidc: authenticator not initialized")?;
+        let claims =
+            self.verify(&provider, token, now).await.map_err(|why| format!("oidc: verify token: {why}"))?;
+        self.user(&claims)
+    }
+
+    /// The claims of a token that is the issuer's, for us, and valid now.
+    async fn verify(&self, provider: &Provider, token: &[u8], now: SystemTime) -> Result<Claims, String> {
+        let token = Unverified::parse(token).map_err(|error| format!("oidc: malformed jwt: {error}"))?;
+        if !self.algorithms.contains(&token.algorithm()) {
+            let names: Vec<&str> = self.algorithms.iter().map(|algorithm| algorithm.name()).collect();
+            return Err(format!(
+                "oidc: id token signed with unsupported algorithm, expected {} got {}",
+                pintle_meta::quote_all(&names),
+                pintle_meta::quote(token.algorithm().name())
+            ));
+        }
+        let claims = provider
+            .verify(&token, &self.algorithms)
+            .await
+            .map_err(|error| format!("failed to verify signature: {error}"))?;
+        let malformed = |error: crate::jwt::Error| format!("oidc: failed to unmarshal claims: {error}");
+        let (expected, issuer) = (&self.configuration.issuer, claims.text("iss").map_err(malformed)?);
+        let issuer = issuer.unwrap_or_default();
+        if canonical(issuer) != expected.url {
+            return Err(format!(
+                "oidc: id token issued by a different provider, expected {} got {}",
+                pintle_meta::quote(&expected.url),
+                pintle_meta::quote(issuer)
+            ));
+        }
+        let audiences = claims.audiences().map_err(malformed)?;
+        if !audiences.iter().any(|audience| expected.audiences.contains(audience)) {
+            return Err(format!(
+                "oidc: expected audience in {} got {}",
+                pintle_meta::quote_all(&expected.audiences),
+                pintle_meta::quote_all(&audiences)
+            ));
+        }
+        let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let expiry = claims.date("exp").map_err(malformed)?.unwrap_or(0);
+        if expiry < seconds {
+            let shown = Time::from_unix(expiry.clamp(0, 253_402_300_799), 0);
+            return Err(format!("oidc: token is expired (Token Expiry: {shown})"));
+        }
+        if let Some(from) = claims.date("nbf").map_err(malformed)?
+            && seconds.saturating_add(NOT_BEFORE_LEEWAY.as_secs() as i64) < from
+        {
+            return Err("oidc: current time is before the nbf (not before) time".into());
+        }
+        Ok(claims)
+    }
+
+    /// Whom the claims make, if they are accepted.
+    fn user(&self, claims: &Claims) -> Result<User, String> {
+        let all = claims.value();
+        let mappings = &self.configuration.claim_mappings;
+        // Others would have to be asked for it, and a user without the groups that it is in may be refused too little.
+        let elsewhere = all.get("_claim_names").and_then(|names| names.get(&mappings.groups.claim)).is_some();
+        if !mappings.groups.claim.is_empty() && all.get(&mappings.groups.claim).is_none() && elsewhere {
+            return Err("oidc: could not expand distributed claims: they are not supported".into());
+        }
+        let compiled = &self.compiled;
+        let uses_cel = compiled.username.is_some()
+            || compiled.groups.is_some()
+            || compiled.uid.is_some()
+            || !compiled.extra.is_empty()
+            || !compiled.rules.is_empty();
+        let value = if uses_cel { claims_value(all) } else { Value::NULL };
+        let mut user = User {
+            name: self.username(all, &value)?,
+            groups: self.groups(all, &value)?,
+            uid: self.uid(all, &value)?,
+            extra: self.extra(all, &value)?,
+        };
+        for rule in self.configuration.claim_validation_rules.iter().filter(|rule| !rule.claim.is_empty()) {
+            let claim = &rule.claim;
+            let given = all
+                .get(claim)
+                .ok_or_else(|| format!("oidc: required claim {claim} not present in ID token"))?;
+            let given = text(given).map_err(|why| format!("oidc: parse claim {claim}: {why}"))?;
+            if given != rule.required_value {
+                return Err(format!(
+                    "oidc: required claim {claim} value does not match. Got = {given}, want = {}",
+                    rule.required_value
+                ));
+            }
+        }
+        for (rule, message) in &compiled.rules {
+            holds(rule, "claims", &value, message)
+                .map_err(|why| format!("oidc: error evaluating claim validation expression: {why}"))?;
+        }
+        if !compiled.user_rules.is_empty() {
+            let value = user_value(&user);
+            for (rule, message) in &compiled.user_rules {
+                holds(rule, "user", &value, message)
+                    .map_err(|why| format!("oidc: error evaluating user info validation rule: {why}"))?;
+            }
+        }
+        user.extra.retain(|_, values| !values.is_empty());
+        Ok(user)
+    }
+
+    fn username(&self, all: &Value, value: &Value) -> Result<String, String> {
+        if let Some(expression) = &self.compiled.username {
+            let failed = |why: String| format!("oidc: error evaluating username claim expression: {why}");
+            let must = || "username claim expression must return a string".to_owned();
+            let name = expression
+                .evaluate("claims", value, |name| name.as_str().map(str::to_owned).ok_or_else(must))
+                .map_err(failed)?;
+            return match name.is_empty() {
+                true => Err("oidc: empty username via CEL expression is not allowed".into()),
+                false => Ok(name),
+            };
+        }
+        let Mapping { claim, prefix, .. } = &self.configuration.claim_mappings.username;
+        let failed = |why: &str| format!("oidc: parse username claims {}: {why}", pintle_meta::quote(claim));
+        let name = all.get(claim).ok_or_else(|| failed("claim not present"))?;
+        let name = text(name).map_err(|why| failed(&why))?;
+        if claim == "email"
+            && let Some(verified) = all.get("email_verified")
+        {
+            match verified.node() {
+                Node::Bool(true) => {}
+                Node::Bool(false) | Node::Null => return Err("oidc: email not verified".into()),
+                _ => return Err("oidc: parse 'email_verified' claim: it is not a boolean".into()),
+            }
+        }
+        Ok(format!("{}{name}", prefix.as_deref().unwrap_or_default()))
+    }
+
+    fn groups(&self, all: &Value, value: &Value) -> Result<Vec<String>, String> {
+        let Mapping { claim, prefix, .. } = &self.configuration.claim_mappings.groups;
+        if let Some(groups) = all.get(claim).filter(|_| !claim.is_empty()) {
+            let failed =
+                |why: String| format!("oidc: parse groups claim {}: {why}", pintle_meta::quote(claim));
+            let groups: Vec<String> = match groups.node() {
+                Node::List(groups) => groups.iter().map(text).collect::<Result<_, _>>().map_err(failed)?,
+                Node::Null => Vec::new(),
+                _ => vec![text(groups).map_err(failed)?],
+            };
+            let prefix = prefix.as_deref().unwrap_or_default();
+            return Ok(groups.into_iter().map(|group| format!("{prefix}{group}")).collect());
+        }
+        let Some(expression) = &self.compiled.groups else { return Ok(Vec::new()) };
+        expression
+            .evaluate("claims", value, |groups| texts(&groups))
+            .map_err(|why| format!("oidc: error evaluating group claim expression: {why}"))
+    }
+
+    fn uid(&self, all: &Value, value: &Value) -> Result<String, String> {
+        let claim = &self.configuration.claim_mappings.uid.claim;
+        if !claim.is_empty() {
+            let failed = |why: &str| format!("oidc: parse uid claim {}: {why}", pintle_meta::quote(claim));
+            let uid = all.get(claim).ok_or_else(|| failed("claim not present"))?;
+            return text(uid).map_err(|why| failed(&why));
+        }
+        let Some(expression) = &self.compiled.uid else { return Ok(String::new()) };
+        let must = || "uid claim expression must return a string".to_owned();
+        expression
+            .evaluate("claims", value, |uid| uid.as_str().map(str::to_owned).ok_or_else(must))
+            .map_err(|why| format!("oidc: error evaluating uid claim expression: {why}"))
+    }
+
+    fn extra(&self, all: &Value, value: &Value) -> Result<BTreeMap<String, Vec<String>>, String> {
+        let mut extra = BTreeMap::new();
+        if let Some(id) = all.get("jti").and_then(Value::as_str).filter(|id| !id.is_empty()) {
+            extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![format!("JTI={id}")]);
+        }
+        for (key, expression) in &self.compiled.extra {
+            let values = expression.evaluate("claims", value, |values| texts(&values)).map_err(|why| {
+                format!("oidc: error evaluating extra claim expression: {}: {why}", expression.text)
+            })?;
+            extra.insert(key.clone(), values);
+        }
+        Ok(extra)
+    }
+}
+
+#[async_trait]
+impl TokenAuthenticator for Oidc {
+    async fn authenticate_token(
+        &self,
+        token: &[u8],
+        _: &[String],
+        now: SystemTime,
+    ) -> Result<Option<Identity>, Error> {
+        let url = &self.configuration.issuer.url;
+        if unverified_issuer(token).is_none_or(|issuer| canonical(&issuer) != url.as_str()) {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let judged = self.judge(token, now).await;
+        if let Some(events) = &self.events {
+            events.judged(url, judged.is_ok(), start.elapsed());
+        }
+        let user = judged.map_err(Error::Refused)?;
+        Ok(Some(Arc::new(user.authenticated()).into()))
+    }
+}
+
+/// Google says its name in two ways.
+fn canonical(issuer: &str) -> &str {
+    match issuer {
+        "accounts.google.com" => GOOGLE,
+        issuer => issuer,
+    }
+}
+
+fn text(value: &Value) -> Result<String, String> {
+    match value.node() {
+        Node::String(text) => Ok(text.to_owned()),
+        Node::Null => Ok(String::new()),
+        _ => Err("it is not a string".into()),
+    }
+}
+
+fn holds(rule: &Expression, variable: &str, value: &Value, message: &str) -> Result<(), String> {
+    let must = || "validation expression must return a boolean".to_owned();
+    match rule.evaluate(variable, value, |result| result.as_bool().ok_or_else(must))? {
+        true => Ok(()),
+        false => Err(format!("validation expression '{}' failed: {message}", rule.text)),
+    }
+}
+
+/// Issuers that can be exchanged for others while they are in use.
+#[derive(Default)]
+pub struct Issuers(RwLock<Arc<Vec<Oidc>>>);
+
+impl Issuers {
+    pub fn new(issuers: Vec<Oidc>) -> Issuers {
+        Issuers(RwLock::new(Arc::new(issuers)))
+    }
+
+    pub fn replace(&self, issuers: Vec<Oidc>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(issuers);
+    }
+}
+
+#[async_trait]
+impl TokenAuthenticator for Issuers {
+    async fn authenticate_token(
+        &self,
+        token: &[u8],
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<Option<Identity>, Error> {
+        let issuers = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for issuer in issuers.iter() {
+            if let Some(identity) = issuer.authenticate_token(token, audiences, now).await? {
+                return Ok(Some(identity));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,257 @@
+//! Against real issuers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pintle_outbound::testing::{HttpsServer, Reply};
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::configuration::AuthenticationConfiguration;
+use crate::jwt::{PrivateKey, write_set};
+
+/// An issuer with keys that can be exchanged.
+struct Provider {
+    server: HttpsServer,
+    keys: Arc<Mutex<Vec<u8>>>,
+    fetches: Arc<AtomicUsize>,
+}
+
+fn set(keys: &[&PrivateKey]) -> Vec<u8> {
+    write_set(keys.iter().map(|key| key.public()))
+}
+
+async fn provider(key: &PrivateKey) -> Provider {
+    let (keys, fetches) = (Arc::new(Mutex::new(set(&[key]))), Arc::new(AtomicUsize::new(0)));
+    let (held, counted, name) = (keys.clone(), fetches.clone(), Arc::new(Mutex::new(String::new())));
+    let own = name.clone();
+    let server = HttpsServer::start(move |seen| {
+        let issuer = own.lock().unwrap().clone();
+        match seen.path.as_str() {
+            "/keys" => {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Reply { body: held.lock().unwrap().clone(), ..Reply::json(&json!({})) }
+            }
+            _ => Reply::json(&json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")})),
+        }
+    })
+    .await;
+    *name.lock().unwrap() = server.url("");
+    Provider { server, keys, fetches }
+}
+
+fn configuration(provider: &Provider, rest: Json) -> JwtAuthenticator {
+    let mut whole = json!({
+        "issuer": {
+            "url": provider.server.url(""),
+            "audiences": ["us", "also-us"],
+            "audienceMatchPolicy": "MatchAny",
+            "certificateAuthority": provider.server.authority.pem,
+        },
+        "claimMappings": {"username": {"claim": "sub", "prefix": "p:"}, "groups": {"claim": "groups", "prefix": ""}},
+    });
+    for (key, value) in rest.as_object().into_iter().flatten() {
+        whole[key] = value.clone();
+    }
+    let text = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", "jwt": [whole],
+    });
+    AuthenticationConfiguration::read(text.to_string().as_bytes(), &[]).unwrap().jwt.remove(0)
+}
+
+async fn oidc(provider: &Provider, rest: Json) -> Oidc {
+    let oidc = Oidc::new(configuration(provider, rest), Algorithm::ALL.to_vec(), None).unwrap();
+    for _ in 0..200 {
+        if oidc.problem().is_none() {
+            return oidc;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{:?}", oidc.problem());
+}
+
+fn seconds(from_now: i64) -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    i64::try_from(now).unwrap() + from_now
+}
+
+fn token(provider: &Provider, key: &PrivateKey, change: Json) -> String {
+    let mut claims = json!({
+        "iss": provider.server.url(""), "aud": "us", "exp": seconds(600), "sub": "ann", "groups": ["devs"], "jti": "id-1",
+    });
+    for (name, value) in change.as_object().into_iter().flatten() {
+        match value {
+            Json::Null => drop(claims.as_object_mut().unwrap().remove(name)),
+            value => claims[name] = value.clone(),
+        }
+    }
+    key.sign(&pintle_codec::json::decode_any(claims.to_string().as_bytes()).unwrap().value).unwrap()
+}
+
+async fn ask(oidc: &Oidc, token: &str) -> Result<Option<Arc<User>>, String> {
+    let found = oidc.authenticate_token(token.as_bytes(), &[], SystemTime::now()).await;
+    found.map(|identity| identity.map(|identity| identity.user)).map_err(|error| error.to_string())
+}
+
+fn key() -> PrivateKey {
+    PrivateKey::generate().unwrap().0
+}
+
+#[tokio::test]
+async fn a_token_of_the_issuer_names_its_user() {
+    let key = key();
+    let provider = provider(&key).await;
+    let oidc = oidc(&provider, json!({})).await;
+    let user = ask(&oidc, &token(&provider, &key, json!({}))).await.unwrap().unwrap();
+    assert_eq!(user.name, "p:ann");
+    assert_eq!(user.groups, ["devs", "system:authenticated"]);
+    assert_eq!(user.extra["authentication.kubernetes.io/credential-id"], ["JTI=id-1"]);
+    let single = ask(&oidc, &token(&provider, &key, json!({"groups": "one"}))).await.unwrap().unwrap();
+    assert_eq!(single.groups, ["one", "system:authenticated"]);
+    assert_eq!(provider.fetches.load(Ordering::SeqCst), 1, "keys are fetched once");
+}
+
+#[tokio::test]
+async fn what_is_not_right_about_a_token_is_refused() {
+    let key = key();
+    let provider = provider(&key).await;
+    let oidc = oidc(&provider, json!({})).await;
+    let check = async |change: Json, expect: &str| {
+        let error = ask(&oidc, &token(&provider, &key, change.clone())).await.unwrap_err();
+        assert!(error.contains(expect), "{change}: {error}");
+    };
+    check(json!({"exp": seconds(-1)}), "oidc: token is expired").await;
+    check(json!({"exp": null}), "oidc: token is expired").await;
+    check(json!({"nbf": seconds(120)}), "before the nbf").await;
+    check(json!({"aud": "them"}), "oidc: expected audience in [\"us\" \"also-us\"] got [\"them\"]").await;
+    check(json!({"aud": null}), "oidc: expected audience in").await;
+    check(json!({"sub": null}), "oidc: parse username claims \"sub\": claim not present").await;
+    check(json!({"sub": 5}), "oidc: parse username claims \"sub\"").await;
+    check(json!({"groups": [1]}), "oidc: parse groups claim \"groups\"").await;
+    check(json!({"groups": null, "_claim_names": {"groups": "x"}}), "distributed claims").await;
+    assert!(ask(&oidc, &token(&provider, &key, json!({"nbf": seconds(30)}))).await.is_ok());
+    assert_eq!(ask(&oidc, &token(&provider, &key, json!({"iss": "https://other"}))).await, Ok(None));
+    assert_eq!(ask(&oidc, "not-a-token").await, Ok(None));
+    assert_eq!(ask(&oidc, &"x".repeat(1 << 20)).await, Ok(None));
+}
+
+#[tokio::test]
+async fn forged_tokens_are_refused() {
+    let (key, stranger) = (key(), key());
+    let provider = provider(&key).await;
+    let oidc = oidc(&provider, json!({})).await;
+    let forged = ask(&oidc, &token(&provider, &stranger, json!({}))).await.unwrap_err();
+    assert!(forged.contains("failed to verify id token signature"), "{forged}");
+    use base64::Engine;
+    let encode = |text: String| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+    let good = token(&provider, &key, json!({}));
+    let payload = good.split('.').nth(1).unwrap();
+    for header in [json!({"alg": "none"}), json!({"alg": "HS256"}), json!({"alg": "None", "kid": "x"})] {
+        let unsigned = format!("{}.{payload}.", encode(header.to_string()));
+        assert!(ask(&oidc, &unsigned).await.is_err(), "{header}");
+    }
+    // The public key as the secret of an HMAC.
+    let header = encode(json!({"alg": "HS256"}).to_string());
+    let secret = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, key.public().spki());
+    let signed = format!("{header}.{payload}");
+    let tag = aws_lc_rs::hmac::sign(&secret, signed.as_bytes());
+    let tag = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(tag.as_ref());
+    assert!(ask(&oidc, &format!("{signed}.{tag}")).await.is_err());
+}
+
+#[tokio::test]
+async fn rotated_keys_are_found_and_unknown_ones_cannot_make_us_hammer_the_issuer() {
+    let (first, second) = (key(), key());
+    let provider = provider(&first).await;
+    let oidc = oidc(&provider, json!({})).await;
+    assert!(ask(&oidc, &token(&provider, &first, json!({}))).await.is_ok());
+    *provider.keys.lock().unwrap() = set(&[&second]);
+    assert!(ask(&oidc, &token(&provider, &second, json!({}))).await.is_ok(), "rotated");
+    assert!(ask(&oidc, &token(&provider, &first, json!({}))).await.is_err(), "withdrawn");
+    for _ in 0..50 {
+        assert!(ask(&oidc, &token(&provider, &key(), json!({}))).await.is_err());
+    }
+    let fetches = provider.fetches.load(Ordering::SeqCst);
+    assert!(fetches <= 6, "{fetches} fetches");
+}
+
+#[tokio::test]
+async fn an_email_counts_only_if_it_is_not_known_to_be_unverified() {
+    let key = key();
+    let provider = provider(&key).await;
+    let mappings = json!({"claimMappings": {"username": {"claim": "email", "prefix": ""}}});
+    let oidc = oidc(&provider, mappings).await;
+    let ask = async |change| ask(&oidc, &token(&provider, &key, change)).await;
+    assert!(ask(json!({"email": "a@b"})).await.is_ok());
+    assert!(ask(json!({"email": "a@b", "email_verified": true})).await.is_ok());
+    assert_eq!(
+        ask(json!({"email": "a@b", "email_verified": false})).await.unwrap_err(),
+        "oidc: email not verified"
+    );
+    assert!(ask(json!({"email": "a@b", "email_verified": "true"})).await.is_err());
+}
+
+#[tokio::test]
+async fn expressions_make_and_judge_users() {
+    let key = key();
+    let provider = provider(&key).await;
+    let rest = json!({
+        "claimMappings": {
+            "username": {"expression": "claims.sub + ':cel'"},
+            "groups": {"expression": "claims.roles.split(',')"},
+            "uid": {"claim": "jti"},
+            "extra": [{"key": "example.com/level", "valueExpression": "string(claims.level)"}],
+        },
+        "claimValidationRules": [
+            {"claim": "tenant", "requiredValue": "t1"},
+            {"expression": "claims.level >= 2.0", "message": "level is too low"},
+        ],
+        "userValidationRules": [
+            {"expression": "!user.username.startsWith('system:')", "message": "reserved"},
+        ],
+    });
+    let oidc = oidc(&provider, rest).await;
+    let claims = |change: Json| {
+        let mut claims = json!({"roles": "a,b", "tenant": "t1", "level": 3});
+        for (name, value) in change.as_object().into_iter().flatten() {
+            claims[name] = value.clone();
+        }
+        claims
+    };
+    let ask = async |change| ask(&oidc, &token(&provider, &key, claims(change))).await;
+    let user = ask(json!({})).await.unwrap().unwrap();
+    assert_eq!((user.name.as_str(), user.uid.as_str()), ("ann:cel", "id-1"));
+    assert_eq!(user.groups, ["a", "b", "system:authenticated"]);
+    assert_eq!(user.extra["example.com/level"], ["3"]);
+    let error = ask(json!({"tenant": "t2"})).await.unwrap_err();
+    assert_eq!(error, "oidc: required claim tenant value does not match. Got = t2, want = t1");
+    let error = ask(json!({"level": 1})).await.unwrap_err();
+    let expect = "oidc: error evaluating claim validation expression: validation expression 'claims.level >= 2.0' failed: \
+                  level is too low";
+    assert_eq!(error, expect);
+    let error = ask(json!({"sub": "system:admin"})).await.unwrap_err();
+    assert!(error.contains("user info validation rule") && error.ends_with("failed: reserved"), "{error}");
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_another_or_too_large_is_not_believed() {
+    let check = async |reply: Reply, expect: &str| {
+        let key = key();
+        let server = HttpsServer::start(move |_| reply.clone()).await;
+        let provider = Provider { server, keys: Arc::default(), fetches: Arc::default() };
+        let oidc = Oidc::new(configuration(&provider, json!({})), Algorithm::ALL.to_vec(), None).unwrap();
+        for _ in 0..200 {
+            if oidc.problem().is_some_and(|problem| problem.contains(expect)) {
+                let error = ask(&oidc, &token(&provider, &key, json!({}))).await.unwrap_err();
+                assert_eq!(error, "oidc: authenticator not initialized");
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{expect}: {:?}", oidc.problem());
+    };
+    let other = json!({"issuer": "https://other", "jwks_uri": "https://other/keys"});
+    check(Reply::json(&other), "issuer did not match the issuer returned by provider").await;
+    check(Reply::text(200, &"x".repeat(2 << 20)), "the answer is longer than 1048576 bytes").await;
+    check(Reply::text(500, "down"), "500").await;
+    check(Reply::text(200, "<html>"), "failed to decode provider discovery object").await;
+}

@@ -1,0 +1,215 @@
+//! Issuers of tokens that the flags or a file name, and who may come without credentials.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use pintle_auth::authenticator::{Issuers, KeyEvents, Oidc};
+use pintle_auth::configuration::AuthenticationConfiguration;
+use pintle_auth::configuration::authentication::{
+    Anonymous, ClaimMappings, ClaimValidationRule, Issuer, JwtAuthenticator, Mapping,
+};
+use pintle_auth::jwt::Algorithm;
+use pintle_server::{Configuration, Metrics, WatchedFiles};
+use tokio::sync::Notify;
+
+use crate::options::{AuthenticationSource, OidcOptions, PeerOptions};
+
+/// How long new issuers may take to be found before the file that names them counts as failed, for now.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Those who are believed.
+pub(crate) struct Believed {
+    pub(crate) issuers: Arc<Issuers>,
+    /// What the file says about requests without credentials, if anything.
+    pub(crate) anonymous: Option<Anonymous>,
+    file: Option<File>,
+}
+
+struct File {
+    path: PathBuf,
+    watched: WatchedFiles,
+    content: Vec<u8>,
+}
+
+/// Whose figures are counted under which server.
+struct Counted {
+    metrics: Metrics,
+    server: String,
+}
+
+impl KeyEvents for Counted {
+    fn fetched(&self, issuer: &str, success: bool) {
+        self.metrics.keys_fetched(issuer, success, &self.server);
+    }
+
+    fn judged(&self, issuer: &str, success: bool, took: Duration) {
+        self.metrics.token_judged(issuer, success, took);
+    }
+}
+
+/// Reads what is configured. `own`: issuers of this server itself, which nobody else may be.
+pub(crate) fn load(
+    options: &PeerOptions,
+    own: &[String],
+    metrics: &Metrics,
+) -> anyhow::Result<Option<Believed>> {
+    match &options.authentication {
+        AuthenticationSource::None => Ok(None),
+        AuthenticationSource::Flags(options) => {
+            let configuration =
+                AuthenticationConfiguration { jwt: vec![from_flags(options)?], anonymous: None };
+            let errors = configuration.validate(own);
+            if !errors.is_empty() {
+                bail!("{}", pintle_meta::field_path::aggregate(&errors));
+            }
+            let algorithms = options.algorithms.iter().map(|name| {
+                Algorithm::named(name).ok_or_else(|| anyhow!("oidc: unsupported signing alg: {name:?}"))
+            });
+            let algorithms: Vec<Algorithm> = algorithms.collect::<Result<_, _>>()?;
+            let issuers = build(&configuration, &algorithms, metrics)?;
+            Ok(Some(Believed { issuers: Arc::new(Issuers::new(issuers)), anonymous: None, file: None }))
+        }
+        AuthenticationSource::File(path) => {
+            let watched = WatchedFiles::new(vec![path.clone()]);
+            let flag = || format!("--authentication-config: {}", path.display());
+            let content = std::fs::read(path).with_context(flag)?;
+            let configuration = AuthenticationConfiguration::read(&content, own)
+                .map_err(|error| anyhow!("invalid authentication configuration: {error}"))
+                .with_context(flag)?;
+            if configuration.anonymous.is_some() && options.anonymous_flag {
+                bail!(
+                    "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in \
+                     authentication configuration file"
+                );
+            }
+            let issuers = build(&configuration, &Algorithm::ALL, metrics)?;
+            metrics.configured(Configuration::Authentication, &content, &server_id());
+            Ok(Some(Believed {
+                issuers: Arc::new(Issuers::new(issuers)),
+                anonymous: configuration.anonymous,
+                file: Some(File { path: path.clone(), watched, content }),
+            }))
+        }
+    }
+}
+
+fn build(
+    configuration: &AuthenticationConfiguration,
+    algorithms: &[Algorithm],
+    metrics: &Metrics,
+) -> anyhow::Result<Vec<Oidc>> {
+    let events: Arc<dyn KeyEvents> = Arc::new(Counted { metrics: metrics.clone(), server: server_id() });
+    let one = |issuer: &JwtAuthenticator| {
+        Oidc::new(issuer.clone(), algorithms.to_vec(), Some(events.clone())).map_err(|error| anyhow!(error))
+    };
+    configuration.jwt.iter().map(one).collect()
+}
+
+fn from_flags(options: &OidcOptions) -> anyhow::Result<JwtAuthenticator> {
+    let certificate_authority = match &options.ca_file {
+        Some(path) => {
+            std::fs::read_to_string(path).with_context(|| format!("--oidc-ca-file: {}", path.display()))?
+        }
+        None => String::new(),
+    };
+    // As the reference has always done it: an email says of itself where it is from, other names do not.
+    let prefix = match options.username_prefix.as_str() {
+        "-" => String::new(),
+        "" if options.username_claim != "email" => format!("{}#", options.issuer_url),
+        prefix => prefix.to_owned(),
+    };
+    let groups = match options.groups_claim.as_str() {
+        "" => Mapping::default(),
+        claim => Mapping {
+            claim: claim.to_owned(),
+            prefix: Some(options.groups_prefix.clone()),
+            ..Mapping::default()
+        },
+    };
+    let username =
+        Mapping { claim: options.username_claim.clone(), prefix: Some(prefix), ..Mapping::default() };
+    let rules = options.required_claims.iter().map(|(claim, value)| ClaimValidationRule {
+        claim: claim.clone(),
+        required_value: value.clone(),
+        ..ClaimValidationRule::default()
+    });
+    Ok(JwtAuthenticator {
+        issuer: Issuer {
+            url: options.issuer_url.clone(),
+            audiences: vec![options.client_id.clone()],
+            certificate_authority,
+            ..Issuer::default()
+        },
+        claim_validation_rules: rules.collect(),
+        claim_mappings: ClaimMappings { username, groups, ..ClaimMappings::default() },
+        user_validation_rules: Vec::new(),
+    })
+}
+
+/// Who we are, in figures: the machine's name.
+pub(crate) fn server_id() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Takes up changes of the file. One that cannot be used changes nothing.
+pub(crate) fn keep(believed: Believed, own: Vec<String>, metrics: Metrics) {
+    let Believed { issuers, anonymous, file } = believed;
+    let Some(File { path, watched, mut content }) = file else { return };
+    let changed = Arc::new(Notify::new());
+    let notice = changed.clone();
+    tokio::spawn(watched.watch(move || notice.notify_one()));
+    tokio::spawn(async move {
+        loop {
+            changed.notified().await;
+            let done = reload(&path, &content, &own, anonymous.as_ref(), &issuers, &metrics).await;
+            match done {
+                Ok(None) => {}
+                Ok(Some(fresh)) => {
+                    tracing::info!("reloaded authentication config");
+                    metrics.reloaded(Configuration::Authentication, true, &server_id());
+                    metrics.configured(Configuration::Authentication, &fresh, &server_id());
+                    content = fresh;
+                }
+                Err(error) => {
+                    metrics.reloaded(Configuration::Authentication, false, &server_id());
+                    let error = format!("{error:#}");
+                    tracing::error!(
+                        error,
+                        "the authentication config changed and cannot be used, the old one stays"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// The new content, if there is one and it is in use now.
+async fn reload(
+    path: &Path,
+    content: &[u8],
+    own: &[String],
+    anonymous: Option<&Anonymous>,
+    issuers: &Issuers,
+    metrics: &Metrics,
+) -> anyhow::Result<Option<Vec<u8>>> {
+    let fresh = std::fs::read(path)?;
+    if fresh == content {
+        return Ok(None);
+    }
+    let configuration = AuthenticationConfiguration::read(&fresh, own)?;
+    if configuration.anonymous.as_ref() != anonymous {
+        bail!("anonymous: Forbidden: changed from initial configuration file");
+    }
+    let built = build(&configuration, &Algorithm::ALL, metrics)?;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while let Some(problem) = built.iter().find_map(Oidc::problem) {
+        if tokio::time::Instant::now() >= deadline {
+            bail!("{problem}");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    issuers.replace(built);
+    Ok(Some(fresh))
+}
