@@ -5,6 +5,7 @@ mod certificates;
 mod namespace_lifecycle;
 mod node_restriction;
 mod service_account;
+mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
 use std::sync::Arc;
@@ -29,6 +30,9 @@ pub(crate) fn make(name: &str, cluster: &Cluster) -> Option<Arc<dyn Plugin>> {
         }
         "NodeRestriction" => Arc::new(node_restriction::NodeRestriction::new(cluster)),
         "ServiceAccount" => Arc::new(service_account::ServiceAccount::new(cluster)),
+        "StorageObjectInUseProtection" => {
+            Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection)
+        }
         "TaintNodesByCondition" => Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
         _ => return None,
     })
