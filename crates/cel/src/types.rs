@@ -71,7 +71,8 @@ pub trait ObjectType: fmt::Debug + Send + Sync {
     /// The name that messages show. Types of the same name are the same.
     fn name(&self) -> &str;
 
-    /// A field by the name that expressions use.
+    /// A field by the name that expressions use: the property's, escaped ([`escape`](crate::escape)) where it is no identifier. A
+    /// property whose name cannot be escaped is asked for as it is, since objects are compared with it.
     fn field(&self, name: &str) -> Option<Field>;
 }
 

@@ -163,11 +163,13 @@ impl Validator<'_> {
     }
 
     fn literal(&mut self, function: &str, arg: Option<&Expr>) {
-        let Some(Expr { id, kind: Kind::Literal(Literal::String(text)) }) = arg else { return };
-        let valid = match function {
-            "duration" => pintle_meta::parse_duration(text).is_ok(),
-            "timestamp" => Timestamp::parse(text).is_some_and(|at| at.is_ok()),
-            "matches" => regex::check(text).is_ok(),
+        let Some(Expr { id, kind: Kind::Literal(literal) }) = arg else { return };
+        let valid = match (function, literal) {
+            ("duration", Literal::String(text)) => pintle_meta::parse_duration(text).is_ok(),
+            ("duration", Literal::Int(_)) => false,
+            ("timestamp", Literal::String(text)) => Timestamp::parse(text).is_some_and(|at| at.is_ok()),
+            ("timestamp", Literal::Int(seconds)) => Timestamp::new(*seconds, 0).in_range().is_ok(),
+            ("matches", Literal::String(text)) => regex::check(text).is_ok(),
             _ => true,
         };
         if !valid {

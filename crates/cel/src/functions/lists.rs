@@ -138,7 +138,11 @@ fn is_sorted<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     for item in list.iter() {
         let item = item?;
         if !has_order(&item) {
-            return Failure::error("no such overload");
+            return if before.is_none() {
+                call.no_such_overload(args)
+            } else {
+                Failure::error("no such overload")
+            };
         }
         if before.is_some_and(|before| matches!(compare(&before, &item), Ok(Ordering::Greater))) {
             return Ok(Val::Bool(false));
@@ -150,11 +154,22 @@ fn is_sorted<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
 
 fn sum<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = args else { return call.no_such_overload(args) };
-    let mut sum = match call.overload {
-        Some("list_uint_sum_uint") => Val::Uint(0),
-        Some("list_double_sum_double") => Val::Double(0.0),
-        Some("list_duration_sum_duration") => Val::Duration(0),
-        _ => Val::Int(0),
+    // What the sum of nothing is depends on the type; of something, on the first item.
+    let mut sum = if list.is_empty() {
+        match call.overload {
+            Some("list_uint_sum_uint") => Val::Uint(0),
+            Some("list_double_sum_double") => Val::Double(0.0),
+            Some("list_duration_sum_duration") => Val::Duration(0),
+            _ => Val::Int(0),
+        }
+    } else {
+        match list.get(0)? {
+            Val::Int(_) => Val::Int(0),
+            Val::Uint(_) => Val::Uint(0),
+            Val::Double(_) => Val::Double(0.0),
+            Val::Duration(_) => Val::Duration(0),
+            _ => return call.no_such_overload(args),
+        }
     };
     for item in list.iter() {
         sum = super::operators::add(call, &[sum, item?])?;
@@ -169,7 +184,11 @@ fn extreme<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>], worse: Ordering) -> Ou
     for item in list.iter() {
         let item = item?;
         if !has_order(&item) {
-            return Failure::error("no such overload");
+            return if best.is_none() {
+                call.no_such_overload(args)
+            } else {
+                Failure::error("no such overload")
+            };
         }
         best = match best {
             Some(best) if compare(&best, &item).ok() != Some(worse) => Some(best),

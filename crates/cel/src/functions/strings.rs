@@ -235,6 +235,9 @@ fn join<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     for (index, item) in list.iter().enumerate() {
         let item = item?;
         let Val::String(text) = &item else {
+            if index == 0 {
+                return call.no_such_overload(args);
+            }
             return Failure::error(format!("join: invalid input: {item}"));
         };
         call.meter.work(separator.len() + text.len() + 1)?;

@@ -170,6 +170,8 @@ fn types_that_do_not_fit_are_named() {
     check("names[0] + m.a", &["1:10: found no matching overload for '_+_' applied to '(string, int)'"]);
     check("[?1]", &["1:3: expected type 'optional_type(int)' but found 'int'"]);
     check("timestamp('x')", &["1:11: invalid timestamp argument"]);
+    check("timestamp(-62135596801)", &["1:11: invalid timestamp argument"]);
+    check("duration(1)", &["1:10: invalid duration argument"]);
     check("duration('x')", &["1:10: invalid duration argument"]);
     check("'a'.matches('[')", &["1:13: invalid matches argument"]);
 }

@@ -124,6 +124,9 @@ fn fields_have_their_declared_types() {
         ("old.replicas", "error: no such key: replicas"),
         ("old.?replicas.orValue(7)", "7"),
         ("type(self) == Spec", "true"),
+        ("dyn(self).exists(k, k == '__namespace__')", "true"),
+        ("dyn(self).exists(k, k == 'unknown')", "false"),
+        ("self == self", "true"),
     ]);
     assert_eq!(
         compiled("self.foo", declarations()),

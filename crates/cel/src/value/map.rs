@@ -7,6 +7,7 @@ use pintle_meta::{Node, Object};
 use smol_str::SmolStr;
 
 use super::{Error, Text, Val, from_tree};
+use crate::escaping::escape;
 use crate::types::{ObjectType, Type};
 
 /// A map from keys to values.
@@ -128,9 +129,18 @@ impl<'v> Map<'v> {
     /// All keys, sorted where the expression made them, else as the tree has them.
     pub fn keys(&self) -> Vec<Val<'v>> {
         match self {
-            Map::Tree { object, .. } | Map::Object { object, .. } => {
+            Map::Tree { object, .. } => {
                 let object: &'v Object = object;
                 present(object).map(|key| Val::String(Text::Borrowed(key))).collect()
+            }
+            // Fields that the type knows, by the names that expressions have for them.
+            Map::Object { object, of } => {
+                let object: &'v Object = object;
+                let name = |property: &'v str| match escape(property) {
+                    Some(escaped) if escaped != property => Text::from(escaped),
+                    _ => Text::Borrowed(property),
+                };
+                present(object).map(name).filter(|name| of.field(name).is_some()).map(Val::String).collect()
             }
             Map::Entries(entries) => entries.values().map(|(key, _)| key.clone()).collect(),
             Map::Fields { fields, .. } => fields.keys().map(|key| Val::string(key.to_string())).collect(),
