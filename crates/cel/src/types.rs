@@ -180,13 +180,14 @@ impl Type {
         }
     }
 
-    pub(crate) fn parameters(&self) -> Vec<&Type> {
-        match self {
-            Type::List(list) => vec![&list.item],
-            Type::Map(map) => vec![&map.0, &map.1],
-            Type::Optional(of) | Type::Type(Some(of)) => vec![of],
-            _ => Vec::new(),
-        }
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = &Type> {
+        let (first, second) = match self {
+            Type::List(list) => (Some(&list.item), None),
+            Type::Map(map) => (Some(&map.0), Some(&map.1)),
+            Type::Optional(of) | Type::Type(Some(of)) => (Some(&**of), None),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
     }
 
     /// Like equality; names of parameters count only if asked for.
@@ -194,10 +195,9 @@ impl Type {
         if let (Type::Parameter(a), Type::Parameter(b)) = (self, other) {
             return !exact || a == b;
         }
-        let (mine, others) = (self.parameters(), other.parameters());
         self.same_kind(other)
-            && mine.len() == others.len()
-            && mine.iter().zip(others).all(|(mine, other)| mine.is_equivalent(other, exact))
+            && self.parameters().count() == other.parameters().count()
+            && self.parameters().zip(other.parameters()).all(|(mine, other)| mine.is_equivalent(other, exact))
     }
 }
 
@@ -219,10 +219,10 @@ impl fmt::Display for Type {
             Type::Parameter(Parameter::Free(number)) => write!(f, "_var{number}"),
             _ => {
                 f.write_str(self.runtime_name())?;
-                for (index, parameter) in self.parameters().iter().enumerate() {
+                for (index, parameter) in self.parameters().enumerate() {
                     write!(f, "{}{parameter}", if index == 0 { "(" } else { ", " })?;
                 }
-                if self.parameters().is_empty() { Ok(()) } else { f.write_str(")") }
+                if self.parameters().next().is_none() { Ok(()) } else { f.write_str(")") }
             }
         }
     }

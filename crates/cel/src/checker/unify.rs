@@ -71,7 +71,7 @@ impl Bindings {
             (Type::List(_), Type::List(_))
             | (Type::Map(_), Type::Map(_))
             | (Type::Optional(_), Type::Optional(_)) => {
-                from.parameters().iter().zip(to.parameters()).all(|(from, to)| self.assign(from, to))
+                from.parameters().zip(to.parameters()).all(|(from, to)| self.assign(from, to))
             }
             _ => from == to,
         }
@@ -109,34 +109,39 @@ impl Bindings {
         }
         match within {
             Type::Parameter(_) => self.find(within).is_none_or(|found| self.does_not_occur(parameter, found)),
-            _ => within.parameters().iter().all(|inner| self.does_not_occur(parameter, inner)),
+            _ => within.parameters().all(|inner| self.does_not_occur(parameter, inner)),
         }
     }
 
     /// A type with what is known put in; with `finally`, what is not known is `dyn`.
     pub(super) fn resolve(&self, of: &Type, finally: bool) -> Type {
+        self.changed(of, finally).unwrap_or_else(|| of.clone())
+    }
+
+    /// The same; nothing where there is nothing to put in.
+    fn changed(&self, of: &Type, finally: bool) -> Option<Type> {
         match of {
             Type::Parameter(_) => match self.find(of) {
-                Some(found) => self.resolve(found, finally),
-                None if finally => Type::Dyn,
-                None => of.clone(),
+                Some(found) => Some(self.resolve(found, finally)),
+                None if finally => Some(Type::Dyn),
+                None => None,
             },
-            Type::List(list) if is_open(&list.item) => {
-                let item = self.resolve(&list.item, finally);
-                Type::List(Arc::new(ListType { item, kind: list.kind.clone() }))
+            Type::List(list) => {
+                let item = self.changed(&list.item, finally)?;
+                Some(Type::List(Arc::new(ListType { item, kind: list.kind.clone() })))
             }
-            Type::Map(map) if is_open(&map.0) || is_open(&map.1) => {
-                Type::map(self.resolve(&map.0, finally), self.resolve(&map.1, finally))
-            }
-            Type::Optional(inner) if is_open(inner) => Type::optional(self.resolve(inner, finally)),
-            Type::Type(Some(inner)) if is_open(inner) => Type::of_type(self.resolve(inner, finally)),
-            _ => of.clone(),
+            Type::Map(map) => match (self.changed(&map.0, finally), self.changed(&map.1, finally)) {
+                (None, None) => None,
+                (key, value) => Some(Type::map(
+                    key.unwrap_or_else(|| map.0.clone()),
+                    value.unwrap_or_else(|| map.1.clone()),
+                )),
+            },
+            Type::Optional(inner) => self.changed(inner, finally).map(Type::optional),
+            Type::Type(Some(inner)) => self.changed(inner, finally).map(Type::of_type),
+            _ => None,
         }
     }
-}
-
-fn is_open(of: &Type) -> bool {
-    matches!(of, Type::Parameter(_)) || of.parameters().into_iter().any(is_open)
 }
 
 /// What null will do for.
@@ -169,7 +174,7 @@ fn is_less_specific(a: &Type, b: &Type) -> bool {
         (Type::List(_), Type::List(_))
         | (Type::Map(_), Type::Map(_))
         | (Type::Optional(_), Type::Optional(_)) => {
-            a.parameters().iter().zip(b.parameters()).all(|(a, b)| is_less_specific(a, b))
+            a.parameters().zip(b.parameters()).all(|(a, b)| is_less_specific(a, b))
         }
         (Type::Type(_), Type::Type(_)) => true,
         _ => a == b,

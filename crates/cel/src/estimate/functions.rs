@@ -40,7 +40,7 @@ impl Of<'_> {
 
     /// What is in a list, as far as its type says.
     fn item(&self, list: &Node<'_>) -> Option<Node<'static>> {
-        let of = (*list.of.parameters().first()?).clone();
+        let of = list.of.parameters().next()?.clone();
         let path = list.path.as_ref().map(|path| {
             let mut path = path.clone();
             path.push("@items".to_owned());

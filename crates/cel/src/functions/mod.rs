@@ -104,7 +104,7 @@ fn overload(id: &'static str, signature: &'static str) -> Overload {
 }
 
 fn has_parameter(of: &Type) -> bool {
-    matches!(of, Type::Parameter(_)) || of.parameters().into_iter().any(has_parameter)
+    matches!(of, Type::Parameter(_)) || of.parameters().any(has_parameter)
 }
 
 /// Reads the types of a signature. They are part of the program, and a test reads them all.

@@ -327,3 +327,29 @@ fn what_costs_little_but_grows_fast_ends() {
     let replaced = format!("'a'{}.size()", ".replace('a', 'aaaaaaaaaaaaaaaaaaaa')".repeat(20));
     check(&replaced, "error: operation cancelled: actual cost limit exceeded");
 }
+
+#[test]
+fn the_deepest_expressions_fit_a_small_stack() {
+    let around = |before: &str, inside: &str, after: &str, depth: usize| {
+        format!("{}{inside}{}", before.repeat(depth), after.repeat(depth))
+    };
+    let expressions = [
+        around("[", "1", "]", 249),
+        around("dyn(", "1", ")", 249),
+        around("{'a': ", "1", "}", 249),
+        around("(true ? ", "1", " : 2)", 120),
+        around("[1].map(x, ", "x", ")", 120),
+        around("[1].all(x, ", "true", ")", 120),
+        around("!(", "true", ")", 248),
+        format!("{{}}{}", ".?a".repeat(240)),
+        format!("'a'{}", ".trim()".repeat(240)),
+        format!("optional.of(1){}", ".optMap(x, x)".repeat(12)),
+    ];
+    let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+        for expression in expressions {
+            let result = evaluated(&expression, &[]);
+            assert!(!result.contains("limit"), "{expression} is {result}");
+        }
+    });
+    worker.unwrap().join().unwrap();
+}
