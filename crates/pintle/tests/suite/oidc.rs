@@ -134,7 +134,10 @@ async fn a_file_names_several_issuers_and_is_read_again_when_it_changes() {
     assert_eq!(ask(&server, &theirs).await.code, 401);
     let reserved = token(&first, &first_key, json!({"sub": "system:admin"}));
     assert_eq!(ask(&server, &reserved).await.code, 401);
-    assert_eq!(server.client().get("/livez").await.code, 200);
+    eventually("the roles of every cluster are there", async || {
+        server.client().get("/livez").await.code == 200
+    })
+    .await;
     assert_eq!(server.client().get("/readyz").await.code, 401, "anonymous only where the file says so");
 
     std::fs::write(&file, "broken: true").expect("write");

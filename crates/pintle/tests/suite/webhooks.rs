@@ -59,16 +59,19 @@ async fn a_token_that_nobody_here_knows_is_asked_about() {
 }
 
 #[tokio::test]
-async fn verdicts_are_not_kept_where_they_may_not_be() {
+async fn a_verdict_is_kept_a_moment_even_if_the_webhook_s_own_are_not() {
     let webhook = HttpsServer::start(who).await;
     let flags = ["--authentication-token-webhook-cache-ttl=0s", "--authentication-token-webhook-version=v1"];
     let server = asking_about_tokens(&webhook, &flags).await;
     for _ in 0..2 {
         assert_eq!(ask(&server, "good").await.code, 200);
+        ask(&server, "unknown").await.is_status(401, "Unauthorized", "Unauthorized");
     }
-    let seen = webhook.seen();
-    assert_eq!(seen.len(), 2);
-    assert_eq!(seen[0].json()["apiVersion"], "authentication.k8s.io/v1");
+    let asked =
+        |token: &str| webhook.seen().iter().filter(|seen| seen.json()["spec"]["token"] == token).count();
+    // The cache of all tokens is before it, and keeps no refusals.
+    assert_eq!((asked("good"), asked("unknown")), (1, 2));
+    assert_eq!(webhook.seen()[0].json()["apiVersion"], "authentication.k8s.io/v1");
 }
 
 #[tokio::test]
