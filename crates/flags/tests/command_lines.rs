@@ -161,5 +161,7 @@ fn envtest_of_old_with_an_insecure_port() {
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
     ]);
-    assert!(flags.warnings().contains(&"--insecure-port has no effect in this version of Pintle".to_owned()));
+    assert_eq!(flags.int("insecure-port"), 8080);
+    let told = |name: &str| flags.deprecations().iter().any(|told| told.contains(name));
+    assert!(told("insecure-port") && told("insecure-bind-address"), "{:?}", flags.deprecations());
 }

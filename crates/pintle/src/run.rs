@@ -145,6 +145,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
     rbac::add_hooks(
         &stores,
+        &roles,
         &mut hooks,
         &|gate| flags.feature_gates().enabled(gate),
         lifecycle.not_accepting.clone(),

@@ -19,7 +19,12 @@ pub(crate) struct Roles {
     mirror: Arc<Mirror<Reflected>>,
     /// One of the stores. What is known of it is known of all, since one watch feeds them.
     store: Arc<Store>,
+    /// Set when the roles that every cluster has are there.
+    in_order: Signal,
 }
+
+/// How long somebody waits at most, at a start, for the roles that are just being made.
+const BEGINNING: Duration = Duration::from_secs(5);
 
 /// How long somebody who gives something waits for what others have written.
 const WAIT: Duration = Duration::from_secs(3);
@@ -35,7 +40,8 @@ impl Roles {
         let store = |path: &&str| stores.store(path).with_context(|| format!("there is no resource {path}"));
         let stores = RESOURCES.iter().map(store).collect::<anyhow::Result<Vec<_>>>()?;
         let store = stores[0].clone();
-        Ok(Roles { mirror: Arc::new(Mirror::new(stores, Reflected::default())), store })
+        let mirror = Arc::new(Mirror::new(stores, Reflected::default()));
+        Ok(Roles { mirror, store, in_order: Signal::new("RolesInOrder") })
     }
 }
 
@@ -43,6 +49,7 @@ impl Roles {
 /// from then on.
 pub(crate) fn add_hooks(
     stores: &Stores,
+    roles: &Roles,
     hooks: &mut Hooks,
     gates: Gates<'_>,
     stop: Signal,
@@ -60,8 +67,10 @@ pub(crate) fn add_hooks(
     };
     let aggregation = ClusterRoleAggregation::new(objects.cluster_roles.clone());
     let bootstrap = BootstrapRoles::new(objects, gates);
+    let in_order = roles.in_order.clone();
     hooks.post_start(BootstrapRoles::HOOK, move || async move {
         bootstrap.ensure().await?;
+        in_order.set();
         aggregation.start(async move { stop.wait().await });
         Ok(())
     });
@@ -74,6 +83,11 @@ impl Source for Roles {
     }
 
     async fn settle(&self) {
+        // Nobody is refused for want of roles that are there in a moment.
+        if !self.in_order.is_set() {
+            let _ = tokio::time::timeout(BEGINNING, self.in_order.wait()).await;
+            self.current().await;
+        }
         self.mirror.settle().await;
     }
 
