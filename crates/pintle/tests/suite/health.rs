@@ -82,6 +82,7 @@ async fn a_lost_etcd_shows_and_its_return_too() {
     let launch = launch.cert_dir(pki).args(&[
         format!("--etcd-servers={}", etcd.endpoint()),
         "--bind-address=127.0.0.1".into(),
+        "--authorization-mode=Node,RBAC".into(),
         "--etcd-healthcheck-timeout=300ms".into(),
         "--etcd-readycheck-timeout=300ms".into(),
     ]);
@@ -122,7 +123,8 @@ async fn an_etcd_that_comes_late_is_waited_for() {
     let pki = launch.path("pki");
     let launch = launch
         .cert_dir(pki)
-        .args(&[format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()]);
+        .args(&[format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()])
+        .arg("--authorization-mode=Node,RBAC");
     let mut server = launch.spawn(Some(free_port()));
     eventually("a word about it", async || server.stderr().contains("etcd does not answer yet")).await;
     etcd.signal("CONT");
