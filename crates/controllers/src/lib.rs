@@ -6,11 +6,18 @@
 mod bootstrap_roles;
 mod cluster_role_aggregation;
 mod default_service_accounts;
+mod flow_control;
+mod keep;
+mod kubernetes_service;
 mod objects;
+mod priority_classes;
 mod system_namespaces;
 
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
 pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use default_service_accounts::DefaultServiceAccounts;
+pub use flow_control::FlowControl;
+pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
 pub use objects::Objects;
+pub use priority_classes::PriorityClasses;
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};

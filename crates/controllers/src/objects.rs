@@ -31,6 +31,13 @@ impl Objects {
         self
     }
 
+    /// The same objects through a subresource, by whose rules `store` is, written as another manager.
+    #[must_use]
+    pub fn through(&self, store: Arc<Store>, subresource: &str, manager: &str) -> Objects {
+        let manager = FieldManager::new(manager, subresource, store.config().strategy.reset_fields());
+        Objects { store, served: self.served.clone(), manager }
+    }
+
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -47,6 +54,15 @@ impl Objects {
             namespace => self.store.cache().get(&format!("{namespace}/{name}")),
         };
         self.store.object(&*entry?).ok()
+    }
+
+    /// What the store has now; for those who do not need the cache for anything else.
+    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Value>> {
+        match self.store.get(&context(namespace), name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(status) if status.reason == Reason::NotFound => Ok(None),
+            Err(status) => Err(status),
+        }
     }
 
     /// Creates an object unless there is one of its name. Returns it if it was created.

@@ -5,17 +5,14 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use pintle_registry::{Served, Store};
-use tokio::time::timeout;
 
+use crate::keep::keep;
 use crate::objects::Objects;
 
 pub const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
 /// How often they are looked for.
 const INTERVAL: Duration = Duration::from_secs(60);
-
-/// How long a start waits for them. A store that is slower than this is somebody else's to report.
-const FIRST: Duration = Duration::from_secs(2);
 
 /// Creates the system's namespaces when they are missing.
 #[derive(Clone)]
@@ -31,31 +28,13 @@ impl SystemNamespaces {
         SystemNamespaces { namespaces: Objects::new(store, served) }
     }
 
-    /// Looks once, returns, and goes on looking until `shutdown`. Who sees the server ready finds the namespaces there; a
-    /// store that does not answer holds nobody up for long.
+    /// Looks once, returns, and goes on looking until `shutdown`.
     pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let first = tokio::spawn({
+        let round = move || {
             let controller = self.clone();
             async move { controller.sync().await }
-        });
-        let waited = timeout(FIRST, first).await;
-        if waited.is_err() {
-            tracing::warn!("the system's namespaces are not there yet");
-        }
-        tokio::spawn(async move {
-            tokio::select! {
-                () = self.run() => {}
-                () = shutdown => {}
-            }
-        });
-    }
-
-    /// Looks every minute from a minute from now on.
-    async fn run(&self) {
-        loop {
-            tokio::time::sleep(INTERVAL).await;
-            self.sync().await;
-        }
+        };
+        keep("the system's namespaces", INTERVAL, round, shutdown).await;
     }
 
     /// Creates what is missing, all at once: together they are one commit.

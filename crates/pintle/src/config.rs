@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use http::HeaderValue;
@@ -10,6 +11,7 @@ use pintle_auth::authenticator::{
     self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenCache,
     TokenCacheOptions, TokenFile,
 };
+use pintle_controllers::{Peers, ServiceConfig};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
@@ -18,10 +20,11 @@ use regex_lite::Regex;
 use crate::access::issuers::Believed;
 use crate::access::service_accounts::StoredAccounts;
 use crate::access::webhooks;
-use crate::admin;
 use crate::options::{Options, RequestHeaderOptions, ServingOptions, StoreOptions};
 use crate::pki::{Names, Pki};
 use crate::service_accounts::ServiceAccounts;
+use crate::storage::Storage;
+use crate::{admin, peers};
 
 /// How the server is reached and whom it trusts.
 pub(crate) struct Serving {
@@ -234,6 +237,32 @@ fn first_address(range: &str) -> anyhow::Result<IpAddr> {
         }
         _ => return Err(bad()),
     })
+}
+
+/// Where pods find this server, as the `kubernetes` Service says.
+pub(crate) fn kubernetes_service(
+    options: &Options,
+    storage: &Storage,
+    port: u16,
+) -> anyhow::Result<ServiceConfig> {
+    let serving = &options.serving;
+    let service_ip = match serving.service_ip_ranges.first() {
+        Some(range) => first_address(range)?,
+        None => Ipv4Addr::new(10, 0, 0, 1).into(),
+    };
+    // An address that only this machine knows is of no use to pods.
+    let bound =
+        Some(serving.bind_address).filter(|address| !address.is_unspecified() && !address.is_loopback());
+    let address = serving.advertise_address.or(bound).or_else(own_address).unwrap_or(serving.bind_address);
+    let (peers, interval): (Arc<dyn Peers>, _) = match storage.embedded() {
+        Some(_) => (Arc::new(peers::Alone(address)), Duration::from_secs(60)),
+        None => {
+            let leases = peers::Leases::new(storage.backend(), options.storage_prefix(), address);
+            (Arc::new(leases), peers::INTERVAL)
+        }
+    };
+    let peers = Some(peers).filter(|_| options.api.keeps_endpoints);
+    Ok(ServiceConfig { service_ip, node_port: options.api.service_node_port, port, peers, interval })
 }
 
 /// The address this machine would use to reach others. Nothing is sent: connecting a datagram socket only picks the

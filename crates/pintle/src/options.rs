@@ -77,6 +77,10 @@ pub(crate) struct ApiOptions {
     /// How long an event lives; zero for good.
     pub(crate) event_ttl: Duration,
     /// How many objects of a collection are deleted at once.
+    /// Whether the endpoints of the `kubernetes` Service are this server's business.
+    pub(crate) keeps_endpoints: bool,
+    /// Of the `kubernetes` Service; 0 for none.
+    pub(crate) service_node_port: u16,
     pub(crate) delete_workers: usize,
     /// How long a watch without a timeout of its own lasts at least.
     pub(crate) min_request_timeout: Duration,
@@ -220,6 +224,8 @@ fn api(flags: &Parsed) -> ApiOptions {
             _ => Encoding::Json,
         },
         event_ttl: flags.duration("event-ttl"),
+        keeps_endpoints: flags.string("endpoint-reconciler-type") != "none",
+        service_node_port: positive("kubernetes-service-node-port").try_into().unwrap_or(0),
         delete_workers: positive("delete-collection-workers").max(1).try_into().unwrap_or(usize::MAX),
         min_request_timeout: Duration::from_secs(positive("min-request-timeout")),
     }

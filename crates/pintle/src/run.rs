@@ -34,7 +34,7 @@ use crate::options::Options;
 use crate::plane::{Plane, PlaneOptions, Stores};
 use crate::service_accounts::{self, ServiceAccounts};
 use crate::storage::{self, Storage};
-use crate::{api_groups, banner, components, pki, print, sentence, snapshot, version};
+use crate::{api_groups, banner, bootstrap, components, pki, print, sentence, snapshot, version};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -153,6 +153,14 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     // Where pods are made to run as accounts, there is one to run as.
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
+    bootstrap::add_hooks(
+        &stores,
+        &settings,
+        config::kubernetes_service(options, &storage, port)?,
+        |group| served.iter().any(|version| version.group == group),
+        &mut hooks,
+        &lifecycle.not_accepting,
+    )?;
     let plane = Plane::new(
         stores,
         PlaneOptions {

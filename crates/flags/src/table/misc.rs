@@ -37,7 +37,8 @@ pub(super) const FLAGS: &[Flag] = &[
         String,
         "lease",
         "How the endpoints of the kubernetes service are kept: lease, none or the outdated master-count.",
-    ),
+    )
+    .active(),
     flag("event-ttl", Duration, "1h0m0s", "How long events are kept.").active(),
     flag("kubelet-certificate-authority", String, "", "Certificate authorities of the kubelets."),
     flag("kubelet-client-certificate", String, "", "Client certificate to present to kubelets."),
@@ -54,7 +55,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Int,
         "",
         "Make the kubernetes service of type NodePort with this port; 0 keeps it ClusterIP.",
-    ),
+    )
+    .active(),
     flag(
         "max-connection-bytes-per-sec",
         Int,

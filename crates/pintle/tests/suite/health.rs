@@ -4,8 +4,12 @@ use crate::support::etcd::{Etcd, Version};
 use crate::support::{Launch, Server, eventually, free_port};
 
 /// What runs at a start and has run.
-const HOOKS: &str =
-    "[+]poststarthook/storage-readiness ok\n[+]poststarthook/start-system-namespaces-controller ok\n";
+const HOOKS: &str = "[+]poststarthook/storage-readiness ok\n\
+     [+]poststarthook/rbac/bootstrap-roles ok\n\
+     [+]poststarthook/priority-and-fairness-config-producer ok\n\
+     [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
+     [+]poststarthook/bootstrap-controller ok\n\
+     [+]poststarthook/start-system-namespaces-controller ok\n";
 
 async fn ready(server: &Server) {
     eventually("readiness", async || server.client().get("/readyz").await.code == 200).await;

@@ -27,7 +27,12 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
     server.client().get("/readyz").await.is(
         500,
         "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]poststarthook/storage-readiness ok\n\
-         [+]poststarthook/start-system-namespaces-controller ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n",
+     [+]poststarthook/rbac/bootstrap-roles ok\n\
+     [+]poststarthook/priority-and-fairness-config-producer ok\n\
+     [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
+     [+]poststarthook/bootstrap-controller ok\n\
+     [+]poststarthook/start-system-namespaces-controller ok\n\
+         [-]shutdown failed: reason withheld\nreadyz check failed\n",
     );
     server.admin().get("/readyz/shutdown").await.is(500, "internal server error: process is shutting down\n");
     server.client().get("/livez").await.is(200, "ok");

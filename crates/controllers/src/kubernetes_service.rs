@@ -1,0 +1,237 @@
+//! The service `kubernetes` in the namespace `default`, by which pods find the API servers, and who these are.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pintle_meta::{Reason, Status, Value};
+use pintle_registry::Result;
+
+use crate::keep::keep;
+use crate::objects::Objects;
+
+const NAME: &str = "kubernetes";
+const NAMESPACE: &str = "default";
+const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
+
+/// Which API servers there are.
+#[async_trait]
+pub trait Peers: Send + Sync + 'static {
+    /// Says that this server is there, and returns the addresses of all that are.
+    async fn join(&self) -> std::result::Result<Vec<IpAddr>, String>;
+
+    /// Says that this server goes. Returns who is left.
+    async fn leave(&self) -> std::result::Result<Vec<IpAddr>, String>;
+
+    /// Whether there may be others.
+    fn are_many(&self) -> bool;
+}
+
+/// Where the servers are to be found.
+#[derive(Clone)]
+pub struct ServiceConfig {
+    /// Of the service; the first of its range.
+    pub service_ip: IpAddr,
+    /// Not 0: the service is of type NodePort.
+    pub node_port: u16,
+    /// Of this server.
+    pub port: u16,
+    /// Nobody where `--endpoint-reconciler-type=none`: then endpoints are somebody else's business.
+    pub peers: Option<Arc<dyn Peers>>,
+    /// How often everything is looked at.
+    pub interval: Duration,
+}
+
+/// Keeps the service, its address and its endpoints.
+#[derive(Clone)]
+pub struct KubernetesService {
+    pub services: Objects,
+    pub addresses: Objects,
+    pub endpoints: Objects,
+    pub slices: Objects,
+    pub config: ServiceConfig,
+}
+
+impl KubernetesService {
+    /// The names of the hooks that start and stop it.
+    pub const HOOK: &'static str = "bootstrap-controller";
+    pub const STOP_HOOK: &'static str = "stop-kubernetes-service-controller";
+
+    /// Does it once, returns, and goes on until `shutdown`.
+    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
+        let interval = self.config.interval;
+        let round = move || {
+            let controller = self.clone();
+            async move { controller.sync().await }
+        };
+        keep("the service kubernetes and its endpoints", interval, round, shutdown).await;
+    }
+
+    pub async fn sync(&self) {
+        let (service, endpoints) = tokio::join!(self.ensure_service(), self.ensure_endpoints());
+        if let Err(status) = service.and(endpoints) {
+            tracing::error!("unable to sync kubernetes service: {}", status.message);
+        }
+    }
+
+    /// Others take over at once. Who is alone leaves everything as it is: nobody else could be found there.
+    pub async fn stop(&self) {
+        let Some(peers) = self.config.peers.as_ref().filter(|peers| peers.are_many()) else { return };
+        let left = match peers.leave().await {
+            Ok(left) => self.publish(&left).await,
+            Err(error) => Err(Box::new(Status::internal(error))),
+        };
+        if let Err(status) = left {
+            tracing::error!("Unable to remove endpoints from kubernetes service: {}", status.message);
+        }
+    }
+
+    async fn ensure_service(&self) -> Result<()> {
+        let ServiceConfig { service_ip: ip, node_port, port, .. } = &self.config;
+        let address = async {
+            if self.addresses.find("", &ip.to_string()).await?.is_some() {
+                return Ok(());
+            }
+            let family = if ip.is_ipv4() { "IPv4" } else { "IPv6" };
+            let json = format!(
+                r#"{{"kind":"IPAddress","apiVersion":"networking.k8s.io/v1","metadata":{{"name":"{ip}","labels":{{"ipaddress.kubernetes.io/ip-family":"{family}","ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"}}}},"spec":{{"parentRef":{{"resource":"services","namespace":"{NAMESPACE}","name":"{NAME}"}}}}}}"#
+            );
+            self.addresses.create_if_missing("", json.as_bytes()).await.map(|_| ())
+        };
+        let service = async {
+            // Once it is there it is left alone.
+            if self.services.find(NAMESPACE, NAME).await?.is_some() {
+                return Ok(());
+            }
+            let (kind, node_port) = match node_port {
+                0 => ("ClusterIP", String::new()),
+                port => ("NodePort", format!(r#","nodePort":{port}"#)),
+            };
+            let json = format!(
+                r#"{{"kind":"Service","apiVersion":"v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}","labels":{{"component":"apiserver","provider":"kubernetes"}}}},"spec":{{"ports":[{{"name":"https","protocol":"TCP","port":443,"targetPort":{port}{node_port}}}],"clusterIP":"{ip}","type":"{kind}","sessionAffinity":"None","ipFamilyPolicy":"SingleStack"}}}}"#
+            );
+            self.services.create_if_missing(NAMESPACE, json.as_bytes()).await.map(|_| ())
+        };
+        let (address, service) = tokio::join!(address, service);
+        address.and(service)
+    }
+
+    async fn ensure_endpoints(&self) -> Result<()> {
+        let Some(peers) = &self.config.peers else { return Ok(()) };
+        let addresses = peers.join().await.map_err(|error| Box::new(Status::internal(error)))?;
+        if addresses.is_empty() {
+            let why = "no API server IP addresses were listed in storage, refusing to erase all endpoints for the \
+                       kubernetes Service";
+            return Err(Box::new(Status::internal(why)));
+        }
+        self.publish(&addresses).await
+    }
+
+    async fn publish(&self, addresses: &[IpAddr]) -> Result<()> {
+        let mut texts: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        let (current, slice) =
+            tokio::join!(self.endpoints.find(NAMESPACE, NAME), self.slices.find(NAMESPACE, NAME));
+        let (current, slice) = (current?, slice?);
+        // Others' ports are known from what they wrote.
+        let known = current.as_ref().and_then(|current| current.items_at(&["subsets"]).first());
+        let known = known.and_then(|subset| subset.items_at(&["ports"]).first());
+        let port =
+            known.and_then(|port| port.get("port")).and_then(Value::as_i64).filter(|_| texts.len() > 1);
+        let port = port.unwrap_or_else(|| self.config.port.into());
+        let (endpoints, slices) = (endpoints_json(&texts, port), slice_json(&texts, port));
+        let endpoints = ensure(&self.endpoints, &endpoints, current.as_ref(), &["subsets"]);
+        let slices = self.ensure_slice(&slices, slice.as_ref());
+        let (endpoints, slices) = tokio::join!(endpoints, slices);
+        endpoints.and(slices)
+    }
+
+    async fn ensure_slice(&self, json: &str, current: Option<&Value>) -> Result<()> {
+        let wanted = self.slices.read(json.as_bytes())?;
+        // The kind of addresses cannot be changed.
+        let other = current.is_some_and(|current| current.get("addressType") != wanted.get("addressType"));
+        if let Some(current) = current.filter(|_| other) {
+            self.slices.delete(NAMESPACE, current).await?;
+        }
+        ensure(&self.slices, json, current.filter(|_| !other), &["endpoints", "ports"]).await
+    }
+}
+
+/// Makes an object, or sets these fields of one that is there, and labels.
+async fn ensure(objects: &Objects, json: &str, current: Option<&Value>, fields: &[&str]) -> Result<()> {
+    let Some(current) = current else {
+        return objects.create_if_missing(NAMESPACE, json.as_bytes()).await.map(|_| ());
+    };
+    let wanted = objects.read(json.as_bytes())?;
+    let revise = |object: &mut Value| {
+        let mut changed = false;
+        for field in fields {
+            if object.get(field) != wanted.get(field)
+                && let Some(object) = object.as_object_mut()
+            {
+                changed = true;
+                match wanted.get(field) {
+                    Some(value) => drop(object.insert((*field).to_owned(), value.clone())),
+                    None => drop(object.remove(field)),
+                }
+            }
+        }
+        for (label, value) in wanted.labels() {
+            if object.label(label) != Some(value)
+                && let Some(metadata) = object.metadata_mut()
+            {
+                changed = true;
+                let labels = metadata.get_or_insert_with("labels", || pintle_meta::Object::default().into());
+                if let Some(labels) = labels.as_object_mut() {
+                    labels.insert(label.to_owned(), value);
+                }
+            }
+        }
+        changed
+    };
+    if !revise(&mut current.clone()) {
+        return Ok(());
+    }
+    let mut change = |object: &Value| {
+        let mut new = object.clone();
+        Ok(revise(&mut new).then_some(new))
+    };
+    match objects.update(NAMESPACE, NAME, &mut change).await {
+        // Somebody else was faster; next time.
+        Err(status) if !matches!(status.reason, Reason::Conflict | Reason::NotFound) => Err(status),
+        _ => Ok(()),
+    }
+}
+
+fn endpoints_json(addresses: &[String], port: i64) -> String {
+    let all: Vec<String> = addresses.iter().map(|ip| format!(r#"{{"ip":"{ip}"}}"#)).collect();
+    let subsets = match all.as_slice() {
+        [] => String::new(),
+        all => format!(
+            r#","subsets":[{{"addresses":[{}],"ports":[{{"name":"https","port":{port},"protocol":"TCP"}}]}}]"#,
+            all.join(",")
+        ),
+    };
+    format!(
+        r#"{{"kind":"Endpoints","apiVersion":"v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}","labels":{{"{SKIP_MIRROR}":"true"}}}}{subsets}}}"#
+    )
+}
+
+fn slice_json(addresses: &[String], port: i64) -> String {
+    let all: Vec<String> = addresses
+        .iter()
+        .map(|ip| format!(r#"{{"addresses":["{ip}"],"conditions":{{"ready":true}}}}"#))
+        .collect();
+    let is_ipv6 = !addresses.is_empty() && addresses.iter().all(|ip| ip.contains(':'));
+    let family = if is_ipv6 { "IPv6" } else { "IPv4" };
+    let ports = match all.is_empty() {
+        true => String::new(),
+        false => format!(r#","ports":[{{"name":"https","port":{port},"protocol":"TCP"}}]"#),
+    };
+    format!(
+        r#"{{"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}","labels":{{"kubernetes.io/service-name":"{NAME}"}}}},"addressType":"{family}","endpoints":[{}]{ports}}}"#,
+        all.join(",")
+    )
+}

@@ -1,0 +1,63 @@
+//! The objects that every cluster has, apart from namespaces and roles: what keeps them, and when it begins.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use pintle_controllers::{FlowControl, KubernetesService, Objects, PriorityClasses, ServiceConfig};
+use pintle_resources::strategy::{self, Settings};
+use pintle_server::lifecycle::{Hooks, Signal};
+
+use crate::plane::Stores;
+
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+
+/// `serves` says of a group whether it is served: of others, nothing is kept.
+pub(crate) fn add_hooks(
+    stores: &Stores,
+    settings: &Settings,
+    service: ServiceConfig,
+    serves: impl Fn(&str) -> bool,
+    hooks: &mut Hooks,
+    stop: &Signal,
+) -> anyhow::Result<()> {
+    let objects = |group: &str, name: &str| -> anyhow::Result<Objects> {
+        stores.objects(group, "v1", name).with_context(|| format!("there is no resource {name}"))
+    };
+    if serves(FLOW_CONTROL) {
+        let schemas = objects(FLOW_CONTROL, "flowschemas")?;
+        let status = strategy::of(FLOW_CONTROL, "flowschemas/status", settings)
+            .context("flow schemas have no status")?;
+        let statuses = Arc::new(schemas.store().with_strategy(status));
+        let levels = objects(FLOW_CONTROL, "prioritylevelconfigurations")?;
+        let (controller, stop) = (FlowControl::new(levels, schemas, statuses), stop.clone());
+        hooks.post_start(FlowControl::HOOK, move || async move {
+            controller.start(async move { stop.wait().await }).await;
+            Ok(())
+        });
+    }
+    if serves("scheduling.k8s.io") {
+        let controller = PriorityClasses::new(objects("scheduling.k8s.io", "priorityclasses")?);
+        let stop = stop.clone();
+        hooks.post_start(PriorityClasses::HOOK, move || async move {
+            controller.start(async move { stop.wait().await }).await;
+            Ok(())
+        });
+    }
+    let controller = KubernetesService {
+        services: objects("", "services")?,
+        addresses: objects("networking.k8s.io", "ipaddresses")?,
+        endpoints: objects("", "endpoints")?,
+        slices: objects("discovery.k8s.io", "endpointslices")?,
+        config: service,
+    };
+    let (stopping, stop) = (controller.clone(), stop.clone());
+    hooks.post_start(KubernetesService::HOOK, move || async move {
+        controller.start(async move { stop.wait().await }).await;
+        Ok(())
+    });
+    hooks.pre_shutdown(KubernetesService::STOP_HOOK, move || async move {
+        stopping.stop().await;
+        Ok(())
+    });
+    Ok(())
+}

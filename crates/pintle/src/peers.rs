@@ -1,0 +1,81 @@
+//! Which API servers there are: this one on its own store, or all that have a lease in a shared one.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use pintle_controllers::Peers;
+use pintle_storage::{Backend, Op, RangeRequest, Txn};
+
+/// How often a server says that it is there, and for how long that holds.
+pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
+const LIFETIME: Duration = Duration::from_secs(15);
+
+/// A server whose store is its own.
+pub(crate) struct Alone(pub(crate) IpAddr);
+
+#[async_trait]
+impl Peers for Alone {
+    async fn join(&self) -> Result<Vec<IpAddr>, String> {
+        Ok(vec![self.0])
+    }
+
+    async fn leave(&self) -> Result<Vec<IpAddr>, String> {
+        Ok(Vec::new())
+    }
+
+    fn are_many(&self) -> bool {
+        false
+    }
+}
+
+/// One of several on the same store. A server's key is its address, and goes with its lease.
+pub(crate) struct Leases {
+    backend: Arc<dyn Backend>,
+    /// Of the keys of all of them.
+    prefix: String,
+    address: IpAddr,
+}
+
+impl Leases {
+    /// `prefix` is of all keys, such as `/registry`.
+    pub(crate) fn new(backend: Arc<dyn Backend>, prefix: &str, address: IpAddr) -> Leases {
+        Leases { backend, prefix: format!("/{}/masterleases/", prefix.trim_matches('/')), address }
+    }
+
+    fn key(&self) -> Bytes {
+        format!("{}{}", self.prefix, self.address).into()
+    }
+
+    async fn write(&self, op: Op) -> Result<Vec<IpAddr>, String> {
+        let txn = Txn { then: vec![op], ..Txn::default() };
+        self.backend.txn(txn).await.map_err(|error| error.to_string())?;
+        let request = RangeRequest { prefix: self.prefix.clone().into(), ..RangeRequest::default() };
+        let found = self.backend.range(request).await.map_err(|error| error.to_string())?;
+        // What others wrote may be in any encoding; their keys say enough.
+        let name = |key: &Bytes| std::str::from_utf8(key.get(self.prefix.len()..)?).ok()?.parse().ok();
+        Ok(found.kvs.iter().filter_map(|kv| name(&kv.key)).collect())
+    }
+}
+
+#[async_trait]
+impl Peers for Leases {
+    async fn join(&self) -> Result<Vec<IpAddr>, String> {
+        let lease = self.backend.lease(LIFETIME).await.map_err(|error| error.to_string())?;
+        let value = format!(
+            r#"{{"kind":"Endpoints","apiVersion":"v1","metadata":{{}},"subsets":[{{"addresses":[{{"ip":"{}"}}]}}]}}"#,
+            self.address
+        );
+        self.write(Op::Put { key: self.key(), value: value.into(), lease: Some(lease) }).await
+    }
+
+    async fn leave(&self) -> Result<Vec<IpAddr>, String> {
+        self.write(Op::Delete { key: self.key() }).await
+    }
+
+    fn are_many(&self) -> bool {
+        true
+    }
+}
