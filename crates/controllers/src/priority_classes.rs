@@ -65,7 +65,7 @@ impl PriorityClasses {
             Ok(Some(_)) => tracing::debug!("created PriorityClass {name} with value {value}"),
             Ok(None) => {}
             Err(status) => {
-                tracing::warn!("unable to create PriorityClass {name}: {}. Retrying...", status.message)
+                tracing::warn!("unable to create PriorityClass {name}: {}. Retrying...", status.message);
             }
         }
     }
