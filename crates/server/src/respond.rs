@@ -66,7 +66,9 @@ pub fn not_found() -> Response {
 
 /// A fault of our own. The text is kept from looking like HTML, since it repeats the client's path.
 pub fn internal_error(uri: &http::Uri, error: &impl std::fmt::Display) -> Response {
-    let message = format!("Internal Server Error: {}: {error}", pintle_meta::quote(&uri.to_string()));
+    // HTTP/2 says the host apart from the rest, which is all that is shown.
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    let message = format!("Internal Server Error: {}: {error}", pintle_meta::quote(target));
     text_error(StatusCode::INTERNAL_SERVER_ERROR, &sanitize(&message))
 }
 

@@ -92,6 +92,9 @@ async fn late_requests_are_sent_elsewhere_while_the_last_ones_drain() {
     let launch = launch.cert_dir(pki).args(&[
         format!("--etcd-servers={}", etcd.endpoint()),
         "--bind-address=127.0.0.1".into(),
+        "--authorization-mode=Node,RBAC".into(),
+        // Nothing else waits for etcd.
+        "--endpoint-reconciler-type=none".into(),
         "--shutdown-send-retry-after=true".into(),
         "--etcd-healthcheck-timeout=3s".into(),
     ]);

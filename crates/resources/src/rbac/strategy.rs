@@ -124,9 +124,10 @@ mod tests {
             ]
         );
         let bad = role(r#"{"matchExpressions":[{"key":"a","operator":"In","values":["-"]}]}"#);
-        assert_eq!(invalid(&roles, &bad).len(), 2);
+        let of_values = |wrong: Vec<String>| wrong.iter().filter(|wrong| wrong.contains("values[0]")).count();
+        assert_eq!(of_values(invalid(&roles, &bad)), 1);
         // What is stored like that may stay, as far as its values are concerned.
-        assert_eq!(invalid_update(&roles, &bad, &bad).len(), 1);
+        assert_eq!(of_values(invalid_update(&roles, &bad, &bad)), 0);
         assert!(invalid(&roles, &role(r#"{"matchLabels":{"a":"b"}}"#)).is_empty());
     }
 
