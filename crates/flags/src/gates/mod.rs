@@ -78,6 +78,7 @@ const WITH_EFFECT: &[&str] = &[
     "AllowParsingUserUIDFromCertAuth",
     "CBORServingAndStorage",
     "ClusterTrustBundle",
+    "ConstrainedImpersonation",
     "GenericWorkload",
     "KubeletServiceAccountTokenForCredentialProviders",
     "LoggingAlphaOptions",
