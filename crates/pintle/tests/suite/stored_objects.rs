@@ -66,7 +66,11 @@ async fn a_server_on_a_reference_servers_data_lists_what_that_one_listed() {
         assert_eq!(answer.code, 200, "{path}: {answer:?}");
         let list = answer.json();
         let enveloped = server.admin().request(Method::GET, &path, &[PROTOBUF], "").await;
-        assert_eq!(decoded(&enveloped.bytes), list, "{path} in protobuf");
+        assert_eq!(
+            without_version(decoded(&enveloped.bytes)),
+            without_version(list.clone()),
+            "{path} in protobuf"
+        );
         for field in ["kind", "apiVersion"] {
             assert_eq!(list[field], expect[field], "{path}");
         }
@@ -134,7 +138,12 @@ async fn is_shown_everywhere(client: &Client, sparse: &[Sparse]) {
 
         let list = client.get(path).await.json();
         let answer = client.request(Method::GET, path, &[PROTOBUF], "").await;
-        assert_eq!(decoded(&answer.bytes), list, "{path} in protobuf");
+        // The server's own objects may have been written in between.
+        assert_eq!(
+            without_version(decoded(&answer.bytes)),
+            without_version(list.clone()),
+            "{path} in protobuf"
+        );
         let items = list["items"].as_array().expect("items");
         let mut item =
             items.iter().find(|item| item["metadata"]["name"] == name.as_str()).expect("it").clone();
