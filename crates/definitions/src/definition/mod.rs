@@ -1,0 +1,1 @@
+//! Whether a definition may be as it is.

@@ -1,0 +1,1 @@
+//! Paths into objects, as `kubectl` and printer columns spell them.

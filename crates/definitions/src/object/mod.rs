@@ -1,0 +1,1 @@
+//! What a schema makes of an object: pruned, with its defaults, valid or not.

@@ -1,0 +1,354 @@
+//! Structural schemas: what a CustomResourceDefinition says that its objects look like, compiled.
+//!
+//! A node has a type, parts, and what is asked of values beside that ([`Validation`]). Nodes within `allOf`, `anyOf`, `oneOf`
+//! and `not` are nodes too, of which only the validation counts. Texts for people (descriptions, titles, examples) are
+//! not kept: documents are made of the definition itself.
+
+use pintle_meta::Value;
+use pintle_meta::value::Key;
+
+use crate::graph::ListType;
+
+/// A node of a schema and everything below it.
+#[derive(Clone, Debug, Default)]
+pub struct Structural {
+    /// Nothing where any type may be: int-or-string, or unknown fields that are preserved.
+    pub kind: Option<Json>,
+    pub nullable: bool,
+    /// Fields that nobody names stay, here and below, until a node names fields again.
+    pub preserves_unknown: bool,
+    /// An object with kind, version and metadata of its own.
+    pub embedded: bool,
+    pub int_or_string: bool,
+    /// How the items of a list are told apart; nothing is said where it is atomic for want of a word.
+    pub list: Option<ListType>,
+    /// The fields that tell the items of a [`ListType::Map`] apart.
+    pub list_keys: Box<[Key]>,
+    /// Owned and replaced as a whole.
+    pub atomic_map: bool,
+    pub items: Option<Box<Structural>>,
+    /// Sorted by name.
+    pub properties: Box<[(Key, Structural)]>,
+    pub additional: Option<Additional>,
+    pub default: Option<Value>,
+    pub validation: Option<Box<Validation>>,
+    /// `x-kubernetes-validations`, as they were given.
+    pub rules: Box<[Rule]>,
+}
+
+/// The types that JSON has, as schemas name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Json {
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+}
+
+/// What other properties there may be.
+#[derive(Clone, Debug)]
+pub enum Additional {
+    /// Any, or none.
+    Bool(bool),
+    Schema(Box<Structural>),
+}
+
+/// What is asked of a value beside its type.
+#[derive(Clone, Debug, Default)]
+pub struct Validation {
+    pub format: Option<Key>,
+    pub maximum: Option<f64>,
+    pub exclusive_maximum: bool,
+    pub minimum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub max_length: Option<i64>,
+    pub min_length: Option<i64>,
+    pub pattern: Option<Box<str>>,
+    pub max_items: Option<i64>,
+    pub min_items: Option<i64>,
+    pub unique_items: bool,
+    pub multiple_of: Option<f64>,
+    pub enumeration: Box<[Value]>,
+    pub max_properties: Option<i64>,
+    pub min_properties: Option<i64>,
+    pub required: Box<[Key]>,
+    pub all_of: Box<[Structural]>,
+    pub any_of: Box<[Structural]>,
+    pub one_of: Box<[Structural]>,
+    pub not: Option<Box<Structural>>,
+}
+
+/// A rule in the Common Expression Language.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    pub rule: Box<str>,
+    pub message: Box<str>,
+    pub message_expression: Box<str>,
+    pub reason: Option<Box<str>>,
+    pub field_path: Box<str>,
+    pub optional_old_self: Option<bool>,
+}
+
+impl Structural {
+    /// Compiles a `JSONSchemaProps`. What cannot be structural is an error.
+    pub fn compile(schema: &Value) -> Result<Structural, String> {
+        refuse(schema)?;
+        let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
+        let preserves = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
+        if preserves == Some(false) {
+            let name = "x-kubernetes-preserve-unknown-fields";
+            return Err(format!("internal error: '{name}' must be true or undefined"));
+        }
+        let items = match schema.get("items").filter(|items| !items.is_null()) {
+            Some(items) if items.as_list().is_some() => {
+                return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".into());
+            }
+            Some(items) => Some(Box::new(Structural::compile(items)?)),
+            None => None,
+        };
+        let named = schema.get("properties").and_then(Value::as_object);
+        let properties = named.into_iter().flat_map(|named| named.entries());
+        let property = |(name, schema): &(Key, Value)| Ok((name.clone(), Structural::compile(schema)?));
+        let mut properties = properties.map(property).collect::<Result<Vec<_>, String>>()?;
+        properties.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let additional = match schema.get("additionalProperties").filter(|given| !given.is_null()) {
+            None => None,
+            Some(given) => Some(match given.as_bool() {
+                Some(allowed) => Additional::Bool(allowed),
+                None => Additional::Schema(Box::new(Structural::compile(given)?)),
+            }),
+        };
+        let rules = schema.items_at(&["x-kubernetes-validations"]).iter().map(rule).collect();
+        Ok(Structural {
+            kind: Json::named(schema.text_at(&["type"])),
+            nullable: flag("nullable"),
+            preserves_unknown: preserves.is_some(),
+            embedded: flag("x-kubernetes-embedded-resource"),
+            int_or_string: flag("x-kubernetes-int-or-string"),
+            list: match schema.text_at(&["x-kubernetes-list-type"]) {
+                "atomic" => Some(ListType::Atomic),
+                "set" => Some(ListType::Set),
+                "map" => Some(ListType::Map),
+                _ => None,
+            },
+            list_keys: texts(schema, "x-kubernetes-list-map-keys"),
+            atomic_map: schema.text_at(&["x-kubernetes-map-type"]) == "atomic",
+            items,
+            properties: properties.into(),
+            additional,
+            default: schema.get("default").map(plain),
+            validation: Validation::compile(schema)?.map(Box::new),
+            rules,
+        })
+    }
+
+    pub fn property(&self, name: &str) -> Option<&Structural> {
+        let place = self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        Some(&self.properties[place].1)
+    }
+
+    /// The schema of a property that has none of its own.
+    pub fn additional_schema(&self) -> Option<&Structural> {
+        match &self.additional {
+            Some(Additional::Schema(schema)) => Some(schema),
+            _ => None,
+        }
+    }
+}
+
+impl Json {
+    pub fn named(name: &str) -> Option<Json> {
+        Some(match name {
+            "object" => Json::Object,
+            "array" => Json::Array,
+            "string" => Json::String,
+            "integer" => Json::Integer,
+            "number" => Json::Number,
+            "boolean" => Json::Boolean,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Json::Object => "object",
+            Json::Array => "array",
+            Json::String => "string",
+            Json::Integer => "integer",
+            Json::Number => "number",
+            Json::Boolean => "boolean",
+        }
+    }
+}
+
+impl Validation {
+    /// Nothing where nothing is asked.
+    fn compile(schema: &Value) -> Result<Option<Validation>, String> {
+        const FIELDS: [&str; 20] = [
+            "format",
+            "maximum",
+            "exclusiveMaximum",
+            "minimum",
+            "exclusiveMinimum",
+            "maxLength",
+            "minLength",
+            "pattern",
+            "maxItems",
+            "minItems",
+            "uniqueItems",
+            "multipleOf",
+            "enum",
+            "maxProperties",
+            "minProperties",
+            "required",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+        ];
+        if !FIELDS.iter().any(|field| schema.get(field).is_some()) {
+            return Ok(None);
+        }
+        let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
+        let number = |name: &str| schema.get(name).and_then(Value::as_f64);
+        let integer = |name: &str| schema.get(name).and_then(Value::as_i64);
+        let some = |name: &str| Some(schema.text_at(&[name])).filter(|text| !text.is_empty());
+        let nodes = |name: &str| {
+            let nodes = schema.items_at(&[name]).iter().map(Structural::compile);
+            nodes.collect::<Result<Box<[Structural]>, String>>()
+        };
+        let not = schema.get("not").filter(|not| !not.is_null());
+        Ok(Some(Validation {
+            format: some("format").map(Key::from),
+            maximum: number("maximum"),
+            exclusive_maximum: flag("exclusiveMaximum"),
+            minimum: number("minimum"),
+            exclusive_minimum: flag("exclusiveMinimum"),
+            max_length: integer("maxLength"),
+            min_length: integer("minLength"),
+            pattern: some("pattern").map(Box::from),
+            max_items: integer("maxItems"),
+            min_items: integer("minItems"),
+            unique_items: flag("uniqueItems"),
+            multiple_of: number("multipleOf"),
+            enumeration: schema.items_at(&["enum"]).iter().map(plain).collect(),
+            max_properties: integer("maxProperties"),
+            min_properties: integer("minProperties"),
+            required: texts(schema, "required"),
+            all_of: nodes("allOf")?,
+            any_of: nodes("anyOf")?,
+            one_of: nodes("oneOf")?,
+            not: not.map(Structural::compile).transpose()?.map(Box::new),
+        }))
+    }
+}
+
+/// What no structural schema has.
+fn refuse(schema: &Value) -> Result<(), String> {
+    let is_there = |name: &str| {
+        schema.get(name).is_some_and(|given| match given.node() {
+            pintle_meta::Node::Null => false,
+            pintle_meta::Node::String(text) => !text.is_empty(),
+            pintle_meta::Node::Object(object) => !object.is_empty() || name == "additionalItems",
+            _ => true,
+        })
+    };
+    let names = [
+        ("id", "id"),
+        ("$schema", "schema"),
+        ("$ref", "$ref"),
+        ("patternProperties", "patternProperties"),
+        ("dependencies", "dependencies"),
+        ("additionalItems", "additionalItems"),
+        ("definitions", "definitions"),
+    ];
+    match names.into_iter().find(|(name, _)| is_there(name)) {
+        Some((_, shown)) => Err(format!("OpenAPIV3Schema '{shown}' is not supported")),
+        None => Ok(()),
+    }
+}
+
+fn rule(given: &Value) -> Rule {
+    let text = |name: &str| Box::from(given.text_at(&[name]));
+    Rule {
+        rule: text("rule"),
+        message: text("message"),
+        message_expression: text("messageExpression"),
+        reason: given.get("reason").and_then(Value::as_str).map(Box::from),
+        field_path: text("fieldPath"),
+        optional_old_self: given.get("optionalOldSelf").and_then(Value::as_bool),
+    }
+}
+
+fn texts(schema: &Value, name: &str) -> Box<[Key]> {
+    schema.items_at(&[name]).iter().filter_map(|text| text.as_str().map(Key::from)).collect()
+}
+
+/// Any JSON, which definitions keep as the text that it came as.
+fn plain(given: &Value) -> Value {
+    match given.as_raw() {
+        Some(text) => untyped(&serde_json::from_slice(text).unwrap_or_default()),
+        None => given.clone(),
+    }
+}
+
+/// As `Unstructured` has it.
+fn untyped(json: &serde_json::Value) -> Value {
+    use serde_json::Value as J;
+    match json {
+        J::Null => Value::NULL,
+        J::Bool(value) => (*value).into(),
+        J::Number(number) => match number.as_i64() {
+            Some(value) => value.into(),
+            None => number.as_f64().unwrap_or_default().into(),
+        },
+        J::String(text) => text.as_str().into(),
+        J::Array(items) => Value::list(items.iter().map(untyped).collect()),
+        J::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| (Key::from(name.as_str()), untyped(value)));
+            Value::object(pintle_meta::Object::from_unsorted(fields.collect()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(text: &str) -> Value {
+        untyped(&serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn a_schema_becomes_nodes() {
+        let text = r#"{"type":"object","required":["spec"],"properties":{"spec":{"type":"object","properties":{
+            "ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["port"],
+              "items":{"type":"object","properties":{"port":{"type":"integer","minimum":1}}}},
+            "labels":{"type":"object","additionalProperties":{"type":"string"}},
+            "any":{"x-kubernetes-preserve-unknown-fields":true}},
+            "x-kubernetes-validations":[{"rule":"self.x > 1","message":"no"}]}}}"#;
+        let root = Structural::compile(&schema(text)).unwrap();
+        assert_eq!(root.kind, Some(Json::Object));
+        assert_eq!(root.validation.as_ref().unwrap().required.len(), 1);
+        let spec = root.property("spec").unwrap();
+        assert_eq!(&*spec.rules[0].rule, "self.x > 1");
+        let ports = spec.property("ports").unwrap();
+        assert_eq!(ports.list, Some(ListType::Map));
+        let port = ports.items.as_ref().unwrap().property("port").unwrap();
+        assert_eq!(port.validation.as_ref().unwrap().minimum, Some(1.0));
+        assert!(spec.property("labels").unwrap().additional_schema().is_some());
+        assert!(spec.property("any").unwrap().preserves_unknown);
+    }
+
+    #[test]
+    fn what_cannot_be_structural_is_refused() {
+        for (text, reason) in [
+            (r##"{"properties":{"a":{"$ref":"#/a"}}}"##, "OpenAPIV3Schema '$ref' is not supported"),
+            (r#"{"items":[{"type":"string"}]}"#, "OpenAPIV3Schema 'items' must be a schema, but is an array"),
+        ] {
+            assert_eq!(Structural::compile(&schema(text)).unwrap_err(), reason);
+        }
+    }
+}
