@@ -22,10 +22,10 @@ struct Versions;
 impl Converter for Versions {
     fn convert(
         &self,
-        _: TypeRef,
+        _: TypeRef<'_>,
         object: &Value,
         api_version: &str,
-    ) -> Result<Option<(TypeRef, Value)>, String> {
+    ) -> Result<Option<(TypeRef<'_>, Value)>, String> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let Some(of) = find_kind(group, version, object.kind()) else { return Ok(None) };
         let converted = conversion::convert(of, object.clone()).map_err(|error| error.to_string())?;

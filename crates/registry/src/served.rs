@@ -65,7 +65,7 @@ pub trait Served: Send + Sync + 'static {
     fn field_place(&self, label: &str) -> Option<usize>;
 
     /// Who manages which field is told in terms of this type...
-    fn managed_type(&self) -> TypeRef;
+    fn managed_type(&self) -> TypeRef<'_>;
 
     /// ...and of the other versions' types.
     fn managed_versions(&self) -> &dyn Converter;

@@ -156,7 +156,7 @@ impl Served for Version {
         self.fields.iter().position(|known| *known == label)
     }
 
-    fn managed_type(&self) -> TypeRef {
+    fn managed_type(&self) -> TypeRef<'_> {
         self.of.into()
     }
 
@@ -185,10 +185,10 @@ impl Served for Version {
 impl Converter for Version {
     fn convert(
         &self,
-        of: TypeRef,
+        of: TypeRef<'_>,
         object: &Value,
         api_version: &str,
-    ) -> std::result::Result<Option<(TypeRef, Value)>, String> {
+    ) -> std::result::Result<Option<(TypeRef<'_>, Value)>, String> {
         let kind = GroupVersionKind::from_api_version(api_version, &self.kind.kind);
         let Some(to) = find_kind(&kind.group, &kind.version, &kind.kind) else { return Ok(None) };
         if conversion::hub(to) != conversion::hub(self.stored) {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::typed::{self, TypeRef};
 
-fn of() -> TypeRef {
+fn of() -> TypeRef<'static> {
     find("core/v1.Pod").unwrap().into()
 }
 

@@ -68,7 +68,7 @@ impl Object {
         version: &str,
         write: impl FnOnce(&Write<'_>, &Value) -> Result<Option<Value>, String>,
     ) -> Result<(), String> {
-        let of: TypeRef = self.of.into();
+        let of: TypeRef<'_> = self.of.into();
         let converter = SameShape { of, api_versions: &self.api_versions };
         let by = Write {
             of,
@@ -246,7 +246,7 @@ fn causes_are_one_to_a_field() {
     object.apply("a", r#""metadata":{"name":"a","labels":{"l":"1"}},"data":{"x":"1"},"immutable":true"#);
     let config =
         object.config(r#""metadata":{"name":"a","labels":{"l":"2"}},"data":{"x":"2"},"immutable":false"#);
-    let of: TypeRef = object.of.into();
+    let of: TypeRef<'_> = object.of.into();
     let converter = SameShape { of, api_versions: &["v1"] };
     let write = Write {
         of,
@@ -277,7 +277,7 @@ fn an_apply_of_what_is_there_already_changes_nothing() {
     object.apply("a", &config.replace(r#""cpu":"1""#, r#""cpu":"1000m""#));
     assert_eq!(object.live, before);
     let written = object.config(config);
-    let of: TypeRef = object.of.into();
+    let of: TypeRef<'_> = object.of.into();
     let converter = SameShape { of, api_versions: &["apps/v1"] };
     let write = Write {
         of,

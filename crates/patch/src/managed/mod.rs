@@ -20,6 +20,8 @@ mod apply_properties;
 mod apply_tests;
 mod cap;
 mod conflicts;
+#[cfg(test)]
+mod custom_tests;
 mod entries;
 mod last_applied;
 mod prune;

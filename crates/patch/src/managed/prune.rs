@@ -20,23 +20,23 @@ use crate::typed::{self, TypeRef, remove, to_field_set, with_named};
 
 /// An object in some version; not always in normal form.
 #[derive(Clone)]
-struct Versioned {
+struct Versioned<'a> {
     api_version: Key,
-    of: TypeRef,
+    of: TypeRef<'a>,
     object: Value,
     /// The normal object that it was made from.
     before: Value,
 }
 
-impl Versioned {
+impl<'a> Versioned<'a> {
     /// The same in another version; none if there is no such version.
-    fn to(&self, write: &Write<'_>, api_version: &Key) -> Result<Option<Versioned>, String> {
+    fn to(&self, write: &Write<'a>, api_version: &Key) -> Result<Option<Versioned<'a>>, String> {
         if self.api_version == *api_version {
             return Ok(Some(self.clone()));
         }
         let object = normal(self.of, &self.object, &self.before)?;
         let found = converted(write, self.of, &object, api_version)?;
-        let versioned = |(of, object): (TypeRef, Value)| Versioned {
+        let versioned = |(of, object): (TypeRef<'a>, Value)| Versioned {
             api_version: api_version.clone(),
             of,
             before: object.clone(),
@@ -51,7 +51,7 @@ impl Versioned {
         Ok(with_named(self.of, &to_field_set(self.of, &self.object).map_err(failed)?))
     }
 
-    fn without(&self, fields: &Set) -> Versioned {
+    fn without(&self, fields: &Set) -> Versioned<'a> {
         Versioned { object: remove(self.of, &self.object, fields), ..self.clone() }
     }
 }
@@ -93,12 +93,12 @@ pub(super) fn prune(
     }
 }
 
-fn with_owned(
-    write: &Write<'_>,
-    merged: &Versioned,
-    mut pruned: Versioned,
+fn with_owned<'a>(
+    write: &Write<'a>,
+    merged: &Versioned<'a>,
+    mut pruned: Versioned<'a>,
     managers: &BTreeMap<Id, Manager>,
-) -> Result<Versioned, String> {
+) -> Result<Versioned<'a>, String> {
     let mut by_version: BTreeMap<&Key, Vec<Set>> = BTreeMap::new();
     for manager in managers.values() {
         by_version.entry(&manager.api_version).or_default().push(manager.fields.clone());
@@ -123,12 +123,12 @@ fn with_owned(
     Ok(pruned)
 }
 
-fn with_dangling(
-    write: &Write<'_>,
-    merged: &Versioned,
-    pruned: &Versioned,
+fn with_dangling<'a>(
+    write: &Write<'a>,
+    merged: &Versioned<'a>,
+    pruned: &Versioned<'a>,
     last: &Set,
-) -> Result<Versioned, String> {
+) -> Result<Versioned<'a>, String> {
     let failed = |reason| format!("failed to convert pruned object to last applied version: {reason}");
     let Some(pruned) = pruned.to(write, &merged.api_version).map_err(failed)? else {
         return Ok(merged.clone());

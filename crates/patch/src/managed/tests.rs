@@ -31,7 +31,7 @@ const BY: By<'static> =
 
 impl By<'_> {
     fn write(&self, live: Option<&Value>, mut new: Value) -> Value {
-        let of: TypeRef = find("core/v1.ConfigMap").unwrap().into();
+        let of: TypeRef<'_> = find("core/v1.ConfigMap").unwrap().into();
         let converter = SameShape { of, api_versions: &["v1", "v2"] };
         let By { manager, subresource, api_version, now, ref resets } = *self;
         let write = Write { of, manager, subresource, api_version, now, resets, converter: &converter };
@@ -317,7 +317,7 @@ fn a_custom_resource_has_entries_without_types() {
 
 #[test]
 fn what_cannot_be_compared_has_no_managers() {
-    let of: TypeRef = find("core/v1.ConfigMap").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.ConfigMap").unwrap().into();
     let converter = SameShape { of, api_versions: &[] };
     let write = Write {
         of,

@@ -16,7 +16,7 @@ use crate::typed::TypeRef;
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
     /// Of what type the objects are, which are of the version that the request is for.
-    pub of: TypeRef,
+    pub of: TypeRef<'a>,
     /// See [`super::manager_name`]; without a name it is `unknown`.
     pub manager: &'a str,
     /// Empty for the resource itself.
@@ -34,16 +34,16 @@ pub trait Converter {
     /// An object of a type in a version, and its type there; `None` if the kind has no such version (any more).
     fn convert(
         &self,
-        of: TypeRef,
+        of: TypeRef<'_>,
         object: &Value,
         api_version: &str,
-    ) -> Result<Option<(TypeRef, Value)>, String>;
+    ) -> Result<Option<(TypeRef<'_>, Value)>, String>;
 }
 
 /// For kinds that look the same in all of some versions.
 #[derive(Clone, Copy, Debug)]
 pub struct SameShape<'a> {
-    pub of: TypeRef,
+    pub of: TypeRef<'a>,
     /// The versions there are, such as `apps/v1`.
     pub api_versions: &'a [&'a str],
 }
@@ -51,10 +51,10 @@ pub struct SameShape<'a> {
 impl Converter for SameShape<'_> {
     fn convert(
         &self,
-        _: TypeRef,
+        _: TypeRef<'_>,
         object: &Value,
         api_version: &str,
-    ) -> Result<Option<(TypeRef, Value)>, String> {
+    ) -> Result<Option<(TypeRef<'_>, Value)>, String> {
         Ok(self.api_versions.contains(&api_version).then(|| (self.of, object.clone())))
     }
 }
@@ -109,7 +109,7 @@ pub fn update(write: &Write<'_>, live: Option<&Value>, new: &mut Value) -> Resul
 }
 
 /// What is there before an object is.
-pub(super) fn zero(of: TypeRef) -> Value {
+pub(super) fn zero(of: TypeRef<'_>) -> Value {
     match of {
         TypeRef::Builtin { shape, .. } => shape.structure().map_or(Value::NULL, zero_struct),
         _ => Value::NULL,

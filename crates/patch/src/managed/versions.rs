@@ -18,11 +18,11 @@ pub(super) struct Versions<'a> {
     new: &'a Value,
     /// ...and in normal form, to be converted.
     normal: Result<&'a Value, &'a str>,
-    others: BTreeMap<Key, Other>,
+    others: BTreeMap<Key, Other<'a>>,
 }
 
-struct Other {
-    of: TypeRef,
+struct Other<'a> {
+    of: TypeRef<'a>,
     live: Value,
     comparison: Option<Comparison>,
 }
@@ -58,7 +58,7 @@ impl<'a> Versions<'a> {
     }
 
     /// The object's type in a version; none if there is no such version.
-    fn type_in(&mut self, api_version: &Key) -> Result<Option<TypeRef>, String> {
+    fn type_in(&mut self, api_version: &Key) -> Result<Option<TypeRef<'a>>, String> {
         if *api_version == self.write.api_version {
             return Ok(Some(self.write.of));
         }
@@ -95,12 +95,12 @@ impl<'a> Versions<'a> {
 }
 
 /// An object in another version, if there is such a version, and fit to be compared.
-pub(super) fn converted(
-    write: &Write<'_>,
-    of: TypeRef,
+pub(super) fn converted<'a>(
+    write: &Write<'a>,
+    of: TypeRef<'_>,
     object: &Value,
     api_version: &str,
-) -> Result<Option<(TypeRef, Value)>, String> {
+) -> Result<Option<(TypeRef<'a>, Value)>, String> {
     let Some((of, object)) = write.converter.convert(of, object, api_version)? else { return Ok(None) };
     match typed::validate(of, &object, false) {
         Ok(()) => Ok(Some((of, object))),
@@ -109,7 +109,7 @@ pub(super) fn converted(
 }
 
 /// What a merge left of a normal object, in normal form.
-pub(super) fn normal(of: TypeRef, object: &Value, before: &Value) -> Result<Value, String> {
+pub(super) fn normal(of: TypeRef<'_>, object: &Value, before: &Value) -> Result<Value, String> {
     match of.named() {
         Some(of) => {
             let read = unstructured::to_typed_since(of, object, before);
@@ -122,7 +122,7 @@ pub(super) fn normal(of: TypeRef, object: &Value, before: &Value) -> Result<Valu
 fn compare(
     write: &Write<'_>,
     api_version: &str,
-    of: TypeRef,
+    of: TypeRef<'_>,
     live: &Value,
     new: &Value,
 ) -> Result<Comparison, String> {

@@ -3,14 +3,20 @@
 use pintle_codec::json;
 use pintle_meta::{Node, Value};
 use pintle_schema::normal::zero;
+use pintle_schema::structural::Structural;
 use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Struct, Type};
+
+use super::custom::Custom;
+use super::keys::Keys;
 
 /// The type of something in a tree.
 #[derive(Clone, Copy, Debug)]
-pub enum TypeRef {
+pub enum TypeRef<'t> {
     /// What a field of a built-in type holds. The field says how lists and maps are owned; items have none.
     Builtin { shape: Shape, field: Option<&'static Field> },
-    /// Whatever is there: objects by their fields, everything else as a whole.
+    /// What a definition says of its objects, or of something in them.
+    Custom(Custom<'t>),
+    /// Whatever is there: objects by their fields, everything else as a whole. So are custom resources without a schema.
     Deduced,
     /// Whatever is there, as a whole.
     Untyped,
@@ -18,10 +24,10 @@ pub enum TypeRef {
 
 /// What may be somewhere, and how it is owned.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Atom {
+pub struct Atom<'t> {
     pub scalar: Option<Leaf>,
-    pub list: Option<List>,
-    pub map: Option<Map>,
+    pub list: Option<List<'t>>,
+    pub map: Option<Map<'t>>,
 }
 
 /// What a value without parts may be.
@@ -35,30 +41,39 @@ pub enum Leaf {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct List {
-    pub relation: Relation,
-    pub items: TypeRef,
+pub struct List<'t> {
+    pub relation: Relation<'t>,
+    pub items: TypeRef<'t>,
 }
 
 /// How the items of a list are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub enum Relation<'t> {
     /// Not at all: the list is one value.
     Atomic,
     /// By what they are.
     Set,
     /// By some of their fields.
-    Keys(&'static [&'static str]),
+    Keys(Keys<'t>),
 }
 
 /// A struct or a map.
 #[derive(Clone, Copy, Debug)]
-pub struct Map {
+pub struct Map<'t> {
     pub atomic: bool,
     /// The fields that have names of their own.
-    pub of: Option<&'static Struct>,
-    /// All others; `None` where there may be no others.
-    pub values: Option<TypeRef>,
+    pub fields: Fields<'t>,
+    /// The type of all others; `None` where there may be no others.
+    pub values: Option<TypeRef<'t>>,
+}
+
+/// The fields that a struct has.
+#[derive(Clone, Copy, Debug)]
+pub enum Fields<'t> {
+    /// Only entries.
+    None,
+    Builtin(&'static Struct),
+    Custom(Custom<'t>),
 }
 
 /// Which of its possible forms something has.
@@ -69,18 +84,23 @@ pub(super) enum Form {
     List,
 }
 
-impl From<&'static Type> for TypeRef {
-    fn from(of: &'static Type) -> TypeRef {
+impl From<&'static Type> for TypeRef<'_> {
+    fn from(of: &'static Type) -> Self {
         TypeRef::of_shape(Shape::Named(of))
     }
 }
 
-impl TypeRef {
-    fn of_shape(shape: Shape) -> TypeRef {
+impl<'t> TypeRef<'t> {
+    /// The objects of a definition, by the schema of one of its versions.
+    pub fn custom(root: &'t Structural) -> TypeRef<'t> {
+        TypeRef::Custom(Custom::root(root))
+    }
+
+    pub(super) fn of_shape(shape: Shape) -> TypeRef<'t> {
         TypeRef::Builtin { shape, field: None }
     }
 
-    pub(super) fn of_field(field: &'static Field) -> TypeRef {
+    pub(super) fn of_field(field: &'static Field) -> TypeRef<'t> {
         TypeRef::Builtin { shape: field.shape, field: Some(field) }
     }
 
@@ -92,25 +112,30 @@ impl TypeRef {
         }
     }
 
-    pub fn atom(self) -> Atom {
+    pub fn atom(self) -> Atom<'t> {
         match self {
             TypeRef::Deduced => Atom {
                 scalar: Some(Leaf::Any),
                 list: Some(List { relation: Relation::Atomic, items: TypeRef::Untyped }),
-                map: Some(Map { atomic: false, of: None, values: Some(TypeRef::Deduced) }),
+                map: Some(Map { atomic: false, fields: Fields::None, values: Some(TypeRef::Deduced) }),
             },
             TypeRef::Untyped => Atom {
                 scalar: Some(Leaf::Any),
                 list: Some(List { relation: Relation::Atomic, items: TypeRef::Untyped }),
-                map: Some(Map { atomic: true, of: None, values: Some(TypeRef::Untyped) }),
+                map: Some(Map { atomic: true, fields: Fields::None, values: Some(TypeRef::Untyped) }),
             },
             TypeRef::Builtin { shape, field } => builtin(shape, field),
+            TypeRef::Custom(of) => of.atom(),
         }
     }
 
     /// What stands for a field of an item that does not have it, when items are told apart by it.
     pub(super) fn default_of(self, name: &str) -> Option<Value> {
-        let field = self.atom().map?.of?.field(name)?;
+        let field = match self.atom().map?.fields {
+            Fields::None => return None,
+            Fields::Custom(of) => return of.default_of(name),
+            Fields::Builtin(of) => of.field(name)?,
+        };
         match field.default {
             Some(text) => Some(json::decode_any(text.as_bytes()).ok()?.value),
             // What is always there in Go has its zero value for a default.
@@ -124,7 +149,7 @@ impl TypeRef {
     }
 }
 
-fn builtin(shape: Shape, field: Option<&'static Field>) -> Atom {
+fn builtin<'t>(shape: Shape, field: Option<&'static Field>) -> Atom<'t> {
     let mut shape = shape;
     // A field may also say that it is not, although its type is.
     let said = field.filter(|field| field.atomic || field.granular).map(|field| field.atomic);
@@ -150,13 +175,13 @@ fn builtin(shape: Shape, field: Option<&'static Field>) -> Atom {
         }
         Shape::Map(_, values) => {
             let atomic = said.unwrap_or(atomic);
-            let map = Map { atomic, of: None, values: Some(TypeRef::of_shape(*values)) };
+            let map = Map { atomic, fields: Fields::None, values: Some(TypeRef::of_shape(*values)) };
             Atom { map: Some(map), ..Atom::default() }
         }
         Shape::Named(Type { kind: Kind::Struct(of), .. }) => {
             let values = of.flat.is_empty().then_some(TypeRef::Deduced);
             let atomic = said.unwrap_or(atomic || of.atomic);
-            let map = Map { atomic, of: Some(of), values };
+            let map = Map { atomic, fields: Fields::Builtin(of), values };
             Atom { map: Some(map), ..Atom::default() }
         }
         Shape::Named(Type { kind: Kind::Opaque(opaque), .. }) => of_opaque(*opaque),
@@ -165,7 +190,7 @@ fn builtin(shape: Shape, field: Option<&'static Field>) -> Atom {
     }
 }
 
-fn of_opaque(opaque: Opaque) -> Atom {
+fn of_opaque<'t>(opaque: Opaque) -> Atom<'t> {
     match opaque {
         Opaque::Duration | Opaque::GroupVersion => Atom::of_leaf(Leaf::String),
         // Strings of a format, of which nothing more is asked.
@@ -182,15 +207,15 @@ fn of_opaque(opaque: Opaque) -> Atom {
 }
 
 /// What the field says of its list, or else what its patch strategy implies.
-fn relation(field: Option<&'static Field>) -> Relation {
+fn relation<'t>(field: Option<&'static Field>) -> Relation<'t> {
     let Some(field) = field else { return Relation::Atomic };
     match field.list {
         Some(ListType::Atomic) => Relation::Atomic,
         Some(ListType::Set) => Relation::Set,
-        Some(ListType::Map) => Relation::Keys(field.keys),
+        Some(ListType::Map) => Relation::Keys(Keys::Builtin(field.keys)),
         None => match &field.patch {
             Some(patch) if patch.strategies.contains(&"merge") => match &patch.merge_key {
-                Some(key) => Relation::Keys(std::slice::from_ref(key)),
+                Some(key) => Relation::Keys(Keys::Builtin(std::slice::from_ref(key))),
                 None => Relation::Set,
             },
             _ => Relation::Atomic,
@@ -198,8 +223,8 @@ fn relation(field: Option<&'static Field>) -> Relation {
     }
 }
 
-impl Atom {
-    fn of_leaf(leaf: Leaf) -> Atom {
+impl<'t> Atom<'t> {
+    pub(super) fn of_leaf(leaf: Leaf) -> Atom<'t> {
         Atom { scalar: Some(leaf), ..Atom::default() }
     }
 
@@ -234,14 +259,23 @@ impl Atom {
     }
 }
 
-impl Map {
+impl<'t> Map<'t> {
     /// The type of a field or entry; `None` where there is no such field.
-    pub fn type_of(&self, name: &str) -> Option<TypeRef> {
-        self.named(name).map(TypeRef::of_field).or(self.values)
+    pub fn type_of(&self, name: &str) -> Option<TypeRef<'t>> {
+        let named = match self.fields {
+            Fields::None => None,
+            Fields::Builtin(of) => of.field(name).map(TypeRef::of_field),
+            Fields::Custom(of) => of.type_of(name),
+        };
+        named.or(self.values)
     }
 
-    /// The field of that name, unlike an entry of a map.
-    pub(super) fn named(&self, name: &str) -> Option<&'static Field> {
-        self.of?.field(name)
+    /// Whether there is a field of that name, unlike an entry of a map.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        match self.fields {
+            Fields::None => false,
+            Fields::Builtin(of) => of.field(name).is_some(),
+            Fields::Custom(of) => of.type_of(name).is_some(),
+        }
     }
 }

@@ -6,7 +6,7 @@ use pintle_meta::value::Key;
 use pintle_meta::{Object, Value};
 use pintle_schema::Struct;
 
-use super::atom::{Form, Map};
+use super::atom::{Fields, Form, Map};
 use super::items::{opened, seen, sorted};
 use super::{Invalid, List, Relation, TypeRef};
 use crate::fieldset::{Element, Entry, Filter, Set, equal, is_seen};
@@ -38,7 +38,7 @@ impl Comparison {
 }
 
 /// Compares two objects of a type. Parts that both share in memory are not looked into.
-pub fn compare(of: TypeRef, old: &Value, new: &Value) -> Result<Comparison, Invalid> {
+pub fn compare(of: TypeRef<'_>, old: &Value, new: &Value) -> Result<Comparison, Invalid> {
     let found = place(of, Some(old), Some(new))?;
     Ok(Comparison {
         added: found.added.children.into_set(),
@@ -105,7 +105,7 @@ impl Change {
     }
 }
 
-fn place(of: TypeRef, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+fn place(of: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
     if let (Some(old), Some(new)) = (old, new)
         && old.is_same(new)
     {
@@ -139,7 +139,7 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Change {
     change
 }
 
-fn items(list: &List, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+fn items(list: &List<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
     let before = old.and_then(Value::as_list).unwrap_or_default();
     let after = new.and_then(Value::as_list).unwrap_or_default();
     // What is empty on both sides is a leaf, so that null and empty are told apart.
@@ -174,7 +174,7 @@ fn items(list: &List, old: Option<&Value>, new: Option<&Value>) -> Result<Change
 
 /// The items of both lists that have the same element, of which there should be one at most.
 fn group(
-    list: &List,
+    list: &List<'_>,
     old: &[(Element, &Value)],
     new: &[(Element, &Value)],
     change: &mut Change,
@@ -212,7 +212,7 @@ fn group(
     Ok(())
 }
 
-fn fields(map: &Map, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+fn fields(map: &Map<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
     if map.atomic {
         return Ok(leaf(old, new));
     }
@@ -224,7 +224,7 @@ fn fields(map: &Map, old: Option<&Value>, new: Option<&Value>) -> Result<Change,
         return Ok(leaf(old, new));
     }
     let mut change = Change::default();
-    if let Some(of) = map.of
+    if let Fields::Builtin(of) = map.fields
         && is_in_order(of, before)
         && is_in_order(of, after)
     {
@@ -265,7 +265,7 @@ fn declared(
 
 /// Entries of a map, or fields in any order.
 fn by_name(
-    map: &Map,
+    map: &Map<'_>,
     old: Option<&Object>,
     new: Option<&Object>,
     change: &mut Change,
@@ -290,7 +290,7 @@ fn found<'a>(object: Option<&'a Object>, name: &str) -> Option<&'a Value> {
 }
 
 fn one(
-    of: TypeRef,
+    of: TypeRef<'_>,
     name: &Key,
     old: Option<&Value>,
     new: Option<&Value>,

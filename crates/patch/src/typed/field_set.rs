@@ -10,12 +10,12 @@ use super::{Invalid, List, Relation, TypeRef};
 use crate::fieldset::{Element, Entry, Set};
 
 /// Every leaf, and every item of a list or map. Items of a list that cannot be told apart are one.
-pub fn to_field_set(of: TypeRef, value: &Value) -> Result<Set, Invalid> {
+pub fn to_field_set(of: TypeRef<'_>, value: &Value) -> Result<Set, Invalid> {
     place(of, value).map(|(_, set)| set)
 }
 
 /// Whether something is a leaf, and what is below it otherwise.
-fn place(of: TypeRef, value: &Value) -> Result<(bool, Set), Invalid> {
+fn place(of: TypeRef<'_>, value: &Value) -> Result<(bool, Set), Invalid> {
     let atom = of.atom();
     let list = atom.list.filter(|list| list.relation != Relation::Atomic);
     let map = atom.map.filter(|map| !map.atomic);
@@ -27,7 +27,7 @@ fn place(of: TypeRef, value: &Value) -> Result<(bool, Set), Invalid> {
     }
 }
 
-fn items(list: &List, value: &Value) -> Result<Set, Invalid> {
+fn items(list: &List<'_>, value: &Value) -> Result<Set, Invalid> {
     let Node::List(items) = value.node() else { return Ok(Set::new()) };
     let sorted = sorted(list, items)?;
     let mut entries = Vec::with_capacity(sorted.len());
@@ -42,7 +42,7 @@ fn items(list: &List, value: &Value) -> Result<Set, Invalid> {
     Ok(Set::from_unsorted(entries))
 }
 
-fn fields(map: &Map, value: &Value) -> Result<Set, Invalid> {
+fn fields(map: &Map<'_>, value: &Value) -> Result<Set, Invalid> {
     let opened = opened(value);
     let Node::Object(object) = opened.node() else { return Ok(Set::new()) };
     let mut entries = Vec::with_capacity(object.len());
@@ -57,7 +57,7 @@ fn fields(map: &Map, value: &Value) -> Result<Set, Invalid> {
             Node::Object(object) => seen(object).next().is_none(),
             _ => false,
         };
-        let member = leaf || is_empty || map.named(name).is_none();
+        let member = leaf || is_empty || !map.is_named(name);
         entries.push(Entry { element, member, children });
     }
     Ok(Set::from_unsorted(entries))

@@ -23,7 +23,7 @@ pub(super) fn seen(object: &Object) -> impl Iterator<Item = (&Key, &Value)> {
 }
 
 /// What tells an item from the others.
-pub(super) fn element_of(list: &List, item: &Value) -> Result<Element, Invalid> {
+pub(super) fn element_of(list: &List<'_>, item: &Value) -> Result<Element, Invalid> {
     let keys = match list.relation {
         Relation::Keys(keys) => keys,
         Relation::Atomic => return Err(Invalid::new("invalid indexing of non-associative list")),
@@ -43,14 +43,14 @@ pub(super) fn element_of(list: &List, item: &Value) -> Result<Element, Invalid> 
         _ => return Err(Invalid::new("associative list with keys may not have non-map elements")),
     };
     let mut fields = Vec::with_capacity(keys.len());
-    for &key in keys {
-        let found = object.get(key).filter(|value| is_seen(value)).cloned();
-        if let Some(value) = found.or_else(|| list.items.default_of(key)) {
-            fields.push((Key::new_static(key), value));
+    for key in keys.iter() {
+        let found = object.get(&key).filter(|value| is_seen(value)).cloned();
+        if let Some(value) = found.or_else(|| list.items.default_of(&key)) {
+            fields.push((key, value));
         }
     }
     if fields.is_empty() && !keys.is_empty() {
-        let keys = pintle_meta::quote_all(keys);
+        let keys = keys.shown();
         return Err(Invalid::new(format!(
             "associative list with keys has an element that omits all key fields {keys} (and doesn't have default \
              values for any key fields)"
@@ -60,13 +60,13 @@ pub(super) fn element_of(list: &List, item: &Value) -> Result<Element, Invalid> 
 }
 
 /// The items of a list that can be told apart, sorted; those that are alike next to each other, in the list's order.
-pub(super) fn sorted<'a>(list: &List, items: &'a [Value]) -> Result<Vec<(Element, &'a Value)>, Invalid> {
+pub(super) fn sorted<'a>(list: &List<'_>, items: &'a [Value]) -> Result<Vec<(Element, &'a Value)>, Invalid> {
     sorted_as(list, items, |_, item| item)
 }
 
 /// The same, with something else in the place of each item.
 pub(super) fn sorted_as<'a, T>(
-    list: &List,
+    list: &List<'_>,
     items: &'a [Value],
     as_what: impl Fn(usize, &'a Value) -> T,
 ) -> Result<Vec<(Element, T)>, Invalid> {

@@ -18,13 +18,13 @@ use crate::fieldset::{Element, equal, is_seen};
 
 /// The live object with a configuration on top. What did not change is the same in memory; what did is not in normal form:
 /// objects on the way to a change have sorted keys and the configuration's values are as they were given.
-pub fn merge(of: TypeRef, live: &Value, config: &Value) -> Result<Value, Vec<Invalid>> {
+pub fn merge(of: TypeRef<'_>, live: &Value, config: &Value) -> Result<Value, Vec<Invalid>> {
     let merged = place(of, live, config).map_err(|invalid| vec![invalid])?;
     Ok(merged.unwrap_or_else(|| live.clone()))
 }
 
 /// What becomes of a place that both have; `None` if it stays as it is.
-fn place(of: TypeRef, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
+fn place(of: TypeRef<'_>, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
     if live.is_same(config) {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ fn leaf(live: &Value, config: &Value) -> Option<Value> {
     (!equal(live, config)).then(|| config.clone())
 }
 
-fn fields(map: &Map, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
+fn fields(map: &Map<'_>, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
     if map.atomic {
         return Ok(leaf(live, config));
     }
@@ -75,7 +75,7 @@ fn fields(map: &Map, live: &Value, config: &Value) -> Result<Option<Value>, Inva
     Ok(Some(Value::object(Object::from_unsorted(entries))))
 }
 
-fn items(list: &List, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
+fn items(list: &List<'_>, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
     let (before, wanted) = (opened(live), opened(config));
     let (before, wanted) = (before.as_list().unwrap_or_default(), wanted.as_list().unwrap_or_default());
     if list.relation == Relation::Atomic || before.is_empty() && wanted.is_empty() {
@@ -133,7 +133,7 @@ struct Pair {
 }
 
 impl Pairs {
-    fn new(list: &List, live: &[Value], wanted: &[Value]) -> Result<Pairs, Invalid> {
+    fn new(list: &List<'_>, live: &[Value], wanted: &[Value]) -> Result<Pairs, Invalid> {
         let (before, after) = (sorted(list, live)?, sorted(list, wanted)?);
         if let Some(alike) = after.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(Invalid::new(format!("duplicate entries for key {}", alike[0].0)));
@@ -152,13 +152,13 @@ impl Pairs {
 }
 
 /// What tells the items apart, with their places.
-fn sorted(list: &List, items: &[Value]) -> Result<Vec<(Element, usize)>, Invalid> {
+fn sorted(list: &List<'_>, items: &[Value]) -> Result<Vec<(Element, usize)>, Invalid> {
     sorted_as(list, items, |place, _| place)
 }
 
 /// The list that comes out.
 struct Out<'a> {
-    list: &'a List,
+    list: &'a List<'a>,
     before: &'a [Value],
     wanted: &'a [Value],
     items: Vec<Value>,

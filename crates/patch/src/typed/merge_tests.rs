@@ -23,7 +23,7 @@ fn check(live: &str, config: &str, expected: &str) {
 
 #[track_caller]
 fn check_as(of: &str, live: &str, config: &str, expected: &str) {
-    let of: TypeRef = find(of).unwrap().into();
+    let of: TypeRef<'_> = find(of).unwrap().into();
     let (live, config) = (untyped(live), untyped(config));
     let merged = merge(of, &live, &config).unwrap();
     assert_eq!(text(&merged), expected);
@@ -65,7 +65,7 @@ fn what_is_atomic_is_replaced_as_a_whole() {
         )
     };
     let (live, config) = (selector(r#""key":"k","name":"s","optional":true"#), selector(r#""key":"l""#));
-    let of: TypeRef = find("core/v1.Pod").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let merged = merge(of, &untyped(&live), &untyped(&config)).unwrap();
     assert!(text(&merged).contains(r#""secretKeyRef":{"key":"l"}"#), "{}", text(&merged));
 }
@@ -96,7 +96,7 @@ fn order(live: &str, config: &str, expected: &str) {
         let items: Vec<String> = letters.chars().map(|letter| format!("\"{letter}\"")).collect();
         format!(r#"{{"metadata":{{"finalizers":[{}]}}}}"#, items.join(","))
     };
-    let of: TypeRef = find("core/v1.ConfigMap").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.ConfigMap").unwrap().into();
     let merged = merge(of, &untyped(&finalizers(live)), &untyped(&finalizers(config))).unwrap();
     assert_eq!(text(&merged), finalizers(expected), "{live} + {config}");
 }
@@ -122,7 +122,7 @@ fn live_duplicates_stay_until_they_are_applied() {
     order("aba", "c", "abac");
     order("aba", "a", "ab");
     order("aab", "ba", "ba");
-    let of: TypeRef = find("core/v1.Pod").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let env =
         |items: &str| untyped(&format!(r#"{{"spec":{{"containers":[{{"name":"c","env":[{items}]}}]}}}}"#));
     let twice = env(r#"{"name":"a","value":"1"},{"name":"a","value":"2"}"#);
@@ -189,7 +189,7 @@ fn typed_trees_and_raw_json_are_merged_like_others() {
 /// What is left of a pod without some fields.
 #[track_caller]
 fn removed(object: &str, fields: &str, expected: &str) {
-    let of: TypeRef = find("core/v1.Pod").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let object = untyped(object);
     let left = remove(of, &object, &Set::from_json(fields.as_bytes()).unwrap());
     assert_eq!(text(&left), expected);
@@ -219,7 +219,7 @@ fn members_go_with_all_below_and_what_has_lost_everything_is_null() {
 
 #[test]
 fn fields_of_structs_on_the_way_are_named_and_items_are_not() {
-    let of: TypeRef = find("core/v1.Pod").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let set = r#"{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:resources":{"f:limits":{"f:cpu":{}}}}}},"f:x":{"f:y":{}}}"#;
     let named = with_named(of, &Set::from_json(set.as_bytes()).unwrap());
     assert_eq!(

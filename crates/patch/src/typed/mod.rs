@@ -1,12 +1,17 @@
 //! Objects seen through their schema, as field management sees them: what is owned as a whole, and what by parts.
 //!
 //! [`TypeRef`] says of what type something in a tree is. The rest of this module only asks it for the [`Atom`], which is
-//! what the reference's schemas are made of; so another kind of schema (that of a custom resource) is one more variant.
+//! what the reference's schemas are made of, and never what kind of schema that came from: the type graph, or the
+//! definition of a custom resource.
 
 mod atom;
 mod compare;
+mod custom;
+#[cfg(test)]
+mod custom_tests;
 mod field_set;
 mod items;
+mod keys;
 mod merge;
 #[cfg(test)]
 mod merge_tests;
@@ -17,9 +22,11 @@ mod remove;
 mod tests;
 mod validate;
 
-pub use self::atom::{Atom, Leaf, List, Map, Relation, TypeRef};
+pub use self::atom::{Atom, Fields, Leaf, List, Map, Relation, TypeRef};
 pub use self::compare::{Comparison, compare};
+pub use self::custom::Custom;
 pub use self::field_set::to_field_set;
+pub use self::keys::Keys;
 pub use self::merge::merge;
 pub use self::named::with_named;
 pub use self::reconcile::reconcile;

@@ -9,17 +9,17 @@ use crate::fieldset::{Element, Entry, Set};
 /// ```text
 /// spec.template.metadata.labels.app  becomes  spec, spec.template, spec.template.metadata, ...labels, ...labels.app
 /// ```
-pub fn with_named(of: TypeRef, set: &Set) -> Set {
+pub fn with_named(of: TypeRef<'_>, set: &Set) -> Set {
     place(Some(of), set)
 }
 
-fn place(of: Option<TypeRef>, set: &Set) -> Set {
+fn place(of: Option<TypeRef<'_>>, set: &Set) -> Set {
     let atom = of.map(TypeRef::atom).unwrap_or_default();
     let entry = |entry: &Entry| {
         let mut member = entry.member;
         let below = match (&entry.element, &atom.map, &atom.list) {
             (Element::Field(name), Some(map), _) => {
-                member |= map.named(name).is_some();
+                member |= map.is_named(name);
                 map.type_of(name)
             }
             (Element::Key(_), _, Some(list)) => Some(list.items),

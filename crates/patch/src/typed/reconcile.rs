@@ -2,11 +2,11 @@
 
 use super::Relation;
 use super::TypeRef;
-use super::atom::{Form, Map};
+use super::atom::{Fields, Form, Map};
 use crate::fieldset::{Element, Entry, Set};
 
 /// The set as it is by the schema of now: who owned parts of what is owned as a whole today owns the whole.
-pub fn reconcile(of: TypeRef, set: Set) -> Set {
+pub fn reconcile(of: TypeRef<'_>, set: Set) -> Set {
     let atom = of.atom();
     match (atom.widest(), &atom.list, &atom.map) {
         (Some(Form::List), Some(list), _) if list.relation != Relation::Atomic => {
@@ -22,7 +22,7 @@ pub fn reconcile(of: TypeRef, set: Set) -> Set {
     }
 }
 
-fn each(set: Set, of: impl Fn(&Element) -> Option<TypeRef>) -> Set {
+fn each<'t>(set: Set, of: impl Fn(&Element) -> Option<TypeRef<'t>>) -> Set {
     if !set.entries().iter().any(|entry| of(&entry.element).is_some_and(|of| needs(of, entry))) {
         return set;
     }
@@ -37,7 +37,7 @@ fn each(set: Set, of: impl Fn(&Element) -> Option<TypeRef>) -> Set {
 }
 
 /// Whether anything at or below a place is owned by parts that cannot be.
-fn needs(of: TypeRef, entry: &Entry) -> bool {
+fn needs(of: TypeRef<'_>, entry: &Entry) -> bool {
     if entry.children.is_empty() {
         return false;
     }
@@ -56,7 +56,7 @@ fn needs(of: TypeRef, entry: &Entry) -> bool {
     entry.children.entries().iter().any(|child| below(&child.element).is_some_and(|of| needs(of, child)))
 }
 
-fn is_whole(of: TypeRef, entry: &Entry) -> bool {
+fn is_whole(of: TypeRef<'_>, entry: &Entry) -> bool {
     let atom = of.atom();
     !entry.children.is_empty()
         && match (atom.widest(), &atom.list, &atom.map) {
@@ -67,6 +67,6 @@ fn is_whole(of: TypeRef, entry: &Entry) -> bool {
 }
 
 /// Nothing is known of what is in there, so nothing can have changed.
-fn is_deduced(map: &Map) -> bool {
-    map.of.is_none() && matches!(map.values, Some(TypeRef::Deduced))
+fn is_deduced(map: &Map<'_>) -> bool {
+    matches!((map.fields, map.values), (Fields::None, Some(TypeRef::Deduced)))
 }

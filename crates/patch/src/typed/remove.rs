@@ -11,7 +11,7 @@ use crate::fieldset::{Element, Set};
 
 /// The object without the members of a set. What loses all that it had is null. As after [`super::merge`], objects on the
 /// way to a change have sorted keys.
-pub fn remove(of: TypeRef, value: &Value, members: &Set) -> Value {
+pub fn remove(of: TypeRef<'_>, value: &Value, members: &Set) -> Value {
     if members.is_empty() {
         return value.clone();
     }
@@ -23,7 +23,7 @@ pub fn remove(of: TypeRef, value: &Value, members: &Set) -> Value {
     }
 }
 
-fn items(list: &List, value: &Value, members: &Set) -> Value {
+fn items(list: &List<'_>, value: &Value, members: &Set) -> Value {
     let opened = opened(value);
     let Node::List(items) = opened.node() else { return Value::NULL };
     // Of what is one value, nothing is left.
@@ -47,7 +47,7 @@ fn items(list: &List, value: &Value, members: &Set) -> Value {
     }
 }
 
-fn fields(map: &Map, value: &Value, members: &Set) -> Value {
+fn fields(map: &Map<'_>, value: &Value, members: &Set) -> Value {
     let opened = opened(value);
     let Node::Object(object) = opened.node() else { return Value::NULL };
     if map.atomic {

@@ -5,7 +5,7 @@ use pintle_schema::find;
 use super::*;
 use crate::fieldset::Set;
 
-fn typed(name: &str, text: &str) -> (TypeRef, Value) {
+fn typed(name: &str, text: &str) -> (TypeRef<'static>, Value) {
     let of = find(name).unwrap();
     (of.into(), json::decode(of, text.as_bytes()).unwrap().value)
 }
@@ -229,7 +229,7 @@ fn typed_and_untyped_trees_of_a_type_have_the_same_fields() {
 
 #[test]
 fn items_without_keys_and_sets_with_objects_are_refused() {
-    let of: TypeRef = find("core/v1.Pod").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let bad = |text: &str| validate(of, &untyped(text), true).unwrap_err()[0].to_string();
     assert_eq!(
         bad(r#"{"metadata":{"ownerReferences":[null]}}"#),
@@ -247,7 +247,7 @@ fn items_without_keys_and_sets_with_objects_are_refused() {
 
 #[test]
 fn who_owned_parts_of_what_is_atomic_today_owns_the_whole() {
-    let of: TypeRef = find("core/v1.ReplicationController").unwrap().into();
+    let of: TypeRef<'_> = find("core/v1.ReplicationController").unwrap().into();
     let set = |text: &str| Set::from_json(text.as_bytes()).unwrap();
     let old = set(
         r#"{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{".":{},"f:a":{}}}}"#,

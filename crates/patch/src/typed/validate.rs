@@ -14,7 +14,7 @@ use crate::fieldset::Element;
 const MAX_BYTES: usize = 4 << 20;
 
 /// Everything that is wrong with a tree, or only looks so when items of a list must be different.
-pub fn validate(of: TypeRef, value: &Value, allow_duplicates: bool) -> Result<(), Vec<Invalid>> {
+pub fn validate(of: TypeRef<'_>, value: &Value, allow_duplicates: bool) -> Result<(), Vec<Invalid>> {
     let mut found = Found { invalid: Vec::new(), room: MAX_BYTES };
     place(of, value, allow_duplicates, &mut found);
     if found.invalid.is_empty() { Ok(()) } else { Err(found.invalid) }
@@ -57,7 +57,7 @@ impl Found {
     }
 }
 
-fn place(of: TypeRef, value: &Value, allow_duplicates: bool, found: &mut Found) {
+fn place(of: TypeRef<'_>, value: &Value, allow_duplicates: bool, found: &mut Found) {
     let atom = of.atom();
     match (atom.form(value), atom.list, atom.map, atom.scalar) {
         (Some(Form::List), Some(list), ..) => items(&list, value, allow_duplicates, found),
@@ -97,7 +97,7 @@ fn leaf(wanted: Leaf, value: &Value) -> Option<Invalid> {
     }))
 }
 
-fn items(list: &List, value: &Value, allow_duplicates: bool, found: &mut Found) {
+fn items(list: &List<'_>, value: &Value, allow_duplicates: bool, found: &mut Found) {
     let opened = opened(value);
     let items = match opened.node() {
         Node::List(items) => items,
@@ -154,7 +154,7 @@ impl Known {
     }
 }
 
-fn fields(map: &Map, value: &Value, allow_duplicates: bool, found: &mut Found) {
+fn fields(map: &Map<'_>, value: &Value, allow_duplicates: bool, found: &mut Found) {
     let opened = opened(value);
     let object = match opened.node() {
         Node::Object(object) => object,
@@ -181,7 +181,7 @@ fn fields(map: &Map, value: &Value, allow_duplicates: bool, found: &mut Found) {
     }
 }
 
-fn below(of: TypeRef, element: &Element, value: &Value, allow_duplicates: bool, found: &mut Found) {
+fn below(of: TypeRef<'_>, element: &Element, value: &Value, allow_duplicates: bool, found: &mut Found) {
     let before = found.invalid.len();
     place(of, value, allow_duplicates, found);
     found.prefix(before, element);
