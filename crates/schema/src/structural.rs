@@ -34,6 +34,16 @@ pub struct Structural {
     pub validation: Option<Box<Validation>>,
     /// `x-kubernetes-validations`, as they were given.
     pub rules: Box<[Rule]>,
+    pub marks: Marks,
+}
+
+/// What there is in a node or below it, so that whole parts of an object need not be looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    pub defaults: bool,
+    pub embedded: bool,
+    /// Lists whose items are told apart: sets and maps.
+    pub keyed_lists: bool,
 }
 
 /// The types that JSON has, as schemas name them.
@@ -121,7 +131,7 @@ impl Structural {
             }),
         };
         let rules = schema.items_at(&["x-kubernetes-validations"]).iter().map(rule).collect();
-        Ok(Structural {
+        let mut node = Structural {
             kind: Json::named(schema.text_at(&["type"])),
             nullable: flag("nullable"),
             preserves_unknown: preserves.is_some(),
@@ -138,9 +148,29 @@ impl Structural {
             items,
             properties: properties.into(),
             additional,
-            default: schema.get("default").map(plain),
+            // A null is as good as nothing.
+            default: schema.get("default").map(plain).filter(|default| !default.is_null()),
             validation: Validation::compile(schema)?.map(Box::new),
             rules,
+            marks: Marks::default(),
+        };
+        node.marks = node.mark();
+        Ok(node)
+    }
+
+    /// Those of the nodes below are known.
+    fn mark(&self) -> Marks {
+        let own = Marks {
+            defaults: self.default.is_some(),
+            embedded: self.embedded,
+            keyed_lists: matches!(self.list, Some(ListType::Set | ListType::Map)),
+        };
+        let below = self.items.as_deref().into_iter().chain(self.additional_schema());
+        let below = below.chain(self.properties.iter().map(|(_, node)| node));
+        below.map(|node| node.marks).fold(own, |a, b| Marks {
+            defaults: a.defaults || b.defaults,
+            embedded: a.embedded || b.embedded,
+            keyed_lists: a.keyed_lists || b.keyed_lists,
         })
     }
 
@@ -340,6 +370,18 @@ mod tests {
         assert_eq!(port.validation.as_ref().unwrap().minimum, Some(1.0));
         assert!(spec.property("labels").unwrap().additional_schema().is_some());
         assert!(spec.property("any").unwrap().preserves_unknown);
+        assert_eq!(root.marks, Marks { keyed_lists: true, ..Marks::default() });
+    }
+
+    #[test]
+    fn a_node_knows_what_is_below_it() {
+        let text = r#"{"properties":{"a":{"items":{"additionalProperties":{"default":1}}},
+            "b":{"properties":{"c":{"x-kubernetes-embedded-resource":true,"default":null}}}}}"#;
+        let root = Structural::compile(&schema(text)).unwrap();
+        assert_eq!(root.marks, Marks { defaults: true, embedded: true, keyed_lists: false });
+        let below = |name: &str| root.property(name).unwrap().marks;
+        assert_eq!(below("a"), Marks { defaults: true, ..Marks::default() });
+        assert_eq!(below("b"), Marks { embedded: true, ..Marks::default() });
     }
 
     #[test]

@@ -1,1 +1,23 @@
 //! What a schema makes of an object: pruned, with its defaults, valid or not.
+//!
+//! Objects are trees as `Unstructured` has them. Everything that changes one finds out first whether there is something to
+//! change, and builds anew only what lies on the way to it: what is right already, which is nearly always, stays the same
+//! in memory.
+//!
+//! ```text
+//! request: coerce (metadata, prune, nulls) -> default -> ... -> validate, embedded, lists, rules
+//! store:   coerce (drops what is wrong with metadata) -> default
+//! ```
+
+mod change;
+mod coerce;
+mod default;
+mod metadata;
+mod prune;
+
+pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};
+pub use default::{default, drop_nulls, prune_defaults};
+pub use prune::prune;
+
+#[cfg(test)]
+mod tests;

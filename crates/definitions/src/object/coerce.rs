@@ -1,0 +1,163 @@
+//! What decoding does to a built-in type, done to a custom resource: metadata is read as its type, unknown fields go, and so
+//! do nulls where there may be none.
+
+use pintle_codec::json;
+use pintle_meta::field_path::{self, Error, Path};
+use pintle_meta::{Node, Value};
+use pintle_schema::structural::Structural;
+
+use super::change::{self, Fate};
+use super::metadata::{self, Metadata};
+use super::{drop_nulls, prune};
+
+/// How an object is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coercion {
+    /// Metadata that does not fit its type is left out instead of being an error.
+    pub drop_invalid: bool,
+    /// Objects from before there were generations get their first one.
+    pub repair_generation: bool,
+    /// The definition keeps whatever there is (`spec.preserveUnknownFields`).
+    pub preserve_unknown: bool,
+}
+
+impl Coercion {
+    /// What a client sent.
+    pub const REQUEST: Coercion =
+        Coercion { drop_invalid: false, repair_generation: false, preserve_unknown: false };
+    /// What was stored, perhaps when less was checked.
+    pub const STORED: Coercion =
+        Coercion { drop_invalid: true, repair_generation: true, preserve_unknown: false };
+}
+
+/// Makes of a decoded object what its schema knows, and says which fields nobody knows, for strict field validation: those of
+/// its metadata, then the pruned ones, then those of embedded metadata.
+pub fn coerce(schema: &Structural, object: &mut Value, how: Coercion) -> Result<Vec<String>, String> {
+    let mut unknown = coerce_metadata(object, how.drop_invalid)?;
+    if !how.preserve_unknown {
+        unknown.extend(prune(schema, object, true));
+        drop_nulls(schema, object);
+    }
+    unknown
+        .extend(coerce_embedded(schema, object, false, how.drop_invalid).map_err(|error| error.to_string())?);
+    if how.repair_generation
+        && object.generation() == 0
+        && let Some(metadata) = object.metadata_mut()
+    {
+        metadata.insert("generation", 1i64);
+    }
+    Ok(unknown)
+}
+
+/// Reads the object's own metadata as its type, whatever the object is. Tells unknown fields.
+pub fn coerce_metadata(object: &mut Value, drop_invalid: bool) -> Result<Vec<String>, String> {
+    let Some(given) = object.get("metadata") else { return Ok(Vec::new()) };
+    let Metadata { changed, unknown } = metadata::read(given, drop_invalid)?;
+    if let Some(changed) = changed
+        && let Some(object) = object.as_object_mut()
+    {
+        object.insert("metadata", changed);
+    }
+    Ok(unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+}
+
+/// Reads the metadata of embedded objects as its type, and that of the root if it is to count as one. Tells unknown fields,
+/// sorted.
+pub fn coerce_embedded(
+    schema: &Structural,
+    value: &mut Value,
+    root: bool,
+    drop_invalid: bool,
+) -> Result<Vec<String>, Error> {
+    let mut coercer = Coercer { drop_invalid, unknown: Vec::new(), error: None };
+    let changed = coercer.coerced(schema, value, root, &Path::NOWHERE);
+    if let Some(error) = coercer.error {
+        return Err(error);
+    }
+    if let Some(changed) = changed {
+        *value = changed;
+    }
+    coercer.unknown.sort_unstable();
+    Ok(coercer.unknown)
+}
+
+struct Coercer {
+    drop_invalid: bool,
+    unknown: Vec<String>,
+    /// The first, after which nothing is looked at.
+    error: Option<Error>,
+}
+
+impl Coercer {
+    fn coerced(&mut self, schema: &Structural, value: &Value, root: bool, at: &Path<'_>) -> Option<Value> {
+        if self.error.is_some() || !(root || schema.marks.embedded) {
+            return None;
+        }
+        match value.node() {
+            Node::Object(object) => {
+                let embedded = root || schema.embedded;
+                change::object(object, |key, value| self.field(schema, embedded, key, value, at))
+            }
+            Node::List(items) => {
+                let of = schema.items.as_deref()?;
+                change::list(items, |place, item| self.coerced(of, item, false, &at.index(place)))
+            }
+            _ => None,
+        }
+    }
+
+    fn field(
+        &mut self,
+        schema: &Structural,
+        embedded: bool,
+        key: &str,
+        value: &Value,
+        at: &Path<'_>,
+    ) -> Fate {
+        if self.error.is_some() {
+            return Fate::Stays;
+        }
+        match key {
+            "apiVersion" | "kind" if embedded && value.as_str().is_none() => {
+                if self.drop_invalid {
+                    return Fate::Goes;
+                }
+                self.error = Some(Error::invalid(&at.child(key), shown(value), "must be a string"));
+                Fate::Stays
+            }
+            "metadata" if embedded => match metadata::read(value, self.drop_invalid) {
+                Ok(Metadata { changed, unknown }) => {
+                    let at = at.child(key).to_string();
+                    self.unknown.extend(unknown.into_iter().map(|path| format!("{at}.{path}")));
+                    changed.into()
+                }
+                Err(_) if self.drop_invalid => Fate::Stays,
+                Err(wrong) => {
+                    self.error = Some(Error::invalid(&at.child(key), shown(value), wrong));
+                    Fate::Stays
+                }
+            },
+            _ => match (schema.property(key), schema.additional_schema()) {
+                (Some(of), _) => self.coerced(of, value, false, &at.child(key)).into(),
+                (None, Some(of)) => self.coerced(of, value, false, &at.key(key)).into(),
+                (None, None) => Fate::Stays,
+            },
+        }
+    }
+}
+
+/// A value as it shows in an error.
+pub(super) fn shown(value: &Value) -> field_path::Value {
+    match value.node() {
+        Node::String(text) => text.into(),
+        Node::Bool(value) => value.into(),
+        Node::Int(value) => value.into(),
+        Node::Float(value) => value.into(),
+        Node::Null => field_path::Value::null(),
+        _ => {
+            let mut text = Vec::new();
+            json::encode(value, &mut text);
+            field_path::Value::Shown(String::from_utf8_lossy(&text).into_owned())
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Fields that a schema does not know go.
+
+use std::fmt::Write;
+
+use pintle_meta::{Node, Value};
+use pintle_schema::structural::Structural;
+
+use super::change::{self, Fate};
+
+/// No more text than this is put together about what went: a tree may have a million unknown fields at the end of a
+/// long path.
+const MAX_TEXT: usize = 4 << 20;
+
+/// Removes what a schema does not know and says what that was (`spec.ports[0].foo`), sorted. A root is an object with kind,
+/// version and metadata, which stay whatever the schema says.
+pub fn prune(schema: &Structural, value: &mut Value, root: bool) -> Vec<String> {
+    let mut pruner = Pruner { removed: Vec::new(), room: MAX_TEXT };
+    if let Some(pruned) = pruner.pruned(value, Some(schema), root, None) {
+        *value = pruned;
+    }
+    let mut removed = pruner.removed;
+    removed.sort_unstable();
+    removed
+}
+
+/// What every object has, be it the root or embedded in another.
+pub(super) fn is_meta(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind" | "metadata")
+}
+
+struct Pruner {
+    removed: Vec<String>,
+    room: usize,
+}
+
+/// Where in the tree it is. On the stack, so that it costs nothing until shown.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    before: Option<&'p Place<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'p> {
+    Key(&'p str),
+    Index(usize),
+}
+
+type At<'p> = Option<&'p Place<'p>>;
+
+impl Pruner {
+    /// What a value becomes; nothing if it stays. Without a schema everything is unknown.
+    fn pruned(
+        &mut self,
+        value: &Value,
+        schema: Option<&Structural>,
+        root: bool,
+        at: At<'_>,
+    ) -> Option<Value> {
+        match value.node() {
+            Node::Object(object) => {
+                let Some(schema) = schema else {
+                    object.keys().for_each(|key| self.unknown(key, at));
+                    return (!object.is_empty()).then(|| Value::object(pintle_meta::Object::new()));
+                };
+                let embedded = root || schema.embedded;
+                change::object(object, |key, value| {
+                    if embedded && is_meta(key) {
+                        return Fate::Stays;
+                    }
+                    let next = match (schema.property(key), &schema.additional) {
+                        (Some(property), _) => Some(property),
+                        (None, Some(_)) => schema.additional_schema(),
+                        (None, None) if schema.preserves_unknown => return Fate::Stays,
+                        (None, None) => {
+                            self.unknown(key, at);
+                            return Fate::Goes;
+                        }
+                    };
+                    if is_scalar(value) {
+                        return Fate::Stays;
+                    }
+                    let place = Place { before: at, step: Step::Key(key) };
+                    self.pruned(value, next, false, Some(&place)).into()
+                })
+            }
+            Node::List(items) => {
+                let next = schema.and_then(|schema| schema.items.as_deref());
+                let preserves = schema.is_some_and(|schema| schema.preserves_unknown);
+                if preserves && next.is_none() {
+                    return None;
+                }
+                change::list(items, |place, item| {
+                    if is_scalar(item) {
+                        return None;
+                    }
+                    let place = Place { before: at, step: Step::Index(place) };
+                    match next {
+                        // Unknown fields of items stay where those of the list do, also if they have a schema.
+                        Some(next) if preserves => self.preserved(item, next, Some(&place)),
+                        next => self.pruned(item, next, false, Some(&place)),
+                    }
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// A value in a list that preserves unknown fields.
+    fn preserved(&mut self, value: &Value, schema: &Structural, at: At<'_>) -> Option<Value> {
+        match value.node() {
+            Node::Object(object) => change::object(object, |key, value| {
+                if schema.embedded && is_meta(key) {
+                    return Fate::Stays;
+                }
+                let next = match (schema.property(key), &schema.additional) {
+                    (Some(property), _) => Some(property),
+                    (None, Some(_)) => schema.additional_schema(),
+                    (None, None) => return Fate::Stays,
+                };
+                let place = Place { before: at, step: Step::Key(key) };
+                self.pruned(value, next, false, Some(&place)).into()
+            }),
+            Node::List(items) => {
+                let next = schema.items.as_deref()?;
+                change::list(items, |place, item| {
+                    let place = Place { before: at, step: Step::Index(place) };
+                    self.preserved(item, next, Some(&place))
+                })
+            }
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn unknown(&mut self, key: &str, at: At<'_>) {
+        let steps: Vec<Step<'_>> =
+            std::iter::successors(at, |place| place.before).map(|place| place.step).collect();
+        let mut path = String::new();
+        for step in steps.iter().rev().chain([&Step::Key(key)]) {
+            match step {
+                Step::Key(key) if path.is_empty() => path.push_str(key),
+                Step::Key(key) => {
+                    path.push('.');
+                    path.push_str(key);
+                }
+                Step::Index(place) => _ = write!(path, "[{place}]"),
+            }
+        }
+        if let Some(room) = self.room.checked_sub(path.len()) {
+            self.room = room;
+            self.removed.push(path);
+        }
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value.node(), Node::Object(_) | Node::List(_))
+}

@@ -1,0 +1,21 @@
+//! Schemas, objects, and what becomes of them.
+
+mod changes;
+
+use pintle_codec::json;
+use pintle_meta::Value;
+use pintle_schema::structural::Structural;
+
+fn tree(text: &str) -> Value {
+    json::decode_any(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).value
+}
+
+fn text(value: &Value) -> String {
+    let mut text = Vec::new();
+    json::encode(value, &mut text);
+    String::from_utf8(text).unwrap()
+}
+
+fn schema(text: &str) -> Structural {
+    Structural::compile(&tree(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
