@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ast::Ast;
-use crate::checker::{self, Checked};
+use crate::checker::{self, Checked, Meaning};
 use crate::estimate::{Range, Sizes, estimate};
 use crate::functions::{self, Function};
 use crate::parser;
@@ -90,6 +90,14 @@ pub struct Expression {
 impl Expression {
     pub fn result_type(&self) -> Type {
         self.checked.type_of(&self.ast.root)
+    }
+
+    /// Whether a variable of this name is anywhere in it.
+    pub fn uses(&self, variable: &str) -> bool {
+        self.checked
+            .meanings
+            .values()
+            .any(|known| matches!(known, Meaning::Variable(name) if name == variable))
     }
 
     /// What evaluating it could cost, given how large the values of variables can be.

@@ -74,6 +74,11 @@ pub trait ObjectType: fmt::Debug + Send + Sync {
     /// A field by the name that expressions use: the property's, escaped ([`escape`](crate::escape)) where it is no identifier. A
     /// property whose name cannot be escaped is asked for as it is, since objects are compared with it.
     fn field(&self, name: &str) -> Option<Field>;
+
+    /// Whether a property belongs to the type though no expression can see it. Objects are compared with those too.
+    fn hides(&self, _property: &str) -> bool {
+        false
+    }
 }
 
 /// A field of an object.

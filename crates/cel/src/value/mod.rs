@@ -13,6 +13,8 @@ mod tree;
 use std::fmt;
 use std::sync::Arc;
 
+use pintle_meta::Value;
+
 pub(crate) use self::compare::{compare, contains, equal, find_by_keys};
 pub(crate) use self::convert::{seconds, shortest};
 pub use self::list::List;
@@ -72,7 +74,13 @@ impl<'v> Val<'v> {
         Val::List(List::Items(Arc::new(items)))
     }
 
-    pub(crate) fn some(value: Val<'v>) -> Val<'v> {
+    /// A tree, seen as a type.
+    pub fn of_tree(tree: &'v Value, of: &Type) -> Result<Val<'v>, Error> {
+        from_tree(tree, of)
+    }
+
+    /// An optional that has a value.
+    pub fn some(value: Val<'v>) -> Val<'v> {
         Val::Optional(Some(Arc::new(value)))
     }
 

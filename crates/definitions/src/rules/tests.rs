@@ -1,0 +1,32 @@
+//! Schemas and objects in JSON, and what is said about them.
+
+mod checks;
+
+use pintle_meta::Value;
+use pintle_schema::structural::Structural;
+
+use super::Rules;
+
+pub(super) fn json(text: &str) -> Value {
+    pintle_codec::json::decode_untyped(text.as_bytes())
+        .unwrap_or_else(|error| panic!("{error}: {text}"))
+        .value
+}
+
+pub(super) fn schema(text: &str) -> Structural {
+    Structural::compile(&json(text)).unwrap()
+}
+
+/// Everything that is said about an object, warnings with a `W`.
+pub(super) fn said(schema: &Structural, new: &str, old: Option<&str>) -> Vec<String> {
+    let rules = Rules::compile(schema);
+    let (new, old) = (json(new), old.map(json));
+    let checked = rules.check(schema, &new, old.as_ref());
+    let errors = checked.errors.iter().map(ToString::to_string);
+    errors.chain(checked.warnings.iter().map(|text| format!("W {text}"))).collect()
+}
+
+/// A resource whose `spec` has one more thing to say.
+pub(super) fn of_spec(spec: &str) -> Structural {
+    schema(&format!(r#"{{"type":"object","properties":{{"spec":{spec}}}}}"#))
+}
