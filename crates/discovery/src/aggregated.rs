@@ -7,6 +7,7 @@ use pintle_meta::Value;
 use smol_str::SmolStr;
 
 use crate::Document;
+use crate::custom::{Custom, CustomVersion};
 use crate::served::{GroupVersion, Kind, Resource, Subresource};
 use crate::tree::{known, object, texts};
 
@@ -40,34 +41,46 @@ pub fn apis(served: &[GroupVersion], version: Version) -> Document {
     document(served.iter().filter(|served| !served.group.is_empty()), version)
 }
 
-/// The ETag of a document, without the quotes around it. Whatever encoding and version is asked for, it is that of
-/// [`Version::V2`] (a client that caches goes by `Vary: Accept` too).
-pub fn etag(document: &Document) -> String {
-    let mut value = document.value.clone();
-    if let Some(object) = value.as_object_mut() {
-        object.remove("kind");
-        object.remove("apiVersion");
+/// A document as JSON, and its ETag without the quotes around it. Whatever encoding and version is asked for, the ETag is
+/// that of [`Version::V2`] (a client that caches goes by `Vary: Accept` too).
+pub fn json_and_etag(mut document: Document) -> (Vec<u8>, String) {
+    let mut json = Vec::new();
+    if let Some(object) = document.value.as_object_mut() {
+        // Not part of what is hashed; they stand at the front, so that the rest need not be written twice.
+        let (kind, version) = (object.remove("kind"), object.remove("apiVersion"));
+        json.extend_from_slice(b"{\"kind\":");
+        json::encode(&kind.unwrap_or_default(), &mut json);
+        json.extend_from_slice(b",\"apiVersion\":");
+        json::encode(&version.unwrap_or_default(), &mut json);
     }
-    let mut text = Vec::new();
-    json::encode(&value, &mut text);
+    let front = json.len();
+    json::encode(&document.value, &mut json);
     let mut hash = String::with_capacity(128);
-    for byte in digest(&SHA512, &text).as_ref() {
+    for byte in digest(&SHA512, json.get(front..).unwrap_or_default()).as_ref() {
         hash.push_str(&format!("{byte:02X}"));
     }
-    hash
+    if let Some(brace) = json.get_mut(front) {
+        *brace = b',';
+    }
+    (json, hash)
 }
 
 fn document<'a>(served: impl Iterator<Item = &'a GroupVersion>, as_version: Version) -> Document {
-    let mut groups: Vec<(&SmolStr, Vec<Value>)> = Vec::new();
+    let mut groups: Vec<(SmolStr, Vec<Value>)> = Vec::new();
     for served in served {
-        let version = version(served, as_version);
-        match groups.iter_mut().find(|(name, _)| **name == served.group) {
+        let version = builtin(served, as_version);
+        match groups.last_mut().filter(|(name, _)| *name == served.group) {
             Some((_, versions)) => versions.push(version),
-            None => groups.push((&served.group, vec![version])),
+            None => groups.push((served.group.clone(), vec![version])),
         }
     }
+    list(groups, as_version)
+}
+
+/// Groups with their versions, in the order in which they are shown. The versions are made by [`builtin`] and [`custom`].
+pub fn list(groups: Vec<(SmolStr, Vec<Value>)>, as_version: Version) -> Document {
     let items = groups.into_iter().map(|(name, versions)| {
-        let metadata = object(known("meta/v1.ObjectMeta"), [("name", name.clone().into())]);
+        let metadata = object(known("meta/v1.ObjectMeta"), [("name", name.into())]);
         let fields = [("metadata", metadata), ("versions", Value::list(versions))];
         object(as_version.of("APIGroupDiscovery"), fields)
     });
@@ -83,12 +96,38 @@ fn document<'a>(served: impl Iterator<Item = &'a GroupVersion>, as_version: Vers
     Document { of, value }
 }
 
-fn version(served: &GroupVersion, as_version: Version) -> Value {
-    let resources = served.resources.iter().map(|found| resource(served, found, as_version)).collect();
+/// A built-in group version.
+pub fn builtin(served: &GroupVersion, as_version: Version) -> Value {
+    let place = Place { group: &served.group, version: &served.version, full_kinds: false };
+    let resources = served.resources.iter().map(|found| resource(place, found, as_version)).collect();
+    version(&served.version, resources, as_version)
+}
+
+/// A version of custom resources, which are made by [`custom_resource`] and stand in the order of their names.
+pub fn custom(name: &str, resources: Vec<Value>, as_version: Version) -> Value {
+    version(name, resources, as_version)
+}
+
+/// A custom resource in a version.
+pub fn custom_resource(custom: &Custom, version: &CustomVersion, as_version: Version) -> Value {
+    let place = Place { group: &custom.group, version: &version.name, full_kinds: true };
+    resource(place, &custom.resource(version), as_version)
+}
+
+/// Where a resource is served.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    group: &'a SmolStr,
+    version: &'a SmolStr,
+    /// Whether group and version of each kind are said even where they are those of the place.
+    full_kinds: bool,
+}
+
+fn version(name: &str, resources: Vec<Value>, as_version: Version) -> Value {
     object(
         as_version.of("APIVersionDiscovery"),
         [
-            ("version", served.version.clone().into()),
+            ("version", name.into()),
             ("resources", Value::list(resources)),
             // Always: what is stale is what another server was asked for and did not tell.
             ("freshness", Value::literal("Current")),
@@ -96,7 +135,7 @@ fn version(served: &GroupVersion, as_version: Version) -> Value {
     )
 }
 
-fn resource(served: &GroupVersion, resource: &Resource, as_version: Version) -> Value {
+fn resource(served: Place<'_>, resource: &Resource, as_version: Version) -> Value {
     let subresources = resource.subresources.iter().map(|found| subresource(served, found, as_version));
     object(
         as_version.of("APIResourceDiscovery"),
@@ -113,7 +152,7 @@ fn resource(served: &GroupVersion, resource: &Resource, as_version: Version) -> 
     )
 }
 
-fn subresource(served: &GroupVersion, subresource: &Subresource, as_version: Version) -> Value {
+fn subresource(served: Place<'_>, subresource: &Subresource, as_version: Version) -> Value {
     object(
         as_version.of("APISubresourceDiscovery"),
         [
@@ -124,7 +163,7 @@ fn subresource(served: &GroupVersion, subresource: &Subresource, as_version: Ver
     )
 }
 
-fn response_kind(served: &GroupVersion, kind: &Kind) -> Value {
+fn response_kind(served: Place<'_>, kind: &Kind) -> Value {
     let (group, version) = match &kind.foreign {
         Some((group, version)) => (group.clone(), version.clone()),
         None if served.full_kinds => (served.group.clone(), served.version.clone()),

@@ -1,6 +1,7 @@
 //! The documents of one path each: `/api`, `/apis`, a group, a group version.
 
 use pintle_meta::Value;
+use smol_str::SmolStr;
 
 use crate::Document;
 use crate::served::{GroupVersion, Kind, Resource, Subresource, storage_version_hash};
@@ -26,15 +27,9 @@ pub fn api_versions(address: &str) -> Document {
     Document { of, value }
 }
 
-/// `/apis`: all groups but the core group.
-pub fn api_group_list(served: &[GroupVersion]) -> Document {
-    let mut names: Vec<&str> = Vec::new();
-    for version in served {
-        if !version.group.is_empty() && !names.contains(&version.group.as_str()) {
-            names.push(&version.group);
-        }
-    }
-    let groups = names.into_iter().filter_map(|name| group(served, name, false)).collect();
+/// `/apis`: groups with their versions, the preferred first; the core group is not among them.
+pub fn api_group_list<'a>(groups: impl IntoIterator<Item = (&'a str, Vec<SmolStr>)>) -> Document {
+    let groups = groups.into_iter().map(|(name, versions)| group(name, &versions, false)).collect();
     let of = known("meta/v1.APIGroupList");
     let value = object(
         of,
@@ -47,24 +42,23 @@ pub fn api_group_list(served: &[GroupVersion]) -> Document {
     Document { of, value }
 }
 
-/// `/apis/{group}`; `None` if nothing of it is served.
-pub fn api_group(served: &[GroupVersion], name: &str) -> Option<Document> {
-    Some(Document { of: known("meta/v1.APIGroup"), value: group(served, name, true)? })
+/// `/apis/{group}`
+pub fn api_group(name: &str, versions: &[SmolStr]) -> Document {
+    Document { of: known("meta/v1.APIGroup"), value: group(name, versions, true) }
 }
 
-fn group(served: &[GroupVersion], name: &str, on_its_own: bool) -> Option<Value> {
+fn group(name: &str, versions: &[SmolStr], on_its_own: bool) -> Value {
     let of = known("meta/v1.GroupVersionForDiscovery");
-    let versions: Vec<Value> = served
-        .iter()
-        .filter(|served| served.group == name)
-        .map(|served| {
-            let fields = [("groupVersion", served.name().into()), ("version", served.version.clone().into())];
-            object(of, fields)
-        })
-        .collect();
-    let preferred = versions.first()?.clone();
+    let version = |version: &SmolStr| {
+        object(
+            of,
+            [("groupVersion", format!("{name}/{version}").into()), ("version", version.clone().into())],
+        )
+    };
+    let versions: Vec<Value> = versions.iter().map(version).collect();
+    let preferred = versions.first().cloned().unwrap_or_default();
     let says = |text| if on_its_own { Value::literal(text) } else { Value::NULL };
-    Some(object(
+    object(
         known("meta/v1.APIGroup"),
         [
             ("kind", says("APIGroup")),
@@ -73,7 +67,7 @@ fn group(served: &[GroupVersion], name: &str, on_its_own: bool) -> Option<Value>
             ("versions", Value::list(versions)),
             ("preferredVersion", preferred),
         ],
-    ))
+    )
 }
 
 /// `/api/v1`, `/apis/{group}/{version}`. That of the core group, as old as the API, says no `apiVersion`.

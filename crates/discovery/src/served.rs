@@ -14,9 +14,6 @@ pub struct GroupVersion {
     pub group: SmolStr,
     pub version: SmolStr,
     pub resources: Vec<Resource>,
-    /// Whether the aggregated document says group and version of each kind even where they are the group version's
-    /// own. Of built-in resources it does not, of custom resources it does.
-    pub full_kinds: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +96,7 @@ impl GroupVersion {
             }
         }
         let (group, version) = (SmolStr::new_static(from.group), SmolStr::new_static(from.version));
-        GroupVersion { group, version, resources, full_kinds: false }
+        GroupVersion { group, version, resources }
     }
 }
 
@@ -114,6 +111,18 @@ pub fn builtin(
     mut enabled: impl FnMut(&pintle_schema::GroupVersion) -> bool,
 ) -> Vec<GroupVersion> {
     resources.versions().iter().filter(|version| enabled(version)).map(GroupVersion::builtin).collect()
+}
+
+/// The groups of a list and the versions of each, in its order. Versions of a group stand next to each other.
+pub fn groups(served: &[GroupVersion]) -> Vec<(SmolStr, Vec<SmolStr>)> {
+    let mut groups: Vec<(SmolStr, Vec<SmolStr>)> = Vec::new();
+    for served in served {
+        match groups.last_mut().filter(|(name, _)| *name == served.group) {
+            Some((_, versions)) => versions.push(served.version.clone()),
+            None => groups.push((served.group.clone(), vec![served.version.clone()])),
+        }
+    }
+    groups
 }
 
 /// Tells clients whether the stored form of a resource has changed.

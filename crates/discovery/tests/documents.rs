@@ -1,8 +1,14 @@
 //! Documents to the byte, of small lists of what is served.
 
+use std::sync::Arc;
+
 use pintle_codec::json;
 use pintle_discovery::aggregated::{self, Version};
-use pintle_discovery::{Document, GroupVersion, Kind, Resource, Subresource, builtin, legacy};
+use pintle_discovery::{
+    Custom, CustomVersion, Document, GroupVersion, Schemas, builtin, groups, legacy, storage_version_hash,
+};
+use pintle_meta::Value;
+use pintle_meta::gvk::GroupVersionKind;
 use pintle_schema::Resources;
 
 fn text(document: &Document) -> String {
@@ -15,31 +21,44 @@ fn by_default() -> Vec<GroupVersion> {
     builtin(&Resources::builtin().unwrap(), pintle_schema::GroupVersion::is_served_by_default)
 }
 
-/// As a definition of custom resources makes it.
-fn custom() -> GroupVersion {
-    let subresource = |name: &str, kind: Kind| Subresource {
-        name: name.into(),
-        kind,
-        verbs: ["get", "patch", "update"].map(Into::into).to_vec(),
-    };
-    let scale = Kind { name: "Scale".into(), foreign: Some(("autoscaling".into(), "v1".into())) };
-    let kind = Kind { name: "Gizmo".into(), foreign: None };
-    GroupVersion {
-        group: "example.com".into(),
-        version: "v1".into(),
-        resources: vec![Resource {
-            name: "gizmos".into(),
-            singular: "gizmo".into(),
-            short_names: vec!["gz".into()],
-            categories: vec![],
-            kind: kind.clone(),
-            namespaced: true,
-            verbs: ["delete", "get", "list"].map(Into::into).to_vec(),
-            subresources: vec![subresource("status", kind), subresource("scale", scale)],
-            storage: None,
-        }],
-        full_kinds: true,
+struct NoSchemas;
+
+impl Schemas for NoSchemas {
+    fn schema(&self, _: &str) -> Option<Value> {
+        None
     }
+}
+
+fn custom() -> Custom {
+    let version = CustomVersion { name: "v1".into(), status: true, scale: true, ..CustomVersion::default() };
+    Custom {
+        group: "example.com".into(),
+        plural: "gizmos".into(),
+        singular: "gizmo".into(),
+        kind: "Gizmo".into(),
+        list_kind: "GizmoList".into(),
+        short_names: vec!["gz".into()],
+        categories: vec![],
+        namespaced: true,
+        terminating: true,
+        preserves_unknown: false,
+        versions: vec![version],
+        schemas: Arc::new(NoSchemas),
+    }
+}
+
+fn in_one(custom: &Custom, version: Version) -> Document {
+    let resource = aggregated::custom_resource(custom, &custom.versions[0], version);
+    aggregated::list(
+        vec![("example.com".into(), vec![aggregated::custom("v1", vec![resource], version)])],
+        version,
+    )
+}
+
+fn group(served: &[GroupVersion], name: &str) -> Option<Document> {
+    let groups = groups(served);
+    let (name, versions) = groups.iter().find(|(found, _)| found == name)?;
+    Some(legacy::api_group(name, versions))
 }
 
 #[test]
@@ -57,24 +76,26 @@ fn the_oldest_document_says_no_version_of_its_own() {
 #[test]
 fn a_group_prefers_the_first_of_its_served_versions() {
     assert_eq!(
-        text(&legacy::api_group(&by_default(), "autoscaling").unwrap()),
+        text(&group(&by_default(), "autoscaling").unwrap()),
         r#"{"kind":"APIGroup","apiVersion":"v1","name":"autoscaling","versions":[{"groupVersion":"autoscaling/v2","version":"v2"},{"groupVersion":"autoscaling/v1","version":"v1"}],"preferredVersion":{"groupVersion":"autoscaling/v2","version":"v2"}}"#
     );
     let old = builtin(&Resources::builtin().unwrap(), |version| version.version == "v1");
-    let group = text(&legacy::api_group(&old, "autoscaling").unwrap());
+    let old = text(&group(&old, "autoscaling").unwrap());
     assert!(
-        group.ends_with(r#""preferredVersion":{"groupVersion":"autoscaling/v1","version":"v1"}}"#),
-        "{group}"
+        old.ends_with(r#""preferredVersion":{"groupVersion":"autoscaling/v1","version":"v1"}}"#),
+        "{old}"
     );
 }
 
 #[test]
 fn groups_without_a_served_version_are_not_there() {
     let served = by_default();
-    assert!(legacy::api_group(&served, "storagemigration.k8s.io").is_none());
-    assert!(legacy::api_group(&served, "example.com").is_none());
-    assert!(legacy::api_group(&served, "apps").is_some());
-    let list = legacy::api_group_list(&served);
+    assert!(group(&served, "storagemigration.k8s.io").is_none());
+    assert!(group(&served, "example.com").is_none());
+    assert!(group(&served, "apps").is_some());
+    let groups = groups(&served);
+    let named = groups.iter().filter(|(name, _)| !name.is_empty());
+    let list = legacy::api_group_list(named.map(|(name, versions)| (name.as_str(), versions.clone())));
     let names: Vec<&str> =
         list.value.items_at(&["groups"]).iter().map(|group| group.text_at(&["name"])).collect();
     assert_eq!(
@@ -85,11 +106,14 @@ fn groups_without_a_served_version_are_not_there() {
 
 #[test]
 fn custom_resources_are_listed_like_built_in_ones() {
+    let custom = custom();
+    let resources = vec![custom.resource(&custom.versions[0])];
+    let served = GroupVersion { group: "example.com".into(), version: "v1".into(), resources };
     assert_eq!(
-        text(&legacy::api_resource_list(&custom())),
+        text(&legacy::api_resource_list(&served)),
         concat!(
             r#"{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.com/v1","resources":["#,
-            r#"{"name":"gizmos","singularName":"gizmo","namespaced":true,"kind":"Gizmo","verbs":["delete","get","list"],"shortNames":["gz"]},"#,
+            r#"{"name":"gizmos","singularName":"gizmo","namespaced":true,"kind":"Gizmo","verbs":["delete","deletecollection","get","list","watch"],"shortNames":["gz"]},"#,
             r#"{"name":"gizmos/status","singularName":"","namespaced":true,"kind":"Gizmo","verbs":["get","patch","update"]},"#,
             r#"{"name":"gizmos/scale","singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get","patch","update"]}]}"#
         )
@@ -99,12 +123,12 @@ fn custom_resources_are_listed_like_built_in_ones() {
 #[test]
 fn kinds_of_custom_resources_are_said_in_full_where_all_is_in_one() {
     assert_eq!(
-        text(&aggregated::apis(&[custom()], Version::V2)),
+        text(&in_one(&custom(), Version::V2)),
         concat!(
             r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":["#,
             r#"{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[{"resource":"gizmos","#,
             r#""responseKind":{"group":"example.com","version":"v1","kind":"Gizmo"},"scope":"Namespaced","singularResource":"gizmo","#,
-            r#""verbs":["delete","get","list"],"shortNames":["gz"],"subresources":["#,
+            r#""verbs":["delete","deletecollection","get","list","watch"],"shortNames":["gz"],"subresources":["#,
             r#"{"subresource":"status","responseKind":{"group":"example.com","version":"v1","kind":"Gizmo"},"verbs":["get","patch","update"]},"#,
             r#"{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","patch","update"]}]}],"#,
             r#""freshness":"Current"}]}]}"#
@@ -130,10 +154,36 @@ fn the_core_group_is_alone_in_its_document_and_has_no_name() {
 
 #[test]
 fn the_etag_is_that_of_the_content_whatever_version_is_asked_for() {
+    let etag = |document| aggregated::json_and_etag(document).1;
     // echo -n '{"metadata":{},"items":[]}' | sha512sum
-    let nothing = aggregated::etag(&aggregated::apis(&[], Version::V2));
+    let nothing = etag(aggregated::apis(&[], Version::V2));
     assert_eq!(&nothing[..16], "E31D92F2F415F58D");
     assert_eq!(nothing.len(), 128);
-    assert_eq!(nothing, aggregated::etag(&aggregated::apis(&[], Version::V2beta1)));
-    assert_ne!(nothing, aggregated::etag(&aggregated::apis(&[custom()], Version::V2)));
+    assert_eq!(nothing, etag(aggregated::apis(&[], Version::V2beta1)));
+    assert_ne!(nothing, etag(in_one(&custom(), Version::V2)));
+}
+
+#[test]
+fn a_document_and_its_etag_are_written_at_once() {
+    let document = aggregated::apis(&by_default(), Version::V2);
+    let (json, _) = aggregated::json_and_etag(document.clone());
+    assert_eq!(String::from_utf8(json).unwrap(), text(&document));
+}
+
+#[test]
+fn what_is_stored_is_told_only_where_that_version_is_served() {
+    let mut custom = custom();
+    assert_eq!(custom.resource(&custom.versions[0]).storage, None);
+    custom.versions.push(CustomVersion { name: "v2".into(), storage: true, ..CustomVersion::default() });
+    let storage = custom.resource(&custom.versions[0]).storage.unwrap();
+    assert_eq!(storage, GroupVersionKind::new("example.com", "v2", "Gizmo"));
+    // echo -n example.com/v2/Gizmo | sha256sum | cut -c-16 | xxd -r -p | base64
+    assert_eq!(storage_version_hash(&storage), "AyNg5rC8Yho=");
+}
+
+#[test]
+fn what_is_not_terminating_can_be_written() {
+    let custom = Custom { terminating: false, ..custom() };
+    let verbs = custom.resource(&custom.versions[0]).verbs;
+    assert_eq!(verbs, ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]);
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pintle_codec::json;
 use pintle_discovery::aggregated::{self, Version};
-use pintle_discovery::{Document, GroupVersion, builtin, legacy};
+use pintle_discovery::{Document, GroupVersion, builtin, groups, legacy};
 use pintle_schema::Resources;
 use serde_json::Value as Json;
 
@@ -28,6 +28,7 @@ fn json(document: &Document) -> Json {
 fn documents_of_one_path_are_the_references() {
     let Some(folder) = upstream() else { return };
     let served = all();
+    let groups = groups(&served);
     let mut count = 0;
     for file in fs::read_dir(&folder).unwrap() {
         let path = file.unwrap().path();
@@ -39,9 +40,15 @@ fn documents_of_one_path_are_the_references() {
         let document = match parts[..] {
             ["aggregated_v2"] => continue,
             ["api"] => legacy::api_versions("10.10.10.10:8050"),
-            ["apis"] => legacy::api_group_list(&served),
+            ["apis"] => {
+                let named = groups.iter().filter(|(name, _)| !name.is_empty());
+                legacy::api_group_list(named.map(|(name, versions)| (name.as_str(), versions.clone())))
+            }
             ["api", name] => legacy::api_resource_list(version("", name).unwrap()),
-            ["apis", group] => legacy::api_group(&served, group).unwrap(),
+            ["apis", group] => {
+                let (name, versions) = groups.iter().find(|(name, _)| name == group).unwrap();
+                legacy::api_group(name, versions)
+            }
             ["apis", group, name] => legacy::api_resource_list(version(group, name).unwrap()),
             _ => panic!("{name}"),
         };

@@ -4,19 +4,21 @@
 //! core group, and the group of API services) takes GET alone and looks at media types before anything else; what is about
 //! several takes any method.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::{Method, Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate::{self, Accepted, ENCODINGS, ENCODINGS_WITH_CBOR, Encoding};
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_discovery::aggregated::{self, Version};
-use pintle_discovery::{Document, legacy};
+use pintle_discovery::{Document, GroupVersion, legacy};
 use pintle_meta::gvk::GroupVersionKind;
-use pintle_meta::{ServerResponse, Status};
+use pintle_meta::{ServerResponse, Status, Value};
 
 use super::content::insert;
-use super::served::{Aggregated, Served};
-use super::{CountedAs, DocumentsConfig};
+use super::served::{Aggregated, Builtin, Group, Shown};
+use super::{CountedAs, Documents};
 use crate::filters::wants_pretty;
 use crate::{Body, Request, Response, respond};
 
@@ -25,76 +27,115 @@ const API_SERVICES: &str = "apiregistration.k8s.io";
 
 const AGGREGATED: (&str, &str, &str) = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList");
 
-/// `/api`
-pub(super) fn api(config: &DocumentsConfig, served: &Served, request: &Request) -> Response {
-    if !served.has_group(None) {
-        return missing(served, None);
-    }
-    if let Some(refusal) = refused(request, ENCODINGS) {
-        return respond::status(&refusal);
-    }
-    match wants_aggregated(request) {
-        Some(accepted) => {
-            let make = || aggregated::api(&served.versions, Version::V2);
-            let kept = served.core.get_or_init(|| made(&make()));
-            counted(in_one(kept, make, &accepted, request), "api")
+impl Documents {
+    /// `/api`
+    pub(super) fn api(&self, request: &Request) -> Response {
+        let builtin = Arc::clone(&self.served().builtin);
+        if !builtin.has_group(None) {
+            return respond::not_found();
         }
-        None => answer(request, ENCODINGS, || legacy::api_versions(&config.address)),
-    }
-}
-
-/// `/apis`
-pub(super) fn apis(served: &Served, request: &Request) -> Response {
-    match wants_aggregated(request) {
-        Some(accepted) => {
-            let make = || aggregated::apis(&served.versions, Version::V2);
-            let kept = served.groups.get_or_init(|| made(&make()));
-            counted(in_one(kept, make, &accepted, request), "apis")
+        if let Some(refusal) = refused(request, ENCODINGS) {
+            return respond::status(&refusal);
         }
-        None => group_list(served, request),
+        match wants_aggregated(request) {
+            Some(accepted) => {
+                let make = || aggregated::api(&builtin.versions, Version::V2);
+                let kept = builtin.core.get_or_init(|| made(make()));
+                counted(in_one(kept, make, &accepted, request), "api")
+            }
+            None => answer(request, ENCODINGS, || legacy::api_versions(&self.config.address)),
+        }
+    }
+
+    /// `/apis`
+    pub(super) fn apis(&self, request: &Request) -> Response {
+        let Some(accepted) = wants_aggregated(request) else { return self.group_list(request) };
+        let as_kept = accepted.encoding == Encoding::Json && !is_pretty(&accepted, request);
+        let (builtin, whole, groups) = {
+            let served = self.served();
+            let enough = as_kept && served.whole.groups.get().is_some();
+            let groups = if enough { Vec::new() } else { served.groups() };
+            (Arc::clone(&served.builtin), Arc::clone(&served.whole), groups)
+        };
+        let kept = whole.groups.get_or_init(|| made(all_groups(&builtin, &groups, true)));
+        let make = || all_groups(&builtin, &groups, false);
+        counted(in_one(kept, make, &accepted, request), "apis")
+    }
+
+    /// `/apis/`, and `/apis` for clients that do not know of aggregated documents.
+    pub(super) fn group_list(&self, request: &Request) -> Response {
+        let groups = self.served().named_groups();
+        answer(request, ENCODINGS, || {
+            legacy::api_group_list(groups.iter().map(|(name, versions)| (name.as_str(), versions.clone())))
+        })
+    }
+
+    /// `/apis/{group}`
+    pub(super) fn group(&self, request: &Request, group: &str) -> Response {
+        let versions = self.served().versions(group);
+        if versions.is_empty() {
+            return respond::not_found();
+        }
+        if group == API_SERVICES
+            && let Some(refusal) = refused(request, ENCODINGS)
+        {
+            return respond::status(&refusal);
+        }
+        answer(request, ENCODINGS, || legacy::api_group(group, &versions))
+    }
+
+    /// `/api/{version}`, `/apis/{group}/{version}`
+    pub(super) fn version(&self, request: &Request, group: Option<&str>, version: &str) -> Response {
+        let (builtin, members) = {
+            let served = self.served();
+            (Arc::clone(&served.builtin), served.members(group, version))
+        };
+        if let (Some(members), Some(group)) = (members, group) {
+            // These are not behind the router that looks at methods and media types first.
+            return answer(request, ENCODINGS, || {
+                let resources = members.iter().map(|(entry, _, version)| entry.custom.resource(version));
+                legacy::api_resource_list(&GroupVersion {
+                    group: group.into(),
+                    version: version.into(),
+                    resources: resources.collect(),
+                })
+            });
+        }
+        let Some(found) = builtin.version(group, version) else { return self.missing(group) };
+        let encodings = if self.config.cbor { ENCODINGS_WITH_CBOR } else { ENCODINGS };
+        match refused(request, encodings) {
+            Some(refusal) => respond::status(&refusal),
+            None => answer(request, encodings, || legacy::api_resource_list(found)),
+        }
+    }
+
+    /// What is below a group version that is not served: a built-in group is known all the same.
+    pub(super) fn missing(&self, group: Option<&str>) -> Response {
+        match self.served().builtin.has_group(group) {
+            true => respond::status(&Status::no_such_resource()),
+            false => respond::not_found(),
+        }
     }
 }
 
-/// `/apis/`, and `/apis` for clients that do not know of aggregated documents.
-pub(super) fn group_list(served: &Served, request: &Request) -> Response {
-    answer(request, ENCODINGS, || legacy::api_group_list(&served.versions))
-}
-
-/// `/apis/{group}`
-pub(super) fn group(served: &Served, request: &Request, group: &str) -> Response {
-    let Some(document) = legacy::api_group(&served.versions, group).filter(|_| !group.is_empty()) else {
-        return respond::not_found();
+/// All groups in one. As `text`, custom resources stand in it as JSON that is written already.
+fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
+    let version = |shown: &Shown| match shown {
+        Shown::Builtin(place) => builtin
+            .versions
+            .get(*place)
+            .map_or(Value::NULL, |served| aggregated::builtin(served, Version::V2)),
+        Shown::Custom(members) => {
+            let resources = members.iter().map(|(entry, place, version)| match text {
+                true => entry.discovery(place, version),
+                false => aggregated::custom_resource(&entry.custom, version, Version::V2),
+            });
+            aggregated::custom(&members.version, resources.collect(), Version::V2)
+        }
     };
-    if group == API_SERVICES
-        && let Some(refusal) = refused(request, ENCODINGS)
-    {
-        return respond::status(&refusal);
-    }
-    answer(request, ENCODINGS, || document)
-}
-
-/// `/api/{version}`, `/apis/{group}/{version}`
-pub(super) fn version(
-    config: &DocumentsConfig,
-    served: &Served,
-    request: &Request,
-    group: Option<&str>,
-    version: &str,
-) -> Response {
-    let Some(found) = served.version(group, version) else { return missing(served, group) };
-    let encodings = if config.cbor { ENCODINGS_WITH_CBOR } else { ENCODINGS };
-    match refused(request, encodings) {
-        Some(refusal) => respond::status(&refusal),
-        None => answer(request, encodings, || legacy::api_resource_list(found)),
-    }
-}
-
-/// What is below a group version that is not served: the group may be known all the same.
-pub(super) fn missing(served: &Served, group: Option<&str>) -> Response {
-    match served.has_group(group) {
-        true => respond::status(&Status::no_such_resource()),
-        false => respond::not_found(),
-    }
+    let groups =
+        groups.iter().map(|group| (group.name.clone(), group.versions.iter().map(version).collect()));
+    aggregated::list(groups.collect(), Version::V2)
 }
 
 /// What the reference's router refuses before the document is asked for: it goes by the names of media types alone.
@@ -128,16 +169,19 @@ fn wants_aggregated(request: &Request) -> Option<Accepted> {
     negotiate::output(accept, ENCODINGS, is_aggregated).filter(|accepted| accepted.convert.is_some())
 }
 
+fn is_pretty(accepted: &Accepted, request: &Request) -> bool {
+    accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent())
+}
+
 fn counted(mut response: Response, name: &'static str) -> Response {
     response.extensions_mut().insert(CountedAs(name));
     response
 }
 
-fn made(document: &Document) -> Aggregated {
-    let mut json = Vec::new();
-    json::encode(&document.value, &mut json);
+fn made(document: Document) -> Aggregated {
+    let (mut json, etag) = aggregated::json_and_etag(document);
     json.push(b'\n');
-    Aggregated { json: json.into(), etag: format!("\"{}\"", aggregated::etag(document)) }
+    Aggregated { json: json.into(), etag: format!("\"{etag}\"") }
 }
 
 fn in_one(
@@ -158,7 +202,7 @@ fn in_one(
     let (group, version, kind) = AGGREGATED;
     let media_type = format!("{};g={group};v={version};as={kind}", accepted.encoding.media_type());
     insert(headers, CONTENT_TYPE, &media_type);
-    let pretty = accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent());
+    let pretty = is_pretty(accepted, request);
     let body = match accepted.encoding {
         Encoding::Json if !pretty => Some(kept.json.clone()),
         encoding => encode(&make(), encoding, pretty),
@@ -173,7 +217,7 @@ fn answer(request: &Request, encodings: &'static [Encoding], make: impl FnOnce()
         let served: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
         return respond::status(&Status::not_acceptable(&served));
     };
-    let pretty = accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent());
+    let pretty = is_pretty(&accepted, request);
     let mut response = HttpResponse::new(Body::empty());
     insert(response.headers_mut(), CONTENT_TYPE, accepted.encoding.media_type());
     finish(response, encode(&make(), accepted.encoding, pretty))

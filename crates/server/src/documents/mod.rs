@@ -1,21 +1,23 @@
 //! The documents about what is served: discovery at `/api` and `/apis`, OpenAPI at `/openapi`.
 //!
-//! [`Documents`] is made from the list of group versions and can be given another list at any time. Nothing is made before
-//! somebody asks for it; the documents of a group version stay until that group version changes. What is large is kept only
+//! [`Documents`] is made from the list of built-in group versions; custom resources are set and removed one definition at a
+//! time, which costs the same however many there are. Nothing is made before somebody asks for it; the documents of a group
+//! version stay until that group version changes. What is large is kept only
 //! while it is among what was used last ([`bodies`]), and one at a time is made, so that neither many documents nor many
 //! clients add up.
 
 mod bodies;
 mod content;
+mod custom;
 mod discovery;
 mod openapi;
 mod place;
 mod served;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
-use pintle_discovery::GroupVersion;
+use pintle_discovery::{Custom, GroupVersion};
 use pintle_openapi::{Documentation, Options, Undocumented};
 use tokio::sync::Mutex;
 
@@ -50,7 +52,7 @@ pub(crate) struct CountedAs(pub(crate) &'static str);
 /// Serves them.
 pub struct Documents {
     config: Arc<DocumentsConfig>,
-    served: RwLock<Arc<Served>>,
+    served: RwLock<Served>,
     bodies: Arc<Bodies>,
     /// Held by whoever makes a large document.
     making: Arc<Mutex<()>>,
@@ -81,52 +83,59 @@ impl DocumentsConfig {
 }
 
 impl Documents {
-    /// Of these group versions, in the order of discovery: versions of a group next to each other, the preferred first.
+    /// Of these built-in group versions, in the order of discovery: versions of a group next to each other, the preferred
+    /// first.
     pub fn new(config: DocumentsConfig, versions: Vec<GroupVersion>) -> Documents {
-        let served = Served::new(versions, config.logs, None);
+        let served = Served::new(versions, config.logs);
         Documents {
             config: Arc::new(config),
-            served: RwLock::new(Arc::new(served)),
+            served: RwLock::new(served),
             bodies: Arc::new(Bodies::new(KEPT)),
             making: Arc::default(),
         }
     }
 
-    /// From now on, these group versions are served. Documents of those that are the same as before stay.
+    /// From now on, these built-in group versions are served. Documents of those that are the same as before stay.
     pub fn serve(&self, versions: Vec<GroupVersion>) {
-        let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
-        *served = Arc::new(Served::new(versions, self.config.logs, Some(&served)));
+        let mut served = self.served_mut();
+        served.serve(versions, self.config.logs);
         self.bodies.retain(|slot| served.has(slot));
+    }
+
+    /// From now on, the definition of this name is served like this, or not at all. A group version that is built in stays
+    /// as it is, whatever definitions say. Nothing happens if nothing has changed ([`Custom`]'s equality).
+    pub fn set_custom(&self, name: &str, custom: Option<Custom>) {
+        let stale = self.served_mut().set(name, custom);
+        if !stale.is_empty() {
+            self.bodies.retain(|slot| !stale.iter().any(|stale| Arc::ptr_eq(stale, slot)));
+        }
     }
 
     /// Whether a path is answered here: documents, and whatever is below a group version that is not served.
     pub fn owns(&self, path: &str) -> bool {
         match Place::of(path) {
             None => false,
-            Some(Place::Resource(group, version)) => self.served().version(group, version).is_none(),
+            Some(Place::Resource(group, version)) => !self.served().has_version(group, version),
             Some(_) => true,
         }
     }
 
     /// The paths that the index shows for what is served.
     pub fn paths(&self) -> Vec<String> {
-        let served = self.served();
-        let mut paths: Vec<String> =
-            ["/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"].map(str::to_owned).into();
-        for version in &served.versions {
-            paths.push(version.path());
-            paths.push(match version.group.as_str() {
-                "" => "/api".to_owned(),
-                group => format!("/apis/{group}"),
-            });
-        }
+        let mut paths = self.served().paths();
+        paths.extend(["/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"].map(str::to_owned));
         paths.sort_unstable();
         paths.dedup();
         paths
     }
 
-    fn served(&self) -> Arc<Served> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn served(&self) -> RwLockReadGuard<'_, Served> {
+        // Nothing in there panics half way, so that whoever panicked elsewhere left it whole.
+        self.served.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn served_mut(&self) -> RwLockWriteGuard<'_, Served> {
+        self.served.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,25 +145,22 @@ pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/
 #[async_trait]
 impl Handler for Documents {
     async fn handle(&self, request: Box<Request>) -> Response {
-        let served = self.served();
         let path = request.info.path.clone();
         match Place::of(&path) {
-            Some(Place::Api) => discovery::api(&self.config, &served, &request),
-            Some(Place::Apis) => discovery::apis(&served, &request),
-            Some(Place::ApisSlash) => discovery::group_list(&served, &request),
-            Some(Place::Group(group)) => discovery::group(&served, &request, group),
-            Some(Place::Version(group, version)) => {
-                discovery::version(&self.config, &served, &request, group, version)
-            }
-            Some(Place::Resource(group, _)) => discovery::missing(&served, group),
-            Some(Place::OpenApiV2) => self.v2(&served, &request).await,
+            Some(Place::Api) => self.api(&request),
+            Some(Place::Apis) => self.apis(&request),
+            Some(Place::ApisSlash) => self.group_list(&request),
+            Some(Place::Group(group)) => self.group(&request, group),
+            Some(Place::Version(group, version)) => self.version(&request, group, version),
+            Some(Place::Resource(group, _)) => self.missing(group),
+            Some(Place::OpenApiV2) => self.v2(&request).await,
             Some(Place::OpenApiV3) => {
-                let mut response = self.v3_index(&served, &request).await;
+                let mut response = self.v3_index(&request).await;
                 response.extensions_mut().insert(CountedAs("openapi/v3"));
                 response
             }
             Some(Place::OpenApiV3Of(name)) => {
-                let mut response = self.v3(&served, &request, name).await;
+                let mut response = self.v3(&request, name).await;
                 response.extensions_mut().insert(CountedAs("openapi/v3/"));
                 response
             }

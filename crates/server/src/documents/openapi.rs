@@ -14,7 +14,7 @@ use pintle_openapi::{v2, v3};
 
 use super::bodies::Format;
 use super::content::{self, insert};
-use super::served::{Made, Served, Slot};
+use super::served::{Builtin, Made, Slot};
 use super::{Documents, DocumentsConfig};
 use crate::{Body, Request, Response, respond};
 
@@ -35,7 +35,7 @@ enum Which {
 
 impl Documents {
     /// `/openapi/v2`
-    pub(super) async fn v2(&self, served: &Arc<Served>, request: &Request) -> Response {
+    pub(super) async fn v2(&self, request: &Request) -> Response {
         // The reference compresses this one for who can read that, and says so to everybody.
         let mut response = HttpResponse::new(Body::empty());
         response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
@@ -44,7 +44,11 @@ impl Documents {
             *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
             return response;
         };
-        let Some((made, body)) = self.made(served, &served.v2, Which::V2, format).await else {
+        let (builtin, slot) = {
+            let served = self.served();
+            (Arc::clone(&served.builtin), Arc::clone(&served.whole.v2))
+        };
+        let Some((made, body)) = self.made(&builtin, &slot, Which::V2, format).await else {
             return respond::text_error(StatusCode::SERVICE_UNAVAILABLE, "the document cannot be made");
         };
         insert(response.headers_mut(), CONTENT_TYPE, &media_type);
@@ -53,13 +57,14 @@ impl Documents {
     }
 
     /// `/openapi/v3`: the names of all documents and the hashes of their content.
-    pub(super) async fn v3_index(&self, served: &Arc<Served>, request: &Request) -> Response {
-        if self.name_all(served).await.is_none() {
+    pub(super) async fn v3_index(&self, request: &Request) -> Response {
+        let builtin = Arc::clone(&self.served().builtin);
+        if self.name_all(&builtin).await.is_none() {
             return respond::text_error(StatusCode::INTERNAL_SERVER_ERROR, "the index cannot be made");
         }
         let hash = |slot: &'_ Arc<Slot>| slot.made.get().map(|made| made.hash.clone());
         let named: Vec<(&str, String)> =
-            served.v3.iter().filter_map(|(name, slot)| Some((name.as_str(), hash(slot)?))).collect();
+            builtin.v3.iter().filter_map(|(name, slot)| Some((name.as_str(), hash(slot)?))).collect();
         let index = v3::index(named.iter().map(|(name, hash)| (*name, hash.as_str())));
         let mut response = HttpResponse::new(Body::empty());
         // The reference lets its library guess.
@@ -69,9 +74,13 @@ impl Documents {
     }
 
     /// `/openapi/v3/{name}`
-    pub(super) async fn v3(&self, served: &Arc<Served>, request: &Request, name: &str) -> Response {
+    pub(super) async fn v3(&self, request: &Request, name: &str) -> Response {
         let mut response = HttpResponse::new(Body::empty());
-        let Some(slot) = served.v3(name) else {
+        let (builtin, slot) = {
+            let served = self.served();
+            (Arc::clone(&served.builtin), served.v3(name))
+        };
+        let Some(slot) = slot else {
             *response.status_mut() = StatusCode::NOT_FOUND;
             return response;
         };
@@ -80,7 +89,7 @@ impl Documents {
             *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
             return response;
         };
-        let Some((made, body)) = self.made(served, slot, Which::V3(name.to_owned()), format).await else {
+        let Some((made, body)) = self.made(&builtin, &slot, Which::V3(name.to_owned()), format).await else {
             return respond::text_error(StatusCode::SERVICE_UNAVAILABLE, "the document cannot be made");
         };
         insert(response.headers_mut(), CONTENT_TYPE, &media_type);
@@ -101,7 +110,7 @@ impl Documents {
     /// A document, made now if it has to be. `None` if whoever was to make it failed.
     async fn made<'a>(
         &self,
-        served: &Arc<Served>,
+        served: &Arc<Builtin>,
         slot: &'a Arc<Slot>,
         which: Which,
         format: Format,
@@ -128,8 +137,8 @@ impl Documents {
     }
 
     /// Sees to it that the hash of every document of version 3 is known.
-    async fn name_all(&self, served: &Arc<Served>) -> Option<()> {
-        let unknown = |served: &Served| served.v3.iter().any(|(_, slot)| slot.made.get().is_none());
+    async fn name_all(&self, served: &Arc<Builtin>) -> Option<()> {
+        let unknown = |served: &Builtin| served.v3.iter().any(|(_, slot)| slot.made.get().is_none());
         if !unknown(served) {
             return Some(());
         }
@@ -148,7 +157,7 @@ impl Documents {
 
 /// Makes a document and notes its hash.
 fn make(
-    served: &Served,
+    served: &Builtin,
     config: &DocumentsConfig,
     slot: &Slot,
     which: &Which,

@@ -1,22 +1,57 @@
-//! What is served at one moment, and what is known about its documents.
+//! What is served, and what is known about its documents.
+//!
+//! Built-in group versions come as a list; custom resources come and go one definition at a time, and each touches only its
+//! own group versions:
+//!
+//! ```text
+//! groups: example.com -> v1 -> gizmos, widgets       a slot for the OpenAPI document of example.com/v1
+//!                     -> v2 -> widgets               another for that of example.com/v2
+//! whole:  one for all documents that are about everything; every change puts an empty one in its place
+//! ```
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use pintle_discovery::GroupVersion;
+use pintle_discovery::{Custom, CustomVersion, GroupVersion, groups, version_order};
 use pintle_openapi::v3;
+use smol_str::SmolStr;
 
-/// Never changed: when something else is served there is another one, which shares what has stayed the same.
+use super::custom::Entry;
+
+/// Changed under a lock, which is never held while a document is made: what a document is made of is shared and does not
+/// change.
 pub(super) struct Served {
+    pub(super) builtin: Arc<Builtin>,
+    /// By the name of the definition.
+    definitions: HashMap<SmolStr, Arc<Entry>>,
+    groups: BTreeMap<SmolStr, BTreeMap<SmolStr, Version>>,
+    pub(super) whole: Arc<Whole>,
+}
+
+/// The built-in part.
+pub(super) struct Builtin {
     pub(super) versions: Vec<GroupVersion>,
-    /// All groups in one document: the core group's, and that of the others.
+    /// The core group, in its document that is about all groups in one.
     pub(super) core: OnceLock<Aggregated>,
-    pub(super) groups: OnceLock<Aggregated>,
-    /// OpenAPI: the document of everything, and those of version 3 in the order of their names.
-    pub(super) v2: Arc<Slot>,
+    /// The OpenAPI documents of version 3 in the order of their names.
     pub(super) v3: Vec<(String, Arc<Slot>)>,
+}
+
+/// What is about everything.
+#[derive(Default)]
+pub(super) struct Whole {
+    /// All groups but the core group in one document.
+    pub(super) groups: OnceLock<Aggregated>,
+    pub(super) v2: Arc<Slot>,
+}
+
+/// Custom resources of a group version, by their names.
+#[derive(Default)]
+struct Version {
+    members: BTreeMap<SmolStr, Arc<Entry>>,
+    slot: Arc<Slot>,
 }
 
 /// An aggregated document in the encoding that nearly all clients ask for.
@@ -37,15 +72,35 @@ pub(super) struct Made {
     pub(super) modified: SystemTime,
 }
 
+/// A group as it is shown, with its versions in their order.
+pub(super) struct Group {
+    pub(super) name: SmolStr,
+    pub(super) versions: Vec<Shown>,
+}
+
+/// A version of a group.
+pub(super) enum Shown {
+    /// The place in [`Builtin::versions`].
+    Builtin(usize),
+    Custom(Members),
+}
+
+/// The custom resources of a group version, in the order of their names.
+#[derive(Clone)]
+pub(super) struct Members {
+    pub(super) version: SmolStr,
+    pub(super) entries: Vec<Arc<Entry>>,
+}
+
 impl Slot {
     pub(super) fn made(&self, hash: String) -> &Made {
         self.made.get_or_init(|| Made { hash, modified: SystemTime::now() })
     }
 }
 
-impl Served {
+impl Builtin {
     /// Takes over from `before` the documents of group versions that are the same.
-    pub(super) fn new(versions: Vec<GroupVersion>, logs: bool, before: Option<&Served>) -> Served {
+    fn new(versions: Vec<GroupVersion>, logs: bool, before: Option<&Builtin>) -> Builtin {
         let mut kept: HashMap<&str, &Arc<Slot>> = HashMap::new();
         if let Some(before) = before {
             kept.extend(before.v3.iter().map(|(name, slot)| (name.as_str(), slot)));
@@ -61,7 +116,7 @@ impl Served {
             (name, slot)
         };
         let v3 = v3::names(&versions, logs).into_iter().map(slot).collect();
-        Served { versions, core: OnceLock::new(), groups: OnceLock::new(), v2: Arc::default(), v3 }
+        Builtin { versions, core: OnceLock::new(), v3 }
     }
 
     /// `None` is the core group.
@@ -73,15 +128,188 @@ impl Served {
         self.versions.iter().find(|served| is_group(served, group) && served.version == version)
     }
 
-    /// Whether a document belongs to what is served.
-    pub(super) fn has(&self, slot: &Arc<Slot>) -> bool {
-        Arc::ptr_eq(&self.v2, slot) || self.v3.iter().any(|(_, found)| Arc::ptr_eq(found, slot))
-    }
-
-    pub(super) fn v3(&self, name: &str) -> Option<&Arc<Slot>> {
+    fn v3(&self, name: &str) -> Option<&Arc<Slot>> {
         let place = self.v3.binary_search_by(|(found, _)| found.as_str().cmp(name)).ok()?;
         self.v3.get(place).map(|(_, slot)| slot)
     }
+}
+
+impl Members {
+    /// Each resource, and what it is in this version.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Entry, usize, &CustomVersion)> {
+        self.entries.iter().filter_map(|entry| {
+            let versions = &entry.custom.versions;
+            let place = versions.iter().position(|version| version.name == self.version)?;
+            Some((entry.as_ref(), place, versions.get(place)?))
+        })
+    }
+}
+
+impl Served {
+    pub(super) fn new(versions: Vec<GroupVersion>, logs: bool) -> Served {
+        Served {
+            builtin: Arc::new(Builtin::new(versions, logs, None)),
+            definitions: HashMap::new(),
+            groups: BTreeMap::new(),
+            whole: Arc::default(),
+        }
+    }
+
+    /// Other built-in group versions.
+    pub(super) fn serve(&mut self, versions: Vec<GroupVersion>, logs: bool) {
+        self.builtin = Arc::new(Builtin::new(versions, logs, Some(&self.builtin)));
+        self.whole = Arc::default();
+    }
+
+    /// A definition as it is now. The answer are the documents that are not up to date any more.
+    pub(super) fn set(&mut self, name: &str, custom: Option<Custom>) -> Vec<Arc<Slot>> {
+        let before = self.definitions.get(name);
+        if before.map(|before| &before.custom) == custom.as_ref() {
+            return Vec::new();
+        }
+        let mut stale = Vec::new();
+        if let Some(before) = self.definitions.remove(name) {
+            let group = &before.custom.group;
+            for version in &before.custom.versions {
+                let Some(versions) = self.groups.get_mut(group) else { continue };
+                if let Some(found) = versions.get_mut(&version.name) {
+                    found.members.remove(&before.custom.plural);
+                    stale.push(std::mem::take(&mut found.slot));
+                    if found.members.is_empty() {
+                        versions.remove(&version.name);
+                    }
+                }
+            }
+            if self.groups.get(group).is_some_and(BTreeMap::is_empty) {
+                self.groups.remove(group);
+            }
+        }
+        if let Some(entry) = custom.map(|custom| Arc::new(Entry::new(custom))) {
+            let custom = &entry.custom;
+            for version in &custom.versions {
+                let versions = self.groups.entry(custom.group.clone()).or_default();
+                let found = versions.entry(version.name.clone()).or_default();
+                found.members.insert(custom.plural.clone(), Arc::clone(&entry));
+                stale.push(std::mem::take(&mut found.slot));
+            }
+            self.definitions.insert(name.into(), entry);
+        }
+        stale.push(Arc::clone(&self.whole.v2));
+        self.whole = Arc::default();
+        stale
+    }
+
+    /// Whether anything is served there. `None` is the core group.
+    pub(super) fn has_version(&self, group: Option<&str>, version: &str) -> bool {
+        self.builtin.version(group, version).is_some() || self.custom(group, version).is_some()
+    }
+
+    /// The custom resources of a group version that has no built-in ones.
+    pub(super) fn members(&self, group: Option<&str>, version: &str) -> Option<Members> {
+        let found = self.custom(group, version)?;
+        Some(members(version, found))
+    }
+
+    fn custom(&self, group: Option<&str>, version: &str) -> Option<&Version> {
+        let found = self.groups.get(group?)?.get(version)?;
+        self.builtin.version(group, version).is_none().then_some(found)
+    }
+
+    /// The names of versions of a group, the preferred first.
+    pub(super) fn versions(&self, group: &str) -> Vec<SmolStr> {
+        let builtin = self.builtin.versions.iter().filter(|served| is_group(served, Some(group)));
+        let mut versions = self.custom_versions(group);
+        versions.extend(builtin.map(|served| served.version.clone()));
+        versions
+    }
+
+    /// In their order. All of them come before built-in ones, whose priority is lower.
+    fn custom_versions(&self, group: &str) -> Vec<SmolStr> {
+        let versions = self.groups.get(group).into_iter().flat_map(|versions| versions.keys());
+        let own = versions.filter(|version| self.builtin.version(Some(group), version).is_none());
+        let mut versions: Vec<SmolStr> = own.cloned().collect();
+        versions.sort_by(|a, b| version_order(a, b));
+        versions
+    }
+
+    /// All groups with their versions, but for the core group: built-in ones in their order, then the others by name.
+    pub(super) fn groups(&self) -> Vec<Group> {
+        let mut place = 0;
+        let mut shown = Vec::with_capacity(self.builtin.versions.len() + self.groups.len());
+        let custom = |name: &SmolStr, version: SmolStr| {
+            let found = self.groups.get(name)?.get(&version)?;
+            Some(Shown::Custom(members(&version, found)))
+        };
+        for (name, versions) in groups(&self.builtin.versions) {
+            let builtin = (place..place + versions.len()).map(Shown::Builtin);
+            place += versions.len();
+            if name.is_empty() {
+                continue;
+            }
+            let own = self.custom_versions(&name).into_iter().filter_map(|version| custom(&name, version));
+            let versions = own.chain(builtin).collect();
+            shown.push(Group { name, versions });
+        }
+        for name in self.groups.keys().filter(|name| !self.builtin.has_group(Some(name))) {
+            let versions = self.custom_versions(name);
+            let versions = versions.into_iter().filter_map(|version| custom(name, version)).collect();
+            shown.push(Group { name: name.clone(), versions });
+        }
+        shown
+    }
+
+    /// The names of all groups and versions as the oldest list of groups has them: those that are not built-in go by the
+    /// names of their API services, which begin with the version.
+    pub(super) fn named_groups(&self) -> Vec<(SmolStr, Vec<SmolStr>)> {
+        let mut named: Vec<(SmolStr, Vec<SmolStr>)> = groups(&self.builtin.versions)
+            .into_iter()
+            .filter(|(name, _)| !name.is_empty())
+            .map(|(name, _)| (name.clone(), self.versions(&name)))
+            .collect();
+        let others = self.groups.keys().filter(|name| !self.builtin.has_group(Some(name)));
+        let mut others: Vec<(String, (SmolStr, Vec<SmolStr>))> = others
+            .filter_map(|name| {
+                let versions = self.custom_versions(name);
+                let service = versions.iter().map(|version| format!("{version}.{name}")).min()?;
+                Some((service, (name.clone(), versions)))
+            })
+            .collect();
+        others.sort();
+        named.extend(others.into_iter().map(|(_, group)| group));
+        named
+    }
+
+    /// The paths of all groups and versions.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for version in &self.builtin.versions {
+            paths.push(version.path());
+            paths.push(match version.group.as_str() {
+                "" => "/api".to_owned(),
+                group => format!("/apis/{group}"),
+            });
+        }
+        for (group, versions) in &self.groups {
+            paths.push(format!("/apis/{group}"));
+            paths.extend(versions.keys().map(|version| format!("/apis/{group}/{version}")));
+        }
+        paths
+    }
+
+    /// Whether a document belongs to what is served.
+    pub(super) fn has(&self, slot: &Arc<Slot>) -> bool {
+        let builtin = self.builtin.v3.iter().map(|(_, found)| found);
+        let custom = self.groups.values().flat_map(|versions| versions.values().map(|found| &found.slot));
+        std::iter::once(&self.whole.v2).chain(builtin).chain(custom).any(|found| Arc::ptr_eq(found, slot))
+    }
+
+    pub(super) fn v3(&self, name: &str) -> Option<Arc<Slot>> {
+        self.builtin.v3(name).cloned()
+    }
+}
+
+fn members(version: &str, of: &Version) -> Members {
+    Members { version: version.into(), entries: of.members.values().cloned().collect() }
 }
 
 fn is_group(served: &GroupVersion, group: Option<&str>) -> bool {
@@ -92,6 +320,6 @@ fn is_group(served: &GroupVersion, group: Option<&str>) -> bool {
 }
 
 /// As OpenAPI calls the document of a group version.
-pub(super) fn name(served: &GroupVersion) -> String {
+fn name(served: &GroupVersion) -> String {
     served.path().trim_start_matches('/').to_owned()
 }

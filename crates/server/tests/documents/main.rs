@@ -1,5 +1,7 @@
 //! Discovery and OpenAPI as clients ask for them: methods, encodings, conditions, and what is not there.
 
+mod custom;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 

@@ -1,0 +1,37 @@
+//! A definition and what was made of it. All of it can be made again; what is kept is small.
+
+use std::sync::OnceLock;
+
+use pintle_codec::json;
+use pintle_discovery::aggregated::{self, Version};
+use pintle_discovery::{Custom, CustomVersion};
+use pintle_meta::Value;
+
+pub(super) struct Entry {
+    pub(super) custom: Custom,
+    /// Beside each of its versions.
+    made: Box<[Made]>,
+}
+
+#[derive(Default)]
+struct Made {
+    /// Its entry in the document of all groups, as text.
+    discovery: OnceLock<Value>,
+}
+
+impl Entry {
+    pub(super) fn new(custom: Custom) -> Entry {
+        let made = custom.versions.iter().map(|_| Made::default()).collect();
+        Entry { custom, made }
+    }
+
+    /// The entry of a version in the document of all groups. `place` is the version's among those of the definition.
+    pub(super) fn discovery(&self, place: usize, version: &CustomVersion) -> Value {
+        let make = || {
+            let mut text = Vec::new();
+            json::encode(&aggregated::custom_resource(&self.custom, version, Version::V2), &mut text);
+            Value::raw(text)
+        };
+        self.made.get(place).map_or(Value::NULL, |made| made.discovery.get_or_init(make).clone())
+    }
+}
