@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +28,42 @@ pub struct Feed {
     task: AbortHandle,
 }
 
-type Resources = Arc<RwLock<BTreeMap<Bytes, Arc<Resource>>>>;
+type Resources = Arc<RwLock<BTreeMap<Bytes, Slot>>>;
+
+/// Who is told of the changes under a prefix.
+#[derive(Debug)]
+enum Slot {
+    /// One that is there as long as the feed.
+    Kept(Arc<Resource>),
+    /// Those that somebody uses.
+    Used(Vec<Weak<Resource>>),
+}
+
+impl Slot {
+    fn each(&self, mut tell: impl FnMut(&Resource)) {
+        match self {
+            Slot::Kept(resource) => tell(resource),
+            Slot::Used(resources) => {
+                resources.iter().filter_map(Weak::upgrade).for_each(|resource| tell(&resource));
+            }
+        }
+    }
+
+    fn feed(&self, events: Vec<Event>) {
+        match self {
+            Slot::Kept(resource) => resource.feed(events),
+            Slot::Used(resources) => {
+                let mut users = resources.iter().filter_map(Weak::upgrade).peekable();
+                while let Some(resource) = users.next() {
+                    if users.peek().is_none() {
+                        return resource.feed(events);
+                    }
+                    resource.feed(events.clone());
+                }
+            }
+        }
+    }
+}
 
 /// The store, and how far it was followed.
 pub(crate) struct Source {
@@ -78,7 +113,39 @@ impl Feed {
     pub fn resource(&self, prefix: Bytes, kind: impl FnOnce() -> Arc<dyn Kind>) -> Arc<Resource> {
         let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Resource::new(prefix.clone(), kind(), self.source.clone(), self.limits));
-        resources.entry(prefix.clone()).or_insert_with(new).clone()
+        if let Some(Slot::Kept(known)) = resources.get(&prefix) {
+            return known.clone();
+        }
+        let resource = new();
+        resources.insert(prefix, Slot::Kept(resource.clone()));
+        resource
+    }
+
+    /// A cache of the objects under a prefix that is followed only as long as somebody uses it. There may be several, which
+    /// see the same values differently.
+    pub fn separate(&self, prefix: Bytes, kind: Arc<dyn Kind>) -> Arc<Resource> {
+        let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
+        let resource = Arc::new(Resource::new(prefix.clone(), kind, self.source.clone(), self.limits));
+        match resources.entry(prefix).or_insert_with(|| Slot::Used(Vec::new())) {
+            // Nobody asks for both under one prefix.
+            Slot::Kept(_) => {}
+            Slot::Used(users) => {
+                users.retain(|user| user.strong_count() > 0);
+                users.push(Arc::downgrade(&resource));
+            }
+        }
+        resource
+    }
+
+    /// Forgets the prefixes that nobody uses.
+    pub fn tidy(&self, prefix: &Bytes) {
+        let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Slot::Used(users)) = resources.get_mut(prefix) {
+            users.retain(|user| user.strong_count() > 0);
+            if users.is_empty() {
+                resources.remove(prefix);
+            }
+        }
     }
 
     /// Everything up to this revision is in the caches.
@@ -154,24 +221,24 @@ impl Follower {
     fn start_over(&self, compacted: Revision) {
         tracing::warn!(%compacted, "the watch of the store is too late; caches are loaded anew");
         let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
-        resources.values().for_each(|resource| resource.reset());
+        resources.values().for_each(|slot| slot.each(Resource::reset));
         self.source.seen.send_modify(|seen| *seen = compacted.0.max(*seen));
     }
 }
 
-fn hand_out(resources: &BTreeMap<Bytes, Arc<Resource>>, events: Vec<Event>) {
+fn hand_out(resources: &BTreeMap<Bytes, Slot>, events: Vec<Event>) {
     let owner = |key: &Bytes| {
         let before = resources.range::<Bytes, _>((Bound::Unbounded, Bound::Included(key))).next_back();
-        before.filter(|(prefix, _)| key.starts_with(prefix)).map(|(_, resource)| resource)
+        before.filter(|(prefix, _)| key.starts_with(prefix)).map(|(_, slot)| slot)
     };
     // What a transaction changed of one resource is seen together.
-    let mut owned: Vec<(&Arc<Resource>, Vec<Event>)> = Vec::with_capacity(1);
+    let mut owned: Vec<(&Slot, Vec<Event>)> = Vec::with_capacity(1);
     for event in events {
-        let Some(resource) = owner(event.key()) else { continue };
-        match owned.iter_mut().find(|(known, _)| Arc::ptr_eq(known, resource)) {
+        let Some(slot) = owner(event.key()) else { continue };
+        match owned.iter_mut().find(|(known, _)| std::ptr::eq(*known, slot)) {
             Some((_, known)) => known.push(event),
-            None => owned.push((resource, vec![event])),
+            None => owned.push((slot, vec![event])),
         }
     }
-    owned.into_iter().for_each(|(resource, events)| resource.feed(events));
+    owned.into_iter().for_each(|(slot, events)| slot.feed(events));
 }

@@ -101,17 +101,21 @@ pub fn json_unstructured_list<'i>(
     items: impl IntoIterator<Item = &'i [u8]>,
     out: &mut Vec<u8>,
 ) {
+    json_unstructured_list_begin(of, out);
+    json_items(items, out);
+    json_unstructured_list_end(of, meta, out);
+}
+
+/// The beginning of a list of custom resources. Items follow with commas between them.
+pub fn json_unstructured_list_begin(of: TypeMeta<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"apiVersion\":");
     write::string(of.api_version, out);
     out.extend_from_slice(b",\"items\":[");
-    json_items(items, out);
-    out.push(b']');
-    json_unstructured_list_end(of, meta, out);
 }
 
 /// What follows the items of a list of custom resources.
 pub fn json_unstructured_list_end(of: TypeMeta<'_>, meta: &ListMeta<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"kind\":");
+    out.extend_from_slice(b"],\"kind\":");
     write::string(of.kind, out);
     // There even if it is empty.
     out.extend_from_slice(b",\"metadata\":{\"continue\":");

@@ -49,6 +49,7 @@ impl Endpoints<'_> {
             verbs: resource.verbs.clone(),
             served,
             behind,
+            ended: None,
         })
     }
 

@@ -12,15 +12,16 @@ use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, SystemNamespaces};
+use pintle_extensions::{Definitions, DefinitionsConfig, Keeper};
 use pintle_registry::{Computed, Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
 use pintle_schema::{GroupVersion, Resource, Resources};
-use pintle_server::Metrics;
 use pintle_server::lifecycle::{Hooks, Signal};
 use pintle_server::rest::{Endpoint, Rest, Shared};
+use pintle_server::{Documents, Metrics};
 use pintle_storage::Backend;
 
 use crate::access::rbac::Roles;
@@ -47,15 +48,20 @@ pub(crate) struct PlaneOptions {
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
     pub(crate) components: Arc<dyn Computed>,
+    /// Told which custom resources there are.
+    pub(crate) documents: Arc<Documents>,
 }
 
 /// The resources, served.
 pub(crate) struct Plane {
     pub(crate) rest: Arc<Rest>,
+    pub(crate) definitions: Arc<Definitions>,
+    /// Written by the loop that looks after them.
+    statuses: Objects,
     namespaces: Arc<Store>,
     namespace_kind: Arc<dyn Served>,
     /// Follows the store while it lives.
-    _feed: Feed,
+    _feed: Arc<Feed>,
 }
 
 /// One kind that is stored, whatever versions it is served in.
@@ -67,10 +73,13 @@ pub(crate) struct Kept {
 /// The stores of everything that is kept. They are there before the plane, for those who must know the cluster to let
 /// anybody in.
 pub(crate) struct Stores {
-    resources: Resources,
+    resources: Arc<Resources>,
     /// By the path of the keys.
     kept: HashMap<&'static str, Kept>,
-    feed: Feed,
+    feed: Arc<Feed>,
+    backend: Arc<dyn Backend>,
+    /// Of all keys, with slashes around it.
+    root: String,
 }
 
 impl Stores {
@@ -85,7 +94,7 @@ impl Stores {
         let root = format!("/{}/", prefix.trim_matches('/'));
         let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
         let kept = stores(&resources, &backend, &feed, &root, settings, stored_as);
-        Ok(Stores { resources, kept, feed })
+        Ok(Stores { resources: Arc::new(resources), kept, feed: Arc::new(feed), backend, root })
     }
 
     /// By the path of its keys, such as `namespaces`.
@@ -115,7 +124,17 @@ impl Plane {
         metrics: Metrics,
         stop: Signal,
     ) -> anyhow::Result<Plane> {
-        let Stores { resources, kept, feed } = stores;
+        let statuses = definition_statuses(&stores, &options.settings)
+            .context("there is no resource customresourcedefinitions")?;
+        let definitions = Definitions::new(DefinitionsConfig {
+            store: statuses.store().clone(),
+            backend: stores.backend.clone(),
+            feed: stores.feed.clone(),
+            root: stores.root.clone(),
+            resources: stores.resources.clone(),
+            documents: options.documents.clone(),
+        });
+        let Stores { resources, kept, feed, .. } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
@@ -159,7 +178,14 @@ impl Plane {
         }
         let resource = resources.find("", "v1", "namespaces").context("there is no resource namespaces")?;
         let namespace_kind = Arc::new(Version::new(resource, Some(builtin)));
-        Ok(Plane { rest: Arc::new(rest), namespaces, namespace_kind, _feed: feed })
+        Ok(Plane {
+            rest: Arc::new(rest),
+            definitions: Arc::new(definitions),
+            statuses,
+            namespaces,
+            namespace_kind,
+            _feed: feed,
+        })
     }
 }
 
@@ -169,6 +195,15 @@ impl Plane {
         let controller = SystemNamespaces::new(self.namespaces.clone(), self.namespace_kind.clone());
         let accounts =
             accounts.map(|accounts| DefaultServiceAccounts::new(self.namespaces.clone(), accounts));
+        let keeper = Keeper::new(self.definitions.clone(), self.statuses.clone());
+        let (definitions, ended) = (self.definitions.clone(), stop.clone());
+        hooks.post_start(Keeper::HOOK, move || async move {
+            keeper.start(async move { ended.wait().await });
+            Ok(())
+        });
+        hooks.post_start(Definitions::HOOK, move || async move {
+            definitions.ready().await.map_err(|status| status.message)
+        });
         hooks.post_start(SystemNamespaces::HOOK, move || async move {
             let ended = stop.clone();
             controller.start(async move { ended.wait().await }).await;
@@ -178,6 +213,15 @@ impl Plane {
             Ok(())
         });
     }
+}
+
+/// Definitions, written as their statuses are.
+fn definition_statuses(stores: &Stores, settings: &Settings) -> Option<Objects> {
+    let (group, name) = ("apiextensions.k8s.io", "customresourcedefinitions");
+    let objects = stores.objects(group, "v1", name)?;
+    let rules = strategy::of(group, &format!("{name}/status"), settings)?;
+    let store = Arc::new(objects.store().with_strategy(rules));
+    Some(objects.through(store, "status", pintle_registry::MANAGER))
 }
 
 /// A store for everything that is kept, by the path of its keys. It costs nothing until it is used.

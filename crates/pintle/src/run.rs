@@ -10,6 +10,7 @@ use pintle_auth::authorizer::rbac::Escalation;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
+use pintle_extensions::Extensions;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_resources::strategy::{Gates, Settings};
@@ -161,6 +162,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         &mut hooks,
         &lifecycle.not_accepting,
     )?;
+    let documents = Arc::new(documents(flags, options, port, served.clone()));
     let plane = Plane::new(
         stores,
         PlaneOptions {
@@ -175,6 +177,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
             components: Arc::new(components::statuses(&storage, options)?),
+            documents: documents.clone(),
         },
         |version, resource| api_groups::contains(&served, version, resource),
         metrics.clone(),
@@ -205,11 +208,14 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         metrics: metrics.clone(),
         health,
         hooks,
-        documents: Arc::new(documents(flags, options, port, served)),
+        documents,
         endpoints: endpoints(&storage, &accounts, options, port),
         shutdown_delay: options.shutdown_delay,
-        // Nobody stands before or behind the built-in resources yet.
-        resources: Arc::new(Delegation::new(vec![plane.rest.clone()])),
+        // Nobody stands before the built-in resources yet.
+        resources: Arc::new(Delegation::new(vec![
+            plane.rest.clone(),
+            Arc::new(Extensions::new(plane.definitions.clone(), plane.rest.clone())),
+        ])),
         lifecycle,
     });
     storage.look_after(options, &metrics);

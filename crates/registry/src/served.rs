@@ -76,6 +76,17 @@ pub trait Served: Send + Sync + 'static {
     /// How the objects are shown in a table; `None` if asking for one is not acceptable.
     fn table(&self) -> Option<&dyn Table>;
 
+    /// Whether bodies in JSON say what they are, as do the items of lists: custom resources, whose fields are sorted by name
+    /// and which have no protobuf form.
+    fn is_custom(&self) -> bool {
+        false
+    }
+
+    /// The kind of a list of these.
+    fn list_kind(&self) -> String {
+        format!("{}List", self.kind().kind)
+    }
+
     /// As messages call the internal type: `core.Pod`.
     fn internal_name(&self) -> String;
 

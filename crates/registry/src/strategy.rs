@@ -54,6 +54,8 @@ pub struct Stages {
     pub begin: fn(&mut Value),
     /// Whether something of its own holds the object, beside its finalizers.
     pub is_held: fn(&Value) -> bool,
+    /// Whether the first request says what becomes of dependents, or only the one that finds the object ready to go.
+    pub first_decides: bool,
 }
 
 /// One per resource or subresource. All objects are of the storage version and in normal form, and stay so.

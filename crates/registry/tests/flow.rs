@@ -39,7 +39,7 @@ impl Strategy for Things {
             object.as_object_mut().unwrap().insert("status", Value::object(phase));
         };
         let is_held = |object: &Value| object.at(&["spec", "held"]).is_some();
-        self.staged.then_some(Stages { begin, is_held })
+        self.staged.then_some(Stages { begin, is_held, first_decides: true })
     }
 
     fn may_go_during_update(&self, new: &Value, _: &Value) -> bool {

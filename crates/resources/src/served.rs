@@ -63,6 +63,13 @@ impl Version {
         Version { kind, of, stored, builtin, columns, deprecation, fields, also: Vec::new() }
     }
 
+    /// With something that every request for it is warned of.
+    #[must_use]
+    pub fn deprecated(mut self, warning: &str) -> Version {
+        self.deprecation = Some(warning.to_owned());
+        self
+    }
+
     /// With another version that clients may send in place of this one.
     #[must_use]
     pub fn or(mut self, other: &str) -> Version {

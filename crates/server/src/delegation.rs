@@ -6,7 +6,7 @@
 //! extensions   those that custom resources are of
 //! ```
 //!
-//! Each asks the next only by not owning what is asked for. What nobody owns is not there.
+//! Each is offered a request, and takes it or passes it on. What nobody takes is not there.
 
 use std::sync::Arc;
 
@@ -17,11 +17,13 @@ use crate::filter::Handler;
 use crate::{Request, Response, respond};
 
 /// A server in the chain.
-pub trait Delegate: Handler {
-    /// Whether requests for a group version are this one's, also those for resources that it does not have.
-    fn owns(&self, group: &str, version: &str) -> bool;
+#[async_trait]
+pub trait Delegate: Send + Sync + 'static {
+    /// Answers a request for something that it has; gives any other back.
+    async fn offer(&self, request: Box<Request>) -> Result<Response, Box<Request>>;
 
-    /// Whether any version of a group is.
+    /// Whether it has any version of a group, so that a client learns that it has the version or resource wrong, and not
+    /// everything.
     fn owns_group(&self, group: &str) -> bool;
 }
 
@@ -38,16 +40,16 @@ impl Delegation {
 
 #[async_trait]
 impl Handler for Delegation {
-    async fn handle(&self, request: Box<Request>) -> Response {
-        let info = &request.info;
-        let owner = self.servers.iter().find(|server| server.owns(&info.group, &info.version));
-        match owner {
-            Some(server) => server.handle(request).await,
-            // A client learns whether it is the version that it has wrong, or everything.
-            None if self.servers.iter().any(|server| server.owns_group(&info.group)) => {
-                respond::status(&Status::no_such_resource())
+    async fn handle(&self, mut request: Box<Request>) -> Response {
+        for server in &self.servers {
+            match server.offer(request).await {
+                Ok(response) => return response,
+                Err(back) => request = back,
             }
-            None => respond::not_found(),
+        }
+        match self.servers.iter().any(|server| server.owns_group(&request.info.group)) {
+            true => respond::status(&Status::no_such_resource()),
+            false => respond::not_found(),
         }
     }
 }

@@ -65,7 +65,7 @@ impl Attempt for Begin<'_> {
         self.admission.delete(old).await?;
         let mut object = old.clone();
         let is_first = object.deletion_timestamp().is_none();
-        let finalizers = finalizers(&object, self.options);
+        let finalizers = self.stages.first_decides.then(|| finalizers(&object, self.options)).flatten();
         if let Some(metadata) = object.metadata_mut() {
             if is_first {
                 metadata.insert("deletionTimestamp", self.store.now().truncated().to_string());

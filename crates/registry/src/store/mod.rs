@@ -265,8 +265,10 @@ impl Store {
         Box::new(Status::conflict(&self.config.group, &self.config.resource, name, why))
     }
 
-    fn invalid(&self, name: &str, errors: &[pintle_meta::field_path::Error]) -> Box<Status> {
-        Box::new(Status::invalid(&self.config.group, &self.config.kind, name, errors))
+    fn invalid(&self, object: &Value, errors: &[pintle_meta::field_path::Error]) -> Box<Status> {
+        // What a custom resource says that it is may be what is wrong with it.
+        let kind = Some(object.kind()).filter(|kind| !kind.is_empty()).unwrap_or(&self.config.kind);
+        Box::new(Status::invalid(&self.config.group, kind, object.name(), errors))
     }
 
     /// A failure of the store, as clients know it.
@@ -303,12 +305,12 @@ impl Store {
         strategy.prepare_for_create(context, object);
         let errors = strategy.validate(context, object);
         if !errors.is_empty() {
-            return Err(self.invalid(object.name(), &errors));
+            return Err(self.invalid(object, &errors));
         }
         // After the kind's own, so that its more specific words are seen.
         let errors = self.validate_metadata(object);
         if !errors.is_empty() {
-            return Err(self.invalid(object.name(), &errors));
+            return Err(self.invalid(object, &errors));
         }
         context.warnings.extend(strategy.warnings_on_create(context, object));
         strategy.canonicalize(object);
@@ -336,7 +338,7 @@ impl Store {
         errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
         errors.extend(strategy.validate_update(context, new, old));
         if !errors.is_empty() {
-            return Err(self.invalid(new.name(), &errors));
+            return Err(self.invalid(new, &errors));
         }
         context.warnings.extend(strategy.warnings_on_update(context, new, old));
         strategy.canonicalize(new);

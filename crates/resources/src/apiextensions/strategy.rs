@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Value, quote};
-use pintle_registry::Strategy;
+use pintle_registry::{Stages, Strategy};
 
+use crate::conversion::build;
 use crate::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
@@ -21,6 +22,7 @@ const DEFINITIONS: Rules = Rules {
     on_create: |_, _, definition| note_stored_version(definition),
     on_update: |_, _, definition, _| note_stored_version(definition),
     warnings: unknown_formats,
+    stages: Some(Stages { begin: begin_deletion, is_held: |_| false, first_decides: false }),
     ..Rules::CLUSTER.with_status().counting_spec()
 };
 
@@ -31,6 +33,30 @@ fn name(definition: &Value, name: &str, is_prefix: bool) -> Vec<String> {
         wrong.push(r#"must be spec.names.plural+"."+spec.group"#.into());
     }
     wrong
+}
+
+/// A definition that is deleted stays until its objects are gone.
+fn begin_deletion(definition: &mut Value) {
+    const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+    let now = definition.deletion_timestamp().unwrap_or_default().to_owned();
+    if definition.finalizers().all(|known| known != FINALIZER) {
+        let all: Vec<Value> = definition.finalizers().chain([FINALIZER]).map(Value::from).collect();
+        tree::set(definition, &["metadata", "finalizers"], all);
+    }
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    let fields = [
+        ("type", "Terminating"),
+        ("status", "True"),
+        ("lastTransitionTime", now.as_str()),
+        ("reason", "InstanceDeletionPending"),
+        ("message", message),
+    ];
+    let fields = fields.map(|(name, text)| (name, Some(Value::from(text))));
+    let condition = build("apiextensions/v1beta1.CustomResourceDefinitionCondition", fields);
+    let kept = definition.items_at(&["status", "conditions"]).iter();
+    let kept = kept.filter(|found| found.text_at(&["type"]) != "Terminating").cloned();
+    let all: Vec<Value> = kept.chain([condition]).collect();
+    tree::set(definition, &["status", "conditions"], all);
 }
 
 /// Objects are stored in this version from now on; that there are some is remembered for good.

@@ -111,13 +111,9 @@ impl Documents {
         }
     }
 
-    /// Whether a path is answered here: documents, and whatever is below a group version that is not served.
+    /// Whether a path is that of a document.
     pub fn owns(&self, path: &str) -> bool {
-        match Place::of(path) {
-            None => false,
-            Some(Place::Resource(group, version)) => !self.served().has_version(group, version),
-            Some(_) => true,
-        }
+        !matches!(Place::of(path), None | Some(Place::Resource(..)))
     }
 
     /// The paths that the index shows for what is served.
@@ -152,7 +148,6 @@ impl Handler for Documents {
             Some(Place::ApisSlash) => self.group_list(&request),
             Some(Place::Group(group)) => self.group(&request, group),
             Some(Place::Version(group, version)) => self.version(&request, group, version),
-            Some(Place::Resource(group, _)) => self.missing(group),
             Some(Place::OpenApiV2) => self.v2(&request).await,
             Some(Place::OpenApiV3) => {
                 let mut response = self.v3_index(&request).await;
@@ -164,7 +159,7 @@ impl Handler for Documents {
                 response.extensions_mut().insert(CountedAs("openapi/v3/"));
                 response
             }
-            None => respond::not_found(),
+            None | Some(Place::Resource(..)) => respond::not_found(),
         }
     }
 }

@@ -44,7 +44,8 @@ impl Negotiated {
     ) -> Result<Negotiated> {
         let accept = request.header(&ACCEPT).unwrap_or_default();
         let streams = endpoint.allows("watch") && request.info.parts.len() < 2;
-        if !router_accepts(accept, encodings, streams) {
+        // Custom resources are behind no router.
+        if !endpoint.served.is_custom() && !router_accepts(accept, encodings, streams) {
             return Err(Box::new(router_refuses(encodings, streams)));
         }
         let allows =
@@ -81,7 +82,7 @@ impl Negotiated {
             Shape::Own => {
                 let object = endpoint.served.to_served(object)?;
                 let body = match self.encoding {
-                    Encoding::Protobuf => {
+                    Encoding::Protobuf if !endpoint.served.is_custom() => {
                         let mut message = Vec::new();
                         endpoint.served.write_protobuf(&object, &mut message).map_err(internal)?;
                         let mut body = Vec::with_capacity(message.len() + 64);
@@ -120,6 +121,10 @@ impl Negotiated {
         let mut out = Vec::with_capacity(body.len() + 96);
         match self.encoding {
             Encoding::Protobuf => frame::protobuf_object(serving.type_meta(), &body, &mut out),
+            _ if serving.served.is_custom() => {
+                out.extend_from_slice(&body);
+                out.push(b'\n');
+            }
             _ => frame::json_object(serving.type_meta(), &body, &mut out),
         }
         let out = if self.pretty { indented(&out) } else { out };
@@ -138,7 +143,7 @@ impl Negotiated {
             }
             Encoding::Yaml => yaml::encode(tree, &mut out),
             Encoding::Cbor => cbor::encode(tree, &mut out),
-            Encoding::Protobuf => return Err(internal("the object has no protobuf form")),
+            Encoding::Protobuf => return Err(no_protobuf(tree.get("items").is_some())),
         }
         Ok(out)
     }
@@ -170,6 +175,15 @@ impl Negotiated {
         response.headers_mut().insert(CONTENT_TYPE, content_type);
         response
     }
+}
+
+/// What a client is told that wants a custom resource, or a list of them, in protobuf.
+pub(crate) fn no_protobuf(is_list: bool) -> Box<Status> {
+    let name = if is_list { "UnstructuredList" } else { "Unstructured" };
+    Box::new(shown::not_acceptable(format!(
+        "object *unstructured.{name} does not implement the protobuf marshalling interface and cannot be encoded to a \
+         protobuf message"
+    )))
 }
 
 fn allows(endpoint: &Endpoint, encoding: Encoding, convert: Option<&GroupVersionKind>) -> bool {

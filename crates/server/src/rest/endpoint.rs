@@ -10,6 +10,7 @@ use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Computed, Context, ResetFields, Served, Store, Subresource};
 
 use crate::Request;
+use crate::lifecycle::Signal;
 use crate::metrics::{EndpointMetrics, Place};
 
 /// One resource or subresource of a version, with what follows from it.
@@ -65,6 +66,8 @@ pub struct EndpointConfig {
     /// What requests and answers hold.
     pub served: Arc<dyn Served>,
     pub behind: Behind,
+    /// When it comes, the endpoint is not served any more, and its watches end.
+    pub ended: Option<Signal>,
 }
 
 impl Endpoint {
@@ -77,7 +80,7 @@ impl Endpoint {
         });
         Endpoint {
             api_version: kind.api_version(),
-            list_kind: format!("{}List", kind.kind),
+            list_kind: config.served.list_kind(),
             config,
             target,
             metrics: EndpointMetrics::default(),

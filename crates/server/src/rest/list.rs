@@ -166,11 +166,20 @@ fn expired(token: &Token) -> Box<Status> {
 
 /// The list in parts that are made when they are sent, so that a slow reader holds no more than one.
 fn json(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
-    let mut head = Vec::new();
-    frame::json_list_begin(serving.list_type_meta(), &page.meta(), &mut head);
+    let (mut head, mut end) = (Vec::new(), Vec::new());
+    match serving.served.is_custom() {
+        true => {
+            frame::json_unstructured_list_begin(serving.list_type_meta(), &mut head);
+            frame::json_unstructured_list_end(serving.list_type_meta(), &page.meta(), &mut end);
+        }
+        false => {
+            frame::json_list_begin(serving.list_type_meta(), &page.meta(), &mut head);
+            end.extend_from_slice(JSON_LIST_END);
+        }
+    }
     let bodies = bodies(serving, form, page.entries);
     let mut first = true;
-    let parts = Parts::new(head, bodies, JSON_LIST_END, move |body, out| {
+    let parts = Parts::new(head, bodies, &end, move |body, out| {
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
@@ -300,6 +309,9 @@ where
 /// An object as an item of a list: what it is, the list says.
 pub(crate) fn item(endpoint: &Endpoint, object: Value) -> Result<Value> {
     let mut item = endpoint.served.to_served(object)?;
+    if endpoint.served.is_custom() {
+        return Ok(item);
+    }
     if let Some(item) = item.as_object_mut() {
         item.remove("kind");
         item.remove("apiVersion");
@@ -315,6 +327,9 @@ pub(crate) fn tree(
 ) -> Result<Value> {
     let items: Vec<Value> = objects.map(|object| item(endpoint, object?)).collect::<Result<_>>()?;
     let mut metadata = Object::new();
+    if endpoint.served.is_custom() {
+        metadata.insert("continue", "");
+    }
     if !meta.resource_version.is_empty() {
         metadata.insert("resourceVersion", meta.resource_version);
     }

@@ -35,11 +35,17 @@ const APPLY: &str = "application/apply-patch+yaml";
 const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
 /// Answers what kind of patch it is, in the router's words where it is none.
-fn kind_of(request: &Request, encodings: &[Encoding]) -> Result<&'static str> {
+fn kind_of(endpoint: &Endpoint, request: &Request, encodings: &[Encoding]) -> Result<&'static str> {
     let given = request.header(&CONTENT_TYPE).unwrap_or_default();
     let given = given.split(';').next().unwrap_or_default();
     let types = if encodings.contains(&Encoding::Cbor) { &TYPES[..] } else { &TYPES[..4] };
     let known = types.iter().copied().find(|known| *known == given);
+    // Custom resources are behind no router, and have words of their own.
+    if endpoint.served.is_custom() && known.is_none_or(|known| known == STRATEGIC) {
+        let mut known = vec![JSON, MERGE, APPLY];
+        known.extend(encodings.contains(&Encoding::Cbor).then_some(APPLY_CBOR));
+        return Err(Box::new(Status::unsupported_media_type(&known)));
+    }
     known.ok_or_else(|| {
         let mut status = Status::unsupported_media_type(types);
         status.message = "415: Unsupported Media Type".into();
@@ -49,7 +55,7 @@ fn kind_of(request: &Request, encodings: &[Encoding]) -> Result<&'static str> {
 }
 
 pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
-    let kind = kind_of(call.request, call.shared.encodings)?;
+    let kind = kind_of(endpoint, call.request, call.shared.encodings)?;
     let bytes = body::read(&mut call.request.body).await?;
     let options = WriteOptions::read_after(call.request, "PatchOptions", check_apply(call.request, kind))?;
     let change = match kind {

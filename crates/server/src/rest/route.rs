@@ -13,7 +13,6 @@ use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
 use super::{Result, computed, create, delete, get, list, patch, subresource, update, watch};
 use crate::delegation::Delegate;
-use crate::filter::Handler;
 use crate::filters::warn;
 use crate::metrics::{Counted, Kind};
 use crate::request_info::RequestInfo;
@@ -102,9 +101,16 @@ fn not_yet(endpoint: &Endpoint, verb: &str) -> Status {
     Status::not_implemented(format!("{verb} of {} is not implemented by this server yet", endpoint.name()))
 }
 
+#[async_trait]
 impl Delegate for Rest {
-    fn owns(&self, group: &str, version: &str) -> bool {
-        self.table().contains_key(&(group.to_owned(), version.to_owned()))
+    async fn offer(&self, request: Box<Request>) -> std::result::Result<Response, Box<Request>> {
+        let info = &request.info;
+        let table = self.table();
+        let endpoints = table.get(&(info.group.clone(), info.version.clone()));
+        match endpoints.and_then(|endpoints| endpoint(endpoints, info)) {
+            Some(endpoint) => Ok(self.answer(endpoint, request).await),
+            None => Err(request),
+        }
     }
 
     fn owns_group(&self, group: &str) -> bool {
@@ -112,17 +118,9 @@ impl Delegate for Rest {
     }
 }
 
-#[async_trait]
-impl Handler for Rest {
-    async fn handle(&self, mut request: Box<Request>) -> Response {
-        let info = &request.info;
-        let table = self.table();
-        let Some(endpoints) = table.get(&(info.group.clone(), info.version.clone())) else {
-            return respond::status(&Status::no_such_resource());
-        };
-        let Some(endpoint) = endpoint(endpoints, info) else {
-            return respond::status(&Status::no_such_resource());
-        };
+impl Rest {
+    /// Answers a request for an endpoint, whoever found it.
+    pub async fn answer(&self, endpoint: &Arc<Endpoint>, mut request: Box<Request>) -> Response {
         // What no route would have taken is not counted.
         let kind = verb(endpoint, &request).ok().map(|verb| counted_as(endpoint, &request, verb));
         let mut warnings = Vec::new();

@@ -21,7 +21,7 @@ use rand::Rng;
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::answer::{Negotiated, Shape};
+use super::answer::{Negotiated, Shape, no_protobuf};
 use super::call::Call;
 use super::endpoint::Serving;
 use super::get::WAIT;
@@ -81,7 +81,8 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         next_bookmark: next_bookmark(deadline),
         deadline,
         stop: call.shared.stop.clone(),
-        other: Other::new(deadline, call.shared.stop.clone()),
+        ended: serving.ended.clone(),
+        other: Other::new(deadline, call.shared.stop.clone(), serving.ended.clone()),
         at_once: BATCH,
         _counted: metrics.long_running(serving.place(), "WATCH", scope),
     };
@@ -97,8 +98,11 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
 }
 
 /// Of the stream. YAML has none, since its documents cannot follow each other.
-fn content_type(_: &Serving, call: &Call<'_>) -> Result<&'static str> {
+fn content_type(serving: &Serving, call: &Call<'_>) -> Result<&'static str> {
     let encoding = call.negotiated.encoding;
+    if encoding == Encoding::Protobuf && serving.served.is_custom() && call.negotiated.shape == Shape::Own {
+        return Err(no_protobuf(false));
+    }
     let accept = call.request.header(&ACCEPT).unwrap_or_default();
     match encoding {
         Encoding::Yaml => {
@@ -202,6 +206,8 @@ pub(super) struct Stream {
     next_bookmark: Instant,
     deadline: Instant,
     stop: Signal,
+    /// The endpoint's end.
+    ended: Option<Signal>,
     other: Other,
     /// How much is put together from several events.
     at_once: usize,
@@ -229,7 +235,8 @@ impl Stream {
         }
         loop {
             let now = Instant::now();
-            if now >= self.deadline || self.stop.is_set() {
+            let ended = self.ended.as_ref().is_some_and(Signal::is_set);
+            if now >= self.deadline || self.stop.is_set() || ended {
                 return Poll::Ready(None);
             }
             let Some(state) = &mut self.state else { return Poll::Ready(None) };
@@ -282,8 +289,16 @@ struct Other {
 }
 
 impl Other {
-    fn new(deadline: Instant, stop: Signal) -> Other {
-        let stopped = Box::pin(async move { stop.wait().await });
+    fn new(deadline: Instant, stop: Signal, ended: Option<Signal>) -> Other {
+        let stopped: Pin<Box<dyn Future<Output = ()> + Send>> = match ended {
+            None => Box::pin(async move { stop.wait().await }),
+            Some(ended) => Box::pin(async move {
+                tokio::select! {
+                    () = stop.wait() => {}
+                    () = ended.wait() => {}
+                }
+            }),
+        };
         Other { timer: Box::pin(sleep_until(deadline)), stopped, waker: None }
     }
 
@@ -489,7 +504,10 @@ impl Writer {
         let mut out = Vec::with_capacity(body.len() + 128);
         match self.negotiated.encoding {
             Encoding::Protobuf => frame::protobuf_watch(event, self.serving.type_meta(), body, &mut out),
-            _ => frame::json_watch(event, Some(self.serving.type_meta()), body, &mut out),
+            _ => {
+                let of = (!self.serving.served.is_custom()).then(|| self.serving.type_meta());
+                frame::json_watch(event, of, body, &mut out);
+            }
         }
         out.into()
     }

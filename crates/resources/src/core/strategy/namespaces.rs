@@ -28,6 +28,7 @@ pub(super) const NAMESPACES: Rules = Rules {
     stages: Some(Stages {
         begin: |namespace| tree::set(namespace, &["status", "phase"], "Terminating"),
         is_held,
+        first_decides: true,
     }),
     may_go: |new, _| !is_held(new),
     ..CLUSTER.with_status()

@@ -1,0 +1,225 @@
+//! What a definition's status should say: which of its names it got, whether it is served, what is wrong with it.
+
+use pintle_codec::unstructured;
+use pintle_meta::time::Time;
+use pintle_meta::{Object, Value, quote};
+
+use crate::definition::{Names, condition, is_true};
+
+/// Holds a definition until its objects are gone.
+pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// What is noted in a status under a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) kind: &'static str,
+    pub(crate) status: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+impl Condition {
+    pub(crate) fn new(
+        kind: &'static str,
+        status: bool,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Condition {
+        Condition { kind, status: if status { "True" } else { "False" }, reason, message: message.into() }
+    }
+
+    /// Whether a definition says so already.
+    fn is_in(&self, definition: &Value) -> bool {
+        condition(definition, self.kind).is_some_and(|found| {
+            let text = |name: &str| found.text_at(&[name]);
+            (text("status"), text("reason"), text("message")) == (self.status, self.reason, &self.message)
+        })
+    }
+
+    /// Notes it. The time is that of the last change of the status.
+    pub(crate) fn set(&self, definition: &mut Value, now: &Time) {
+        let mut conditions = definition.items_at(&["status", "conditions"]).to_vec();
+        let known = conditions.iter().position(|found| found.text_at(&["type"]) == self.kind);
+        let before = known.map(|place| &conditions[place]);
+        let same = before.filter(|before| before.text_at(&["status"]) == self.status);
+        let since = same.and_then(|before| before.get("lastTransitionTime")).cloned();
+        let mut new = Object::new();
+        new.insert("type", self.kind);
+        new.insert("status", self.status);
+        new.insert("lastTransitionTime", since.unwrap_or_else(|| now.truncated().to_string().into()));
+        new.insert("reason", self.reason);
+        new.insert("message", self.message.as_str());
+        if let Some(generation) = before.and_then(|before| before.get("observedGeneration")) {
+            new.insert("observedGeneration", generation.clone());
+        }
+        let new = typed("apiextensions/v1beta1.CustomResourceDefinitionCondition", new);
+        match known {
+            Some(place) => conditions[place] = new,
+            None => conditions.push(new),
+        }
+        set_status(definition, "conditions", conditions);
+    }
+}
+
+/// Fields in the form of their type.
+fn typed(name: &str, fields: Object) -> Value {
+    let fields = Value::from(fields);
+    match pintle_schema::find(name).map(|of| unstructured::to_typed(of, &fields)) {
+        Some(Ok(decoded)) => decoded.value,
+        _ => fields,
+    }
+}
+
+fn set_status(definition: &mut Value, field: &'static str, value: impl Into<Value>) {
+    if let Some(status) = definition.get_mut("status").and_then(Value::as_object_mut) {
+        status.insert(field, value);
+    }
+}
+
+fn remove(definition: &mut Value, kind: &str) {
+    let kept = definition.items_at(&["status", "conditions"]).iter();
+    let kept: Vec<Value> = kept.filter(|found| found.text_at(&["type"]) != kind).cloned().collect();
+    set_status(definition, "conditions", kept);
+}
+
+/// Which names of a group are taken, whoever has them.
+pub(crate) trait Taken {
+    fn is_resource(&self, name: &str) -> bool;
+    fn is_kind(&self, name: &str) -> bool;
+}
+
+/// Brings a definition's status up to date; nothing if it is.
+pub(crate) fn settled(definition: &Value, taken: &dyn Taken, now: &Time) -> Option<Value> {
+    let mut new = definition.clone();
+    settle_names(&mut new, taken, now);
+    settle_established(&mut new, now);
+    (new != *definition).then_some(new)
+}
+
+/// Takes the names that are free, and says which are not.
+fn settle_names(definition: &mut Value, taken: &dyn Taken, now: &Time) {
+    let wanted = Names::read(definition.at(&["spec", "names"]));
+    let has = Names::read(definition.at(&["status", "acceptedNames"]));
+    if wanted == has {
+        return;
+    }
+    let (accepted, names_accepted) = names(&wanted, &has, taken);
+    if accepted == has && names_accepted.is_in(definition) {
+        return;
+    }
+    let established = match condition(definition, "Established") {
+        // What was once served goes on under the names that it has.
+        Some(found) if found.text_at(&["status"]) == "True" => None,
+        _ if names_accepted.status == "True" => {
+            let message = "the initial names have been accepted";
+            Some(Condition::new("Established", false, "Installing", message))
+        }
+        Some(_) => None,
+        None => Some(Condition::new("Established", false, "NotAccepted", "not all names are accepted")),
+    };
+    set_status(definition, "acceptedNames", accepted_names(&accepted));
+    names_accepted.set(definition, now);
+    if let Some(established) = established {
+        established.set(definition, now);
+    }
+}
+
+fn accepted_names(names: &Names) -> Value {
+    let mut accepted = Object::new();
+    let list = |texts: &[String]| texts.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>();
+    accepted.insert("plural", names.plural.as_str());
+    if !names.singular.is_empty() {
+        accepted.insert("singular", names.singular.as_str());
+    }
+    if !names.short_names.is_empty() {
+        accepted.insert("shortNames", list(&names.short_names));
+    }
+    accepted.insert("kind", names.kind.as_str());
+    if !names.list_kind.is_empty() {
+        accepted.insert("listKind", names.list_kind.as_str());
+    }
+    if !names.categories.is_empty() {
+        accepted.insert("categories", list(&names.categories));
+    }
+    typed("apiextensions/v1beta1.CustomResourceDefinitionNames", accepted)
+}
+
+/// The names that a definition gets, and what is said about them: of several conflicts, the last.
+fn names(wanted: &Names, has: &Names, taken: &dyn Taken) -> (Names, Condition) {
+    let mut accepted = has.clone();
+    let mut conflict = None;
+    let in_use = |name: &str| format!("{} is already in use", quote(name));
+    let is_resource = |name: &str| taken.is_resource(name);
+    let is_kind = |name: &str| taken.is_kind(name);
+    let mut settle = |wanted: &String,
+                      has: &mut String,
+                      taken: &dyn Fn(&str) -> bool,
+                      reason: &'static str| match wanted != has && taken(wanted) {
+        true => conflict = Some((reason, in_use(wanted))),
+        false => has.clone_from(wanted),
+    };
+    settle(&wanted.plural, &mut accepted.plural, &is_resource, "PluralConflict");
+    settle(&wanted.singular, &mut accepted.singular, &is_resource, "SingularConflict");
+    if wanted.short_names != has.short_names {
+        let new = wanted.short_names.iter().filter(|name| !has.short_names.contains(name));
+        let mut used: Vec<String> = new.filter(|name| is_resource(name)).map(|name| in_use(name)).collect();
+        used.dedup();
+        match used.as_slice() {
+            [] => accepted.short_names.clone_from(&wanted.short_names),
+            [one] => conflict = Some(("ShortNamesConflict", one.clone())),
+            several => conflict = Some(("ShortNamesConflict", format!("[{}]", several.join(", ")))),
+        }
+    }
+    let mut settle =
+        |wanted: &String, has: &mut String, reason: &'static str| match wanted != has && is_kind(wanted) {
+            true => conflict = Some((reason, in_use(wanted))),
+            false => has.clone_from(wanted),
+        };
+    settle(&wanted.kind, &mut accepted.kind, "KindConflict");
+    settle(&wanted.list_kind, &mut accepted.list_kind, "ListKindConflict");
+    accepted.categories.clone_from(&wanted.categories);
+    let condition = match conflict {
+        Some((reason, message)) => Condition::new("NamesAccepted", false, reason, message),
+        None => Condition::new("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+    };
+    (accepted, condition)
+}
+
+/// What has its names is served from now on.
+fn settle_established(definition: &mut Value, now: &Time) {
+    if !is_true(definition, "NamesAccepted") || is_true(definition, "Established") {
+        return;
+    }
+    let bundle = definition.at(&["spec", "conversion", "webhookClientConfig", "caBundle"]);
+    let is_bad = bundle.is_some_and(|_| false);
+    let condition = match is_bad {
+        true => {
+            let message = "The conversion webhook CABundle is invalid";
+            Condition::new("Established", false, "InvalidCABundle", message)
+        }
+        false => {
+            let message = "the initial names have been accepted";
+            Condition::new("Established", true, "InitialNamesAccepted", message)
+        }
+    };
+    if !condition.is_in(definition) {
+        condition.set(definition, now);
+    }
+}
+
+/// Notes how the deletion of a definition's objects goes.
+pub(crate) fn terminating(status: bool, reason: &'static str, message: impl Into<String>) -> Condition {
+    Condition::new("Terminating", status, reason, message)
+}
+
+pub(crate) fn remove_finalizer(definition: &mut Value) {
+    let kept: Vec<Value> =
+        definition.finalizers().filter(|name| *name != FINALIZER).map(Value::from).collect();
+    if let Some(metadata) = definition.metadata_mut() {
+        if kept.is_empty() {
+            metadata.remove("finalizers");
+        } else {
+            metadata.insert("finalizers", kept);
+        }
+    }
+}

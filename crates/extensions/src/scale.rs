@@ -1,0 +1,197 @@
+//! `scale` of a custom resource: its replicas, wherever the definition says that they are.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pintle_codec::json;
+use pintle_meta::{Object, Status, Value, quote};
+use pintle_patch::fieldset::Element;
+use pintle_patch::managed::{Managed, to_parent, to_scale};
+use pintle_registry::{
+    Admission, Context, Created, Preconditions, Result, Store, Subresource, Transform, WriteOptions,
+};
+
+use crate::definition::ScalePaths;
+use crate::strategy::{nested_int, nested_text, parts};
+
+/// Stands for replicas that nobody has set.
+const NONE: i64 = i32::MIN as i64;
+
+/// The scale of a version's objects.
+pub(crate) struct Scale {
+    pub(crate) store: Arc<Store>,
+    pub(crate) paths: ScalePaths,
+    /// The version's, as `group/version`.
+    pub(crate) api_version: String,
+    /// Where the replicas are in every version that has a scale, since managed fields may be of any.
+    pub(crate) replicas: Vec<(String, Option<String>)>,
+}
+
+impl Scale {
+    fn path_in(&self, api_version: &str) -> Option<Vec<Element>> {
+        let (_, path) = self.replicas.iter().find(|(known, _)| known == api_version)?;
+        path.as_deref().map(|path| parts(path).map(|name| Element::field(name.to_owned())).collect())
+    }
+
+    /// The scale of an object, and whether it has replicas at all.
+    fn of(&self, parent: &Value) -> std::result::Result<(Value, bool), String> {
+        let spec = nested_int(parent, &self.paths.spec_replicas)?;
+        let status = nested_int(parent, &self.paths.status_replicas)?;
+        let selector = match &self.paths.selector {
+            Some(path) => nested_text(parent, path)?,
+            None => None,
+        };
+        let mut metadata = Object::new();
+        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            if let Some(found) = parent.at(&["metadata", field]) {
+                metadata.insert(field, found.clone());
+            }
+        }
+        Ok((
+            typed(metadata, spec.unwrap_or(0), status.unwrap_or(0), selector.unwrap_or_default())?,
+            spec.is_some(),
+        ))
+    }
+
+    fn shown(&self, parent: &Value) -> Result<Value> {
+        self.of(parent).map(|(scale, _)| scale).map_err(|wrong| Box::new(Status::bad_request(wrong)))
+    }
+}
+
+/// A `Scale`. Numbers are cut to their width, as the reference does.
+fn typed(
+    metadata: Object,
+    replicas: i64,
+    observed: i64,
+    selector: &str,
+) -> std::result::Result<Value, String> {
+    let (mut spec, mut status, mut scale) = (Object::new(), Object::new(), Object::new());
+    spec.insert("replicas", i64::from(replicas as i32));
+    status.insert("replicas", i64::from(observed as i32));
+    status.insert("selector", selector);
+    scale.insert("kind", "Scale");
+    scale.insert("apiVersion", "autoscaling/v1");
+    scale.insert("metadata", metadata);
+    scale.insert("spec", spec);
+    scale.insert("status", status);
+    let of = pintle_schema::find("autoscaling/v1.Scale").ok_or("there is no type Scale")?;
+    let mut text = Vec::new();
+    json::encode(&scale.into(), &mut text);
+    json::decode(of, &text).map(|decoded| decoded.value).map_err(|error| error.to_string())
+}
+
+fn plain(wrong: String) -> Box<Status> {
+    Box::new(Status::plain(wrong))
+}
+
+fn managers(object: &Value) -> Result<Managed> {
+    Managed::of(object).map_err(|error| Box::new(Status::internal(error)))
+}
+
+#[async_trait]
+impl Subresource for Scale {
+    async fn get(&self, context: &Context, name: &str) -> Result<Value> {
+        let parent = self.store.get(context, name).await?;
+        match self.of(&parent).map_err(plain)? {
+            (scale, true) => Ok(scale),
+            (_, false) => {
+                let path = quote(&self.paths.spec_replicas);
+                Err(Box::new(Status::internal(format!("the spec replicas field {path} does not exist"))))
+            }
+        }
+    }
+
+    async fn update(
+        &self,
+        context: &mut Context,
+        name: &str,
+        transform: &mut dyn Transform,
+        admission: &dyn Admission,
+        options: WriteOptions,
+    ) -> Result<Created> {
+        let admission = OfScale { scale: self, admission };
+        let mut change = Change { scale: self, transform };
+        let updated = self.store.update(context, name, &mut change, &admission, false, options).await?;
+        Ok(Created { object: self.shown(&updated.object)?, created: false })
+    }
+}
+
+/// A change of the scale as a change of the parent.
+struct Change<'a> {
+    scale: &'a Scale,
+    transform: &'a mut dyn Transform,
+}
+
+#[async_trait]
+impl Transform for Change<'_> {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let Change { scale: of, transform } = self;
+        let Some(old) = old else { return Ok(Value::NULL) };
+        let (mut before, has_replicas) = of.of(old).map_err(plain)?;
+        if !has_replicas && let Some(spec) = before.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.insert("replicas", NONE);
+        }
+        to_scale(&managers(old)?, |version| of.path_in(version)).set(&mut before);
+        let scale = transform.transform(Some(&before)).await?;
+        let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or(0);
+        if replicas == NONE {
+            let path = quote(&of.paths.spec_replicas);
+            let why = format!("the spec replicas field {path} cannot be empty");
+            return Err(Box::new(Status::bad_request(why)));
+        }
+        let managers =
+            to_parent(&managers(old)?, managers(&scale)?, &of.api_version, |version| of.path_in(version));
+        let mut parent = old.clone();
+        let path: Vec<&str> = parts(&of.paths.spec_replicas).collect();
+        set(&mut parent, &path, replicas.into()).map_err(plain)?;
+        if let Some(metadata) = parent.metadata_mut()
+            && !scale.resource_version().is_empty()
+        {
+            metadata.insert("resourceVersion", scale.resource_version());
+        }
+        managers.set(&mut parent);
+        Ok(parent)
+    }
+
+    fn needs_managers(&self) -> bool {
+        self.transform.needs_managers()
+    }
+
+    fn preconditions(&self) -> Preconditions {
+        self.transform.preconditions()
+    }
+}
+
+/// Sets what is at a path, making the objects on the way.
+fn set(object: &mut Value, path: &[&str], value: Value) -> std::result::Result<(), String> {
+    let [first, rest @ ..] = path else { return Ok(()) };
+    let Some(fields) = object.as_object_mut() else {
+        return Err(format!("value cannot be set because .{first} is not a map[string]interface{{}}"));
+    };
+    if rest.is_empty() {
+        fields.insert(*first, value);
+        return Ok(());
+    }
+    set(fields.get_or_insert_with(*first, || Object::new().into()), rest, value)
+}
+
+/// Whoever is asked about a scale sees scales.
+struct OfScale<'a> {
+    scale: &'a Scale,
+    admission: &'a dyn Admission,
+}
+
+#[async_trait]
+impl Admission for OfScale<'_> {
+    async fn create(&self, object: &Value) -> Result<()> {
+        self.admission.create(&self.scale.shown(object)?).await
+    }
+
+    async fn update(&self, new: &Value, old: &Value) -> Result<()> {
+        self.admission.update(&self.scale.shown(new)?, &self.scale.shown(old)?).await
+    }
+
+    async fn delete(&self, old: &Value) -> Result<()> {
+        self.admission.delete(&self.scale.shown(old)?).await
+    }
+}

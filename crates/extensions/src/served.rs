@@ -1,0 +1,174 @@
+//! A version of a custom resource as clients see it.
+
+use std::sync::Arc;
+
+use pintle_cache::Form;
+use pintle_codec::Error;
+use pintle_codec::kind::{self, Unreadable};
+use pintle_codec::negotiate::Encoding;
+use pintle_definitions::object::Coercion;
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::{Object, Value};
+use pintle_patch::managed::Converter;
+use pintle_patch::typed::TypeRef;
+use pintle_registry::{Received, Result, Served, Submitted, Table};
+use pintle_schema::Type;
+
+use crate::columns::Columns;
+use crate::shape::{Cached, Shape, Shapes};
+
+/// One served version.
+pub(crate) struct Version {
+    pub(crate) kind: GroupVersionKind,
+    pub(crate) list_kind: String,
+    pub(crate) namespaced: bool,
+    pub(crate) shapes: Arc<Shapes>,
+    pub(crate) place: usize,
+    pub(crate) columns: Columns,
+    pub(crate) deprecation: Option<String>,
+}
+
+impl Version {
+    fn shape(&self) -> &Shape {
+        &self.shapes.versions[self.place]
+    }
+
+    /// Brings what a client sent into the form of the schema; adds what strict readers mind.
+    fn coerce(&self, object: &mut Value, strict: &mut Vec<String>) -> std::result::Result<(), String> {
+        // What says another kind is refused later, and not by this one's schema.
+        let is_own = object.kind() == self.kind.kind && object.api_version() == self.shape().api_version;
+        let unknown = match is_own {
+            true => self.shapes.coerce(self.place, object, Coercion::default())?,
+            false => pintle_definitions::object::coerce_metadata(object, false)?,
+        };
+        strict.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+        Ok(())
+    }
+}
+
+impl Served for Version {
+    fn kind(&self) -> &GroupVersionKind {
+        &self.kind
+    }
+
+    fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Submitted> {
+        let refuse = |unreadable: Unreadable| Box::new(unreadable.status(&self.kind.kind, body));
+        let untyped = kind::decode_untyped(encoding, body).map_err(refuse)?;
+        let (mut object, mut strict) = (untyped.decoded.value, untyped.decoded.strict);
+        if let Err(reason) = self.coerce(&mut object, &mut strict) {
+            return Err(refuse(Unreadable { kind: Some(untyped.kind), error: Error::new(reason) }));
+        }
+        let (found, expected) = (untyped.kind.group_version(), self.kind.group_version());
+        let object = match found == expected {
+            true => Ok(with_metadata(object)),
+            false => Err(Box::new(kind::wrong_version(&found, &expected))),
+        };
+        Ok(Submitted { kind: untyped.kind, object, strict })
+    }
+
+    fn parse(&self, text: &[u8]) -> std::result::Result<Received, String> {
+        let untyped = kind::decode_untyped(Encoding::Json, text).map_err(|error| error.to_string())?;
+        let (mut object, mut strict) = (untyped.decoded.value, untyped.decoded.strict);
+        self.coerce(&mut object, &mut strict)?;
+        Ok(Received { object: with_metadata(object), strict })
+    }
+
+    fn to_stored(&self, mut object: Value) -> Result<Value> {
+        if object.kind() == self.kind.kind && object.api_version() == self.shape().api_version {
+            self.shapes.set_defaults(self.place, &mut object);
+        }
+        Ok(object)
+    }
+
+    fn to_served(&self, object: Value) -> Result<Value> {
+        Ok(object)
+    }
+
+    fn form(&self, encoding: Encoding) -> Option<Form> {
+        Cached::form(self.place, encoding)
+    }
+
+    fn write_protobuf(&self, _: &Value, _: &mut Vec<u8>) -> std::result::Result<(), String> {
+        Err("custom resources have no protobuf form".into())
+    }
+
+    fn zero(&self) -> Value {
+        let mut object = Object::new();
+        object.insert("apiVersion", self.shape().api_version.as_str());
+        object.insert("kind", self.kind.kind.as_str());
+        object.insert("metadata", Object::new());
+        object.into()
+    }
+
+    fn field_label(&self, label: &str, value: &str) -> std::result::Result<(String, String), String> {
+        let is_known = match label {
+            "metadata.name" => true,
+            "metadata.namespace" => self.namespaced,
+            label => self.shape().selectable.iter().any(|known| known == label),
+        };
+        match is_known {
+            true => Ok((label.to_owned(), value.to_owned())),
+            false => Err(format!("field label not supported: {label}")),
+        }
+    }
+
+    fn field_place(&self, label: &str) -> Option<usize> {
+        self.shape().field_place(label)
+    }
+
+    fn managed_type(&self) -> TypeRef<'_> {
+        self.shapes.managed_type(self.place)
+    }
+
+    fn managed_versions(&self) -> &dyn Converter {
+        self
+    }
+
+    fn strategic_type(&self) -> Option<&'static Type> {
+        None
+    }
+
+    fn table(&self) -> Option<&dyn Table> {
+        Some(&self.columns)
+    }
+
+    fn is_custom(&self) -> bool {
+        true
+    }
+
+    fn list_kind(&self) -> String {
+        self.list_kind.clone()
+    }
+
+    fn internal_name(&self) -> String {
+        "unstructured.Unstructured".into()
+    }
+
+    fn deprecation(&self) -> Option<&str> {
+        self.deprecation.as_deref()
+    }
+}
+
+/// What says nothing about itself has metadata all the same, as soon as the server has something to say.
+fn with_metadata(mut object: Value) -> Value {
+    if object.metadata().is_none()
+        && let Some(object) = object.as_object_mut()
+    {
+        object.insert("metadata", Object::new());
+    }
+    object
+}
+
+impl Converter for Version {
+    fn convert(
+        &self,
+        _: TypeRef<'_>,
+        object: &Value,
+        api_version: &str,
+    ) -> std::result::Result<Option<(TypeRef<'_>, Value)>, String> {
+        let Some(to) = self.shapes.place_of(api_version) else { return Ok(None) };
+        let Some(from) = self.shapes.place_of(object.api_version()) else { return Ok(None) };
+        let converted = self.shapes.converted(object.clone(), from, to)?;
+        Ok(Some((self.shapes.managed_type(to), converted)))
+    }
+}

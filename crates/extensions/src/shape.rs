@@ -1,0 +1,279 @@
+//! The objects of a definition in all its versions: how they are stored, cached and converted.
+//!
+//! A stored value is of the version that was the storage version when it was written. It is brought into the form of that
+//! version by its schema (pruned, with its defaults), then into the version that is asked for. Where versions differ
+//! in their name only, all of them share one cache; where a webhook converts, the store below delivers one version.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::shim::Validator;
+use bytes::Bytes;
+use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::{json, kind};
+use pintle_definitions::object::{self, Coercion};
+use pintle_definitions::rules::Rules;
+use pintle_meta::{Node, Value};
+use pintle_patch::typed::TypeRef;
+use pintle_registry::Stored;
+use pintle_schema::structural::Structural;
+
+use crate::definition::{Summary, VersionSpec};
+
+/// All versions of a kind.
+pub(crate) struct Shapes {
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    /// Nothing is pruned: only what older releases stored is so.
+    pub(crate) preserves_unknown: bool,
+    /// The place of the version that objects are stored in.
+    pub(crate) storage: usize,
+    pub(crate) versions: Vec<Shape>,
+    /// How many fields objects can be selected by, of all versions together.
+    fields: usize,
+}
+
+/// One version.
+pub(crate) struct Shape {
+    pub(crate) name: String,
+    /// `group/version`
+    pub(crate) api_version: String,
+    /// Knows nothing where the definition has none.
+    pub(crate) schema: Structural,
+    validator: OnceLock<Validator>,
+    status_validator: OnceLock<Option<Validator>>,
+    rules: OnceLock<Rules>,
+    /// Paths that objects can be selected by, such as `spec.color`, and the place of the first among all.
+    pub(crate) selectable: Vec<String>,
+    first_field: usize,
+}
+
+/// Fields that every kind has: name and namespace.
+const METADATA_FIELDS: usize = 2;
+
+impl Shapes {
+    pub(crate) fn compile(
+        summary: &Summary,
+        specs: &[VersionSpec<'_>],
+        preserves_unknown: bool,
+    ) -> Result<Shapes, String> {
+        let mut fields = METADATA_FIELDS;
+        let mut versions = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let schema = match spec.schema.map(Structural::compile) {
+                None => Structural::default(),
+                Some(Ok(mut schema)) => {
+                    object::prune_defaults(&mut schema)?;
+                    schema
+                }
+                // Without structure, everything is kept.
+                Some(Err(_)) if preserves_unknown => Structural::default(),
+                Some(Err(reason)) => return Err(reason),
+            };
+            versions.push(Shape {
+                name: spec.name.to_owned(),
+                api_version: format!("{}/{}", summary.group, spec.name),
+                schema,
+                validator: OnceLock::new(),
+                status_validator: OnceLock::new(),
+                rules: OnceLock::new(),
+                selectable: spec.selectable.iter().map(|&path| path.to_owned()).collect(),
+                first_field: fields,
+            });
+            fields += spec.selectable.len();
+        }
+        let storage = specs.iter().position(|spec| spec.storage).ok_or("there is no storage version")?;
+        Ok(Shapes {
+            group: summary.group.clone(),
+            kind: summary.accepted.kind.clone(),
+            preserves_unknown,
+            storage,
+            versions,
+            fields,
+        })
+    }
+
+    pub(crate) fn place_of(&self, api_version: &str) -> Option<usize> {
+        self.versions.iter().position(|version| version.api_version == api_version)
+    }
+
+    /// A stored value in the form of its own version, and the place of that.
+    fn read_stored(&self, stored: &[u8]) -> Result<(Value, usize), String> {
+        let untyped =
+            kind::decode_untyped(kind::recognize(stored), stored).map_err(|error| error.to_string())?;
+        let mut object = untyped.decoded.value;
+        let api_version = object.api_version().to_owned();
+        let Some(place) = self.place_of(&api_version) else {
+            return Err(format!("request to convert CR from an invalid group/version: {api_version}"));
+        };
+        self.coerce(place, &mut object, Coercion::STORED)?;
+        self.set_defaults(place, &mut object);
+        Ok((object, place))
+    }
+
+    /// Brings an object into the form of its version's schema, without defaults. Returns the fields that nobody knows.
+    pub(crate) fn coerce(
+        &self,
+        place: usize,
+        object: &mut Value,
+        how: Coercion,
+    ) -> Result<Vec<String>, String> {
+        let how = Coercion { preserve_unknown: self.preserves_unknown, ..how };
+        object::coerce(&self.versions[place].schema, object, how)
+    }
+
+    pub(crate) fn set_defaults(&self, place: usize, object: &mut Value) {
+        object::default(&self.versions[place].schema, object);
+    }
+
+    /// An object of one version as one of another, where they differ in their name only.
+    pub(crate) fn renamed(&self, mut object: Value, from: usize, to: usize) -> Result<Value, String> {
+        if from == to {
+            return Ok(object);
+        }
+        if let Some(object) = object.as_object_mut() {
+            object.insert("apiVersion", self.versions[to].api_version.as_str());
+        }
+        self.coerce(to, &mut object, Coercion::default())?;
+        Ok(object)
+    }
+
+    /// An object of one version as one of another.
+    pub(crate) fn converted(&self, object: Value, from: usize, to: usize) -> Result<Value, String> {
+        self.renamed(object, from, to)
+    }
+
+    /// The type by which the fields of a version are managed.
+    pub(crate) fn managed_type(&self, place: usize) -> TypeRef<'_> {
+        TypeRef::custom(&self.versions[place].schema)
+    }
+
+    /// A stored value in a version.
+    fn in_version(&self, stored: &[u8], place: usize) -> Result<Value, String> {
+        let (object, from) = self.read_stored(stored)?;
+        self.renamed(object, from, place)
+    }
+}
+
+impl Shape {
+    /// The place of a field that objects of this version can be selected by.
+    pub(crate) fn field_place(&self, label: &str) -> Option<usize> {
+        match label {
+            "metadata.name" => Some(0),
+            "metadata.namespace" => Some(1),
+            label => {
+                let place = self.selectable.iter().position(|known| known == label)?;
+                Some(self.first_field + place)
+            }
+        }
+    }
+
+    pub(crate) fn validator(&self) -> &Validator {
+        self.validator.get_or_init(|| Validator::new(&self.schema))
+    }
+
+    /// What is asked of a status alone; nothing if nothing is.
+    pub(crate) fn status_validator(&self) -> Option<&Validator> {
+        let make = || {
+            let status = self.schema.property("status")?;
+            Some(Validator::new(status))
+        };
+        self.status_validator.get_or_init(make).as_ref()
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        self.rules.get_or_init(|| Rules::compile(&self.schema))
+    }
+}
+
+/// Objects of one version, on their way to and from the store.
+pub(crate) struct StoredVersion {
+    pub(crate) shapes: Arc<Shapes>,
+    pub(crate) place: usize,
+    /// What is written is of the version that is to be stored; else whoever is below sees to that.
+    pub(crate) renames: bool,
+}
+
+impl Stored for StoredVersion {
+    fn decode(&self, stored: &[u8]) -> Result<Value, String> {
+        self.shapes.in_version(stored, self.place)
+    }
+
+    fn encode(&self, object: &Value) -> Result<Bytes, String> {
+        let renamed;
+        let object = match self.renames && self.place != self.shapes.storage {
+            true => {
+                renamed = self.shapes.renamed(object.clone(), self.place, self.shapes.storage)?;
+                &renamed
+            }
+            false => object,
+        };
+        let mut out = Vec::with_capacity(4 << 10);
+        json::encode(object, &mut out);
+        out.push(b'\n');
+        Ok(out.into())
+    }
+}
+
+/// What the cache knows of the objects. The number of a version is its form.
+pub(crate) struct Cached(pub(crate) Arc<Shapes>);
+
+impl Cached {
+    pub(crate) fn form(place: usize, encoding: Encoding) -> Option<Form> {
+        match encoding {
+            Encoding::Json => u16::try_from(place).ok().map(Form),
+            Encoding::Yaml | Encoding::Cbor | Encoding::Protobuf => None,
+        }
+    }
+}
+
+impl Kind for Cached {
+    fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
+        let Cached(shapes) = self;
+        let (object, place) = shapes.read_stored(stored)?;
+        let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
+        let mut fields = Vec::with_capacity(shapes.fields);
+        fields.push(object.name().into());
+        fields.push(object.namespace().into());
+        for (to, version) in shapes.versions.iter().enumerate().filter(|(_, one)| !one.selectable.is_empty())
+        {
+            let seen = shapes.renamed(object.clone(), place, to)?;
+            fields.extend(version.selectable.iter().map(|path| selected(&seen, path).as_str().into()));
+        }
+        let mut value = Vec::with_capacity(stored.len());
+        json::encode(&object, &mut value);
+        value.push(b'\n');
+        let value = if value == **stored { stored.clone() } else { value.into() };
+        Ok(Read { value, labels, fields: fields.into() })
+    }
+
+    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
+        let Cached(shapes) = self;
+        let value = json::decode_untyped(entry.read()?.value()).map_err(|error| error.to_string())?.value;
+        let from = shapes.place_of(value.api_version()).ok_or("there is no such version")?;
+        let mut object = shapes.renamed(value, from, usize::from(form.0))?;
+        if let Some(metadata) = object.metadata_mut() {
+            metadata.insert("resourceVersion", entry.revision().to_string());
+        }
+        let mut out = Vec::with_capacity(entry.stored().len() + 64);
+        json::encode(&object, &mut out);
+        Ok(out.into())
+    }
+}
+
+/// The value at a path as selectors see it; empty where there is none.
+fn selected(object: &Value, path: &str) -> String {
+    let mut found = object;
+    for name in path.split('.') {
+        match found.get(name) {
+            Some(next) => found = next,
+            None => return String::new(),
+        }
+    }
+    match found.node() {
+        Node::String(text) => text.to_owned(),
+        Node::Int(number) => number.to_string(),
+        Node::Bool(value) => value.to_string(),
+        _ => String::new(),
+    }
+}

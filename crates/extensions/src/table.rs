@@ -1,0 +1,248 @@
+//! Which definitions there are. As current as the cache of definitions: whoever reads takes in what has changed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use pintle_discovery::{Custom, CustomVersion, Schemas};
+use pintle_meta::Value;
+use pintle_registry::{Reflect, Store};
+use pintle_server::Documents;
+
+use crate::conditions::Taken;
+use crate::definition::{self, Names, Summary};
+use crate::serving::{Ground, Serving, prefix};
+
+/// All definitions, by name.
+pub(crate) struct Table {
+    by_name: HashMap<String, Arc<Registered>>,
+    /// How often each name of a group is taken.
+    names: HashMap<String, GroupNames>,
+    ground: Ground,
+    /// The definitions themselves.
+    store: Arc<Store>,
+    /// Told of what is served.
+    documents: Arc<Documents>,
+}
+
+/// Names that were accepted, and how many have each.
+#[derive(Default)]
+pub(crate) struct GroupNames {
+    resources: HashMap<String, usize>,
+    kinds: HashMap<String, usize>,
+}
+
+/// A definition that is there.
+pub(crate) struct Registered {
+    pub(crate) summary: Summary,
+    generation: i64,
+    /// Whether its deletion has begun. The same for all generations of it.
+    terminating: Arc<AtomicBool>,
+    /// How many writes are under way.
+    pub(crate) writes: Arc<AtomicUsize>,
+    /// Made when somebody first asks for its objects.
+    serving: Arc<OnceLock<Result<Arc<Serving>, String>>>,
+    ground: Ground,
+    store: Arc<Store>,
+}
+
+impl Registered {
+    /// How its objects are served; or why they cannot be.
+    pub(crate) fn serving(&self) -> Result<Arc<Serving>, String> {
+        let make = || {
+            let definition = self.definition().ok_or("the definition is gone")?;
+            let summary = Summary::read(&definition);
+            Serving::new(&self.ground, &summary, &definition, &self.terminating).map(Arc::new)
+        };
+        self.serving.get_or_init(make).clone()
+    }
+
+    /// The definition, as the cache has it.
+    pub(crate) fn definition(&self) -> Option<Value> {
+        self.store.object(&*self.store.cache().get(&self.summary.name)?).ok()
+    }
+
+    /// Counts a write until it has ended. It asks whether the definition is being deleted after it was counted, so that the
+    /// deletion sees it or it sees the deletion.
+    pub(crate) fn count_write(&self) -> Writing {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        Writing(self.writes.clone())
+    }
+}
+
+/// A write that is under way.
+pub(crate) struct Writing(Arc<AtomicUsize>);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Schemas come out of the cache when a document is made.
+struct InCache {
+    store: Arc<Store>,
+    name: String,
+}
+
+impl Schemas for InCache {
+    fn schema(&self, version: &str) -> Option<Value> {
+        let definition = self.store.object(&*self.store.cache().get(&self.name)?).ok()?;
+        let versions = definition::versions(&definition);
+        versions.into_iter().find(|found| found.name == version)?.schema.cloned()
+    }
+}
+
+impl Table {
+    pub(crate) fn new(ground: Ground, store: Arc<Store>, documents: Arc<Documents>) -> Table {
+        Table { by_name: HashMap::new(), names: HashMap::new(), ground, store, documents }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Registered>> {
+        self.by_name.get(name).cloned()
+    }
+
+    pub(crate) fn taken(&self, group: &str) -> impl Taken + '_ {
+        TakenIn(self.names.get(group))
+    }
+
+    /// Definitions of a group that wait for a name.
+    pub(crate) fn waiting(&self, group: &str) -> Vec<String> {
+        let waiting = self.by_name.values().filter(|found| found.summary.group == group);
+        let waiting = waiting.filter(|found| !found.summary.names_accepted);
+        waiting.map(|found| found.summary.name.clone()).collect()
+    }
+
+    fn count(&mut self, group: &str, names: &Names, adds: bool) {
+        let counted = self.names.entry(group.to_owned()).or_default();
+        let resources = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
+        for name in resources {
+            count_in(&mut counted.resources, name, adds);
+        }
+        for name in [&names.kind, &names.list_kind] {
+            count_in(&mut counted.kinds, name, adds);
+        }
+        if counted.resources.is_empty() && counted.kinds.is_empty() {
+            self.names.remove(group);
+        }
+    }
+
+    fn replace(&mut self, name: &str, object: Option<&Value>) {
+        let before = self.by_name.remove(name);
+        if let Some(before) = &before {
+            self.count(&before.summary.group, &before.summary.accepted, false);
+        }
+        let Some(object) = object else {
+            if let Some(before) = before {
+                before.terminating.store(true, Ordering::SeqCst);
+                if let Some(Ok(serving)) = before.serving.get() {
+                    serving.give_way(None);
+                }
+                self.documents.set_custom(name, None);
+                let prefix = prefix(&self.ground, &before.summary);
+                drop(before);
+                self.ground.feed.tidy(&prefix);
+            }
+            return;
+        };
+        let summary = Summary::read(object);
+        self.count(&summary.group, &summary.accepted, true);
+        let generation = object.generation();
+        let same = before.as_ref().filter(|before| before.summary.uid == summary.uid);
+        let unchanged = same
+            .filter(|before| before.generation == generation && before.summary.accepted == summary.accepted);
+        let serving = match unchanged {
+            Some(before) => before.serving.clone(),
+            None => {
+                if let Some(Ok(serving)) = before.as_ref().and_then(|before| before.serving.get()) {
+                    serving.give_way(same.map(|_| object));
+                }
+                Arc::default()
+            }
+        };
+        let terminating = same.map_or_else(Arc::default, |before| before.terminating.clone());
+        terminating.store(summary.terminating, Ordering::SeqCst);
+        let registered = Arc::new(Registered {
+            generation,
+            terminating,
+            writes: same.map_or_else(Arc::default, |before| before.writes.clone()),
+            serving,
+            ground: self.ground.clone(),
+            store: self.store.clone(),
+            summary,
+        });
+        self.document(&registered, object, unchanged.map(|before| &**before));
+        self.by_name.insert(name.to_owned(), registered);
+    }
+
+    /// Tells the documents about a definition, if that is something new.
+    fn document(&self, registered: &Registered, object: &Value, unchanged: Option<&Registered>) {
+        let summary = &registered.summary;
+        let state = |of: &Summary| (of.established, of.terminating);
+        if unchanged.is_some_and(|before| state(&before.summary) == state(summary)) {
+            return;
+        }
+        let custom = summary.established.then(|| self.custom(summary, object));
+        self.documents.set_custom(&summary.name, custom);
+    }
+
+    fn custom(&self, summary: &Summary, object: &Value) -> Custom {
+        let texts = |texts: &[String]| texts.iter().map(|text| text.as_str().into()).collect();
+        let versions = definition::versions(object).into_iter().filter(|version| version.served);
+        Custom {
+            group: summary.group.as_str().into(),
+            plural: summary.accepted.plural.as_str().into(),
+            singular: summary.accepted.singular.as_str().into(),
+            kind: summary.accepted.kind.as_str().into(),
+            list_kind: summary.accepted.list_kind.as_str().into(),
+            short_names: texts(&summary.accepted.short_names),
+            categories: texts(&summary.accepted.categories),
+            namespaced: summary.namespaced,
+            terminating: summary.terminating,
+            preserves_unknown: object.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool)
+                == Some(true),
+            versions: versions
+                .map(|version| CustomVersion {
+                    name: version.name.into(),
+                    storage: version.storage,
+                    status: version.status,
+                    scale: version.scale.is_some(),
+                    selectable: version.selectable.iter().map(|path| format!(".{path}").into()).collect(),
+                })
+                .collect(),
+            schemas: Arc::new(InCache { store: self.store.clone(), name: summary.name.clone() }),
+        }
+    }
+}
+
+impl Reflect for Table {
+    fn set(&mut self, _: usize, key: &str, object: Option<&Value>) {
+        self.replace(key, object);
+    }
+
+    fn clear(&mut self, _: usize) {
+        let names: Vec<String> = self.by_name.keys().cloned().collect();
+        names.iter().for_each(|name| self.replace(name, None));
+    }
+}
+
+fn count_in(counts: &mut HashMap<String, usize>, name: &str, adds: bool) {
+    match (adds, counts.get_mut(name)) {
+        (true, Some(count)) => *count += 1,
+        (true, None) => drop(counts.insert(name.to_owned(), 1)),
+        (false, Some(count)) if *count > 1 => *count -= 1,
+        (false, _) => drop(counts.remove(name)),
+    }
+}
+
+struct TakenIn<'a>(Option<&'a GroupNames>);
+
+impl Taken for TakenIn<'_> {
+    fn is_resource(&self, name: &str) -> bool {
+        self.0.is_some_and(|names| names.resources.contains_key(name))
+    }
+
+    fn is_kind(&self, name: &str) -> bool {
+        self.0.is_some_and(|names| names.kinds.contains_key(name))
+    }
+}
