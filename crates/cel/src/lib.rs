@@ -50,5 +50,10 @@ pub use source::{CompileError, Issue};
 pub use types::{Field, ListKind, ListType, ObjectType, Record, Type};
 pub use value::{Blob, Error, List, Map, Opaque, Other, Text, Timestamp, Val};
 
+/// Texts that have a form, for those who need to know outside of expressions too.
+pub mod formats {
+    pub use crate::functions::{is_base64, is_date, is_date_time, is_request_uri, is_uuid};
+}
+
 #[cfg(test)]
 mod tests;

@@ -145,8 +145,13 @@ fn unless(valid: bool, problem: &str) -> Vec<String> {
     if valid { Vec::new() } else { vec![problem.to_owned()] }
 }
 
+/// What a request may ask for: an absolute URL or path.
+pub fn is_request_uri(text: &str) -> bool {
+    request_uri(text).is_ok()
+}
+
 /// Groups of 8, 4, 4, 4 and 12 digits, with or without dashes between them.
-fn is_uuid(text: &str) -> bool {
+pub fn is_uuid(text: &str) -> bool {
     let mut rest = text;
     for (index, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
         if index > 0 {
@@ -161,7 +166,7 @@ fn is_uuid(text: &str) -> bool {
 }
 
 /// Groups of four, the last one perhaps padded; not nothing.
-fn is_base64(text: &str) -> bool {
+pub fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     !text.is_empty()
         && text.len().is_multiple_of(4)
@@ -169,11 +174,13 @@ fn is_base64(text: &str) -> bool {
         && body.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
 }
 
-fn is_date(text: &str) -> bool {
+/// `2006-01-02`, if there is such a day.
+pub fn is_date(text: &str) -> bool {
     text.len() == 10 && text.is_ascii() && Timestamp::parse(&format!("{text}T00:00:00Z")).is_some()
 }
 
-fn is_date_time(text: &str) -> bool {
+/// A date and a time of that day.
+pub fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };

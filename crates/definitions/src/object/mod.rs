@@ -12,12 +12,18 @@
 mod change;
 mod coerce;
 mod default;
+pub mod embedded;
+pub mod lists;
 mod metadata;
 mod prune;
+mod resource;
+mod validator;
 
 pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};
 pub use default::{default, drop_nulls, prune_defaults};
 pub use prune::prune;
+pub use resource::{Scale, blocks_rules, finalizer_warnings, validate_kind};
+pub use validator::{Validator, is_known_format};
 
 #[cfg(test)]
 mod tests;

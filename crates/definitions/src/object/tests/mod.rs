@@ -1,6 +1,7 @@
 //! Schemas, objects, and what becomes of them.
 
 mod changes;
+mod validation;
 
 use pintle_codec::json;
 use pintle_meta::Value;

@@ -1,0 +1,163 @@
+//! What is asked of every custom resource, whatever its schema: its kind, the fields that `scale` is about, and finalizers.
+
+use std::collections::BTreeSet;
+
+use pintle_meta::field_path::{self, Error, ErrorType, Path};
+use pintle_meta::validation::qualified_name;
+use pintle_meta::{Node, Value, quote};
+
+use super::metadata::go_type;
+
+/// An object is of the kind that it was sent to.
+pub fn validate_kind(object: &Value, group: &str, version: &str, kind: &str) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let api_version = format!("{group}/{version}");
+    for (field, given, wanted) in
+        [("kind", object.kind(), kind), ("apiVersion", object.api_version(), &api_version)]
+    {
+        if given != wanted {
+            errors.push(Error::invalid(&Path::new(field), given, format!("must be {wanted}")));
+        }
+    }
+    errors
+}
+
+/// Where an object has what its `scale` shows, as the definition says: `.spec.replicas`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scale {
+    pub spec_replicas: Box<str>,
+    pub status_replicas: Box<str>,
+    pub label_selector: Option<Box<str>>,
+}
+
+impl Scale {
+    /// Of the definition's `subresources.scale`.
+    pub fn new(scale: &Value) -> Scale {
+        Scale {
+            spec_replicas: scale.text_at(&["specReplicasPath"]).into(),
+            status_replicas: scale.text_at(&["statusReplicasPath"]).into(),
+            label_selector: scale.get("labelSelectorPath").and_then(Value::as_str).map(Box::from),
+        }
+    }
+
+    pub fn validate_spec(&self, object: &Value) -> Vec<Error> {
+        replicas(object, &self.spec_replicas).into_iter().collect()
+    }
+
+    pub fn validate_status(&self, object: &Value) -> Vec<Error> {
+        let mut errors: Vec<Error> = replicas(object, &self.status_replicas).into_iter().collect();
+        if let Some(path) = self.label_selector.as_deref()
+            && let Err(wrong) = at(object, path, "string", |value| value.as_str().map(|_| ()))
+        {
+            errors.push(Error::invalid(&Path::new(path), "", wrong));
+        }
+        errors
+    }
+}
+
+fn replicas(object: &Value, path: &str) -> Option<Error> {
+    let at_path = Path::new(path);
+    match at(object, path, "int64", Value::as_i64) {
+        Err(wrong) => Some(Error::invalid(&at_path, 0i64, wrong)),
+        Ok(Some(replicas @ ..0)) => {
+            Some(Error::invalid(&at_path, replicas, "should be a non-negative integer"))
+        }
+        Ok(Some(replicas)) if replicas > i64::from(i32::MAX) => {
+            let wrong = format!("should be less than or equal to {}", i32::MAX);
+            Some(Error::invalid(&at_path, replicas, wrong))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// What is at the end of a path, if it is there.
+fn at<T>(
+    object: &Value,
+    path: &str,
+    wanted: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, String> {
+    let path = path.strip_prefix('.').unwrap_or(path);
+    let mut value = object;
+    let mut end = 0;
+    let wrong = |path: &str, value: &Value, wanted: &str| {
+        let mut shown = String::new();
+        push_value(value, &mut shown);
+        format!(".{path} accessor error: {shown} is of the type {}, expected {wanted}", go_type(value))
+    };
+    for field in path.split('.') {
+        end += field.len();
+        match value.node() {
+            Node::Null => return Ok(None),
+            Node::Object(object) => match object.get(field) {
+                Some(found) => value = found,
+                None => return Ok(None),
+            },
+            _ => return Err(wrong(&path[..end], value, "map[string]interface{}")),
+        }
+        end += 1;
+    }
+    read(value).map(Some).ok_or_else(|| wrong(path, value, wanted))
+}
+
+/// As Go prints it with `%v`.
+fn push_value(value: &Value, out: &mut String) {
+    match value.node() {
+        Node::Null => out.push_str("<nil>"),
+        Node::String(text) => out.push_str(text),
+        Node::List(items) => {
+            out.push('[');
+            for (place, item) in items.iter().enumerate() {
+                out.push_str(if place == 0 { "" } else { " " });
+                push_value(item, out);
+            }
+            out.push(']');
+        }
+        Node::Object(object) => {
+            out.push_str("map[");
+            for (place, (key, value)) in object.iter().enumerate() {
+                out.push_str(if place == 0 { "" } else { " " });
+                out.push_str(key);
+                out.push(':');
+                push_value(value, out);
+            }
+            out.push(']');
+        }
+        _ => out.push_str(&super::coerce::shown(value).to_string()),
+    }
+}
+
+/// Told instead of what rules would say, if what is wrong already would mislead them.
+pub fn blocks_rules(errors: &[Error]) -> Option<Error> {
+    use ErrorType::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+    let blocks =
+        |error: &Error| matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid);
+    let words = "some validation rules were not checked because the object was invalid; \
+                 correct the existing errors to complete validation";
+    let told = || Error::invalid(&Path::NOWHERE, field_path::Value::null(), words);
+    errors.iter().any(blocks).then(told)
+}
+
+/// Warnings about finalizers that are new.
+pub fn finalizer_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let before: BTreeSet<&str> = old.into_iter().flat_map(Value::finalizers).collect();
+    let added: BTreeSet<&str> = new.finalizers().filter(|name| !before.contains(name)).collect();
+    let mut warnings = Vec::new();
+    for name in added {
+        let mut warn = |words: &str| warnings.push(format!("metadata.finalizers: {}: {words}", quote(name)));
+        qualified_name(name).iter().for_each(|wrong| warn(wrong));
+        if name.contains('/') || matches!(name, "orphan" | "foregroundDeletion" | "kubernetes") {
+            continue;
+        }
+        warn(match name.contains('.') {
+            true => {
+                "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with \
+                 other finalizer writers"
+            }
+            false => {
+                "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+            }
+        });
+    }
+    warnings
+}
