@@ -1,9 +1,12 @@
 //! What a CustomResourceDefinition says: whether it may be said ([`definition`]), what it makes of objects ([`object`]), its
-//! rules in the Common Expression Language ([`rules`]), and paths into objects ([`json_path`]).
+//! rules in the Common Expression Language ([`rules`]), what tables show of them ([`columns`]), and paths into objects
+//! ([`json_path`], [`paths`]).
 //!
 //! Everything here is a function of a definition and an object. Who serves them is somebody else.
 
+pub mod columns;
 pub mod definition;
 pub mod json_path;
 pub mod object;
+pub mod paths;
 pub mod rules;

@@ -87,7 +87,7 @@ impl From<f64> for Value {
     }
 }
 
-/// `%v` of a float: the shortest digits that give it back, in scientific form below 1e-4 and from 1e21 on.
+/// `%v` of a float: the shortest digits that give it back, in scientific form below 1e-4 and from a million on.
 fn float(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -97,7 +97,7 @@ fn float(value: f64) -> String {
     }
     let scientific = format!("{value:e}");
     match scientific.split_once('e').map(|(digits, exponent)| (digits, exponent.parse::<i32>())) {
-        Some((digits, Ok(exponent))) if value != 0.0 && !(-4..21).contains(&exponent) => {
+        Some((digits, Ok(exponent))) if value != 0.0 && !(-4..6).contains(&exponent) => {
             let sign = if exponent < 0 { '-' } else { '+' };
             format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
         }
@@ -140,8 +140,8 @@ mod tests {
             (1.5.into(), "1.5"),
             (3.0.into(), "3"),
             (0.0.into(), "0"),
-            (1e20.into(), "100000000000000000000"),
-            (1e21.into(), "1e+21"),
+            (999999.5.into(), "999999.5"),
+            (1000000.0.into(), "1e+06"),
             (0.0001.into(), "0.0001"),
             (0.000012.into(), "1.2e-05"),
             (f64::NEG_INFINITY.into(), "-Inf"),

@@ -1,1 +1,0 @@
-//! Paths into objects, as `kubectl` and printer columns spell them.
