@@ -139,7 +139,7 @@ impl Model {
             Model::Through(times) => through(size(0), times * TRAVERSAL),
             Model::InList => size(1),
             Model::Equality if matches!(args.first(), Some(Ok(Val::Other(_)))) => 1,
-            Model::Shorter | Model::Equality => through(size(0).min(size(1)), TRAVERSAL),
+            Model::Shorter | Model::Equality => through(shorter(args), TRAVERSAL),
             Model::Both => through(size(0) + size(1), TRAVERSAL),
             Model::Pattern => {
                 let text = ((1.0 + size(0) as f64) * TRAVERSAL).ceil() as u64;
@@ -198,6 +198,19 @@ fn size(value: &Val<'_>) -> u64 {
         Val::Optional(Some(value)) => size(value),
         value => value.size().unwrap_or(1) as u64,
     }
+}
+
+/// The smaller of two sizes. Long texts are not counted just to learn that they are not the shorter one, since that would take
+/// longer than the cost shows.
+fn shorter(args: &[Result<&Val<'_>, &Error>]) -> u64 {
+    let bytes = |arg: &Result<&Val<'_>, &Error>| match arg {
+        Ok(Val::String(text)) => text.len() as u64,
+        _ => 0,
+    };
+    let (Some(left), Some(right)) = (args.first(), args.get(1)) else { return 1 };
+    let (first, second) = if bytes(left) <= bytes(right) { (left, right) } else { (right, left) };
+    let least = first.map_or(1, size);
+    if bytes(second) / 4 >= least { least } else { least.min(second.map_or(1, size)) }
 }
 
 /// More parts than this are beyond any budget.

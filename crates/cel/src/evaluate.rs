@@ -81,6 +81,14 @@ impl<'b> Meter<'b> {
         self.work(items.saturating_mul(ITEM))
     }
 
+    /// What came out of a tree, which is no copy unless it was encoded.
+    fn decoded(&mut self, value: &Val<'_>) -> Result<(), Failure> {
+        match value {
+            Val::Bytes(bytes) => self.work(bytes.len()),
+            _ => Ok(()),
+        }
+    }
+
     fn round(&mut self) -> Result<(), Failure> {
         self.rounds += 1;
         match self.budget.interrupted {
@@ -312,6 +320,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
             Val::List(list) => {
                 for index in 0..list.len() {
                     let item = list.get(index)?;
+                    self.meter.decoded(&item)?;
                     let (first, second) = match fold.second {
                         Some(_) => (Val::Int(index as i64), Some(item)),
                         None => (item, None),
@@ -449,7 +458,11 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 }
                 (Bound::Lazy(_), []) => return Failure::error("no such overload"),
                 (Bound::Val(value), _) => value.clone(),
-                (Bound::Tree(value), _) => from_tree(value, &self.declarations.variables[*place].1)?,
+                (Bound::Tree(value), _) => {
+                    let value = from_tree(value, &self.declarations.variables[*place].1)?;
+                    self.meter.decoded(&value)?;
+                    value
+                }
             },
             Base::Step(step) => self.eval(step)?,
             Base::Conditional { condition, truthy, falsy } => match self.eval(condition)? {
@@ -515,7 +528,12 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 Qualifying::Step(step) => self.eval(step)?,
             };
             if qualifier.test {
-                let present = is_present(&value, &key);
+                let found = look_up(&value, &key);
+                if let Ok(Some(found)) = &found {
+                    self.meter.decoded(found)?;
+                }
+                // What is not of the type that was declared for it is an error, also for those who only ask.
+                let present = found.map(|found| found.is_some());
                 if !optional || present.as_ref().is_ok_and(|present| *present) {
                     self.meter.charge(1)?;
                 }
@@ -524,6 +542,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
             match look_up(&value, &key) {
                 Ok(Some(found)) => {
                     self.meter.charge(1)?;
+                    self.meter.decoded(&found)?;
                     value = found;
                 }
                 Ok(None) if optional => return Ok(Val::Optional(None)),
@@ -570,13 +589,6 @@ pub(crate) fn index(key: &Val<'_>) -> Result<Option<usize>, Error> {
         other => {
             Err(Error::new(format!("unsupported index type '{}' in list", other.type_of().runtime_name())))
         }
-    }
-}
-
-fn is_present(value: &Val<'_>, key: &Val<'_>) -> Result<bool, Error> {
-    match (value, key) {
-        (Val::Map(map), Val::String(key)) => Ok(map.contains(key)),
-        _ => Ok(look_up(value, key)?.is_some()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Declared;
 use crate::evaluate::{Call, Failure, Outcome};
-use crate::value::{Error, List, Val, seconds, shortest};
+use crate::value::{Error, List, Map, Val, seconds, shortest};
 
 pub(super) const FUNCTIONS: &[Declared] = &[Declared {
     name: "format",
@@ -273,7 +273,7 @@ fn text(call: &mut Call<'_, '_>, value: &Val<'_>) -> Result<String, Failure> {
         Val::Timestamp(at) => at.to_string(),
         Val::Type(of) => of.runtime_name().to_owned(),
         Val::List(list) => return self::list(call, list),
-        Val::Map(map) if map.object_type().is_none() => {
+        Val::Map(map) if !matches!(map, Map::Fields { .. }) => {
             let mut entries = Vec::new();
             for key in map.keys() {
                 let value = map.find(&key)?.unwrap_or(Val::Null);

@@ -83,7 +83,12 @@ pub(super) const FUNCTIONS: &[Declared] = &[
 
 fn size<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     match args {
-        [value @ (Val::String(_) | Val::Bytes(_) | Val::List(_) | Val::Map(_))] => {
+        [value @ Val::String(text)] => {
+            // Characters are counted, which is fast but not free, and costs as little as for a list.
+            call.meter.work(text.len() / 16)?;
+            Ok(Val::Int(value.size().unwrap_or_default() as i64))
+        }
+        [value @ (Val::Bytes(_) | Val::List(_) | Val::Map(_))] => {
             Ok(Val::Int(value.size().unwrap_or_default() as i64))
         }
         [Val::Timestamp(_) | Val::Duration(_)] => Failure::error("no such overload"),

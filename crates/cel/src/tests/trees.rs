@@ -1,5 +1,6 @@
 //! Trees seen as declared types.
 
+use pintle_meta::value::Layout;
 use pintle_meta::{Node, Object, Value};
 use smol_str::SmolStr;
 
@@ -123,7 +124,9 @@ fn fields_have_their_declared_types() {
         ("has(self.replicas) && !has(old.replicas)", "true"),
         ("old.replicas", "error: no such key: replicas"),
         ("old.?replicas.orValue(7)", "7"),
-        ("type(self) == Spec", "true"),
+        // As it is evaluated, what is in a tree is a map.
+        ("type(self) == Spec", "false"),
+        ("dyn(type(self)) == map", "true"),
         ("dyn(self).exists(k, k == '__namespace__')", "true"),
         ("dyn(self).exists(k, k == 'unknown')", "false"),
         ("self == self", "true"),
@@ -224,13 +227,18 @@ fn fields_can_be_found_when_they_are_looked_at() {
 
 #[test]
 fn what_somebody_without_types_sees_is_json() {
-    let value = Value::from(Object::from_iter([
+    static LAYOUT: Layout = Layout { names: &["bytes", "hollow", "raw", "none", "float"] };
+    let mut object = Object::of(&LAYOUT);
+    for (name, value) in [
         ("bytes", Value::bytes(&b"hi"[..])),
         ("hollow", Value::hollow()),
         ("raw", Value::raw(&br#"{"a":[1,2.5,"x",null]}"#[..])),
         ("none", Value::NULL),
         ("float", Value::from(1.5)),
-    ]));
+    ] {
+        object.insert(name, value);
+    }
+    let value = Value::from(object);
     let environment = Environment::new(Declarations::new().variable("o", Type::Dyn));
     let activation = Activation::new().bind("o", &value);
     let evaluate = |expression: &str| {
@@ -275,4 +283,118 @@ fn results_are_trees_again() {
     let program = environment.compile(&doubled).unwrap();
     let done = program.evaluate(&Activation::new(), Budget::PER_CALL).value.unwrap();
     assert_eq!(done.to_value().unwrap_err().to_string(), "result is too large");
+}
+
+/// A type of a schema that says more about an object than expressions may see.
+#[derive(Debug)]
+struct Partly;
+
+impl ObjectType for Partly {
+    fn name(&self) -> &str {
+        "Partly"
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let of = match name {
+            "a" => Type::Int,
+            "list" => Type::list(Type::Int),
+            "day" => Type::Timestamp,
+            "time" => Type::Duration,
+            _ => return None,
+        };
+        Some(Field { property: name.into(), of })
+    }
+
+    fn hides(&self, property: &str) -> bool {
+        property == "hidden"
+    }
+}
+
+fn partly(expression: &str, left: Value, right: Value) -> String {
+    let of = || Type::object(Partly);
+    let environment = Environment::new(Declarations::new().variable("a", of()).variable("b", of()));
+    let program = environment.compile(expression).unwrap();
+    let activation = Activation::new().bind("a", &left).bind("b", &right);
+    let done = program.evaluate(&activation, Budget::PER_CALL).value;
+    done.map_or_else(|error| error.to_string(), |value| written(&value))
+}
+
+#[test]
+fn objects_are_compared_with_what_no_expression_sees() {
+    let of = |name: &str, value: i64| object([("a", Value::from(1)), (name, Value::from(value))]);
+    for (left, right, expect) in [
+        (of("hidden", 1), of("hidden", 1), "true"),
+        (of("hidden", 1), of("hidden", 2), "false"),
+        (of("hidden", 1), of("other", 1), "false"),
+        (of("other", 1), of("other", 1), "true"),
+        (of("other", 1), of("other", 2), "false"),
+        // What nobody knows counts only where both have it.
+        (of("other", 1), of("another", 1), "true"),
+        (of("a", 1), of("a", 2), "false"),
+        (object([("a", Value::NULL)]), object([("list", Value::NULL)]), "true"),
+    ] {
+        assert_eq!(partly("a == b", left.clone(), right.clone()), expect, "{left:?} {right:?}");
+    }
+    let deep = |value: f64| object([("other", Value::from(vec![object([("x", Value::from(value))])]))]);
+    assert_eq!(partly("a == b", deep(1.0), deep(1.0)), "true");
+    assert_eq!(partly("a == b", deep(1.0), deep(1.5)), "false");
+}
+
+#[test]
+fn a_field_that_is_null_is_not_there() {
+    let null = object([("a", Value::NULL)]);
+    assert_eq!(partly("has(a.a)", null.clone(), Value::NULL), "false");
+    assert_eq!(partly("a.a == 1", null.clone(), Value::NULL), "no such key: a");
+    assert_eq!(partly("a.?a.orValue(7) == 7", null, Value::NULL), "true");
+}
+
+#[test]
+fn what_is_not_of_its_declared_type_is_an_error() {
+    let text = |name: &str| object([(name, Value::from("x"))]);
+    let array = "invalid data, expected an array for the provided schema with type=array";
+    assert_eq!(partly("has(a.list)", text("list"), Value::NULL), array);
+    assert_eq!(partly("a.a > 1", text("a"), Value::NULL), "invalid data, expected int, got string");
+    assert_eq!(
+        partly("has(a.day)", text("day"), Value::NULL),
+        r#"Invalid date-time formatted string x: parsing time "x" as "2006-01-02T15:04:05": cannot parse "x" as "2006""#
+    );
+    assert_eq!(
+        partly("has(a.time)", text("time"), Value::NULL),
+        "Invalid duration x: unable to parse x as duration"
+    );
+}
+
+#[test]
+fn days_times_and_durations_are_read_as_formats_are() {
+    let of = |name: &str, text: &str| object([(name, Value::from(text))]);
+    for (text, expect) in [
+        ("2020-02-03", "timestamp('2020-02-03T00:00:00Z')"),
+        ("2020-02-03T01:02:03", "timestamp('2020-02-03T01:02:03Z')"),
+        ("2020-02-03T01:02:03.5+01:00", "timestamp('2020-02-03T01:02:03.5+01:00')"),
+        ("", "timestamp('1970-01-01T00:00:00Z')"),
+    ] {
+        assert_eq!(partly("a.day", of("day", text), Value::NULL), expect, "{text}");
+    }
+    for (text, expect) in [
+        ("1h30m", "duration('1h30m0s')"),
+        ("2 weeks", "duration('336h0m0s')"),
+        ("1d 3 hours", "duration('27h0m0s')"),
+        ("5 MINUTES and 3 seconds", "duration('5m3s')"),
+        ("7µs", "duration('7µs')"),
+    ] {
+        assert_eq!(partly("a.time", of("time", text), Value::NULL), expect, "{text}");
+    }
+}
+
+#[test]
+fn what_is_decoded_again_and_again_ends() {
+    let environment = Environment::new(Declarations::new().variable("self", Type::object(Spec)));
+    let program = environment
+        .compile(
+            "[1,2,3,4,5,6,7,8].all(a, [1,2,3,4,5,6,7,8].all(b, [1,2,3,4,5,6,7,8].all(c, self.data != b'')))",
+        )
+        .unwrap();
+    let value = object([("data", Value::from("aaaa".repeat(250_000)))]);
+    let done = program.evaluate(&Activation::new().bind("self", &value), Budget::PER_CALL);
+    assert_eq!(done.value.unwrap_err().to_string(), "operation cancelled: actual cost limit exceeded");
 }

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
+use pintle_meta::{Node, Value};
 use smol_str::SmolStr;
 
+use super::map::Compared;
 use super::{Error, List, Map, Val};
 use crate::evaluate::{Failure, Meter};
 use crate::types::ListKind;
@@ -98,6 +100,20 @@ fn maps(left: &Map<'_>, right: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, 
     if left.len() != right.len() {
         return Ok(false);
     }
+    if let Map::Object { object, .. } = left {
+        for (property, value) in object.iter().filter(|(_, value)| value.node() != Node::Hollow) {
+            let same = match left.compared(right, property, value)? {
+                Compared::Same => true,
+                Compared::Different => false,
+                Compared::Values(a, b) => equal(&a, &b, meter)?,
+                Compared::Trees(a, b) => trees(a, b, meter)?,
+            };
+            if !same {
+                return Ok(false);
+            }
+        }
+        return Ok(true);
+    }
     for key in left.keys() {
         let same = match (left.find(&key)?, right.find(&key)?) {
             (Some(a), Some(b)) => equal(&a, &b, meter)?,
@@ -108,6 +124,37 @@ fn maps(left: &Map<'_>, right: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, 
         }
     }
     Ok(true)
+}
+
+/// Whether two trees are the same, without a type that would say more.
+fn trees(left: &Value, right: &Value, meter: &mut Meter<'_>) -> Result<bool, Failure> {
+    meter.items(1)?;
+    Ok(match (left.node(), right.node()) {
+        (Node::List(a), Node::List(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.iter().zip(b) {
+                if !trees(a, b, meter)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        (Node::Object(a), Node::Object(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (key, a) in a.iter() {
+                match b.get(key) {
+                    Some(b) if trees(a, b, meter)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            true
+        }
+        (a, b) => a == b,
+    })
 }
 
 /// Which of two comes first.

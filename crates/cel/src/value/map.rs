@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pintle_meta::{Node, Object};
 use smol_str::SmolStr;
 
+use super::compare::no_such_overload;
 use super::{Error, Text, Val, from_tree};
 use crate::escaping::escape;
 use crate::types::{ObjectType, Type};
@@ -22,6 +23,15 @@ pub enum Map<'v> {
     /// An object that the expression made.
     #[doc(hidden)]
     Fields { of: Arc<dyn ObjectType>, fields: Arc<BTreeMap<SmolStr, Val<'v>>> },
+}
+
+/// How a property of two objects is to be compared.
+pub(super) enum Compared<'a> {
+    Same,
+    Different,
+    Values(Val<'a>, Val<'a>),
+    /// Of no type that anybody declared.
+    Trees(&'a pintle_meta::Value, &'a pintle_meta::Value),
 }
 
 /// Entries that an expression made: the key as it was given, and the value.
@@ -54,6 +64,10 @@ impl<'v> Key<'v> {
 impl<'v> Map<'v> {
     pub fn len(&self) -> usize {
         match self {
+            // Only types of the program have fields that are there and yet not.
+            Map::Tree { object, .. } | Map::Object { object, .. } if object.layout().is_none() => {
+                object.len()
+            }
             Map::Tree { object, .. } | Map::Object { object, .. } => present(object).count(),
             Map::Entries(entries) => entries.len(),
             Map::Fields { fields, .. } => fields.len(),
@@ -62,13 +76,6 @@ impl<'v> Map<'v> {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    pub(crate) fn object_type(&self) -> Option<&Arc<dyn ObjectType>> {
-        match self {
-            Map::Object { of, .. } | Map::Fields { of, .. } => Some(of),
-            _ => None,
-        }
     }
 
     /// The value of a key, if there is one.
@@ -91,7 +98,7 @@ impl<'v> Map<'v> {
             },
             Map::Object { object, of } => {
                 let Some(field) = of.field(key) else { return Ok(None) };
-                match tree_field(object, &field.property) {
+                match object_field(object, &field.property) {
                     Some(found) => from_tree(found, &field.of).map(Some),
                     None => Ok(None),
                 }
@@ -103,6 +110,37 @@ impl<'v> Map<'v> {
         }
     }
 
+    /// What two objects of a tree say about a property of the first, by the name that they have for it.
+    pub(super) fn compared<'a>(
+        &'a self,
+        other: &'a Map<'_>,
+        property: &str,
+        value: &'a pintle_meta::Value,
+    ) -> Result<Compared<'a>, Error> {
+        let Map::Object { of, .. } = self else { return Ok(Compared::Same) };
+        let name = escape(property);
+        if let Some(field) = of.field(name.as_deref().unwrap_or(property)) {
+            let own = if value.is_null() { None } else { Some(from_tree(value, &field.of)?) };
+            return Ok(match (own, other.field(name.as_deref().unwrap_or(property))?) {
+                (Some(own), Some(other)) => Compared::Values(own, other),
+                (None, None) => Compared::Same,
+                _ => Compared::Different,
+            });
+        }
+        let Map::Object { object, .. } = other else { return Err(no_such_overload()) };
+        let there = tree_field(object, property);
+        Ok(if of.hides(property) {
+            match there.filter(|there| !there.is_null()) {
+                Some(there) if !value.is_null() => Compared::Trees(value, there),
+                there if there.is_some() || !value.is_null() => Compared::Different,
+                _ => Compared::Same,
+            }
+        } else {
+            // Nobody knows what it is. Without another it does not count.
+            there.map_or(Compared::Same, |there| Compared::Trees(value, there))
+        })
+    }
+
     /// The value of a property by the name that the object has for it, which may be none that an expression could write.
     pub(crate) fn property(&self, name: &str) -> Result<Option<Val<'v>>, Error> {
         match self {
@@ -111,18 +149,6 @@ impl<'v> Map<'v> {
                 None => Ok(None),
             },
             _ => self.field(name),
-        }
-    }
-
-    /// Whether there is such a key, its value aside.
-    pub(crate) fn contains(&self, key: &str) -> bool {
-        match self {
-            Map::Tree { object, .. } => tree_field(object, key).is_some(),
-            Map::Object { object, of } => {
-                of.field(key).is_some_and(|field| tree_field(object, &field.property).is_some())
-            }
-            Map::Entries(entries) => entries.contains_key(&Key::String(Text::Borrowed(key))),
-            Map::Fields { fields, .. } => fields.contains_key(key),
         }
     }
 
@@ -151,6 +177,11 @@ impl<'v> Map<'v> {
 /// Fields that JSON would show.
 fn present(object: &Object) -> impl Iterator<Item = &str> {
     object.iter().filter(|(_, value)| value.node() != Node::Hollow).map(|(key, _)| key)
+}
+
+/// A field that is null is as if it was not there.
+fn object_field<'v>(object: &'v Object, key: &str) -> Option<&'v pintle_meta::Value> {
+    tree_field(object, key).filter(|value| !value.is_null())
 }
 
 fn tree_field<'v>(object: &'v Object, key: &str) -> Option<&'v pintle_meta::Value> {

@@ -117,10 +117,9 @@ impl<'v> Val<'v> {
             Val::Timestamp(_) => Type::Timestamp,
             Val::Duration(_) => Type::Duration,
             Val::List(_) => Type::list(Type::Dyn),
-            Val::Map(map) => match map.object_type() {
-                Some(of) => Type::Object(Arc::clone(of)),
-                None => Type::map(Type::Dyn, Type::Dyn),
-            },
+            // What is in a tree is a map to whoever asks, though the checker knew better.
+            Val::Map(Map::Fields { of, .. }) => Type::Object(Arc::clone(of)),
+            Val::Map(_) => Type::map(Type::Dyn, Type::Dyn),
             Val::Type(_) => Type::Type(None),
             Val::Optional(_) => Type::optional(Type::Dyn),
             Val::Other(other) => other.type_of(),

@@ -12,21 +12,21 @@ use crate::types::Type;
 pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Error> {
     Ok(match (value.node(), of) {
         (Node::Null | Node::Hollow, _) => Val::Null,
-        (Node::Bool(value), _) => Val::Bool(value),
+        (Node::Bool(value), Type::Bool | Type::Dyn) => Val::Bool(value),
         (Node::Int(value), Type::Double) => Val::Double(value as f64),
         (Node::Int(value), Type::Uint) => u64::try_from(value).map_or(Val::Int(value), Val::Uint),
-        (Node::Int(value), _) => Val::Int(value),
+        (Node::Int(value), Type::Int | Type::Dyn) => Val::Int(value),
         (Node::Float(value), Type::Int) if value.fract() == 0.0 && value.abs() < 9.0e18 => {
             Val::Int(value as i64)
         }
-        (Node::Float(value), _) => Val::Double(value),
-        (Node::String(text), Type::Timestamp) => match Timestamp::parse(text).or_else(|| date(text)) {
-            Some(at) => Val::Timestamp(at?),
-            None => return Err(Error::new(format!("Invalid date formatted string {text}"))),
-        },
-        (Node::String(text), Type::Duration) => match parse_duration(text) {
-            Ok(nanos) => Val::Duration(nanos),
-            Err(problem) => return Err(Error::new(format!("Invalid duration {text}: {problem}"))),
+        (Node::Float(value), Type::Double | Type::Dyn) => Val::Double(value),
+        (Node::String(text), Type::Timestamp) => Val::Timestamp(time(text)?),
+        (Node::String(text), Type::Duration) => match duration(text) {
+            Some(nanos) => Val::Duration(nanos),
+            None => {
+                let problem = format!("unable to parse {text} as duration");
+                return Err(Error::new(format!("Invalid duration {text}: {problem}")));
+            }
         },
         (Node::String(text), Type::Bytes) => match base64::prelude::BASE64_STANDARD.decode(text) {
             Ok(bytes) => Val::Bytes(bytes.into()),
@@ -34,7 +34,7 @@ pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Erro
                 return Err(Error::new(format!("Invalid byte formatted string {text}: {problem}")));
             }
         },
-        (Node::String(text), _) => Val::String(Text::Borrowed(text)),
+        (Node::String(text), Type::String | Type::Dyn) => Val::String(Text::Borrowed(text)),
         (Node::Bytes(bytes), Type::Bytes) => Val::Bytes(Blob::Borrowed(bytes)),
         // As JSON has it, which is what somebody who does not know the type sees.
         (Node::Bytes(bytes), _) => Val::string(base64::prelude::BASE64_STANDARD.encode(bytes)),
@@ -43,18 +43,107 @@ pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Erro
             Err(problem) => return Err(Error::new(problem.to_string())),
         },
         (Node::List(items), Type::List(of)) => Val::List(List::Tree { items, of: Some(Arc::clone(of)) }),
-        (Node::List(items), _) => Val::List(List::Tree { items, of: None }),
+        (Node::List(items), Type::Dyn) => Val::List(List::Tree { items, of: None }),
         (Node::Object(object), Type::Object(of)) => Val::Map(Map::Object { object, of: Arc::clone(of) }),
         (Node::Object(object), Type::Map(of)) => {
             Val::Map(Map::Tree { object, value: (!of.1.is_dyn()).then(|| of.1.clone()) })
         }
-        (Node::Object(object), _) => Val::Map(Map::Tree { object, value: None }),
+        (Node::Object(object), Type::Dyn) => Val::Map(Map::Tree { object, value: None }),
+        (node, of) => match mismatch(node, of) {
+            Some(mismatch) => return mismatch,
+            None => return from_tree(value, &Type::Dyn),
+        },
     })
 }
 
-/// A day, which a schema may call a time.
-fn date(text: &str) -> Option<Result<Timestamp, Error>> {
-    if text.len() == 10 { Timestamp::parse(&format!("{text}T00:00:00Z")) } else { None }
+/// What a schema calls a day or a time, as the reference's formats read it.
+fn time(text: &str) -> Result<Timestamp, Error> {
+    if text.is_empty() {
+        return Ok(Timestamp::new(0, 0));
+    }
+    let whole = match text.len() {
+        10 => Some(format!("{text}T00:00:00Z")),
+        // Without a place, it is here.
+        _ if text.len() >= 19 && text.is_ascii() && !text[19..].contains(['Z', '+', '-']) => {
+            Some(format!("{text}Z"))
+        }
+        _ => None,
+    };
+    if let Some(at) = Timestamp::parse(text).or_else(|| Timestamp::parse(&whole?)) {
+        return at;
+    }
+    let problem =
+        pintle_meta::time::Time::parse(text).err().map(|error| error.to_string()).unwrap_or_default();
+    let problem = problem.replace("05Z07:00", "05");
+    Err(Error::new(format!("Invalid date-time formatted string {text}: {problem}")))
+}
+
+/// Go's durations, or numbers with units such as `2 weeks`.
+fn duration(text: &str) -> Option<i64> {
+    if let Ok(nanos) = parse_duration(text) {
+        return Some(nanos);
+    }
+    // The last of each is only a beginning.
+    const UNITS: [(&[&str], i64); 8] = [
+        (&["ns", "nano"], 1),
+        (&["us", "µs", "micro"], 1_000),
+        (&["ms", "milli"], 1_000_000),
+        (&["s", "sec"], SECOND),
+        (&["m", "min"], 60 * SECOND),
+        (&["h", "hr", "hour"], 3_600 * SECOND),
+        (&["d", "day"], 86_400 * SECOND),
+        (&["w", "wk", "week"], 7 * 86_400 * SECOND),
+    ];
+    const SECOND: i64 = 1_000_000_000;
+    let mut total = None;
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let digits = &rest[start..];
+        let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let after = digits[length..].trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
+        let end = after.find(|c: char| !(c.is_ascii_alphabetic() || c == 'µ')).unwrap_or(after.len());
+        rest = &after[end..];
+        if end == 0 {
+            continue;
+        }
+        let factor: i64 = digits[..length].parse().ok()?;
+        let unit = after[..end].to_lowercase();
+        for (names, multiplier) in UNITS {
+            for (place, name) in names.iter().enumerate() {
+                if unit == *name || (place + 1 == names.len() && unit.starts_with(name)) {
+                    total = Some(total.unwrap_or(0_i64).wrapping_add(factor.wrapping_mul(multiplier)));
+                }
+            }
+        }
+    }
+    total
+}
+
+/// What somebody sees who was promised something else.
+fn mismatch<'v>(node: Node<'_>, of: &Type) -> Option<Result<Val<'v>, Error>> {
+    let got = match node {
+        Node::Bool(_) => "bool",
+        Node::Int(_) => "int64",
+        Node::Float(_) => "float64",
+        Node::String(_) => "string",
+        Node::List(_) => "[]interface {}",
+        Node::Object(_) => "map[string]interface {}",
+        Node::Null | Node::Hollow | Node::Bytes(_) | Node::Raw(_) => return None,
+    };
+    let text = match of {
+        Type::List(_) => "invalid data, expected an array for the provided schema with type=array".to_owned(),
+        Type::Map(_) | Type::Object(_) => {
+            "invalid data, expected a map for the provided schema with type=object".to_owned()
+        }
+        Type::String | Type::Bytes | Type::Timestamp | Type::Duration => {
+            format!("invalid data, expected string, got {got}")
+        }
+        Type::Int => format!("invalid data, expected int, got {got}"),
+        Type::Double => format!("invalid data, expected float, got {got}"),
+        Type::Bool => format!("invalid data, expected bool, got {got}"),
+        _ => return None,
+    };
+    Some(Err(Error::new(text)))
 }
 
 /// Parts that nobody has looked into have their own copy once somebody does.

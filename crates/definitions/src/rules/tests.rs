@@ -1,6 +1,7 @@
 //! Schemas and objects in JSON, and what is said about them.
 
 mod checks;
+mod definitions;
 
 use pintle_meta::Value;
 use pintle_schema::structural::Structural;
@@ -8,9 +9,10 @@ use pintle_schema::structural::Structural;
 use super::Rules;
 
 pub(super) fn json(text: &str) -> Value {
-    pintle_codec::json::decode_untyped(text.as_bytes())
-        .unwrap_or_else(|error| panic!("{error}: {text}"))
-        .value
+    let wrapped = format!(r#"{{"x":{text}}}"#);
+    let decoded = pintle_codec::json::decode_untyped(wrapped.as_bytes());
+    let decoded = decoded.unwrap_or_else(|error| panic!("{error}: {text}"));
+    decoded.value.get("x").unwrap().clone()
 }
 
 pub(super) fn schema(text: &str) -> Structural {

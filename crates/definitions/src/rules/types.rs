@@ -67,7 +67,11 @@ impl ObjectType for Fields {
     }
 
     fn field(&self, name: &str) -> Option<Field> {
-        let seen = self.find(name)?;
+        let seen = match self.find(name) {
+            Some(seen) => seen,
+            // Words of the language may be written as they are after a dot.
+            None => self.find(&escape(name).filter(|word| *word == format!("__{name}__"))?)?,
+        };
         Some(Field { property: seen.property.clone(), of: seen.of.of.clone() })
     }
 
