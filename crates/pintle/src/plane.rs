@@ -134,6 +134,9 @@ impl Plane {
             resources: stores.resources.clone(),
             documents: options.documents.clone(),
         });
+        let definitions = Arc::new(definitions);
+        let newest = Arc::downgrade(&definitions);
+        options.documents.refresh_with(move || newest.upgrade().iter().for_each(|known| known.refresh()));
         let Stores { resources, kept, feed, .. } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
@@ -178,14 +181,7 @@ impl Plane {
         }
         let resource = resources.find("", "v1", "namespaces").context("there is no resource namespaces")?;
         let namespace_kind = Arc::new(Version::new(resource, Some(builtin)));
-        Ok(Plane {
-            rest: Arc::new(rest),
-            definitions: Arc::new(definitions),
-            statuses,
-            namespaces,
-            namespace_kind,
-            _feed: feed,
-        })
+        Ok(Plane { rest: Arc::new(rest), definitions, statuses, namespaces, namespace_kind, _feed: feed })
     }
 }
 

@@ -14,7 +14,7 @@ mod openapi;
 mod place;
 mod served;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
 use pintle_discovery::{Custom, GroupVersion};
@@ -56,6 +56,8 @@ pub struct Documents {
     bodies: Arc<Bodies>,
     /// Held by whoever makes a large document.
     making: Arc<Mutex<()>>,
+    /// Called before anything is answered: sees to it that the newest definitions are known.
+    refresh: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Default for DocumentsConfig {
@@ -92,7 +94,13 @@ impl Documents {
             served: RwLock::new(served),
             bodies: Arc::new(Bodies::new(KEPT)),
             making: Arc::default(),
+            refresh: OnceLock::new(),
         }
+    }
+
+    /// Has somebody look for what is new before anything is answered. Set once.
+    pub fn refresh_with(&self, refresh: impl Fn() + Send + Sync + 'static) {
+        let _ = self.refresh.set(Box::new(refresh));
     }
 
     /// From now on, these built-in group versions are served. Documents of those that are the same as before stay.
@@ -141,6 +149,9 @@ pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/
 #[async_trait]
 impl Handler for Documents {
     async fn handle(&self, request: Box<Request>) -> Response {
+        if let Some(refresh) = self.refresh.get() {
+            refresh();
+        }
         let path = request.info.path.clone();
         match Place::of(&path) {
             Some(Place::Api) => self.api(&request),
