@@ -1,5 +1,6 @@
 //! What a definition says about serving its objects.
 
+use pintle_definitions::object::Scale;
 use pintle_meta::Value;
 use pintle_meta::gvk::GroupVersionKind;
 
@@ -111,18 +112,9 @@ pub(crate) struct VersionSpec<'a> {
     pub(crate) deprecation: Option<String>,
     pub(crate) schema: Option<&'a Value>,
     pub(crate) status: bool,
-    pub(crate) scale: Option<ScalePaths>,
+    pub(crate) scale: Option<Scale>,
     pub(crate) columns: &'a [Value],
-    /// Paths without their first point: `spec.color`.
-    pub(crate) selectable: Vec<&'a str>,
-}
-
-/// Where the scale of an object is found in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ScalePaths {
-    pub(crate) spec_replicas: String,
-    pub(crate) status_replicas: String,
-    pub(crate) selector: Option<String>,
+    pub(crate) selectable: &'a [Value],
 }
 
 /// All versions of a definition in its stored form, in which what versions share may be said once.
@@ -150,7 +142,6 @@ fn version<'a>(
     let subresources = said("subresources", "subresources");
     let scale = subresources.and_then(|found| found.get("scale")).filter(|scale| !scale.is_null());
     let list = |own: &str, name: &str| said(own, name).and_then(Value::as_list).unwrap_or_default();
-    let fields = list("selectableFields", "selectableFields").iter();
     let is = |flag_name: &str| own.is_none_or(|own| flag(own, flag_name));
     let is_deprecated = own.is_some_and(|own| flag(own, "deprecated"));
     VersionSpec {
@@ -160,13 +151,9 @@ fn version<'a>(
         deprecation: is_deprecated.then(|| deprecation(definition, own, name)),
         schema: said("schema", "validation").and_then(|schema| schema.get("openAPIV3Schema")),
         status: subresources.and_then(|found| found.get("status")).is_some_and(|status| !status.is_null()),
-        scale: scale.map(|scale| ScalePaths {
-            spec_replicas: scale.text_at(&["specReplicasPath"]).to_owned(),
-            status_replicas: scale.text_at(&["statusReplicasPath"]).to_owned(),
-            selector: scale.get("labelSelectorPath").and_then(Value::as_str).map(str::to_owned),
-        }),
+        scale: scale.map(Scale::new),
         columns: list("additionalPrinterColumns", "additionalPrinterColumns"),
-        selectable: fields.map(|field| field.text_at(&["jsonPath"]).trim_start_matches('.')).collect(),
+        selectable: list("selectableFields", "selectableFields"),
     }
 }
 

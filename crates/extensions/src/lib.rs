@@ -19,7 +19,6 @@ mod scale;
 mod served;
 mod serving;
 mod shape;
-mod shim;
 mod strategy;
 mod table;
 

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pintle_codec::json;
+use pintle_definitions::object::Scale as Paths;
+use pintle_definitions::paths::Path;
 use pintle_meta::{Object, Status, Value, quote};
 use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
@@ -11,34 +13,52 @@ use pintle_registry::{
     Admission, Context, Created, Preconditions, Result, Store, Subresource, Transform, WriteOptions,
 };
 
-use crate::definition::ScalePaths;
-use crate::strategy::{nested_int, nested_text, parts};
-
 /// Stands for replicas that nobody has set.
 const NONE: i64 = i32::MIN as i64;
 
 /// The scale of a version's objects.
 pub(crate) struct Scale {
-    pub(crate) store: Arc<Store>,
-    pub(crate) paths: ScalePaths,
+    store: Arc<Store>,
+    /// As the definition spells it, for messages.
+    spelled: Box<str>,
+    spec_replicas: Path,
+    status_replicas: Path,
+    selector: Option<Path>,
     /// The version's, as `group/version`.
-    pub(crate) api_version: String,
+    api_version: String,
     /// Where the replicas are in every version that has a scale, since managed fields may be of any.
-    pub(crate) replicas: Vec<(String, Option<String>)>,
+    replicas: Vec<(String, Path)>,
 }
 
 impl Scale {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        paths: &Paths,
+        api_version: String,
+        replicas: Vec<(String, Path)>,
+    ) -> Scale {
+        Scale {
+            store,
+            spelled: paths.spec_replicas.clone(),
+            spec_replicas: Path::parse(&paths.spec_replicas),
+            status_replicas: Path::parse(&paths.status_replicas),
+            selector: paths.label_selector.as_deref().map(Path::parse),
+            api_version,
+            replicas,
+        }
+    }
+
     fn path_in(&self, api_version: &str) -> Option<Vec<Element>> {
         let (_, path) = self.replicas.iter().find(|(known, _)| known == api_version)?;
-        path.as_deref().map(|path| parts(path).map(|name| Element::field(name.to_owned())).collect())
+        Some(path.names().iter().map(|name| Element::field(name.clone())).collect())
     }
 
     /// The scale of an object, and whether it has replicas at all.
     fn of(&self, parent: &Value) -> std::result::Result<(Value, bool), String> {
-        let spec = nested_int(parent, &self.paths.spec_replicas)?;
-        let status = nested_int(parent, &self.paths.status_replicas)?;
-        let selector = match &self.paths.selector {
-            Some(path) => nested_text(parent, path)?,
+        let spec = self.spec_replicas.integer(parent)?;
+        let status = self.status_replicas.integer(parent)?;
+        let selector = match &self.selector {
+            Some(path) => path.text(parent)?,
             None => None,
         };
         let mut metadata = Object::new();
@@ -95,7 +115,7 @@ impl Subresource for Scale {
         match self.of(&parent).map_err(plain)? {
             (scale, true) => Ok(scale),
             (_, false) => {
-                let path = quote(&self.paths.spec_replicas);
+                let path = quote(&self.spelled);
                 Err(Box::new(Status::internal(format!("the spec replicas field {path} does not exist"))))
             }
         }
@@ -135,15 +155,14 @@ impl Transform for Change<'_> {
         let scale = transform.transform(Some(&before)).await?;
         let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or(0);
         if replicas == NONE {
-            let path = quote(&of.paths.spec_replicas);
+            let path = quote(&of.spelled);
             let why = format!("the spec replicas field {path} cannot be empty");
             return Err(Box::new(Status::bad_request(why)));
         }
         let managers =
             to_parent(&managers(old)?, managers(&scale)?, &of.api_version, |version| of.path_in(version));
         let mut parent = old.clone();
-        let path: Vec<&str> = parts(&of.paths.spec_replicas).collect();
-        set(&mut parent, &path, replicas.into()).map_err(plain)?;
+        of.spec_replicas.set(&mut parent, replicas.into()).map_err(plain)?;
         if let Some(metadata) = parent.metadata_mut()
             && !scale.resource_version().is_empty()
         {
@@ -160,19 +179,6 @@ impl Transform for Change<'_> {
     fn preconditions(&self) -> Preconditions {
         self.transform.preconditions()
     }
-}
-
-/// Sets what is at a path, making the objects on the way.
-fn set(object: &mut Value, path: &[&str], value: Value) -> std::result::Result<(), String> {
-    let [first, rest @ ..] = path else { return Ok(()) };
-    let Some(fields) = object.as_object_mut() else {
-        return Err(format!("value cannot be set because .{first} is not a map[string]interface{{}}"));
-    };
-    if rest.is_empty() {
-        fields.insert(*first, value);
-        return Ok(());
-    }
-    set(fields.get_or_insert_with(*first, || Object::new().into()), rest, value)
 }
 
 /// Whoever is asked about a scale sees scales.

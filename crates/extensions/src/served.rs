@@ -104,7 +104,7 @@ impl Served for Version {
         let is_known = match label {
             "metadata.name" => true,
             "metadata.namespace" => self.namespaced,
-            label => self.shape().selectable.iter().any(|known| known == label),
+            label => self.shape().selectable.names().any(|known| known == label),
         };
         match is_known {
             true => Ok((label.to_owned(), value.to_owned())),

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Resource};
 use pintle_codec::json;
+use pintle_definitions::paths::Path;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig};
 use pintle_resources::served::Version as Builtin;
@@ -169,7 +170,7 @@ impl Maker<'_> {
             namespaced: self.summary.namespaced,
             shapes: self.shapes.clone(),
             place,
-            columns: Columns::compile(spec.columns),
+            columns: Columns(pintle_definitions::columns::Columns::compile(spec.columns)),
             deprecation: spec.deprecation.clone(),
         });
         let endpoint =
@@ -192,16 +193,11 @@ impl Maker<'_> {
             endpoint(Some("status"), &PART_VERBS, served.clone(), behind)
         });
         let scale = spec.scale.as_ref().zip(self.scale_kind(spec)).map(|(paths, kind)| {
-            let replicas = self.specs.iter().map(|spec| {
-                let api_version = format!("{}/{}", self.summary.group, spec.name);
-                (api_version, spec.scale.as_ref().map(|scale| scale.spec_replicas.clone()))
-            });
-            let scale = Scale {
-                store: store.clone(),
-                paths: paths.clone(),
-                api_version: format!("{}/{}", self.summary.group, spec.name),
-                replicas: replicas.collect(),
-            };
+            let api_version = |spec: &VersionSpec<'_>| format!("{}/{}", self.summary.group, spec.name);
+            let replicas =
+                self.specs.iter().filter_map(|spec| Some((api_version(spec), spec.scale.as_ref()?)));
+            let replicas = replicas.map(|(version, scale)| (version, Path::parse(&scale.spec_replicas)));
+            let scale = Scale::new(store.clone(), paths, api_version(spec), replicas.collect());
             endpoint(Some("scale"), &PART_VERBS, kind, Behind::Subresource(Arc::new(scale)))
         });
         let resource = endpoint(None, &VERBS, served, Behind::Store(store));

@@ -6,14 +6,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::shim::Validator;
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{json, kind};
-use pintle_definitions::object::{self, Coercion};
+use pintle_definitions::object::{self, Coercion, Validator};
+use pintle_definitions::paths::Selectable;
 use pintle_definitions::rules::Rules;
-use pintle_meta::{Node, Value};
+use pintle_meta::Value;
 use pintle_patch::typed::TypeRef;
 use pintle_registry::Stored;
 use pintle_schema::structural::Structural;
@@ -41,10 +41,9 @@ pub(crate) struct Shape {
     /// Knows nothing where the definition has none.
     pub(crate) schema: Structural,
     validator: OnceLock<Validator>,
-    status_validator: OnceLock<Option<Validator>>,
     rules: OnceLock<Rules>,
-    /// Paths that objects can be selected by, such as `spec.color`, and the place of the first among all.
-    pub(crate) selectable: Vec<String>,
+    /// What objects can be selected by, such as `spec.color`, and the place of the first among all.
+    pub(crate) selectable: Selectable,
     first_field: usize,
 }
 
@@ -75,9 +74,8 @@ impl Shapes {
                 api_version: format!("{}/{}", summary.group, spec.name),
                 schema,
                 validator: OnceLock::new(),
-                status_validator: OnceLock::new(),
                 rules: OnceLock::new(),
-                selectable: spec.selectable.iter().map(|&path| path.to_owned()).collect(),
+                selectable: Selectable::compile(spec.selectable),
                 first_field: fields,
             });
             fields += spec.selectable.len();
@@ -162,7 +160,7 @@ impl Shape {
             "metadata.name" => Some(0),
             "metadata.namespace" => Some(1),
             label => {
-                let place = self.selectable.iter().position(|known| known == label)?;
+                let place = self.selectable.names().position(|known| known == label)?;
                 Some(self.first_field + place)
             }
         }
@@ -170,15 +168,6 @@ impl Shape {
 
     pub(crate) fn validator(&self) -> &Validator {
         self.validator.get_or_init(|| Validator::new(&self.schema))
-    }
-
-    /// What is asked of a status alone; nothing if nothing is.
-    pub(crate) fn status_validator(&self) -> Option<&Validator> {
-        let make = || {
-            let status = self.schema.property("status")?;
-            Some(Validator::new(status))
-        };
-        self.status_validator.get_or_init(make).as_ref()
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -235,10 +224,12 @@ impl Kind for Cached {
         let mut fields = Vec::with_capacity(shapes.fields);
         fields.push(object.name().into());
         fields.push(object.namespace().into());
-        for (to, version) in shapes.versions.iter().enumerate().filter(|(_, one)| !one.selectable.is_empty())
-        {
-            let seen = shapes.renamed(object.clone(), place, to)?;
-            fields.extend(version.selectable.iter().map(|path| selected(&seen, path).as_str().into()));
+        for (to, version) in shapes.versions.iter().enumerate() {
+            if version.selectable.names().next().is_some() {
+                let seen = shapes.renamed(object.clone(), place, to)?;
+                let values = version.selectable.values(&seen)?;
+                fields.extend(values.iter().map(|value| value.as_str().into()));
+            }
         }
         let mut value = Vec::with_capacity(stored.len());
         json::encode(&object, &mut value);
@@ -258,22 +249,5 @@ impl Kind for Cached {
         let mut out = Vec::with_capacity(entry.stored().len() + 64);
         json::encode(&object, &mut out);
         Ok(out.into())
-    }
-}
-
-/// The value at a path as selectors see it; empty where there is none.
-fn selected(object: &Value, path: &str) -> String {
-    let mut found = object;
-    for name in path.split('.') {
-        match found.get(name) {
-            Some(next) => found = next,
-            None => return String::new(),
-        }
-    }
-    match found.node() {
-        Node::String(text) => text.to_owned(),
-        Node::Int(number) => number.to_string(),
-        Node::Bool(value) => value.to_string(),
-        _ => String::new(),
     }
 }

@@ -207,7 +207,11 @@ impl Table {
                     storage: version.storage,
                     status: version.status,
                     scale: version.scale.is_some(),
-                    selectable: version.selectable.iter().map(|path| format!(".{path}").into()).collect(),
+                    selectable: version
+                        .selectable
+                        .iter()
+                        .map(|field| field.text_at(&["jsonPath"]).into())
+                        .collect(),
                 })
                 .collect(),
             schemas: Arc::new(InCache { store: self.store.clone(), name: summary.name.clone() }),

@@ -1,5 +1,6 @@
 //! A resource as clients see it: the objects of one served version, read from them and shown to them.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use pintle_cache::Form;
@@ -98,7 +99,7 @@ pub trait Served: Send + Sync + 'static {
 
 /// How objects of the stored version are shown in a table.
 pub trait Table: Send + Sync {
-    fn columns(&self) -> &[Column<'_>];
+    fn columns(&self) -> Cow<'_, [Column<'_>]>;
 
     /// What a table without rows has for rows.
     fn empty(&self) -> Empty;

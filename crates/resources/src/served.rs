@@ -1,5 +1,6 @@
 //! Built-in kinds as clients see them: one served version of a resource, or what a subresource speaks.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -209,8 +210,8 @@ impl Converter for Version {
 }
 
 impl Table for Shown {
-    fn columns(&self) -> &[Column<'_>] {
-        self.columns.definitions
+    fn columns(&self) -> Cow<'_, [Column<'_>]> {
+        self.columns.definitions.into()
     }
 
     fn empty(&self) -> Empty {

@@ -104,10 +104,11 @@ pub(crate) fn event_table(
 ) -> Result<Value> {
     let table = table_of(endpoint)?;
     let revision = object.resource_version().to_owned();
+    let columns = table.columns();
     let head = Head {
         version,
         meta: ListMeta { resource_version: &revision, ..ListMeta::default() },
-        columns: (defined || table.always_defined()).then(|| table.columns()),
+        columns: (defined || table.always_defined()).then_some(&*columns),
         empty: table.empty(),
     };
     let prepared = Prepared::new(endpoint, object, include, now())?;
@@ -131,7 +132,8 @@ pub(crate) fn objects_table(
         let prepared = Prepared::new(endpoint, object, include, now)?;
         rows.push(table::row_tree(version, &prepared.row(include)));
     }
-    let head = Head { version, meta, columns: Some(table.columns()), empty: table.empty() };
+    let columns = table.columns();
+    let head = Head { version, meta, columns: Some(&*columns), empty: table.empty() };
     Ok(table::tree(&head, rows))
 }
 
@@ -144,7 +146,8 @@ fn list_table(
 ) -> Result<Response> {
     let table = table_of(serving)?;
     let (now, owner) = (now(), serving.clone());
-    let head = Head { version, meta: meta(&page), columns: Some(table.columns()), empty: table.empty() };
+    let columns = table.columns();
+    let head = Head { version, meta: meta(&page), columns: Some(&*columns), empty: table.empty() };
     let prepare = move |entry: Arc<Entry>| {
         let object = owner.store.object(&entry)?;
         Prepared::new(&owner, object, include, now)
