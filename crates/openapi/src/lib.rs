@@ -1,9 +1,10 @@
 //! OpenAPI: what types and operations there are, for `kubectl explain`, validation in clients and generators of clients.
 //!
 //! [`operations`] says what can be asked of each path, [`schema`] what a type is made of; [`v3`] makes one document per group
-//! version of them, [`v2`] one of all. A document is a function of what is served and of [`Options`]; nothing is made
+//! version of them, [`v2`] one of all; [`custom`] does both for custom resources. A document is a function of what is served and of [`Options`]; nothing is made
 //! before it is asked for, and who serves them keeps what was made, each until its own group version changes.
 
+pub mod custom;
 mod json;
 mod operations;
 mod parameters;

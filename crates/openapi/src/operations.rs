@@ -27,18 +27,26 @@ pub(crate) struct Operation {
     pub(crate) tag: String,
 }
 
-#[derive(Clone, Copy)]
+/// What a document refers to.
+#[derive(Clone, Debug)]
+pub(crate) enum Reference {
+    Type(&'static Type),
+    /// A custom resource or a list of them, by the name that documents give it.
+    Custom(String),
+}
+
+#[derive(Clone)]
 pub(crate) struct Body {
-    pub(crate) of: &'static Type,
+    pub(crate) of: Reference,
     pub(crate) patch: bool,
     pub(crate) required: bool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Answer {
     Nothing,
     Text,
-    Object(&'static Type),
+    Object(Reference),
     /// The server's version, which is no type of the API.
     VersionInfo,
 }
@@ -53,6 +61,8 @@ pub(crate) enum Media {
     Logs,
     /// Those of discovery above a group version, which does not speak CBOR.
     Discovery,
+    /// Those of custom resources, which are said both of what is sent and of what is answered.
+    Custom,
     Any,
     Only(&'static str),
 }
@@ -159,7 +169,17 @@ pub(crate) fn others(groups: &[&str], logs: bool) -> Vec<(String, Vec<Path>)> {
     found
 }
 
-fn plain(id: &str, description: &str, tag: &str) -> Operation {
+/// An object of a built-in type.
+pub(crate) fn answer(of: &str) -> Answer {
+    find(of).map_or(Answer::Nothing, |of| Answer::Object(Reference::Type(of)))
+}
+
+/// A patch, or the options of a delete, which are the only ones that need not be there.
+pub(crate) fn body(of: &str, patch: bool) -> Option<Body> {
+    find(of).map(|of| Body { of: Reference::Type(of), patch, required: patch })
+}
+
+pub(crate) fn plain(id: &str, description: &str, tag: &str) -> Operation {
     Operation {
         method: "get",
         id: id.into(),
@@ -175,14 +195,14 @@ fn plain(id: &str, description: &str, tag: &str) -> Operation {
 }
 
 /// How operations of a group (version) are called.
-struct Tags {
-    tag: String,
+pub(crate) struct Tags {
+    pub(crate) tag: String,
     /// `AppsV1`.
-    camel: String,
+    pub(crate) camel: String,
 }
 
 impl Tags {
-    fn of(group: Option<&str>, version: Option<&str>) -> Tags {
+    pub(crate) fn of(group: Option<&str>, version: Option<&str>) -> Tags {
         let (mut tag, mut camel) = (String::new(), String::new());
         if let Some(group) = group {
             let group =
@@ -198,14 +218,14 @@ impl Tags {
     }
 
     fn discovery(&self, what: &str, description: &str, of: &str, produces: Media) -> Operation {
-        let answer = find(of).map_or(Answer::Nothing, Answer::Object);
+        let answer = answer(of);
         let operation = plain(&format!("get{}{what}", self.camel), description, &self.tag);
         Operation { answer, produces, ..operation }
     }
 }
 
 /// Without what may not stand in an identifier; what follows it is capitalised.
-fn identifier(text: &str, mut capitalise: bool) -> String {
+pub(crate) fn identifier(text: &str, mut capitalise: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for (place, letter) in text.char_indices() {
         if letter.is_alphabetic() || letter == '_' || (place != 0 && letter.is_numeric()) {
@@ -223,7 +243,7 @@ fn identifier(text: &str, mut capitalise: bool) -> String {
 }
 
 /// With its article and a space before it; plurals have none.
-fn with_article(noun: &str) -> String {
+pub(crate) fn with_article(noun: &str) -> String {
     if noun.ends_with('s') && !noun.ends_with("ss") {
         return format!(" {noun}");
     }
@@ -322,7 +342,7 @@ impl Context<'_> {
     }
 
     fn object(&self, kind: &Kind) -> Answer {
-        self.type_of(kind).map_or(Answer::Nothing, Answer::Object)
+        self.type_of(kind).map_or(Answer::Nothing, |of| Answer::Object(Reference::Type(of)))
     }
 
     fn kind<'a>(&'a self, sub: Option<&'a Subresource>) -> &'a Kind {
@@ -375,7 +395,7 @@ impl Context<'_> {
     }
 
     fn body(&self, kind: &Kind) -> Option<Body> {
-        self.type_of(kind).map(|of| Body { of, patch: false, required: true })
+        self.type_of(kind).map(|of| Body { of: Reference::Type(of), patch: false, required: true })
     }
 
     fn get(&self, sub: Option<&Subresource>) -> Operation {
@@ -426,21 +446,21 @@ impl Context<'_> {
             Some(sub) => format!("partially update {} of the specified {kind}", sub.name),
             None => format!("partially update the specified {kind}"),
         };
-        let body = find("meta/v1.Patch").map(|of| Body { of, patch: true, required: true });
+        let body = body("meta/v1.Patch", true);
         let operation = self.on_one("patch", "patch", sub, parameters::patch(self.options));
         let id = self.id("patch", "", sub, "", false);
         Operation { id, description, body, codes: &[200, 201], ..operation }
     }
 
     fn delete_body(&self) -> Option<Body> {
-        find("meta/v1.DeleteOptions").map(|of| Body { of, patch: false, required: false })
+        body("meta/v1.DeleteOptions", false)
     }
 
     fn delete(&self) -> Operation {
         let operation = self.on_one("delete", "delete", None, parameters::delete(self.options));
         let (group, name) = (self.served.group.as_str(), self.resource.name.as_str());
         let shown = DELETED_IS_SHOWN.iter().any(|(of, names)| *of == group && names.contains(&name));
-        let status = find("meta/v1.Status").map_or(Answer::Nothing, Answer::Object);
+        let status = answer("meta/v1.Status");
         Operation {
             id: self.id("delete", "", None, "", false),
             description: format!("delete{}", with_article(&self.resource.kind.name)),
@@ -458,7 +478,7 @@ impl Context<'_> {
             id: self.id("delete", "Collection", None, "", false),
             description: format!("delete collection of {}", self.resource.kind.name),
             body: self.delete_body(),
-            answer: find("meta/v1.Status").map_or(Answer::Nothing, Answer::Object),
+            answer: answer("meta/v1.Status"),
             ..self.operation("delete", "deletecollection", None, parameters)
         }
     }
@@ -495,7 +515,7 @@ impl Context<'_> {
                 "watch individual changes to a list of {kind}. deprecated: use the 'watch' parameter with a list operation instead."
             ),
             produces: Media::Streams,
-            answer: find("meta/v1.WatchEvent").map_or(Answer::Nothing, Answer::Object),
+            answer: answer("meta/v1.WatchEvent"),
             ..self.without_namespace(operation, all)
         }
     }
@@ -508,7 +528,7 @@ impl Context<'_> {
                 "watch changes to an object of kind {kind}. deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the 'fieldSelector' parameter."
             ),
             produces: Media::Streams,
-            answer: find("meta/v1.WatchEvent").map_or(Answer::Nothing, Answer::Object),
+            answer: answer("meta/v1.WatchEvent"),
             ..self.on_one("get", "watch", None, parameters::list(self.options, true))
         }
     }

@@ -81,6 +81,10 @@ pub(crate) fn list(options: &Options<'_>, watching: bool) -> Vec<Parameter> {
     found
 }
 
+pub(crate) fn get(options: &Options<'_>) -> Vec<Parameter> {
+    named("meta/v1.GetOptions", options)
+}
+
 pub(crate) fn create(options: &Options<'_>) -> Vec<Parameter> {
     named("meta/v1.CreateOptions", options)
 }

@@ -22,6 +22,8 @@ enum Part {
     Text,
     Texts,
     Flag,
+    Int,
+    Double,
     One {
         of: &'static Message,
         wrap: &'static [u32],
@@ -53,10 +55,16 @@ enum Part {
     Others {
         of: &'static Message,
     },
+    /// The same where a schema cannot be a reference.
+    SchemaOrBool {
+        of: &'static Message,
+    },
     /// A number, text or truth; of anything else only that it is there.
     Scalar,
     /// A text in a list in a message.
     Type,
+    /// A value of any kind.
+    Any,
     /// Values of any kind.
     Anything,
     Security,
@@ -129,17 +137,36 @@ static SCHEMA: Message = Message {
     fields: &[
         ("$ref", 1, Part::Text),
         ("format", 2, Part::Text),
+        ("title", 3, Part::Text),
         ("description", 4, Part::Text),
+        ("multipleOf", 6, Part::Double),
+        ("maximum", 7, Part::Double),
+        ("exclusiveMaximum", 8, Part::Flag),
+        ("minimum", 9, Part::Double),
+        ("exclusiveMinimum", 10, Part::Flag),
+        ("maxLength", 11, Part::Int),
+        ("minLength", 12, Part::Int),
+        ("pattern", 13, Part::Text),
+        ("maxItems", 14, Part::Int),
+        ("minItems", 15, Part::Int),
+        ("uniqueItems", 16, Part::Flag),
+        ("maxProperties", 17, Part::Int),
+        ("minProperties", 18, Part::Int),
         ("required", 19, Part::Texts),
         ("enum", 20, Part::Anything),
-        ("additionalProperties", 21, Part::One { of: &SCHEMA, wrap: &[1] }),
+        ("additionalProperties", 21, Part::SchemaOrBool { of: &SCHEMA }),
         ("type", 22, Part::Type),
         ("items", 23, Part::One { of: &SCHEMA, wrap: &[1] }),
         ("allOf", 24, Part::Many { of: &SCHEMA }),
         ("properties", 25, Part::Map { of: &SCHEMA, number: 1, wrap: &[] }),
+        ("externalDocs", 29, one(&EXTERNAL_DOCS)),
+        ("example", 30, Part::Any),
     ],
     extensions: Some(31),
 };
+
+pub(crate) static EXTERNAL_DOCS: Message =
+    Message { fields: &[("description", 1, Part::Text), ("url", 2, Part::Text)], extensions: Some(3) };
 
 static REFERENCE: Message = Message { fields: &[("$ref", 1, Part::Text)], extensions: None };
 
@@ -183,7 +210,20 @@ pub(crate) fn encode(document: &Value) -> Vec<u8> {
     message(&DOCUMENT, document)
 }
 
+/// A path of version 2, to stand in a document as bytes.
+pub(crate) fn path(item: &Value) -> Vec<u8> {
+    message(&PATH, item)
+}
+
+/// A schema of version 2, to stand in a document as bytes.
+pub(crate) fn schema(schema: &Value) -> Vec<u8> {
+    message(&SCHEMA, schema)
+}
+
 pub(crate) fn message(of: &Message, value: &Value) -> Vec<u8> {
+    if let Some(done) = value.as_bytes() {
+        return done.to_vec();
+    }
     let mut out = Vec::new();
     let Some(object) = value.as_object() else { return out };
     for (key, number, part) in of.fields {
@@ -210,6 +250,19 @@ fn field(number: u32, part: &Part, value: &Value, out: &mut Vec<u8>) {
             if value.as_bool() == Some(true) {
                 varint(u64::from(number) << 3, out);
                 out.push(1);
+            }
+        }
+        Part::Int => {
+            if let Some(value) = value.as_i64().filter(|value| *value != 0) {
+                varint(u64::from(number) << 3, out);
+                // Negative numbers are written as the largest ones, as protobuf has it.
+                varint(value as u64, out);
+            }
+        }
+        Part::Double => {
+            if let Some(value) = value.as_f64().filter(|value| *value != 0.0) {
+                varint(u64::from(number) << 3 | 1, out);
+                out.extend_from_slice(&value.to_le_bytes());
             }
         }
         Part::One { of, wrap } => bytes(number, &wrapped(wrap, message(of, value)), out),
@@ -244,6 +297,11 @@ fn field(number: u32, part: &Part, value: &Value, out: &mut Vec<u8>) {
             Some(any) => bytes(number, &[2 << 3, u8::from(any)], out),
             None => bytes(number, &wrapped(&[1], either(of, value)), out),
         },
+        Part::SchemaOrBool { of } => match value.as_bool() {
+            Some(any) => bytes(number, &[2 << 3, u8::from(any)], out),
+            None => bytes(number, &wrapped(&[1], message(of, value)), out),
+        },
+        Part::Any => bytes(number, &any(value), out),
         Part::Scalar => bytes(number, &scalar(value), out),
         Part::Type => bytes(number, &wrapped(&[1], value.as_str().unwrap_or_default().into()), out),
         Part::Anything => {

@@ -8,6 +8,7 @@ use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Type, find_kin
 
 use crate::Options;
 use crate::json::{empty, map, object, optional, set, texts, title};
+use crate::operations::Reference;
 
 /// How a document writes types down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,22 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     pub(crate) fn reference(self, of: &Type) -> Value {
+        self.named(&name(of))
+    }
+
+    pub(crate) fn refer(self, of: &Reference) -> Value {
+        match of {
+            Reference::Type(of) => self.reference(of),
+            Reference::Custom(name) => self.named(name),
+        }
+    }
+
+    pub(crate) fn named(self, name: &str) -> Value {
         let place = match self {
             Dialect::V2 => "#/definitions/",
             Dialect::V3 => "#/components/schemas/",
         };
-        object([("$ref", format!("{place}{}", name(of)).into())])
+        object([("$ref", format!("{place}{name}").into())])
     }
 }
 
@@ -174,7 +186,7 @@ fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Option
 }
 
 /// A schema with more beside it. In version 3 nothing may stand beside a reference, so that it is wrapped.
-fn with(mut schema: Value, extras: Vec<(&'static str, Value)>, dialect: Dialect) -> Value {
+pub(crate) fn with(mut schema: Value, extras: Vec<(&'static str, Value)>, dialect: Dialect) -> Value {
     if dialect == Dialect::V3 && !extras.is_empty() && schema.get("$ref").is_some() {
         schema = object([("allOf", Value::list(vec![schema]))]);
     }

@@ -9,10 +9,11 @@ use base64::engine::general_purpose::URL_SAFE;
 use pintle_codec::json;
 use pintle_discovery::GroupVersion;
 use pintle_meta::Value;
+use pintle_schema::Type;
 
 use crate::Options;
 use crate::json::{empty, map, object, optional, set, texts};
-use crate::operations::{self, Answer, Body, Media, Operation, Path};
+use crate::operations::{self, Answer, Body, Media, Operation, Path, Reference};
 use crate::parameters::Parameter;
 use crate::protobuf;
 use crate::schema::{Dialect, definition, name, reachable};
@@ -30,34 +31,58 @@ pub fn protobuf(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> V
 }
 
 fn tree(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Value {
-    let others = operations::others(&v3::groups(served), logs).into_iter().flat_map(|(_, paths)| paths);
-    let paths: Vec<Path> =
-        others.chain(served.iter().flat_map(|served| operations::group_version(served, options))).collect();
-    let roots = paths.iter().flat_map(|path| path.operations.iter().flat_map(v3::roots));
-    let mut definitions: Vec<(String, Value)> = reachable(roots)
-        .into_iter()
-        .map(|(name, of)| (name, definition(of, Dialect::V2, options, None)))
-        .collect();
-    definitions.push((v3::VERSION_INFO.to_owned(), v3::version_info(Dialect::V2)));
+    Parts::of(served, logs, options, &[]).tree(options)
+}
 
-    let mut shared = Shared::default();
-    let items = paths.iter().map(|path| (path.path.clone(), path_item(path, options, &mut shared)));
-    let items = map(items.collect());
-    object([
-        ("swagger", Value::literal("2.0")),
-        ("info", object([("title", Value::literal("Kubernetes")), ("version", options.version.into())])),
-        ("paths", items),
-        ("definitions", map(definitions)),
-        ("parameters", map(shared.by_name.into_iter().collect())),
-        ("securityDefinitions", object([("BearerToken", v3::bearer_token())])),
-        ("security", Value::list(vec![object([("BearerToken", Value::list(Vec::new()))])])),
-    ])
+/// What there is one of each in the document.
+pub(crate) struct Parts {
+    pub(crate) paths: Vec<(String, Value)>,
+    pub(crate) definitions: Vec<(String, Value)>,
+    pub(crate) parameters: BTreeMap<String, Value>,
+}
+
+impl Parts {
+    /// Those of built-in group versions. `also` are types to be explained besides those that these name.
+    pub(crate) fn of(
+        served: &[GroupVersion],
+        logs: bool,
+        options: &Options<'_>,
+        also: &[&'static Type],
+    ) -> Parts {
+        let others = operations::others(&v3::groups(served), logs).into_iter().flat_map(|(_, paths)| paths);
+        let paths: Vec<Path> = others
+            .chain(served.iter().flat_map(|served| operations::group_version(served, options)))
+            .collect();
+        let roots = paths.iter().flat_map(|path| path.operations.iter().flat_map(v3::roots));
+        let mut definitions: Vec<(String, Value)> = reachable(roots.chain(also.iter().copied()))
+            .into_iter()
+            .map(|(name, of)| (name, definition(of, Dialect::V2, options, None)))
+            .collect();
+        definitions.push((v3::VERSION_INFO.to_owned(), v3::version_info(Dialect::V2)));
+        let mut shared = Shared::default();
+        let paths =
+            paths.iter().map(|path| (path.path.clone(), path_item(path, options, &mut shared))).collect();
+        Parts { paths, definitions, parameters: shared.by_name }
+    }
+
+    pub(crate) fn tree(self, options: &Options<'_>) -> Value {
+        let info = object([("title", Value::literal("Kubernetes")), ("version", options.version.into())]);
+        object([
+            ("swagger", Value::literal("2.0")),
+            ("info", info),
+            ("paths", map(self.paths)),
+            ("definitions", map(self.definitions)),
+            ("parameters", map(self.parameters.into_iter().collect())),
+            ("securityDefinitions", object([("BearerToken", v3::bearer_token())])),
+            ("security", Value::list(vec![object([("BearerToken", Value::list(Vec::new()))])])),
+        ])
+    }
 }
 
 /// Parameters by the name under which they are referred to.
 #[derive(Default)]
-struct Shared {
-    by_name: BTreeMap<String, Value>,
+pub(crate) struct Shared {
+    pub(crate) by_name: BTreeMap<String, Value>,
 }
 
 impl Shared {
@@ -82,12 +107,16 @@ fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-fn path_item(path: &Path, options: &Options<'_>, shared: &mut Shared) -> Value {
+pub(crate) fn path_item(path: &Path, options: &Options<'_>, shared: &mut Shared) -> Value {
     let everywhere = v3::shared(path);
     let mut item = empty();
     for found in &path.operations {
         let own = v3::own(found, &everywhere);
-        set(&mut item, found.method, operation(found, parameters(&own, found.body, shared), options));
+        set(
+            &mut item,
+            found.method,
+            operation(found, parameters(&own, found.body.as_ref(), shared), options),
+        );
     }
     let parameters = parameters(&everywhere, None, shared);
     if !parameters.is_empty() {
@@ -96,16 +125,19 @@ fn path_item(path: &Path, options: &Options<'_>, shared: &mut Shared) -> Value {
     item
 }
 
-fn parameters(found: &[&Parameter], body: Option<Body>, shared: &mut Shared) -> Vec<Value> {
+fn parameters(found: &[&Parameter], body: Option<&Body>, shared: &mut Shared) -> Vec<Value> {
     let mut out: Vec<(&str, Value)> =
         found.iter().map(|found| (found.name, shared.refer(found.name, false, parameter(found)))).collect();
     if let Some(body) = body {
-        let general = name(body.of).starts_with("io.k8s.apimachinery");
+        let general = match &body.of {
+            Reference::Type(of) => name(of).starts_with("io.k8s.apimachinery"),
+            Reference::Custom(_) => false,
+        };
         let value = object([
             ("name", Value::literal("body")),
             ("in", Value::literal("body")),
             ("required", if body.required { true.into() } else { Value::NULL }),
-            ("schema", Dialect::V2.reference(body.of)),
+            ("schema", Dialect::V2.refer(&body.of)),
         ]);
         out.push(("body", shared.refer("body", !general, value)));
         out.sort_by_key(|(name, _)| *name);
@@ -131,8 +163,9 @@ fn operation(operation: &Operation, parameters: Vec<Value>, options: &Options<'_
         set(&mut value, "parameters", Value::list(parameters));
     }
     let produces = v3::media(operation.produces, options);
-    let consumes = match (operation.body, operation.produces, operation.answer) {
-        (Some(Body { patch: true, .. }), ..) => v3::patches(options),
+    let consumes = match (&operation.body, operation.produces, &operation.answer) {
+        (Some(Body { patch: true, .. }), produces, _) => v3::patches(produces, options),
+        (_, Media::Custom, _) => produces.clone(),
         (_, _, Answer::VersionInfo) => produces.clone(),
         (_, Media::Only(_), _) | (_, _, Answer::Nothing) => Vec::new(),
         // Discovery, which takes nothing, says that it takes what it gives.
@@ -142,7 +175,7 @@ fn operation(operation: &Operation, parameters: Vec<Value>, options: &Options<'_
     if !consumes.is_empty() {
         set(&mut value, "consumes", texts(&consumes));
     }
-    let schema = v3::answer(operation.answer, Dialect::V2);
+    let schema = v3::answer(&operation.answer, Dialect::V2);
     if schema.is_some() {
         set(&mut value, "produces", texts(&produces));
     }

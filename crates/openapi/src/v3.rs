@@ -10,7 +10,7 @@ use pintle_schema::Type;
 
 use crate::Options;
 use crate::json::{empty, map, object, optional, set};
-use crate::operations::{self, Answer, Media, Operation, Path};
+use crate::operations::{self, Answer, Media, Operation, Path, Reference};
 use crate::parameters::Parameter;
 use crate::protobuf;
 use crate::schema::{Dialect, definition, group_version_kind, reachable};
@@ -33,7 +33,7 @@ impl Document {
 }
 
 /// As the index and ETags have it.
-fn hash(content: &[u8]) -> String {
+pub(crate) fn hash(content: &[u8]) -> String {
     let mut text = String::with_capacity(128);
     for byte in digest(&SHA512, content).as_ref() {
         // Writing to a string does not fail.
@@ -135,11 +135,15 @@ pub(crate) fn bearer_token() -> Value {
 
 /// The types that an operation names.
 pub(crate) fn roots(operation: &Operation) -> impl Iterator<Item = &'static Type> {
-    let answer = match operation.answer {
+    let answer = match &operation.answer {
         Answer::Object(of) => Some(of),
         _ => None,
     };
-    answer.into_iter().chain(operation.body.map(|body| body.of))
+    let all = answer.into_iter().chain(operation.body.as_ref().map(|body| &body.of));
+    all.filter_map(|of| match of {
+        Reference::Type(of) => Some(*of),
+        Reference::Custom(_) => None,
+    })
 }
 
 /// What all operations of a path take, sorted, and what only one takes.
@@ -162,7 +166,7 @@ pub(crate) fn own<'a>(operation: &'a Operation, shared: &[&Parameter]) -> Vec<&'
     own
 }
 
-fn path_item(path: &Path, options: &Options<'_>) -> Value {
+pub(crate) fn path_item(path: &Path, options: &Options<'_>) -> Value {
     let shared = shared(path);
     let mut item = empty();
     for found in &path.operations {
@@ -204,15 +208,19 @@ fn operation(operation: &Operation, shared: &[&Parameter], options: &Options<'_>
     if !own.is_empty() {
         set(&mut value, "parameters", Value::list(own.into_iter().map(parameter).collect()));
     }
-    if let Some(body) = operation.body {
-        let media = if body.patch { patches(options) } else { vec!["*/*"] };
+    if let Some(body) = &operation.body {
+        let media = match (body.patch, operation.produces) {
+            (true, produces) => patches(produces, options),
+            (false, Media::Custom) => media(Media::Custom, options),
+            (false, _) => vec!["*/*"],
+        };
         let body = object([
-            ("content", content(&media, &Dialect::V3.reference(body.of))),
+            ("content", content(&media, &Dialect::V3.refer(&body.of))),
             ("required", if body.required { true.into() } else { Value::NULL }),
         ]);
         set(&mut value, "requestBody", body);
     }
-    let schema = answer(operation.answer, Dialect::V3);
+    let schema = answer(&operation.answer, Dialect::V3);
     let media = media(operation.produces, options);
     let mut responses: Vec<(String, Value)> = operation
         .codes
@@ -236,18 +244,12 @@ pub(crate) fn status_text(code: u16) -> Value {
     })
 }
 
-pub(crate) fn answer(answer: Answer, dialect: Dialect) -> Option<Value> {
+pub(crate) fn answer(answer: &Answer, dialect: Dialect) -> Option<Value> {
     Some(match answer {
         Answer::Nothing => return None,
         Answer::Text => object([("type", Value::literal("string"))]),
-        Answer::Object(of) => dialect.reference(of),
-        Answer::VersionInfo => {
-            let place = match dialect {
-                Dialect::V2 => "#/definitions/",
-                Dialect::V3 => "#/components/schemas/",
-            };
-            object([("$ref", format!("{place}{VERSION_INFO}").into())])
-        }
+        Answer::Object(of) => dialect.refer(of),
+        Answer::VersionInfo => dialect.named(VERSION_INFO),
     })
 }
 
@@ -256,7 +258,15 @@ fn content(media: &[&'static str], schema: &Value) -> Value {
     map(entries.collect())
 }
 
-pub(crate) fn patches(options: &Options<'_>) -> Vec<&'static str> {
+/// The kinds of patches that go with what is answered: there are no strategic ones of custom resources.
+pub(crate) fn patches(produces: Media, options: &Options<'_>) -> Vec<&'static str> {
+    if produces == Media::Custom {
+        return vec![
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ];
+    }
     let mut media = vec![
         "application/json-patch+json",
         "application/merge-patch+json",
@@ -286,6 +296,7 @@ pub(crate) fn media(media: Media, options: &Options<'_>) -> Vec<&'static str> {
             }
         }
         Media::Logs => found.insert(0, "text/plain"),
+        Media::Custom => return vec!["application/json", "application/yaml"],
         Media::Any => return vec!["*/*"],
         Media::Only(media) => return vec![media],
     }

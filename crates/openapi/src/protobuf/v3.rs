@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use super::{Message, Part, message, one};
+use super::{EXTERNAL_DOCS, Message, Part, message, one};
 
 static DOCUMENT: Message = Message {
     fields: &[
@@ -98,15 +98,29 @@ static MEDIA_TYPE: Message =
 static SCHEMA: Message = Message {
     fields: &[
         ("nullable", 1, Part::Flag),
+        ("externalDocs", 6, one(&EXTERNAL_DOCS)),
+        ("example", 7, Part::Any),
         ("title", 9, Part::Text),
+        ("multipleOf", 10, Part::Double),
+        ("maximum", 11, Part::Double),
+        ("exclusiveMaximum", 12, Part::Flag),
+        ("minimum", 13, Part::Double),
+        ("exclusiveMinimum", 14, Part::Flag),
+        ("maxLength", 15, Part::Int),
+        ("minLength", 16, Part::Int),
         ("pattern", 17, Part::Text),
+        ("maxItems", 18, Part::Int),
+        ("minItems", 19, Part::Int),
         ("uniqueItems", 20, Part::Flag),
+        ("maxProperties", 21, Part::Int),
+        ("minProperties", 22, Part::Int),
         ("required", 23, Part::Texts),
         ("enum", 24, Part::Anything),
         ("type", 25, Part::Text),
         ("allOf", 26, Part::Eithers { of: &SCHEMA }),
         ("oneOf", 27, Part::Eithers { of: &SCHEMA }),
         ("anyOf", 28, Part::Eithers { of: &SCHEMA }),
+        ("not", 29, one(&SCHEMA)),
         ("items", 30, Part::Either { of: &SCHEMA, wrap: &[1] }),
         ("properties", 31, Part::EitherMap { of: &SCHEMA, number: 1 }),
         ("additionalProperties", 32, Part::Others { of: &SCHEMA }),

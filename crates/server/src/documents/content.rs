@@ -60,6 +60,11 @@ pub(super) fn serve(
     response.map(|_| Body::from(body))
 }
 
+/// Whether a client that asks on a condition has the document already, so that nobody needs to make it.
+pub(super) fn is_known(request: &Request, etag: &str, modified: SystemTime) -> bool {
+    matches!(precondition(request, etag, unix(modified)), Precondition::NotModified)
+}
+
 pub(super) fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);

@@ -6,6 +6,7 @@ use pintle_codec::json;
 use pintle_discovery::aggregated::{self, Version};
 use pintle_discovery::{Custom, CustomVersion};
 use pintle_meta::Value;
+use pintle_openapi::custom::Digest;
 
 pub(super) struct Entry {
     pub(super) custom: Custom,
@@ -17,6 +18,8 @@ pub(super) struct Entry {
 struct Made {
     /// Its entry in the document of all groups, as text.
     discovery: OnceLock<Value>,
+    /// What its part of OpenAPI comes down to.
+    digest: OnceLock<Digest>,
 }
 
 impl Entry {
@@ -33,5 +36,10 @@ impl Entry {
             Value::raw(text)
         };
         self.made.get(place).map_or(Value::NULL, |made| made.discovery.get_or_init(make).clone())
+    }
+
+    /// What a version's part of OpenAPI comes down to; made if it is not known.
+    pub(super) fn digest(&self, place: usize, make: impl FnOnce() -> Digest) -> Digest {
+        self.made.get(place).map_or_else(Digest::default, |made| *made.digest.get_or_init(make))
     }
 }

@@ -22,6 +22,7 @@ use pintle_openapi::{Documentation, Options, Undocumented};
 use tokio::sync::Mutex;
 
 use self::bodies::Bodies;
+use self::openapi::Maker;
 use self::place::Place;
 use self::served::Served;
 use crate::filter::Handler;
@@ -53,6 +54,7 @@ pub(crate) struct CountedAs(pub(crate) &'static str);
 pub struct Documents {
     config: Arc<DocumentsConfig>,
     served: RwLock<Served>,
+    maker: Arc<Maker>,
     bodies: Arc<Bodies>,
     /// Held by whoever makes a large document.
     making: Arc<Mutex<()>>,
@@ -89,8 +91,10 @@ impl Documents {
     /// first.
     pub fn new(config: DocumentsConfig, versions: Vec<GroupVersion>) -> Documents {
         let served = Served::new(versions, config.logs);
+        let config = Arc::new(config);
         Documents {
-            config: Arc::new(config),
+            maker: Arc::new(Maker::new(Arc::clone(&config))),
+            config,
             served: RwLock::new(served),
             bodies: Arc::new(Bodies::new(KEPT)),
             making: Arc::default(),

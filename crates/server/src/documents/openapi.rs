@@ -10,11 +10,15 @@ use http::header::{
 };
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate;
+use pintle_discovery::CustomVersion;
+use pintle_openapi::custom::{self, Form, Source, Templates};
+use pintle_openapi::v3::Document;
 use pintle_openapi::{v2, v3};
 
 use super::bodies::Format;
 use super::content::{self, insert};
-use super::served::{Builtin, Made, Slot};
+use super::custom::Entry;
+use super::served::{Builtin, Made, Members, Slot};
 use super::{Documents, DocumentsConfig};
 use crate::{Body, Request, Response, respond};
 
@@ -27,10 +31,22 @@ const V3_PROTOBUF: [&str; 2] =
 /// A year, which is as long as a client may be told to keep anything.
 const FOR_EVER: i64 = 365 * 86_400;
 
-/// Which document of a list of what is served.
-enum Which {
-    V2,
+/// A document, and what it is made of.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub(super) builtin: Arc<Builtin>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) which: Which,
+}
+
+#[derive(Clone)]
+pub(super) enum Which {
+    /// Of everything, these custom resources among it.
+    V2(Vec<Members>),
+    /// What is built in, by its name.
     V3(String),
+    /// Custom resources.
+    Custom(Members),
 }
 
 impl Documents {
@@ -44,11 +60,8 @@ impl Documents {
             *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
             return response;
         };
-        let (builtin, slot) = {
-            let served = self.served();
-            (Arc::clone(&served.builtin), Arc::clone(&served.whole.v2))
-        };
-        let Some((made, body)) = self.made(&builtin, &slot, Which::V2, format).await else {
+        let wanted = self.served().v2();
+        let Some((made, body)) = self.made(&wanted, format, request).await else {
             return respond::text_error(StatusCode::SERVICE_UNAVAILABLE, "the document cannot be made");
         };
         insert(response.headers_mut(), CONTENT_TYPE, &media_type);
@@ -58,29 +71,25 @@ impl Documents {
 
     /// `/openapi/v3`: the names of all documents and the hashes of their content.
     pub(super) async fn v3_index(&self, request: &Request) -> Response {
-        let builtin = Arc::clone(&self.served().builtin);
-        if self.name_all(&builtin).await.is_none() {
+        let whole = Arc::clone(&self.served().whole);
+        let kept = match whole.index.get() {
+            Some(kept) => Some(kept.clone()),
+            None => self.make_index().await,
+        };
+        let Some((json, hash)) = kept else {
             return respond::text_error(StatusCode::INTERNAL_SERVER_ERROR, "the index cannot be made");
-        }
-        let hash = |slot: &'_ Arc<Slot>| slot.made.get().map(|made| made.hash.clone());
-        let named: Vec<(&str, String)> =
-            builtin.v3.iter().filter_map(|(name, slot)| Some((name.as_str(), hash(slot)?))).collect();
-        let index = v3::index(named.iter().map(|(name, hash)| (*name, hash.as_str())));
+        };
         let mut response = HttpResponse::new(Body::empty());
         // The reference lets its library guess.
         response.headers_mut().insert(CONTENT_TYPE, respond::TEXT);
-        insert(response.headers_mut(), ETAG, &quoted(&index.hash));
-        content::serve(request, response, SystemTime::now(), index.json.into())
+        insert(response.headers_mut(), ETAG, &quoted(&hash));
+        content::serve(request, response, SystemTime::now(), json)
     }
 
     /// `/openapi/v3/{name}`
     pub(super) async fn v3(&self, request: &Request, name: &str) -> Response {
         let mut response = HttpResponse::new(Body::empty());
-        let (builtin, slot) = {
-            let served = self.served();
-            (Arc::clone(&served.builtin), served.v3(name))
-        };
-        let Some(slot) = slot else {
+        let Some(wanted) = self.served().v3(name) else {
             *response.status_mut() = StatusCode::NOT_FOUND;
             return response;
         };
@@ -89,7 +98,7 @@ impl Documents {
             *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
             return response;
         };
-        let Some((made, body)) = self.made(&builtin, &slot, Which::V3(name.to_owned()), format).await else {
+        let Some((made, body)) = self.made(&wanted, format, request).await else {
             return respond::text_error(StatusCode::SERVICE_UNAVAILABLE, "the document cannot be made");
         };
         insert(response.headers_mut(), CONTENT_TYPE, &media_type);
@@ -107,28 +116,34 @@ impl Documents {
         content::serve(request, response, made.modified, body)
     }
 
-    /// A document, made now if it has to be. `None` if whoever was to make it failed.
+    /// A document, made now if it has to be. There is nothing in it where the client says that it has it already. `None` if
+    /// whoever was to make it failed.
     async fn made<'a>(
         &self,
-        served: &Arc<Builtin>,
-        slot: &'a Arc<Slot>,
-        which: Which,
+        wanted: &'a Wanted,
         format: Format,
+        request: &Request,
     ) -> Option<(&'a Made, Bytes)> {
-        let kept = || self.bodies.find(slot, format).zip(slot.made.get());
-        if let Some((body, made)) = kept() {
-            return Some((made, body));
+        let slot = &wanted.slot;
+        let kept = || {
+            let made = slot.made.get()?;
+            if content::is_known(request, &quoted(&made.hash), made.modified) {
+                return Some((made, Bytes::new()));
+            }
+            Some((made, self.bodies.find(slot, format)?))
+        };
+        if let Some(kept) = kept() {
+            return Some(kept);
         }
         let making = self.making.clone().lock_owned().await;
-        if let Some((body, made)) = kept() {
-            return Some((made, body));
+        if let Some(kept) = kept() {
+            return Some(kept);
         }
-        let (served, config, bodies) = (served.clone(), self.config.clone(), self.bodies.clone());
-        let to_fill = slot.clone();
+        let (wanted, maker, bodies) = (wanted.clone(), self.maker.clone(), self.bodies.clone());
         // The lock goes along: a client that goes away does not let the next one begin beside this.
         let body = tokio::task::spawn_blocking(move || {
-            let body: Bytes = make(&served, &config, &to_fill, &which, format)?.into();
-            bodies.keep(&to_fill, format, body.clone());
+            let body: Bytes = maker.make(&wanted, format)?.into();
+            bodies.keep(&wanted.slot, format, body.clone());
             drop(making);
             Some(body)
         });
@@ -136,55 +151,123 @@ impl Documents {
         Some((slot.made.get()?, body))
     }
 
-    /// Sees to it that the hash of every document of version 3 is known.
-    async fn name_all(&self, served: &Arc<Builtin>) -> Option<()> {
-        let unknown = |served: &Builtin| served.v3.iter().any(|(_, slot)| slot.made.get().is_none());
-        if !unknown(served) {
-            return Some(());
-        }
+    /// The index, for which the hash of every document has to be known.
+    async fn make_index(&self) -> Option<(Bytes, String)> {
         let making = self.making.clone().lock_owned().await;
-        let (served, config) = (served.clone(), self.config.clone());
-        let named = tokio::task::spawn_blocking(move || {
-            for (name, slot) in served.v3.iter().filter(|(_, slot)| slot.made.get().is_none()) {
-                make(&served, &config, slot, &Which::V3(name.clone()), Format::Json)?;
+        let (whole, all) = {
+            let served = self.served();
+            let all = if served.whole.index.get().is_some() { Vec::new() } else { served.all_v3() };
+            (Arc::clone(&served.whole), all)
+        };
+        let maker = self.maker.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            for (_, wanted) in &all {
+                maker.name(wanted)?;
             }
+            let index = whole.index.get_or_init(|| {
+                let named =
+                    all.iter().filter_map(|(name, wanted)| Some((name.as_str(), wanted.slot.made.get()?)));
+                let index = v3::index(named.map(|(name, made)| (name, made.hash.as_str())));
+                (index.json.into(), index.hash)
+            });
             drop(making);
-            Some(())
+            Some(index.clone())
         });
-        named.await.ok()?
+        made.await.ok()?
     }
 }
 
-/// Makes a document and notes its hash.
-fn make(
-    served: &Builtin,
-    config: &DocumentsConfig,
-    slot: &Slot,
-    which: &Which,
-    format: Format,
-) -> Option<Vec<u8>> {
-    let options = config.options();
-    let document = || match which {
-        Which::V2 => Some(v2::document(&served.versions, config.logs, &options)),
-        Which::V3(name) => v3::document(&served.versions, config.logs, name, &options),
-    };
-    match format {
-        Format::Json => {
-            let document = document()?;
-            slot.made(document.hash);
-            Some(document.json)
-        }
-        Format::Protobuf => {
-            // Its hash is that of the JSON.
-            if slot.made.get().is_none() {
-                slot.made(document()?.hash);
+/// Makes documents.
+pub(super) struct Maker {
+    pub(super) config: Arc<DocumentsConfig>,
+    templates: Templates,
+}
+
+impl Maker {
+    pub(super) fn new(config: Arc<DocumentsConfig>) -> Maker {
+        Maker { config, templates: Templates::default() }
+    }
+
+    /// Makes a document and notes its hash.
+    fn make(&self, wanted: &Wanted, format: Format) -> Option<Vec<u8>> {
+        let (config, options) = (&self.config, self.config.options());
+        let versions = &wanted.builtin.versions;
+        let form = match format {
+            Format::Json => Form::Json,
+            Format::Protobuf => Form::Protobuf,
+        };
+        match &wanted.which {
+            Which::Custom(members) => {
+                // One look at the schema is enough for both.
+                let sources: Vec<Source<'_>> = members.iter().map(source).collect();
+                for ((entry, place, _), source) in members.iter().zip(&sources) {
+                    entry.digest(place, || source.digest());
+                }
+                self.name(wanted)?;
+                self.templates.v3(&sources, form, &options)
             }
-            match which {
-                Which::V2 => Some(v2::protobuf(&served.versions, config.logs, &options)),
-                Which::V3(name) => v3::protobuf(&served.versions, config.logs, name, &options),
+            Which::V2(customs) if !customs.is_empty() => {
+                let members = customs.iter().flat_map(Members::iter);
+                let sources = members.map(|(entry, place, version)| {
+                    let source = Source::of(&entry.custom, version);
+                    entry.digest(place, || source.digest());
+                    source
+                });
+                let body = self.templates.v2(versions, config.logs, sources, form, &options);
+                self.name(wanted)?;
+                Some(body)
+            }
+            which => {
+                // The hash of a message is that of the JSON.
+                if format == Format::Protobuf {
+                    self.name(wanted)?;
+                }
+                match (which, format) {
+                    (Which::V3(name), Format::Protobuf) => {
+                        v3::protobuf(versions, config.logs, name, &options)
+                    }
+                    (_, Format::Protobuf) => Some(v2::protobuf(versions, config.logs, &options)),
+                    (_, Format::Json) => {
+                        let document = self.builtin(wanted)?;
+                        wanted.slot.made(document.hash);
+                        Some(document.json)
+                    }
+                }
             }
         }
     }
+
+    /// Sees to it that the hash of a document is known.
+    fn name(&self, wanted: &Wanted) -> Option<()> {
+        if wanted.slot.made.get().is_some() {
+            return Some(());
+        }
+        let digest = |(entry, place, version): (&Entry, usize, &CustomVersion)| {
+            entry.digest(place, || Source::of(&entry.custom, version).digest())
+        };
+        let hash = match &wanted.which {
+            Which::Custom(members) => custom::hash("", members.iter().map(digest)),
+            Which::V2(customs) if !customs.is_empty() => {
+                let members = customs.iter().flat_map(Members::iter);
+                custom::hash(wanted.builtin.content(), members.map(digest))
+            }
+            _ => self.builtin(wanted)?.hash,
+        };
+        wanted.slot.made(hash);
+        Some(())
+    }
+
+    fn builtin(&self, wanted: &Wanted) -> Option<Document> {
+        let (versions, logs, options) = (&wanted.builtin.versions, self.config.logs, self.config.options());
+        match &wanted.which {
+            Which::V3(name) => v3::document(versions, logs, name, &options),
+            _ => Some(v2::document(versions, logs, &options)),
+        }
+    }
+}
+
+fn source<'a>((entry, _, version): (&'a Entry, usize, &'a CustomVersion)) -> Source<'a> {
+    Source::of(&entry.custom, version)
 }
 
 /// What a client gets, by the order of its wishes; `protobuf` are the names of that form, of which the last is answered.

@@ -19,6 +19,7 @@ use pintle_openapi::v3;
 use smol_str::SmolStr;
 
 use super::custom::Entry;
+use super::openapi::{Wanted, Which};
 
 /// Changed under a lock, which is never held while a document is made: what a document is made of is shared and does not
 /// change.
@@ -37,6 +38,8 @@ pub(super) struct Builtin {
     pub(super) core: OnceLock<Aggregated>,
     /// The OpenAPI documents of version 3 in the order of their names.
     pub(super) v3: Vec<(String, Arc<Slot>)>,
+    /// What it comes down to.
+    content: OnceLock<String>,
 }
 
 /// What is about everything.
@@ -45,6 +48,8 @@ pub(super) struct Whole {
     /// All groups but the core group in one document.
     pub(super) groups: OnceLock<Aggregated>,
     pub(super) v2: Arc<Slot>,
+    /// Of the OpenAPI documents of version 3: its bytes and its hash.
+    pub(super) index: OnceLock<(Bytes, String)>,
 }
 
 /// Custom resources of a group version, by their names.
@@ -116,7 +121,7 @@ impl Builtin {
             (name, slot)
         };
         let v3 = v3::names(&versions, logs).into_iter().map(slot).collect();
-        Builtin { versions, core: OnceLock::new(), v3 }
+        Builtin { versions, core: OnceLock::new(), v3, content: OnceLock::new() }
     }
 
     /// `None` is the core group.
@@ -126,6 +131,11 @@ impl Builtin {
 
     pub(super) fn version(&self, group: Option<&str>, version: &str) -> Option<&GroupVersion> {
         self.versions.iter().find(|served| is_group(served, group) && served.version == version)
+    }
+
+    /// All that documents say about it follows from this.
+    pub(super) fn content(&self) -> &str {
+        self.content.get_or_init(|| format!("{:?}", self.versions))
     }
 
     fn v3(&self, name: &str) -> Option<&Arc<Slot>> {
@@ -303,8 +313,44 @@ impl Served {
         std::iter::once(&self.whole.v2).chain(builtin).chain(custom).any(|found| Arc::ptr_eq(found, slot))
     }
 
-    pub(super) fn v3(&self, name: &str) -> Option<Arc<Slot>> {
-        self.builtin.v3(name).cloned()
+    /// The OpenAPI document of everything.
+    pub(super) fn v2(&self) -> Wanted {
+        let all = self.all_custom().map(|(_, version, found)| members(version, found)).collect();
+        self.wanted(&self.whole.v2, Which::V2(all))
+    }
+
+    /// The OpenAPI document of version 3 of a name.
+    pub(super) fn v3(&self, name: &str) -> Option<Wanted> {
+        if let Some(slot) = self.builtin.v3(name) {
+            return Some(self.wanted(slot, Which::V3(name.to_owned())));
+        }
+        let (group, version) = name.strip_prefix("apis/")?.split_once('/')?;
+        let found = self.custom(Some(group), version)?;
+        Some(self.wanted(&found.slot, Which::Custom(members(version, found))))
+    }
+
+    /// All OpenAPI documents of version 3, with their names.
+    pub(super) fn all_v3(&self) -> Vec<(String, Wanted)> {
+        let builtin = self.builtin.v3.iter().map(|(name, slot)| {
+            let which = Which::V3(name.clone());
+            (name.clone(), self.wanted(slot, which))
+        });
+        let custom = self.all_custom().map(|(group, version, found)| {
+            let which = Which::Custom(members(version, found));
+            (format!("apis/{group}/{version}"), self.wanted(&found.slot, which))
+        });
+        builtin.chain(custom).collect()
+    }
+
+    fn all_custom(&self) -> impl Iterator<Item = (&SmolStr, &SmolStr, &Version)> {
+        let all = self.groups.iter().flat_map(|(group, versions)| {
+            versions.iter().map(move |(version, found)| (group, version, found))
+        });
+        all.filter(|(group, version, _)| self.builtin.version(Some(group), version).is_none())
+    }
+
+    fn wanted(&self, slot: &Arc<Slot>, which: Which) -> Wanted {
+        Wanted { builtin: Arc::clone(&self.builtin), slot: Arc::clone(slot), which }
     }
 }
 

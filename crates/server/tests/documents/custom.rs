@@ -192,3 +192,118 @@ async fn a_version_of_custom_resources_takes_any_method() {
     assert_eq!(answer.code, StatusCode::NOT_ACCEPTABLE);
     assert_eq!(get(&documents, "/apis/example.com/v9", &[]).await.text(), "404 page not found\n");
 }
+
+#[tokio::test]
+async fn a_group_version_has_a_document_of_its_own() {
+    let documents = by_default();
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "description": "what is wanted"}}});
+    assert_eq!(get(&documents, "/openapi/v3/apis/example.com/v1", &[]).await.code, StatusCode::NOT_FOUND);
+    let before = get(&documents, "/openapi/v3", &[]).await.json();
+    set(&documents, custom("example.com", "widget", &["v1"], schema.clone()));
+    set(&documents, custom("example.com", "gadget", &["v1", "v2"], schema.clone()));
+    let index = get(&documents, "/openapi/v3", &[]).await.json();
+    let url = |index: &Json, name: &str| {
+        index["paths"][name]["serverRelativeURL"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(url(&index, "apis/apps/v1"), url(&before, "apis/apps/v1"));
+    assert_eq!(url(&index, "apis/example.com"), "");
+    // The hash that the index has without the document is the one that the document goes by.
+    let place = url(&index, "apis/example.com/v1");
+    let answer = get(&documents, &place, &[]).await;
+    assert_eq!(answer.code, StatusCode::OK);
+    let etag = answer.header(ETAG);
+    assert!(place.ends_with(&format!("?hash={}", etag.trim_matches('"'))));
+    let document = answer.json();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["com.example.v1.Widget"]["properties"]["spec"], schema["properties"]["spec"]);
+    assert!(schemas["com.example.v1.GadgetList"].is_object() && schemas["com.example.v2.Gadget"].is_null());
+    assert!(
+        document["paths"]["/apis/example.com/v1/namespaces/{namespace}/gadgets/{name}"]["patch"].is_object()
+    );
+    let known = get(&documents, "/openapi/v3/apis/example.com/v1", &[(IF_NONE_MATCH, etag)]).await;
+    assert_eq!((known.code, known.header(ETAG)), (StatusCode::NOT_MODIFIED, etag));
+
+    // A change is one of its own group version only.
+    let other = json!({"type": "object", "properties": {"spec": {"type": "string"}}});
+    set(&documents, custom("example.com", "widget", &["v1"], other));
+    let after = get(&documents, "/openapi/v3", &[]).await.json();
+    assert_ne!(url(&after, "apis/example.com/v1"), place);
+    assert_eq!(url(&after, "apis/example.com/v2"), url(&index, "apis/example.com/v2"));
+    let moved = get(&documents, &place, &[]).await;
+    assert_eq!(moved.code, StatusCode::MOVED_PERMANENTLY);
+    let document = get(&documents, &url(&after, "apis/example.com/v1"), &[]).await.json();
+    let spec = &document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"];
+    assert_eq!(*spec, json!({"type": "string"}));
+
+    // And back: it is the content that is named.
+    set(&documents, custom("example.com", "widget", &["v1"], schema));
+    assert_eq!(url(&get(&documents, "/openapi/v3", &[]).await.json(), "apis/example.com/v1"), place);
+    documents.set_custom("widgets.example.com", None);
+    documents.set_custom("gadgets.example.com", None);
+    assert_eq!(get(&documents, "/openapi/v3", &[]).await.json(), before);
+}
+
+#[tokio::test]
+async fn the_document_of_everything_has_custom_resources() {
+    let documents = by_default();
+    let before = get(&documents, "/openapi/v2", &[]).await;
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "nullable": true}}});
+    set(&documents, custom("example.com", "widget", &["v1"], schema));
+    let after = get(&documents, "/openapi/v2", &[]).await;
+    assert_ne!(before.header(ETAG), after.header(ETAG));
+    let (old, new) = (before.json(), after.json());
+    assert_eq!(new["definitions"]["com.example.v1.Widget"]["properties"]["spec"], json!({}));
+    assert_eq!(
+        old["definitions"]["io.k8s.api.apps.v1.Deployment"],
+        new["definitions"]["io.k8s.api.apps.v1.Deployment"]
+    );
+    let added =
+        new["paths"].as_object().expect("paths").len() - old["paths"].as_object().expect("paths").len();
+    assert_eq!(added, 3);
+    let known = [(IF_NONE_MATCH, after.header(ETAG))];
+    assert_eq!(get(&documents, "/openapi/v2", &known).await.code, StatusCode::NOT_MODIFIED);
+
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let message = get(&documents, "/openapi/v2", &[(ACCEPT, accept)]).await;
+    assert_eq!(message.header(ETAG), after.header(ETAG));
+    assert!(message.body.windows(21).any(|part| part == b"com.example.v1.Widget"));
+    let accept = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let message = get(&documents, "/openapi/v3/apis/example.com/v1", &[(ACCEPT, accept)]).await;
+    assert!(message.body.windows(21).any(|part| part == b"com.example.v1.Widget"));
+
+    documents.set_custom("widgets.example.com", None);
+    assert_eq!(get(&documents, "/openapi/v2", &[]).await.header(ETAG), before.header(ETAG));
+}
+
+/// Counts how often somebody looks.
+struct Counted(std::sync::atomic::AtomicUsize);
+
+impl Schemas for Counted {
+    fn schema(&self, _: &str) -> Option<Value> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        None
+    }
+}
+
+#[tokio::test]
+async fn nobody_looks_at_a_schema_before_somebody_reads_about_it() {
+    let documents = by_default();
+    let looks = Arc::new(Counted(0.into()));
+    let seen = || looks.0.load(std::sync::atomic::Ordering::Relaxed);
+    let mut widget = custom("example.com", "widget", &["v1"], json!({}));
+    widget.schemas = looks.clone();
+    set(&documents, widget.clone());
+    for path in ["/apis", "/apis/example.com/v1", "/openapi/v3/apis/apps/v1"] {
+        get(&documents, path, &[(ACCEPT, "*/*")]).await;
+    }
+    assert_eq!(seen(), 0);
+    get(&documents, "/openapi/v3", &[]).await;
+    assert_eq!(seen(), 1);
+    // The same again is no change.
+    set(&documents, widget);
+    get(&documents, "/openapi/v3", &[]).await;
+    assert_eq!(seen(), 1);
+    get(&documents, "/openapi/v3/apis/example.com/v1", &[]).await;
+    get(&documents, "/openapi/v3/apis/example.com/v1", &[]).await;
+    assert_eq!(seen(), 2);
+}
