@@ -3,6 +3,29 @@
 use pintle_meta::Value;
 use pintle_meta::value::{Key, Object};
 
+/// Finds properties of a schema by the names of an object's fields. Both are sorted, so that most often the next name belongs to
+/// the next property, which is looked at first.
+pub(super) struct Properties<'s, T> {
+    all: &'s [(Key, T)],
+    next: usize,
+}
+
+impl<'s, T> Properties<'s, T> {
+    /// Of sorted properties.
+    pub(super) fn new(all: &'s [(Key, T)]) -> Properties<'s, T> {
+        Properties { all, next: 0 }
+    }
+
+    pub(super) fn find(&mut self, name: &str) -> Option<&'s T> {
+        let found = match self.all.get(self.next) {
+            Some((known, _)) if known == name => self.next,
+            _ => self.all.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?,
+        };
+        self.next = found + 1;
+        Some(&self.all[found].1)
+    }
+}
+
 /// What becomes of a field.
 pub(super) enum Fate {
     Stays,

@@ -7,8 +7,9 @@ use pintle_meta::{Node, Value};
 use pintle_schema::structural::Structural;
 
 use super::change::{self, Fate};
+use super::drop_nulls;
 use super::metadata::{self, Metadata};
-use super::{drop_nulls, prune};
+use super::prune::{MAX_TEXT, prune};
 
 /// How an object is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +70,7 @@ pub fn coerce_embedded(
     root: bool,
     drop_invalid: bool,
 ) -> Result<Vec<String>, Error> {
-    let mut coercer = Coercer { drop_invalid, unknown: Vec::new(), error: None };
+    let mut coercer = Coercer { drop_invalid, unknown: Vec::new(), room: MAX_TEXT, error: None };
     let changed = coercer.coerced(schema, value, root, &Path::NOWHERE);
     if let Some(error) = coercer.error {
         return Err(error);
@@ -84,6 +85,7 @@ pub fn coerce_embedded(
 struct Coercer {
     drop_invalid: bool,
     unknown: Vec<String>,
+    room: usize,
     /// The first, after which nothing is looked at.
     error: Option<Error>,
 }
@@ -127,8 +129,9 @@ impl Coercer {
             }
             "metadata" if embedded => match metadata::read(value, self.drop_invalid) {
                 Ok(Metadata { changed, unknown }) => {
-                    let at = at.child(key).to_string();
-                    self.unknown.extend(unknown.into_iter().map(|path| format!("{at}.{path}")));
+                    if !unknown.is_empty() && self.room > 0 {
+                        self.note_unknown(&at.child(key).to_string(), &unknown);
+                    }
                     changed.into()
                 }
                 Err(_) if self.drop_invalid => Fate::Stays,
@@ -142,6 +145,23 @@ impl Coercer {
                 (None, Some(of)) => self.coerced(of, value, false, &at.key(key)).into(),
                 (None, None) => Fate::Stays,
             },
+        }
+    }
+}
+
+impl Coercer {
+    #[cold]
+    fn note_unknown(&mut self, at: &str, unknown: &[String]) {
+        for path in unknown {
+            let path = format!("{at}.{path}");
+            match self.room.checked_sub(path.len()) {
+                Some(room) => self.room = room,
+                None => {
+                    self.room = 0;
+                    return;
+                }
+            }
+            self.unknown.push(path);
         }
     }
 }

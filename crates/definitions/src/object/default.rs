@@ -4,7 +4,7 @@ use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 use pintle_schema::structural::{Additional, Structural};
 
-use super::change::{self, Fate};
+use super::change::{self, Fate, Properties};
 use super::{coerce_embedded, prune};
 
 /// Sets the defaults of a schema where fields are absent, or null where they may not be.
@@ -20,12 +20,21 @@ fn defaulted(schema: &Structural, value: &Value) -> Option<Value> {
     }
     match value.node() {
         Node::Object(object) => {
-            let changed = change::fields(object, |key, value| match schema.property(key) {
+            let mut properties = Properties::new(&schema.properties);
+            let changed = change::fields(object, |key, value| match properties.find(key) {
                 Some(property) => item(property, value).into(),
                 None => schema.additional_schema().and_then(|schema| item(schema, value)).into(),
             });
+            let mut place = 0;
+            let mut is_there = |name: &str| {
+                // As with properties, the next field is most often the one.
+                let next = object.entries().get(place).is_some_and(|(known, _)| known == name);
+                place += usize::from(next);
+                next || object.contains(name)
+            };
             let mut missing = schema.properties.iter().filter_map(|(name, property)| {
-                let default = property.default.as_ref().filter(|_| !object.contains(name))?;
+                let there = is_there(name);
+                let default = property.default.as_ref().filter(|_| !there)?;
                 Some((name.clone(), defaulted(property, default).unwrap_or_else(|| default.clone())))
             });
             let first = missing.next();
@@ -56,8 +65,20 @@ fn item(schema: &Structural, value: &Value) -> Option<Value> {
 
 /// Removes fields that are null, may not be, and have no default to take their place.
 pub fn drop_nulls(schema: &Structural, value: &mut Value) {
-    if let Some(new) = without_nulls(schema, value) {
+    // Most have none, which is quickly seen.
+    if has_nulls(value)
+        && let Some(new) = without_nulls(schema, value)
+    {
         *value = new;
+    }
+}
+
+fn has_nulls(value: &Value) -> bool {
+    match value.node() {
+        Node::Null => true,
+        Node::List(items) => items.iter().any(has_nulls),
+        Node::Object(object) => object.iter().any(|(_, value)| has_nulls(value)),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Objects within an object, which are to have what every object has.
 
-use pintle_meta::field_path::{Error, MOST_ERRORS, Path};
+use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::{dns1035_label, object_meta};
 use pintle_meta::value::Object;
 use pintle_meta::{Node, Value};
@@ -8,27 +8,28 @@ use pintle_schema::structural::Structural;
 
 use super::coerce::shown;
 use super::metadata;
+use super::told::Told;
 
 /// What is wrong with embedded objects, and with the root if it is to count as one.
 pub fn validate(schema: &Structural, object: &Value, root: bool) -> Vec<Error> {
-    let mut errors = Vec::new();
-    walk(schema, object, root, &Path::NOWHERE, &mut errors);
-    errors
+    let mut told = Told::default();
+    walk(schema, object, root, &Path::NOWHERE, &mut told);
+    told.errors
 }
 
-fn walk(schema: &Structural, value: &Value, root: bool, at: &Path<'_>, errors: &mut Vec<Error>) {
-    if !(root || schema.marks.embedded) || errors.len() >= MOST_ERRORS {
+fn walk(schema: &Structural, value: &Value, root: bool, at: &Path<'_>, told: &mut Told) {
+    if !(root || schema.marks.embedded) || told.is_full() {
         return;
     }
     match value.node() {
         Node::Object(object) => {
             if root || schema.embedded {
-                resource(object, at, errors);
+                resource(object, at, told);
             }
             for (name, field) in object.iter() {
                 match (schema.property(name), schema.additional_schema()) {
-                    (Some(of), _) => walk(of, field, false, &at.child(name), errors),
-                    (None, Some(of)) => walk(of, field, false, &at.key(name), errors),
+                    (Some(of), _) => walk(of, field, false, &at.child(name), told),
+                    (None, Some(of)) => walk(of, field, false, &at.key(name), told),
                     (None, None) => {}
                 }
             }
@@ -36,17 +37,17 @@ fn walk(schema: &Structural, value: &Value, root: bool, at: &Path<'_>, errors: &
         Node::List(items) => {
             if let Some(of) = schema.items.as_deref() {
                 let items = items.iter().enumerate();
-                items.for_each(|(place, item)| walk(of, item, false, &at.index(place), errors));
+                items.for_each(|(place, item)| walk(of, item, false, &at.index(place), told));
             }
         }
         _ => {}
     }
 }
 
-fn resource(object: &Object, at: &Path<'_>, errors: &mut Vec<Error>) {
+fn resource(object: &Object, at: &Path<'_>, told: &mut Told) {
     for name in ["apiVersion", "kind"] {
         if !object.contains(name) {
-            errors.push(Error::required(&at.child(name), ""));
+            told.push(|| Error::required(&at.child(name), ""));
         }
     }
     for name in ["apiVersion", "kind"] {
@@ -64,12 +65,14 @@ fn resource(object: &Object, at: &Path<'_>, errors: &mut Vec<Error>) {
                 (!wrong.is_empty()).then(words)
             }
         };
-        errors.extend(wrong.map(|wrong| Error::invalid(&at.child(name), shown(given), wrong)));
+        if let Some(wrong) = wrong {
+            told.push(|| Error::invalid(&at.child(name), shown(given), wrong));
+        }
     }
     let Some(given) = object.get("metadata") else { return };
     let at = at.child("metadata");
     match metadata::read(given, false) {
-        Err(wrong) => errors.push(Error::invalid(&at, shown(given), wrong)),
+        Err(wrong) => told.push(|| Error::invalid(&at, shown(given), wrong)),
         Ok(read) => {
             let mut metadata = read.changed.unwrap_or_else(|| given.clone());
             if metadata.text_at(&["name"]).is_empty()
@@ -80,7 +83,8 @@ fn resource(object: &Object, at: &Path<'_>, errors: &mut Vec<Error>) {
             }
             let object = Value::object(Object::from_iter([("metadata", metadata)]));
             let namespaced = !object.namespace().is_empty();
-            errors.extend(object_meta::validate(&object, namespaced, &object_meta::path_segment_name, &at));
+            let wrong = object_meta::validate(&object, namespaced, &object_meta::path_segment_name, &at);
+            wrong.into_iter().for_each(|wrong| told.push(|| wrong));
         }
     }
 }

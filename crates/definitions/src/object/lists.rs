@@ -10,12 +10,13 @@ use pintle_schema::ListType;
 use pintle_schema::structural::Structural;
 
 use super::coerce::shown;
+use super::told::Told;
 
 /// What is wrong with the lists of a new object.
 pub fn validate(schema: &Structural, object: &Value) -> Vec<Error> {
-    let mut errors = Vec::new();
-    walk(schema, object, &Path::NOWHERE, &mut errors);
-    errors
+    let mut told = Told::default();
+    walk(schema, object, &Path::NOWHERE, &mut told);
+    told.errors
 }
 
 /// What is wrong with the lists of a changed object; nothing counts if some list was wrong before.
@@ -29,33 +30,32 @@ pub(super) fn has_duplicates(items: &[Value]) -> bool {
     !duplicates(items.iter().map(Part::of)).is_empty()
 }
 
-fn walk(schema: &Structural, value: &Value, at: &Path<'_>, errors: &mut Vec<Error>) {
-    if !schema.marks.keyed_lists || errors.len() >= MOST_ERRORS {
+fn walk(schema: &Structural, value: &Value, at: &Path<'_>, told: &mut Told) {
+    if !schema.marks.keyed_lists || told.is_full() {
         return;
     }
     match value.node() {
         Node::List(items) => {
             match schema.list {
                 Some(ListType::Set) => {
-                    let duplicates = duplicates(items.iter().map(Part::of)).into_iter();
-                    errors.extend(
-                        duplicates.map(|place| Error::duplicate(&at.index(place), shown(&items[place]))),
-                    );
+                    for place in duplicates(items.iter().map(Part::of)) {
+                        told.push(|| Error::duplicate(&at.index(place), shown(&items[place])));
+                    }
                 }
-                Some(ListType::Map) => map(&schema.list_keys, items, at, errors),
+                Some(ListType::Map) => map(&schema.list_keys, items, at, told),
                 Some(ListType::Atomic) | None => {}
             }
             if let Some(of) = schema.items.as_deref() {
-                items.iter().enumerate().for_each(|(place, item)| walk(of, item, &at.index(place), errors));
+                items.iter().enumerate().for_each(|(place, item)| walk(of, item, &at.index(place), told));
             }
         }
         Node::Object(object) => {
             if let Some(of) = schema.additional_schema() {
-                object.iter().for_each(|(key, field)| walk(of, field, &at.key(key), errors));
+                object.iter().for_each(|(key, field)| walk(of, field, &at.key(key), told));
             }
             for (name, field) in object.iter() {
                 if let Some(of) = schema.property(name) {
-                    walk(of, field, &at.child(name), errors);
+                    walk(of, field, &at.child(name), told);
                 }
             }
         }
@@ -63,11 +63,11 @@ fn walk(schema: &Structural, value: &Value, at: &Path<'_>, errors: &mut Vec<Erro
     }
 }
 
-fn map(keys: &[Key], items: &[Value], at: &Path<'_>, errors: &mut Vec<Error>) {
+fn map(keys: &[Key], items: &[Value], at: &Path<'_>, told: &mut Told) {
     let is_item = |item: &Value| item.is_null() || item.as_object().is_some();
     if let Some(place) = items.iter().position(|item| !is_item(item)) {
         let wrong = "must be an object for an array of list-type map";
-        errors.push(Error::invalid(&at.index(place), shown(&items[place]), wrong));
+        told.push(|| Error::invalid(&at.index(place), shown(&items[place]), wrong));
         return;
     }
     // An item that is null has no keys, which is as good as one without them.
@@ -82,8 +82,9 @@ fn map(keys: &[Key], items: &[Value], at: &Path<'_>, errors: &mut Vec<Error>) {
             duplicates(keys.iter().map(Part::of))
         }
     };
-    let duplicate = |place: usize| Error::duplicate(&at.index(place), shown(&key_of(&items[place])));
-    errors.extend(duplicates.into_iter().map(duplicate));
+    for place in duplicates {
+        told.push(|| Error::duplicate(&at.index(place), shown(&key_of(&items[place]))));
+    }
 }
 
 /// The second of each that are the same.

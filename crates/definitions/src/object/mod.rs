@@ -17,6 +17,7 @@ pub mod lists;
 mod metadata;
 mod prune;
 mod resource;
+mod told;
 mod validator;
 
 pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};

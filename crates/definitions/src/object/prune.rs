@@ -5,11 +5,11 @@ use std::fmt::Write;
 use pintle_meta::{Node, Value};
 use pintle_schema::structural::Structural;
 
-use super::change::{self, Fate};
+use super::change::{self, Fate, Properties};
 
 /// No more text than this is put together about what went: a tree may have a million unknown fields at the end of a
 /// long path.
-const MAX_TEXT: usize = 4 << 20;
+pub(super) const MAX_TEXT: usize = 4 << 20;
 
 /// Removes what a schema does not know and says what that was (`spec.ports[0].foo`), sorted. A root is an object with kind,
 /// version and metadata, which stay whatever the schema says.
@@ -64,11 +64,12 @@ impl Pruner {
                     return (!object.is_empty()).then(|| Value::object(pintle_meta::Object::new()));
                 };
                 let embedded = root || schema.embedded;
+                let mut properties = Properties::new(&schema.properties);
                 change::object(object, |key, value| {
                     if embedded && is_meta(key) {
                         return Fate::Stays;
                     }
-                    let next = match (schema.property(key), &schema.additional) {
+                    let next = match (properties.find(key), &schema.additional) {
                         (Some(property), _) => Some(property),
                         (None, Some(_)) => schema.additional_schema(),
                         (None, None) if schema.preserves_unknown => return Fate::Stays,
@@ -134,6 +135,9 @@ impl Pruner {
 
     #[cold]
     fn unknown(&mut self, key: &str, at: At<'_>) {
+        if self.room == 0 {
+            return;
+        }
         let steps: Vec<Step<'_>> =
             std::iter::successors(at, |place| place.before).map(|place| place.step).collect();
         let mut path = String::new();
@@ -147,9 +151,12 @@ impl Pruner {
                 Step::Index(place) => _ = write!(path, "[{place}]"),
             }
         }
-        if let Some(room) = self.room.checked_sub(path.len()) {
-            self.room = room;
-            self.removed.push(path);
+        match self.room.checked_sub(path.len()) {
+            Some(room) => {
+                self.room = room;
+                self.removed.push(path);
+            }
+            None => self.room = 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Schemas, objects, and what becomes of them.
 
 mod changes;
+mod properties;
 mod validation;
 
 use pintle_codec::json;

@@ -645,3 +645,51 @@ fn new_finalizers_without_a_domain_are_warned_of() {
     );
     assert_eq!(finalizer_warnings(&old, None).len(), 1);
 }
+
+#[test]
+fn no_more_is_told_than_can_be_read() {
+    let long = "k".repeat(1 << 20);
+    let of = |of: &str| schema(&format!(r#"{{"properties":{{"{long}":{of}}}}}"#));
+    let object = |items: &[String]| tree(&format!(r#"{{"{long}":[{}]}}"#, items.join(",")));
+    let twice: Vec<String> = (0..40).map(|n| (n / 2).to_string()).collect();
+    let set = of(r#"{"x-kubernetes-list-type":"set","items":{"type":"string"}}"#);
+    assert_eq!(lists::validate(&set, &object(&twice)).len(), 8);
+    assert_eq!(Validator::new(&set).validate(&object(&twice)).len(), 4);
+    let embedded = of(r#"{"items":{"x-kubernetes-embedded-resource":true}}"#);
+    let empty: Vec<String> = (0..40).map(|_| "{}".to_owned()).collect();
+    assert_eq!(embedded::validate(&embedded, &object(&empty), false).len(), 8);
+    // However many there are, the last ones too decide whether an alternative is one.
+    let any = schema(r#"{"items":{"type":"string"},"anyOf":[{"items":{"enum":["a"]}},{"minItems":1}]}"#);
+    let many: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+    let errors = Validator::new(&any).validate(&tree(&format!("[{}]", many.join(","))));
+    assert_eq!(errors.len(), 10_000);
+    assert!(errors[0].to_string().starts_with("[0]: Invalid value: \"integer\""), "{}", errors[0]);
+}
+
+#[test]
+fn alternatives_of_numbers_and_strings() {
+    let any = r#""anyOf":[{"type":"integer"},{"type":"string"}]"#;
+    let both = r#"f: Invalid value: "number": f in body must be of type integer,string: "number""#;
+    let one = r#"f: Invalid value: "number": f in body must be of type integer: "number""#;
+    let least = r#"<nil>: Invalid value: "": "f" must validate at least one schema (anyOf)"#;
+    let range = r#"<nil>: Invalid value: "": Checked value must be of type integer (default format) in f"#;
+    check(
+        &format!(r#"{{"x-kubernetes-int-or-string":true,"nullable":true,{any}}}"#),
+        &[("null", &[]), ("1", &[]), (r#""a""#, &[]), ("1.2", &[both, least, one, range])],
+    );
+    let none = r#"<nil>: Invalid value: "": "f" must validate all the schemas (allOf). None validated"#;
+    check(
+        &format!(r#"{{"x-kubernetes-int-or-string":true,"allOf":[{{{any}}}]}}"#),
+        &[("1", &[]), ("1.2", &[both, least, one, range, none])],
+    );
+    check(
+        r#"{"type":"integer","format":"int64"}"#,
+        &[(
+            "1e19",
+            &[
+                r#"f: Invalid value: "float64": f in body must be of type int64: "float64""#,
+                r#"<nil>: Invalid value: "": Checked value must be of type integer with format int64 in f"#,
+            ],
+        )],
+    );
+}

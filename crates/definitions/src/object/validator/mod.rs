@@ -24,6 +24,7 @@ pub use format::is_known_format;
 
 use self::format::Check;
 use self::number::{Number, Numbers, Range};
+use super::change::Properties;
 
 /// A schema, to validate objects.
 #[derive(Debug)]
@@ -39,10 +40,13 @@ impl Validator {
 
     /// What is wrong with a new object.
     pub fn validate(&self, object: &Value) -> Vec<Error> {
-        match self.root.is_valid(object) {
-            true => Vec::new(),
-            false => report::errors(&self.root, None, object, None),
+        let valid = self.root.is_valid(object);
+        if valid && !cfg!(debug_assertions) {
+            return Vec::new();
         }
+        let errors = report::errors(&self.root, None, object, None);
+        debug_assert_eq!(errors.is_empty(), valid, "{errors:?}");
+        errors
     }
 
     /// What is wrong with a changed object. What was wrong before and is the same now may stay so.
@@ -237,7 +241,8 @@ impl Node {
     }
 
     fn are_fields_valid(&self, object: &Object) -> bool {
-        object.iter().all(|(name, value)| match (self.property(name), &self.other) {
+        let mut properties = Properties::new(&self.properties);
+        object.iter().all(|(name, value)| match (properties.find(name), &self.other) {
             (Some(of), _) => of.is_valid(value),
             (None, Other::Schema(of)) => of.is_valid(value),
             (None, Other::Anything) => true,
@@ -358,7 +363,7 @@ impl Asked {
     /// The first thing that is wrong with a string.
     fn wrong_text(&self, text: &str) -> Option<WrongText<'_>> {
         if self.max_length.is_some() || self.min_length.is_some() {
-            let length = text.chars().count() as i64;
+            let length = length(text, self.max_length.unwrap_or(0), self.min_length.unwrap_or(0));
             if let Some(max) = self.max_length.filter(|max| length > *max) {
                 return Some(WrongText::TooLong(max));
             }
@@ -386,6 +391,12 @@ impl Format {
         let known = is_known_format(kind, name);
         known.then(|| Format { name: name.clone(), check: format::find(name) })
     }
+}
+
+/// How many characters there are. Often the number of bytes, which is known, is enough to see that it is between the limits.
+fn length(text: &str, max: i64, min: i64) -> i64 {
+    let bytes = text.len() as i64;
+    if bytes <= max && bytes / 4 >= min { bytes } else { text.chars().count() as i64 }
 }
 
 /// The type of a value that is not null, and what the reference calls its format.

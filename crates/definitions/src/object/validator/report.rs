@@ -1,22 +1,20 @@
 //! Why an object is not valid, in the reference's words and order.
 //!
-//! Where it has alternatives, the reference tells what is wrong with the one that the most checks went well with. So checks are
+//! Where the reference goes through a map, its order is by chance; here it is by name. Where it has alternatives, the reference tells what is wrong with the one that the most checks went well with. So checks are
 //! counted as it counts them.
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use pintle_codec::json;
-use pintle_meta::field_path::{self, Error, MOST_ERRORS, Path};
+use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::{Node as Shape, Object, Value, quote};
 
 use super::number::{Number, Problem};
 use super::old::Before;
 use super::{Asked, Node, Other, WrongText};
 use crate::object::coerce::shown;
-
-/// How much text there is in all errors together: a large value may be wrong in many ways, and is shown each time.
-const MOST_TEXT: usize = 8 << 20;
+use crate::object::told::Told;
 
 /// Everything that is wrong. The prefix is where the value is, if it is not the whole object; what it was before counts if
 /// there was something.
@@ -29,13 +27,12 @@ pub(super) fn errors<'v>(
     let mut report = Report {
         prefix: prefix.map_or(Path::NOWHERE, Path::new),
         path: String::new(),
-        errors: Vec::new(),
+        told: Told::default(),
         wrong: 0,
-        text: 0,
         before: Before::default(),
     };
     report.value(node, value, old);
-    let mut errors = report.errors;
+    let mut errors = report.told.errors;
     let mut told = HashSet::new();
     errors.retain(|error| told.insert(error.to_string()));
     errors
@@ -45,10 +42,9 @@ struct Report<'p, 'v> {
     prefix: Path<'p>,
     /// As the reference has it: `spec.ports[0].name`; a property without a schema of its own at the root begins with a dot.
     path: String,
-    errors: Vec<Error>,
+    told: Told,
     /// How much is wrong, also if it is not told any more.
     wrong: usize,
-    text: usize,
     before: Before<'v>,
 }
 
@@ -207,18 +203,18 @@ impl<'v> Report<'_, 'v> {
         if self.wrong == mark.wrong {
             return Ok(matches);
         }
-        let errors = self.errors.split_off(mark.errors);
+        let errors = self.told.errors.split_off(mark.errors);
         let failure =
-            Failure { errors, wrong: self.wrong - mark.wrong, text: self.text - mark.text, matches };
+            Failure { errors, wrong: self.wrong - mark.wrong, text: self.told.text - mark.text, matches };
         self.back_to(mark);
         Err(failure)
     }
 
     fn tell(&mut self, failure: Option<Failure>) -> usize {
         let Some(failure) = failure else { return 0 };
-        self.errors.extend(failure.errors);
+        self.told.errors.extend(failure.errors);
         self.wrong += failure.wrong;
-        self.text += failure.text;
+        self.told.text += failure.text;
         failure.matches
     }
 
@@ -339,13 +335,13 @@ impl<'v> Report<'_, 'v> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { errors: self.errors.len(), wrong: self.wrong, text: self.text }
+        Mark { errors: self.told.errors.len(), wrong: self.wrong, text: self.told.text }
     }
 
     fn back_to(&mut self, mark: Mark) {
-        self.errors.truncate(mark.errors);
+        self.told.errors.truncate(mark.errors);
         self.wrong = mark.wrong;
-        self.text = mark.text;
+        self.told.text = mark.text;
     }
 
     /// An error about the value or a field of it.
@@ -359,11 +355,7 @@ impl<'v> Report<'_, 'v> {
         let place = self.prefix.child(name);
         let at = if name.is_empty() { &self.prefix } else { &place };
         self.wrong += 1;
-        if self.errors.len() < MOST_ERRORS && self.text < MOST_TEXT {
-            let error = error(at, &self.path);
-            self.text += error.field.len() + error.detail.len() + error.value.to_string().len();
-            self.errors.push(error);
-        }
+        self.told.push(|| error(at, &self.path));
         self.path.truncate(length);
     }
 
