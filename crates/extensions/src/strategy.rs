@@ -33,12 +33,15 @@ impl Custom {
 
     /// Rules are asked only about what has the form that they were written for.
     fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
-        if let Some(blocked) = rules::blocked(errors) {
-            errors.push(blocked);
+        let shape = self.shape();
+        let all = shape.rules();
+        if all.is_empty() {
             return;
         }
-        let shape = self.shape();
-        errors.extend(shape.rules().check(&shape.schema, object, old).errors);
+        match rules::blocked(errors) {
+            Some(blocked) => errors.push(blocked),
+            None => errors.extend(all.check(&shape.schema, object, old).errors),
+        }
     }
 }
 

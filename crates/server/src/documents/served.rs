@@ -209,11 +209,6 @@ impl Served {
         stale
     }
 
-    /// Whether anything is served there. `None` is the core group.
-    pub(super) fn has_version(&self, group: Option<&str>, version: &str) -> bool {
-        self.builtin.version(group, version).is_some() || self.custom(group, version).is_some()
-    }
-
     /// The custom resources of a group version that has no built-in ones.
     pub(super) fn members(&self, group: Option<&str>, version: &str) -> Option<Members> {
         let found = self.custom(group, version)?;
