@@ -109,17 +109,16 @@ async fn each_path_has_its_document() {
 #[tokio::test]
 async fn what_is_not_served_is_told_by_whoever_knows_the_group() {
     let documents = by_default();
-    for path in ["/apis/apps/v9", "/apis/apps/v1beta1/deployments", "/api/v2", "/api/v2/pods"] {
+    for path in ["/apis/apps/v9", "/api/v2"] {
         assert!(documents.owns(path), "{path}");
         get(&documents, path, &[]).await.is_status(404, "the server could not find the requested resource");
     }
-    for path in ["/apis/nope.io", "/apis/nope.io/v1", "/apis/nope.io/v1/foos", "/apis//v1", "/apis//v1/pods"]
-    {
+    for path in ["/apis/nope.io", "/apis/nope.io/v1", "/apis//v1"] {
         assert!(documents.owns(path), "{path}");
         let answer = get(&documents, path, &[]).await;
         assert_eq!((answer.code, answer.text().as_str()), (StatusCode::NOT_FOUND, "404 page not found\n"));
     }
-    for path in ["/api/v1/pods", "/apis/apps/v1/deployments", "/version", "/openapi/v2/", "/openapi"] {
+    for path in ["/api/v1/pods", "/apis/apps/v9/deployments", "/version", "/openapi/v2/", "/openapi"] {
         assert!(!documents.owns(path), "{path}");
     }
 }
@@ -315,7 +314,6 @@ async fn what_has_not_changed_stays_when_something_else_is_served() {
     assert_eq!((url(&after, "apis/batch/v1"), url(&after, "apis/batch")), (Json::Null, Json::Null));
     assert_ne!(etag(&get(&documents, "/apis", &[(ACCEPT, AGGREGATED)]).await), aggregated);
     assert_eq!(get(&documents, "/apis/batch/v1", &[]).await.text(), "404 page not found\n");
-    assert!(documents.owns("/apis/batch/v1/jobs") && !documents.owns("/apis/apps/v1/deployments"));
     assert!(!documents.paths().contains(&"/apis/batch".to_owned()));
 }
 
