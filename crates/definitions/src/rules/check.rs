@@ -111,11 +111,11 @@ impl Walk {
         let (Some(node), Some(rules), Some(schema)) = (&node.items, &rules.items, &place.schema.items) else {
             return ControlFlow::Continue(());
         };
-        let old = Items::of(place.schema, place.old.and_then(Value::as_list).unwrap_or_default());
-        let before = place.ratchet.items();
+        let before = Items::of(place.schema, place.old.and_then(Value::as_list).unwrap_or_default());
         for (index, new) in items.iter().enumerate() {
-            let ratchet = place.ratchet.item(before.as_ref(), new);
-            self.node(node, rules, Place { schema, new, old: old.find(new), ratchet }, &path.index(index))?;
+            let old = before.find(new);
+            let ratchet = place.ratchet.item(new, old);
+            self.node(node, rules, Place { schema, new, old, ratchet }, &path.index(index))?;
         }
         ControlFlow::Continue(())
     }

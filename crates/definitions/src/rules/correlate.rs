@@ -112,19 +112,11 @@ impl<'v> Ratchet<'v> {
         Ratchet { current: current.field(name), above: Some(current) }
     }
 
-    /// Prepares for looking at the items of a list.
-    pub(super) fn items(self) -> Option<Items<'v>> {
-        let current = self.current?;
-        match (current.old.node(), current.new.node()) {
-            (Node::List(old), Node::List(_)) => Some(Items::of(current.schema, old)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn item(self, items: Option<&Items<'v>>, item: &'v Value) -> Ratchet<'v> {
+    /// An item of a list, and the one that it was.
+    pub(super) fn item(self, new: &'v Value, old: Option<&'v Value>) -> Ratchet<'v> {
         let Some(current) = self.current else { return self };
-        let found = items.and_then(|items| items.find(item)).zip(current.schema.items.as_deref());
-        let pair = found.map(|(old, schema)| Pair { new: item, old, schema });
+        let found = old.zip(current.schema.items.as_deref());
+        let pair = found.map(|(old, schema)| Pair { new, old, schema });
         Ratchet { current: pair, above: Some(current) }
     }
 }

@@ -24,6 +24,10 @@ pub const EXPRESSION_LIMIT: u64 = 10_000_000;
 /// What all rules of a schema may cost at most.
 pub const TOTAL_LIMIT: u64 = 100_000_000;
 
+/// So many bytes about expressions that are none are enough: every problem shows the line that it is in, which makes a message
+/// hundreds of times as long as the expression.
+const MOST_SAID: usize = 4 << 20;
+
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
@@ -155,7 +159,7 @@ impl<'s> Scope<'s> {
     pub fn validate(&self, path: &Path<'_>, unchanged: bool, total: &mut Total) -> Vec<Error> {
         let rules = &self.schema.rules;
         let path = path.child("x-kubernetes-validations");
-        if rules.is_empty() {
+        if rules.is_empty() || total.said > MOST_SAID {
             return Vec::new();
         }
         let Some(declared) = &self.declared else {
@@ -167,6 +171,9 @@ impl<'s> Scope<'s> {
         let often = self.cardinality.unwrap_or_else(|| declared.most_often());
         let mut errors = Vec::new();
         for (index, rule) in rules.iter().enumerate() {
+            if total.said > MOST_SAID {
+                break;
+            }
             let path = path.index(index);
             let (at_rule, at_message) = (path.child("rule"), path.child("messageExpression"));
             let (compiled, costs) = compiler.compile(self.schema, rule, true);
@@ -176,6 +183,9 @@ impl<'s> Scope<'s> {
                 errors.push(Error::forbidden(&at_rule, text));
             }
             total.add(&at_rule, cost);
+            for error in compiled.error.iter().chain(&compiled.message_error) {
+                total.said += error.len();
+            }
             if let Some(error) = &compiled.error {
                 errors.push(Error::invalid(&at_rule, shown(rule), &**error));
             }
@@ -208,6 +218,8 @@ impl<'s> Scope<'s> {
 /// What the rules of a schema cost together.
 #[derive(Debug, Default)]
 pub struct Total {
+    /// How much has been said about rules that are none.
+    said: usize,
     cost: u64,
     /// Those that cost most, the most expensive first.
     expensive: Vec<(String, u64)>,

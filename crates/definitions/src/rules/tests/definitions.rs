@@ -330,3 +330,25 @@ fn paths_lead_through_properties_and_maps() {
     assert_eq!(refused.as_deref(), Some("array notation is not allowed"));
     assert_eq!(FieldPath::resolve(".m.k", &schema, false).unwrap().root(), "m");
 }
+
+#[test]
+fn words_of_the_language_are_fields_after_a_dot_unless_they_are_values() {
+    for word in ["if", "namespace", "as", "self", "int", "while", "package"] {
+        let schema = format!(r#"{{"type":"object","properties":{{"{word}":{{"type":"integer"}}}}}}"#);
+        assert_eq!(said(&with(&schema, &format!(r#""rule":"self.{word} > 0""#))), [""; 0], "{word}");
+    }
+    for word in ["true", "false", "null", "in"] {
+        let schema = format!(r#"{{"type":"object","properties":{{"{word}":{{"type":"integer"}}}}}}"#);
+        let said = said(&with(&schema, &format!(r#""rule":"self.{word} > 0""#)));
+        assert!(said[0].contains("Syntax error"), "{word}: {said:?}");
+    }
+}
+
+#[test]
+fn so_much_is_said_and_no_more() {
+    let rule = format!(r#"{{"rule":"[{}x] == []"}}"#, "x,".repeat(4000));
+    let schema = format!(r#"{{"type":"string","x-kubernetes-validations":[{}]}}"#, vec![rule; 100].join(","));
+    let said = said(&schema);
+    let length: usize = said.iter().map(String::len).sum();
+    assert!((1 << 20..8 << 20).contains(&length), "{length}");
+}
