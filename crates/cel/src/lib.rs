@@ -43,7 +43,7 @@ mod value;
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};
-pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
+pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, Url, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, LazyFields, Program};
 pub use selects::selects;
 pub use source::{CompileError, Issue};

@@ -104,6 +104,52 @@ pub struct Rule {
 impl Structural {
     /// Compiles a `JSONSchemaProps`. What cannot be structural is an error.
     pub fn compile(schema: &Value) -> Result<Structural, String> {
+        let mut node = Structural::default();
+        node.fill(schema)?;
+        Ok(node)
+    }
+
+    /// Nodes are filled where they are: schemas are as deep as decoders allow, and a node is large.
+    fn fill(&mut self, schema: &Value) -> Result<(), String> {
+        self.set_fields(schema)?;
+        let given = |name: &str| schema.get(name).filter(|given| !given.is_null());
+        if let Some(items) = given("items") {
+            self.items.insert(Box::default()).fill(items)?;
+        }
+        if let Some(named) = given("properties").and_then(Value::as_object) {
+            let mut properties: Vec<(Key, Structural)> =
+                named.entries().iter().map(|(name, _)| (name.clone(), Structural::default())).collect();
+            for ((_, node), (_, schema)) in properties.iter_mut().zip(named.entries()) {
+                node.fill(schema)?;
+            }
+            properties.sort_by(|(a, _), (b, _)| a.cmp(b));
+            self.properties = properties.into();
+        }
+        if let Some(Additional::Schema(node)) = &mut self.additional
+            && let Some(schema) = given("additionalProperties")
+        {
+            node.fill(schema)?;
+        }
+        if let Some(validation) = &mut self.validation {
+            for (nodes, name) in [
+                (&mut validation.all_of, "allOf"),
+                (&mut validation.any_of, "anyOf"),
+                (&mut validation.one_of, "oneOf"),
+            ] {
+                for (node, schema) in nodes.iter_mut().zip(schema.items_at(&[name])) {
+                    node.fill(schema)?;
+                }
+            }
+            if let (Some(node), Some(schema)) = (&mut validation.not, given("not")) {
+                node.fill(schema)?;
+            }
+        }
+        self.marks = self.mark();
+        Ok(())
+    }
+
+    /// What a node has beside other nodes, and empty nodes in the place of those.
+    fn set_fields(&mut self, schema: &Value) -> Result<(), String> {
         refuse(schema)?;
         let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
         let preserves = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
@@ -111,51 +157,32 @@ impl Structural {
             let name = "x-kubernetes-preserve-unknown-fields";
             return Err(format!("internal error: '{name}' must be true or undefined"));
         }
-        let items = match schema.get("items").filter(|items| !items.is_null()) {
-            Some(items) if items.as_list().is_some() => {
-                return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".into());
-            }
-            Some(items) => Some(Box::new(Structural::compile(items)?)),
-            None => None,
+        if schema.get("items").is_some_and(|items| items.as_list().is_some()) {
+            return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".into());
+        }
+        let additional = schema.get("additionalProperties").filter(|given| !given.is_null());
+        self.additional = additional.map(|given| match given.as_bool() {
+            Some(allowed) => Additional::Bool(allowed),
+            None => Additional::Schema(Box::default()),
+        });
+        self.kind = Json::named(schema.text_at(&["type"]));
+        self.nullable = flag("nullable");
+        self.preserves_unknown = preserves.is_some();
+        self.embedded = flag("x-kubernetes-embedded-resource");
+        self.int_or_string = flag("x-kubernetes-int-or-string");
+        self.list = match schema.text_at(&["x-kubernetes-list-type"]) {
+            "atomic" => Some(ListType::Atomic),
+            "set" => Some(ListType::Set),
+            "map" => Some(ListType::Map),
+            _ => None,
         };
-        let named = schema.get("properties").and_then(Value::as_object);
-        let properties = named.into_iter().flat_map(|named| named.entries());
-        let property = |(name, schema): &(Key, Value)| Ok((name.clone(), Structural::compile(schema)?));
-        let mut properties = properties.map(property).collect::<Result<Vec<_>, String>>()?;
-        properties.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let additional = match schema.get("additionalProperties").filter(|given| !given.is_null()) {
-            None => None,
-            Some(given) => Some(match given.as_bool() {
-                Some(allowed) => Additional::Bool(allowed),
-                None => Additional::Schema(Box::new(Structural::compile(given)?)),
-            }),
-        };
-        let rules = schema.items_at(&["x-kubernetes-validations"]).iter().map(rule).collect();
-        let mut node = Structural {
-            kind: Json::named(schema.text_at(&["type"])),
-            nullable: flag("nullable"),
-            preserves_unknown: preserves.is_some(),
-            embedded: flag("x-kubernetes-embedded-resource"),
-            int_or_string: flag("x-kubernetes-int-or-string"),
-            list: match schema.text_at(&["x-kubernetes-list-type"]) {
-                "atomic" => Some(ListType::Atomic),
-                "set" => Some(ListType::Set),
-                "map" => Some(ListType::Map),
-                _ => None,
-            },
-            list_keys: texts(schema, "x-kubernetes-list-map-keys"),
-            atomic_map: schema.text_at(&["x-kubernetes-map-type"]) == "atomic",
-            items,
-            properties: properties.into(),
-            additional,
-            // A null is as good as nothing.
-            default: schema.get("default").map(plain).filter(|default| !default.is_null()),
-            validation: Validation::compile(schema)?.map(Box::new),
-            rules,
-            marks: Marks::default(),
-        };
-        node.marks = node.mark();
-        Ok(node)
+        self.list_keys = texts(schema, "x-kubernetes-list-map-keys");
+        self.atomic_map = schema.text_at(&["x-kubernetes-map-type"]) == "atomic";
+        // A null is as good as nothing.
+        self.default = schema.get("default").map(plain).filter(|default| !default.is_null());
+        self.rules = schema.items_at(&["x-kubernetes-validations"]).iter().map(rule).collect();
+        self.validation = Validation::of(schema);
+        Ok(())
     }
 
     /// Those of the nodes below are known.
@@ -214,8 +241,8 @@ impl Json {
 }
 
 impl Validation {
-    /// Nothing where nothing is asked.
-    fn compile(schema: &Value) -> Result<Option<Validation>, String> {
+    /// Nothing where nothing is asked. Nodes in it are empty.
+    fn of(schema: &Value) -> Option<Box<Validation>> {
         const FIELDS: [&str; 20] = [
             "format",
             "maximum",
@@ -239,18 +266,16 @@ impl Validation {
             "not",
         ];
         if !FIELDS.iter().any(|field| schema.get(field).is_some()) {
-            return Ok(None);
+            return None;
         }
         let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
         let number = |name: &str| schema.get(name).and_then(Value::as_f64);
         let integer = |name: &str| schema.get(name).and_then(Value::as_i64);
         let some = |name: &str| Some(schema.text_at(&[name])).filter(|text| !text.is_empty());
-        let nodes = |name: &str| {
-            let nodes = schema.items_at(&[name]).iter().map(Structural::compile);
-            nodes.collect::<Result<Box<[Structural]>, String>>()
-        };
+        let nodes =
+            |name: &str| schema.items_at(&[name]).iter().map(|_| Structural::default()).collect::<Box<[_]>>();
         let not = schema.get("not").filter(|not| !not.is_null());
-        Ok(Some(Validation {
+        Some(Box::new(Validation {
             format: some("format").map(Key::from),
             maximum: number("maximum"),
             exclusive_maximum: flag("exclusiveMaximum"),
@@ -267,10 +292,10 @@ impl Validation {
             max_properties: integer("maxProperties"),
             min_properties: integer("minProperties"),
             required: texts(schema, "required"),
-            all_of: nodes("allOf")?,
-            any_of: nodes("anyOf")?,
-            one_of: nodes("oneOf")?,
-            not: not.map(Structural::compile).transpose()?.map(Box::new),
+            all_of: nodes("allOf"),
+            any_of: nodes("anyOf"),
+            one_of: nodes("oneOf"),
+            not: not.map(|_| Box::default()),
         }))
     }
 }

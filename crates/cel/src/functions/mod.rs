@@ -7,6 +7,7 @@
 pub use self::authorizer::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
 pub(crate) use self::named_formats::longest_pattern;
 pub use self::named_formats::{is_base64, is_date, is_date_time, is_request_uri, is_uuid};
+pub use self::url::Url;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

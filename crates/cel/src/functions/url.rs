@@ -13,7 +13,7 @@ use crate::value::{Key, Map, Other, Text, Val, opaque};
 
 /// A URL in its parts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Url {
+pub struct Url {
     scheme: String,
     opaque: String,
     user: Option<String>,
@@ -74,15 +74,8 @@ pub(super) const FUNCTIONS: &[Declared] = &[
 fn url<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::String(text)] = args else { return call.no_such_overload(args) };
     call.meter.work(text.len())?;
-    let url = request_uri(text).and_then(|_| {
-        // Once more, since a request has no fragment.
-        let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let mut url = parse(rest, false).map_err(|problem| format!("parse {}: {problem}", quote(rest)))?;
-        unescape(fragment, Mode::Fragment).map_err(|problem| format!("parse {}: {problem}", quote(text)))?;
-        fragment.clone_into(&mut url.fragment);
-        Ok(url)
-    });
-    match url {
+    // Once more, since a request has no fragment.
+    match request_uri(text).and_then(|_| Url::parse(text)) {
         Ok(url) => Ok(Val::Other(Other::new(url))),
         Err(problem) => Failure::error(format!("URL parse error during conversion from string: {problem}")),
     }
@@ -263,6 +256,44 @@ fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
 }
 
 impl Url {
+    /// Any URL, also one that is relative.
+    pub fn parse(text: &str) -> Result<Url, String> {
+        let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
+        let mut url = parse(rest, false).map_err(|problem| format!("parse {}: {problem}", quote(rest)))?;
+        unescape(fragment, Mode::Fragment).map_err(|problem| format!("parse {}: {problem}", quote(text)))?;
+        fragment.clone_into(&mut url.fragment);
+        Ok(url)
+    }
+
+    /// What a request may ask for: an absolute URL or path.
+    pub fn parse_request(text: &str) -> Result<Url, String> {
+        request_uri(text)
+    }
+
+    /// In lower case.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// With its port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// As it was written.
+    pub fn fragment(&self) -> &str {
+        &self.fragment
+    }
+
+    /// As it was written.
+    pub fn query_text(&self) -> &str {
+        &self.query
+    }
+
     fn host_and_port(&self) -> (&str, &str) {
         let (mut host, mut port) = (self.host.as_str(), "");
         if let Some(colon) = host.rfind(':')

@@ -167,7 +167,7 @@ impl Coercer {
 }
 
 /// A value as it shows in an error.
-pub(super) fn shown(value: &Value) -> field_path::Value {
+pub(crate) fn shown(value: &Value) -> field_path::Value {
     match value.node() {
         Node::String(text) => text.into(),
         Node::Bool(value) => value.into(),

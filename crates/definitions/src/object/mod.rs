@@ -20,6 +20,7 @@ mod resource;
 mod told;
 mod validator;
 
+pub(crate) use coerce::shown;
 pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};
 pub use default::{default, drop_nulls, prune_defaults};
 pub use prune::prune;

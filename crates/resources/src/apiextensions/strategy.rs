@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pintle_definitions::definition;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Value, quote};
 use pintle_registry::{Stages, Strategy};
@@ -11,7 +12,7 @@ use crate::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "customresourcedefinitions", kind: KIND, rules: DEFINITIONS },
-    Entry { name: "customresourcedefinitions/status", kind: KIND, rules: DEFINITIONS.of_status() },
+    Entry { name: "customresourcedefinitions/status", kind: KIND, rules: STATUS },
 ];
 
 const KIND: &str = "apiextensions/v1beta1.CustomResourceDefinition";
@@ -21,9 +22,16 @@ const DEFINITIONS: Rules = Rules {
     standard_finalizers: false,
     on_create: |_, _, definition| note_stored_version(definition),
     on_update: |_, _, definition, _| note_stored_version(definition),
+    validate: |_, new| definition::validate(new),
+    validate_update: |_, new, old| definition::validate_update(new, old),
     warnings: unknown_formats,
     stages: Some(Stages { begin: begin_deletion, is_held: |_| false, first_decides: false }),
     ..Rules::CLUSTER.with_status().counting_spec()
+};
+
+const STATUS: Rules = Rules {
+    validate_update: |_, new, old| definition::validate_status_update(new, old),
+    ..DEFINITIONS.of_status()
 };
 
 fn name(definition: &Value, name: &str, is_prefix: bool) -> Vec<String> {
@@ -165,7 +173,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, of, text, warnings};
+    use crate::strategy::testing::{invalid, invalid_update, of, text, warnings};
 
     fn definition(name: &str, spec: &str) -> String {
         format!(
@@ -199,11 +207,42 @@ mod tests {
     #[test]
     fn a_definition_is_named_after_its_resource() {
         let definitions = of("apiextensions.k8s.io", "customresourcedefinitions");
-        assert!(invalid(&definitions, &definition("as.g.io", "")).is_empty());
+        assert!(invalid(&definitions, &whole("as.g.io", "as")).is_empty());
         assert_eq!(
-            invalid(&definitions, &definition("bs.g.io", "")),
+            invalid(&definitions, &whole("bs.g.io", "as")),
             [r#"metadata.name: Invalid value: "bs.g.io": must be spec.names.plural+"."+spec.group"#]
         );
+    }
+
+    /// A definition with nothing wrong but these names.
+    fn whole(name: &str, plural: &str) -> String {
+        format!(
+            r#"{{"metadata":{{"name":"{name}","resourceVersion":"1"}},"spec":{{"group":"g.io",
+                "names":{{"plural":"{plural}","singular":"a","kind":"A","listKind":"AList"}},"scope":"Cluster",
+                "versions":[{{"name":"v1","served":true,"storage":true}}],"preserveUnknownFields":false,
+                "validation":{{"openAPIV3Schema":{{"type":"object"}}}}}},
+                "status":{{"conditions":null,"acceptedNames":{{"plural":"","kind":""}},"storedVersions":["v1"]}}}}"#
+        )
+    }
+
+    #[test]
+    fn definitions_are_checked_whenever_they_are_written() {
+        let definitions = of("apiextensions.k8s.io", "customresourcedefinitions");
+        let good = whole("as.g.io", "as");
+        let wrong = good.replace(r#""type":"object""#, r#""type":"string""#);
+        let told =
+            [r#"spec.validation.openAPIV3Schema.type: Invalid value: "string": must be object at the root"#];
+        assert_eq!(invalid(&definitions, &wrong), told);
+        assert_eq!(invalid_update(&definitions, &wrong, &good), told);
+        assert_eq!(
+            invalid_update(&definitions, &whole("as.g.io", "bs"), &good),
+            [r#"spec.names.plural: Invalid value: "bs": field is immutable"#]
+        );
+        let status = of("apiextensions.k8s.io", "customresourcedefinitions/status");
+        let wrong = wrong.replace(r#""plural":"","kind":"""#, r#""plural":"B","kind":"""#);
+        let told = invalid_update(&status, &wrong, &good);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with(r#"status.acceptedNames.plural: Invalid value: "B": a DNS-1035 label"#));
     }
 
     #[test]
