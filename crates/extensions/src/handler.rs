@@ -43,7 +43,7 @@ enum Found {
     Nothing,
 }
 
-fn endpoint(registered: &Registered, request: &Request) -> Found {
+async fn endpoint(registered: &Registered, request: &Request) -> Found {
     let info = &request.info;
     let summary = &registered.summary;
     let is_across = matches!(info.verb.as_str(), "list" | "watch");
@@ -55,14 +55,19 @@ fn endpoint(registered: &Registered, request: &Request) -> Found {
     if !fits {
         return Found::Nothing;
     }
+    let refuse = |reason: String| {
+        tracing::error!(reason, name = summary.name, "a definition cannot be served");
+        Found::Refusal(Box::new(Status::internal("error resolving resource")))
+    };
     let serving = match registered.serving() {
         Ok(serving) => serving,
-        Err(reason) => {
-            tracing::error!(reason, name = summary.name, "a definition cannot be served");
-            return Found::Refusal(Box::new(Status::internal("error resolving resource")));
-        }
+        Err(reason) => return refuse(reason),
     };
-    let Some(version) = serving.version(&info.version) else { return Found::Nothing };
+    let version = match serving.version(&info.version).await {
+        Some(Ok(version)) => version,
+        Some(Err(reason)) => return refuse(reason),
+        None => return Found::Nothing,
+    };
     let not_there =
         || Found::Refusal(Box::new(Status::not_found(&info.group, &summary.accepted.plural, &info.name)));
     let found = match info.parts.get(2).map(String::as_str) {
@@ -85,7 +90,7 @@ fn endpoint(registered: &Registered, request: &Request) -> Found {
 impl Delegate for Extensions {
     async fn offer(&self, request: Box<Request>) -> Result<Response, Box<Request>> {
         let Some(registered) = self.find(&request).await else { return Err(request) };
-        match endpoint(&registered, &request) {
+        match endpoint(&registered, &request).await {
             Found::Endpoint(endpoint) => {
                 // The deletion of the definition waits for those that may still write.
                 let reads = matches!(request.info.verb.as_str(), "get" | "list" | "watch");

@@ -233,7 +233,7 @@ impl Keeper {
         while registered.writes.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
         }
-        let (store, context) = (&serving.storage, Context::default());
+        let (store, context) = (serving.stored(), Context::default());
         loop {
             let all = store.select(&context, |_| true).await.map_err(|status| status.message.clone())?;
             if all.entries.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pintle_cache::Form;
+use pintle_cache::{Feed, Form};
 use pintle_codec::Error;
 use pintle_codec::kind::{self, Unreadable};
 use pintle_codec::negotiate::Encoding;
@@ -26,6 +26,8 @@ pub(crate) struct Version {
     pub(crate) place: usize,
     pub(crate) columns: Columns,
     pub(crate) deprecation: Option<String>,
+    /// Follows the store as long as somebody uses this, where versions are converted.
+    pub(crate) _feed: Option<Arc<Feed>>,
 }
 
 impl Version {

@@ -1,13 +1,15 @@
 //! The endpoints of a definition: made when somebody first asks for its objects, the same until the definition changes.
 
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Feed, Resource};
+use pintle_cache::{Feed, Kind, Limits, Resource};
 use pintle_codec::json;
+use pintle_definitions::columns;
+use pintle_definitions::object::Scale as ScalePaths;
 use pintle_definitions::paths::Path;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig};
@@ -16,13 +18,18 @@ use pintle_schema::Resources;
 use pintle_server::lifecycle::Signal;
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 use pintle_storage::Backend;
+use tokio::sync::OnceCell;
 
 use crate::columns::Columns;
+use crate::conversion::{Converting, ConvertingConfig, Webhook};
 use crate::definition::{self, Summary, VersionSpec};
 use crate::scale::Scale;
 use crate::served::Version;
-use crate::shape::{Cached, Shapes, StoredVersion};
+use crate::shape::{Cached, Shapes, StoredVersion, Write};
 use crate::strategy::{self, Custom};
+
+/// How many bytes of converted objects are remembered for each version.
+const REMEMBERED: usize = 4 << 20;
 
 /// Where custom resources are stored and followed.
 #[derive(Clone)]
@@ -36,20 +43,26 @@ pub(crate) struct Ground {
 
 /// A definition being served.
 pub(crate) struct Serving {
-    pub(crate) versions: Vec<ServedVersion>,
-    /// The objects in the version that they are stored in.
-    pub(crate) storage: Arc<Store>,
+    plan: Arc<Plan>,
+    versions: Vec<(ServedSpec, OnceCell<ServedVersion>)>,
+    /// The objects in whatever version they are stored in, for those who only count and delete them.
+    stored: OnceLock<Arc<Store>>,
+}
+
+/// What is known of a version before anybody has asked for it.
+struct ServedSpec {
+    place: usize,
+    name: String,
+    /// Stands for what was said about it, for telling whether that has changed.
+    said: u64,
+    ended: Signal,
 }
 
 /// The endpoints of a version.
 pub(crate) struct ServedVersion {
-    pub(crate) name: String,
-    /// What was said about it, for telling whether that has changed.
-    said: u64,
     pub(crate) resource: Arc<Endpoint>,
     pub(crate) status: Option<Arc<Endpoint>>,
     pub(crate) scale: Option<Arc<Endpoint>>,
-    ended: Signal,
 }
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -59,40 +72,50 @@ impl Serving {
     /// `terminating` says whether the definition is being deleted.
     pub(crate) fn new(
         ground: &Ground,
-        summary: &Summary,
+        summary: Summary,
         definition: &Value,
         terminating: &Arc<AtomicBool>,
     ) -> std::result::Result<Serving, String> {
         let specs = definition::versions(definition);
         let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
-        let shapes = Arc::new(Shapes::compile(summary, &specs, preserves == Some(true))?);
-        let maker = Maker {
-            ground,
-            summary,
-            shapes: &shapes,
-            specs: &specs,
-            cache: cache(ground, summary, &shapes),
-            guard: Arc::new(Closed {
-                group: summary.group.clone(),
-                resource: summary.accepted.plural.clone(),
-                terminating: terminating.clone(),
-            }),
+        let shapes = Shapes::compile(&summary, &specs, preserves == Some(true))?;
+        let versions = specs.iter().enumerate().filter(|(_, spec)| spec.served).map(|(place, spec)| {
+            let (name, said) = (spec.name.to_owned(), said(definition, spec));
+            let ended = Signal::new("CustomResourceVersionEnded");
+            (ServedSpec { place, name, said, ended }, OnceCell::new())
+        });
+        let versions = versions.collect();
+        let converter = match definition.text_at(&["spec", "conversion", "strategy"]) {
+            "Webhook" => Some(Arc::new(Webhook::new(definition)?)),
+            _ => None,
         };
-        let storage = maker.store(shapes.storage);
-        let said = |spec: &VersionSpec<'_>| said(definition, spec);
-        let served = specs.iter().enumerate().filter(|(_, spec)| spec.served);
-        let versions = served.map(|(place, spec)| maker.version(place, spec, said(spec))).collect();
-        Ok(Serving { versions, storage: Arc::new(storage) })
+        let guard = Arc::new(Closed {
+            group: summary.group.clone(),
+            resource: summary.accepted.plural.clone(),
+            terminating: terminating.clone(),
+        });
+        let parts = specs.iter().map(Parts::of).collect();
+        let shapes = Arc::new(shapes.converted_by(converter.clone().map(|webhook| webhook as _)));
+        let plan =
+            Plan { ground: ground.clone(), summary, shapes, parts, converter, cache: OnceLock::new(), guard };
+        Ok(Serving { plan: Arc::new(plan), versions, stored: OnceLock::new() })
     }
 
-    pub(crate) fn version(&self, name: &str) -> Option<&ServedVersion> {
-        self.versions.iter().find(|version| version.name == name)
+    /// A version, if it is served; or why it cannot be.
+    pub(crate) async fn version(&self, name: &str) -> Option<std::result::Result<&ServedVersion, String>> {
+        let (spec, cell) = self.versions.iter().find(|(spec, _)| spec.name == name)?;
+        Some(cell.get_or_try_init(|| self.plan.version(spec)).await)
+    }
+
+    /// The objects in whatever version they are stored in.
+    pub(crate) fn stored(&self) -> &Arc<Store> {
+        self.stored.get_or_init(|| Arc::new(self.plan.stored()))
     }
 
     /// Ends the watches of those versions that are not served any more, or not as they were.
     pub(crate) fn give_way(&self, next: Option<&Value>) {
         let specs = next.map(|definition| (definition, definition::versions(definition)));
-        for version in &self.versions {
+        for (version, _) in &self.versions {
             let goes_on = specs.as_ref().is_some_and(|(definition, specs)| {
                 let spec = specs.iter().find(|spec| spec.name == version.name && spec.served);
                 spec.is_some_and(|spec| said(definition, spec) == version.said)
@@ -115,100 +138,165 @@ fn said(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
     hasher.finish()
 }
 
-/// The objects as the store has them. Definitions that follow one another each have a cache of their own: what a value
-/// means depends on the schema.
-fn cache(ground: &Ground, summary: &Summary, shapes: &Arc<Shapes>) -> Arc<Resource> {
-    ground.feed.separate(prefix(ground, summary), Arc::new(Cached(shapes.clone())))
-}
-
 /// Of the keys of a definition's objects.
 pub(crate) fn prefix(ground: &Ground, summary: &Summary) -> Bytes {
     Bytes::from(format!("{}{}/{}/", ground.root, summary.group, summary.accepted.plural))
 }
 
-struct Maker<'a> {
-    ground: &'a Ground,
-    summary: &'a Summary,
-    shapes: &'a Arc<Shapes>,
-    specs: &'a [VersionSpec<'a>],
-    cache: Arc<Resource>,
+/// What the endpoints of a definition are made of.
+struct Plan {
+    ground: Ground,
+    summary: Summary,
+    shapes: Arc<Shapes>,
+    /// Beside each version.
+    parts: Vec<Parts>,
+    /// Where versions differ in more than their name.
+    converter: Option<Arc<Webhook>>,
+    /// The objects as they are stored. Definitions that follow one another each have a cache of their own: what a value means
+    /// depends on the schema.
+    cache: OnceLock<Arc<Resource>>,
     guard: Arc<Closed>,
 }
 
-impl Maker<'_> {
+/// What a version has beside its objects.
+struct Parts {
+    name: String,
+    status: bool,
+    scale: Option<ScalePaths>,
+    columns: columns::Columns,
+    deprecation: Option<String>,
+}
+
+impl Parts {
+    fn of(spec: &VersionSpec<'_>) -> Parts {
+        Parts {
+            name: spec.name.to_owned(),
+            status: spec.status,
+            scale: spec.scale.clone(),
+            columns: columns::Columns::compile(spec.columns),
+            deprecation: spec.deprecation.clone(),
+        }
+    }
+}
+
+/// Where the objects of a version come from.
+struct Source {
+    backend: Arc<dyn Backend>,
+    cache: Arc<Resource>,
+    /// What follows the store, where it is not the feed of everything.
+    feed: Option<Arc<Feed>>,
+}
+
+impl Plan {
+    fn prefix(&self) -> Bytes {
+        prefix(&self.ground, &self.summary)
+    }
+
+    /// The objects as the store has them.
+    fn as_stored(&self) -> Source {
+        let kind = || Arc::new(Cached(self.shapes.clone()));
+        let cache = self.cache.get_or_init(|| self.ground.feed.separate(self.prefix(), kind()));
+        Source { backend: self.ground.backend.clone(), cache: cache.clone(), feed: None }
+    }
+
+    /// The objects in a version.
+    async fn source(&self, place: usize) -> std::result::Result<Source, String> {
+        let Some(converter) = &self.converter else { return Ok(self.as_stored()) };
+        let api_version = |place: usize| self.shapes.versions[place].api_version.clone();
+        let backend: Arc<dyn Backend> = Arc::new(Converting::new(ConvertingConfig {
+            store: self.ground.backend.clone(),
+            converter: converter.clone(),
+            form: self.shapes.clone(),
+            served: api_version(place),
+            storage: api_version(self.shapes.storage),
+            remember: REMEMBERED,
+        }));
+        let feed = Feed::start(backend.clone(), self.prefix(), Limits::default()).await;
+        let feed = Arc::new(feed.map_err(|error| error.to_string())?);
+        let kind = || -> Arc<dyn Kind> { Arc::new(Cached(self.shapes.clone())) };
+        let cache = feed.resource(self.prefix(), kind);
+        Ok(Source { backend, cache, feed: Some(feed) })
+    }
+
     fn custom(&self, place: usize) -> Custom {
         Custom {
             shapes: self.shapes.clone(),
             place,
             namespaced: self.summary.namespaced,
-            has_status: self.specs[place].status,
-            scale: self.specs[place].scale.clone(),
+            has_status: self.parts[place].status,
+            scale: self.parts[place].scale.clone(),
         }
     }
 
-    fn store(&self, place: usize) -> Store {
-        let store = Store::new(StoreConfig {
+    fn store(&self, source: &Source, place: usize, write: Write) -> Store {
+        Store::new(StoreConfig {
             group: self.summary.group.clone(),
             resource: self.summary.accepted.plural.clone(),
             kind: self.summary.accepted.kind.clone(),
             namespaced: self.summary.namespaced,
-            prefix: prefix(self.ground, self.summary),
-            backend: self.ground.backend.clone(),
-            cache: self.cache.clone(),
-            stored: Arc::new(StoredVersion { shapes: self.shapes.clone(), place, renames: true }),
+            prefix: self.prefix(),
+            backend: source.backend.clone(),
+            cache: source.cache.clone(),
+            stored: Arc::new(StoredVersion { shapes: self.shapes.clone(), place, write }),
             strategy: Arc::new(self.custom(place)),
-        });
-        store.with_guard(self.guard.clone())
+        })
     }
 
-    fn version(&self, place: usize, spec: &VersionSpec<'_>, said: u64) -> ServedVersion {
-        let ended = Signal::new("CustomResourceVersionEnded");
-        let store = Arc::new(self.store(place));
+    fn stored(&self) -> Store {
+        self.store(&self.as_stored(), self.shapes.storage, Write::AsItIs)
+    }
+
+    async fn version(&self, spec: &ServedSpec) -> std::result::Result<ServedVersion, String> {
+        let (place, parts) = (spec.place, &self.parts[spec.place]);
+        let source = self.source(place).await?;
+        let write = if self.converter.is_some() { Write::AsServed } else { Write::Renamed };
+        let store = Arc::new(self.store(&source, place, write).with_guard(self.guard.clone()));
         let served: Arc<dyn Served> = Arc::new(Version {
-            kind: definition::kind(self.summary, spec.name),
+            kind: definition::kind(&self.summary, &parts.name),
             list_kind: self.summary.accepted.list_kind.clone(),
             namespaced: self.summary.namespaced,
             shapes: self.shapes.clone(),
             place,
-            columns: Columns(pintle_definitions::columns::Columns::compile(spec.columns)),
-            deprecation: spec.deprecation.clone(),
+            columns: Columns(parts.columns.clone()),
+            deprecation: parts.deprecation.clone(),
+            _feed: source.feed,
         });
         let endpoint =
             |part: Option<&str>, verbs: &[&'static str], served: Arc<dyn Served>, behind: Behind| {
                 Arc::new(Endpoint::new(EndpointConfig {
                     group: self.summary.group.clone(),
-                    version: spec.name.to_owned(),
+                    version: parts.name.clone(),
                     resource: self.summary.accepted.plural.clone(),
                     subresource: part.map(str::to_owned),
                     namespaced: self.summary.namespaced,
                     verbs: verbs.to_vec(),
                     served,
                     behind,
-                    ended: Some(ended.clone()),
+                    ended: Some(spec.ended.clone()),
                 }))
             };
-        let status = spec.status.then(|| {
+        let status = parts.status.then(|| {
             let rules = Arc::new(strategy::Status(self.custom(place)));
             let behind = Behind::Store(Arc::new(store.with_strategy(rules)));
             endpoint(Some("status"), &PART_VERBS, served.clone(), behind)
         });
-        let scale = spec.scale.as_ref().zip(self.scale_kind(spec)).map(|(paths, kind)| {
-            let api_version = |spec: &VersionSpec<'_>| format!("{}/{}", self.summary.group, spec.name);
+        let scale = parts.scale.as_ref().zip(self.scale_kind(parts)).map(|(paths, kind)| {
+            let api_version = |parts: &Parts| format!("{}/{}", self.summary.group, parts.name);
             let replicas =
-                self.specs.iter().filter_map(|spec| Some((api_version(spec), spec.scale.as_ref()?)));
+                self.parts.iter().filter_map(|parts| Some((api_version(parts), parts.scale.as_ref()?)));
             let replicas = replicas.map(|(version, scale)| (version, Path::parse(&scale.spec_replicas)));
-            let scale = Scale::new(store.clone(), paths, api_version(spec), replicas.collect());
+            let scale = Scale::new(store.clone(), paths, api_version(parts), replicas.collect());
             endpoint(Some("scale"), &PART_VERBS, kind, Behind::Subresource(Arc::new(scale)))
         });
         let resource = endpoint(None, &VERBS, served, Behind::Store(store));
-        ServedVersion { name: spec.name.to_owned(), said, resource, status, scale, ended }
+        Ok(ServedVersion { resource, status, scale })
     }
 
     /// The kind that every scale is of.
-    fn scale_kind(&self, spec: &VersionSpec<'_>) -> Option<Arc<dyn Served>> {
+    fn scale_kind(&self, parts: &Parts) -> Option<Arc<dyn Served>> {
         let of = self.ground.resources.find("apps", "v1", "deployments/scale")?;
         let mut served = Builtin::new(of, None);
-        if let Some(warning) = &spec.deprecation {
+        if let Some(warning) = &parts.deprecation {
             served = served.deprecated(warning);
         }
         Some(Arc::new(served))

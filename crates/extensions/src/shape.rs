@@ -18,6 +18,7 @@ use pintle_patch::typed::TypeRef;
 use pintle_registry::Stored;
 use pintle_schema::structural::Structural;
 
+use crate::conversion::{self, Converter, Form as _};
 use crate::definition::{Summary, VersionSpec};
 
 /// All versions of a kind.
@@ -31,6 +32,8 @@ pub(crate) struct Shapes {
     pub(crate) versions: Vec<Shape>,
     /// How many fields objects can be selected by, of all versions together.
     fields: usize,
+    /// Where versions differ in more than their name.
+    converter: Option<Arc<dyn Converter>>,
 }
 
 /// One version.
@@ -88,6 +91,7 @@ impl Shapes {
             storage,
             versions,
             fields,
+            converter: None,
         })
     }
 
@@ -136,20 +140,28 @@ impl Shapes {
         Ok(object)
     }
 
-    /// An object of one version as one of another.
+    pub(crate) fn converted_by(mut self, converter: Option<Arc<dyn Converter>>) -> Shapes {
+        self.converter = converter;
+        self
+    }
+
+    /// An object of one version as one of another. Whoever asks waits where a webhook is asked: only managers of other
+    /// versions make that necessary.
     pub(crate) fn converted(&self, object: Value, from: usize, to: usize) -> Result<Value, String> {
-        self.renamed(object, from, to)
+        let Some(converter) = self.converter.as_ref().filter(|_| from != to) else {
+            return self.renamed(object, from, to);
+        };
+        let converter = converter.clone();
+        let to_version = &self.versions[to].api_version;
+        let ask = async { converter.convert(vec![object], to_version).await };
+        let wait = || tokio::runtime::Handle::current().block_on(ask);
+        let converted = tokio::task::block_in_place(wait).map_err(|failure| failure.to_string())?;
+        self.settle(converted.into_iter().next().ok_or("nothing was converted")?)
     }
 
     /// The type by which the fields of a version are managed.
     pub(crate) fn managed_type(&self, place: usize) -> TypeRef<'_> {
         TypeRef::custom(&self.versions[place].schema)
-    }
-
-    /// A stored value in a version.
-    fn in_version(&self, stored: &[u8], place: usize) -> Result<Value, String> {
-        let (object, from) = self.read_stored(stored)?;
-        self.renamed(object, from, place)
     }
 }
 
@@ -175,22 +187,48 @@ impl Shape {
     }
 }
 
+impl conversion::Form for Shapes {
+    fn read(&self, stored: &[u8]) -> Result<Value, String> {
+        self.read_stored(stored).map(|(object, _)| object)
+    }
+
+    fn settle(&self, mut converted: Value) -> Result<Value, String> {
+        let place = self.place_of(converted.api_version()).ok_or("there is no such version")?;
+        self.coerce(place, &mut converted, Coercion::default())?;
+        Ok(converted)
+    }
+}
+
 /// Objects of one version, on their way to and from the store.
 pub(crate) struct StoredVersion {
     pub(crate) shapes: Arc<Shapes>,
     pub(crate) place: usize,
-    /// What is written is of the version that is to be stored; else whoever is below sees to that.
-    pub(crate) renames: bool,
+    pub(crate) write: Write,
+}
+
+/// In which version objects are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// In the one that is to be stored, which differs in its name only.
+    Renamed,
+    /// In the one that is served; whoever is below converts it.
+    AsServed,
+    /// In the one that they were in. Nor are they read in another.
+    AsItIs,
 }
 
 impl Stored for StoredVersion {
     fn decode(&self, stored: &[u8]) -> Result<Value, String> {
-        self.shapes.in_version(stored, self.place)
+        let (object, from) = self.shapes.read_stored(stored)?;
+        match self.write {
+            Write::AsItIs => Ok(object),
+            Write::Renamed | Write::AsServed => self.shapes.renamed(object, from, self.place),
+        }
     }
 
     fn encode(&self, object: &Value) -> Result<Bytes, String> {
         let renamed;
-        let object = match self.renames && self.place != self.shapes.storage {
+        let object = match self.write == Write::Renamed && self.place != self.shapes.storage {
             true => {
                 renamed = self.shapes.renamed(object.clone(), self.place, self.shapes.storage)?;
                 &renamed

@@ -52,7 +52,7 @@ impl Registered {
         let make = || {
             let definition = self.definition().ok_or("the definition is gone")?;
             let summary = Summary::read(&definition);
-            Serving::new(&self.ground, &summary, &definition, &self.terminating).map(Arc::new)
+            Serving::new(&self.ground, summary, &definition, &self.terminating).map(Arc::new)
         };
         self.serving.get_or_init(make).clone()
     }
