@@ -223,3 +223,111 @@ pub(crate) fn remove_finalizer(definition: &mut Value) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pintle_codec::json;
+
+    use super::*;
+
+    struct These(&'static [&'static str], &'static [&'static str]);
+
+    impl Taken for These {
+        fn is_resource(&self, name: &str) -> bool {
+            self.0.contains(&name)
+        }
+
+        fn is_kind(&self, name: &str) -> bool {
+            self.1.contains(&name)
+        }
+    }
+
+    fn definition(names: &str, status: &str) -> Value {
+        let text = format!(
+            r#"{{"metadata":{{"name":"boats.example.com"}},"spec":{{"group":"example.com","scope":"Cluster",
+            "names":{{{names}}},"versions":[{{"name":"v1","served":true,"storage":true}}]}},"status":{{{status}}}}}"#
+        );
+        let of = pintle_schema::find("apiextensions/v1beta1.CustomResourceDefinition").unwrap();
+        json::decode(of, text.as_bytes()).unwrap().value
+    }
+
+    const NAMES: &str =
+        r#""plural":"boats","singular":"boat","kind":"Boat","listKind":"BoatList","shortNames":["bt","b"]"#;
+
+    fn now() -> Time {
+        Time::parse("2026-01-02T03:04:05Z").unwrap()
+    }
+
+    /// Types, statuses and reasons.
+    fn conditions(definition: &Value) -> Vec<String> {
+        let all = definition.items_at(&["status", "conditions"]).iter();
+        let text = |found: &Value| {
+            ["type", "status", "reason", "message"].map(|name| found.text_at(&[name]).to_owned()).join(" ")
+        };
+        all.map(text).collect()
+    }
+
+    #[test]
+    fn free_names_are_accepted_and_the_definition_is_served() {
+        let definition = definition(NAMES, "");
+        let settled = settled(&definition, &These(&["ships"], &["Ship"]), &now()).unwrap();
+        assert_eq!(
+            conditions(&settled),
+            [
+                "NamesAccepted True NoConflicts no conflicts found",
+                "Established True InitialNamesAccepted the initial names have been accepted"
+            ]
+        );
+        assert_eq!(settled.at(&["status", "acceptedNames"]), settled.at(&["spec", "names"]));
+        assert_eq!(super::settled(&settled, &These(&["boats"], &["Boat"]), &now()), None, "nothing is left to do");
+    }
+
+    #[test]
+    fn names_that_others_have_are_told_and_the_others_accepted() {
+        let definition = definition(NAMES, "");
+        let settled = settled(&definition, &These(&["bt", "b"], &[]), &now()).unwrap();
+        assert_eq!(
+            conditions(&settled),
+            [
+                r#"NamesAccepted False ShortNamesConflict ["bt" is already in use, "b" is already in use]"#,
+                "Established False NotAccepted not all names are accepted"
+            ]
+        );
+        assert_eq!(settled.text_at(&["status", "acceptedNames", "plural"]), "boats");
+        assert!(settled.at(&["status", "acceptedNames", "shortNames"]).is_none());
+        // Once they are free again, it gets them.
+        let later = super::settled(&settled, &These(&["boats", "boat"], &["Boat", "BoatList"]), &now()).unwrap();
+        assert!(is_true(&later, "Established"), "{later:?}");
+        let taken = super::settled(&definition, &These(&["boat"], &["Boat"]), &now()).unwrap();
+        assert_eq!(
+            conditions(&taken)[0],
+            r#"NamesAccepted False KindConflict "Boat" is already in use"#,
+            "the last conflict is told"
+        );
+    }
+
+    #[test]
+    fn what_is_served_stays_so_when_a_new_name_is_taken() {
+        let before = settled(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
+        let mut renamed = before.clone();
+        let names = renamed.at_mut(&["spec", "names"]).and_then(Value::as_object_mut).unwrap();
+        names.insert("singular", "ship");
+        let after = settled(&renamed, &These(&["ship"], &[]), &now()).unwrap();
+        assert!(is_true(&after, "Established") && !is_true(&after, "NamesAccepted"));
+        assert_eq!(after.text_at(&["status", "acceptedNames", "singular"]), "boat");
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_while_its_status_stays() {
+        let mut definition = settled(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
+        let later = Time::parse("2026-02-02T00:00:00Z").unwrap();
+        terminating(true, "InstanceDeletionPending", "soon").set(&mut definition, &now());
+        terminating(true, "InstanceDeletionInProgress", "now").set(&mut definition, &later);
+        let time = |definition: &Value| {
+            condition(definition, "Terminating").unwrap().text_at(&["lastTransitionTime"]).to_owned()
+        };
+        assert_eq!(time(&definition), "2026-01-02T03:04:05Z");
+        terminating(false, "InstanceDeletionCompleted", "done").set(&mut definition, &later);
+        assert_eq!(time(&definition), "2026-02-02T00:00:00Z");
+    }
+}
