@@ -1,6 +1,7 @@
 //! What a definition's status should say: which of its names it got, whether it is served, what is wrong with it.
 
 use pintle_codec::unstructured;
+use pintle_definitions::definition::{Approval, NonStructural};
 use pintle_meta::time::Time;
 use pintle_meta::{Object, Value, quote};
 
@@ -93,6 +94,8 @@ pub(crate) fn settled(definition: &Value, taken: &dyn Taken, now: &Time) -> Opti
     let mut new = definition.clone();
     settle_names(&mut new, taken, now);
     settle_established(&mut new, now);
+    settle_structural(&mut new, now);
+    settle_approval(&mut new, now);
     (new != *definition).then_some(new)
 }
 
@@ -190,9 +193,7 @@ fn settle_established(definition: &mut Value, now: &Time) {
     if !is_true(definition, "NamesAccepted") || is_true(definition, "Established") {
         return;
     }
-    let bundle = definition.at(&["spec", "conversion", "webhookClientConfig", "caBundle"]);
-    let is_bad = bundle.is_some_and(|_| false);
-    let condition = match is_bad {
+    let condition = match pintle_definitions::definition::has_invalid_ca_bundle(definition) {
         true => {
             let message = "The conversion webhook CABundle is invalid";
             Condition::new("Established", false, "InvalidCABundle", message)
@@ -202,6 +203,46 @@ fn settle_established(definition: &mut Value, now: &Time) {
             Condition::new("Established", true, "InitialNamesAccepted", message)
         }
     };
+    if !condition.is_in(definition) {
+        condition.set(definition, now);
+    }
+}
+
+/// Only what older releases stored can be without structure.
+fn settle_structural(definition: &mut Value, now: &Time) {
+    const KIND: &str = "NonStructuralSchema";
+    let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool) == Some(true);
+    let found = preserves.then(|| pintle_definitions::definition::structural_errors(definition)).flatten();
+    let wrong = match found {
+        None if condition(definition, KIND).is_none() => return,
+        None => return remove(definition, KIND),
+        Some(NonStructural::Unknown(message)) => {
+            Condition { kind: KIND, status: "Unknown", reason: "StructuralError", message }
+        }
+        Some(NonStructural::Violations(errors)) => {
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let message = match texts.as_slice() {
+                [one] => one.clone(),
+                several => format!("[{}]", several.join(", ")),
+            };
+            Condition::new(KIND, true, "Violations", message)
+        }
+    };
+    if !wrong.is_in(definition) {
+        wrong.set(definition, now);
+    }
+}
+
+/// Groups of the community have been approved, or say why not.
+fn settle_approval(definition: &mut Value, now: &Time) {
+    let Some((approval, message)) = pintle_definitions::definition::approval(definition) else { return };
+    let (is_approved, reason) = match approval {
+        Approval::Invalid => (false, "InvalidAnnotation"),
+        Approval::Missing => (false, "MissingAnnotation"),
+        Approval::Approved => (true, "ApprovedAnnotation"),
+        Approval::Bypassed => (false, "UnapprovedAnnotation"),
+    };
+    let condition = Condition::new("KubernetesAPIApprovalPolicyConformant", is_approved, reason, message);
     if !condition.is_in(definition) {
         condition.set(definition, now);
     }
@@ -279,7 +320,11 @@ mod tests {
             ]
         );
         assert_eq!(settled.at(&["status", "acceptedNames"]), settled.at(&["spec", "names"]));
-        assert_eq!(super::settled(&settled, &These(&["boats"], &["Boat"]), &now()), None, "nothing is left to do");
+        assert_eq!(
+            super::settled(&settled, &These(&["boats"], &["Boat"]), &now()),
+            None,
+            "nothing is left to do"
+        );
     }
 
     #[test]
@@ -296,7 +341,8 @@ mod tests {
         assert_eq!(settled.text_at(&["status", "acceptedNames", "plural"]), "boats");
         assert!(settled.at(&["status", "acceptedNames", "shortNames"]).is_none());
         // Once they are free again, it gets them.
-        let later = super::settled(&settled, &These(&["boats", "boat"], &["Boat", "BoatList"]), &now()).unwrap();
+        let later =
+            super::settled(&settled, &These(&["boats", "boat"], &["Boat", "BoatList"]), &now()).unwrap();
         assert!(is_true(&later, "Established"), "{later:?}");
         let taken = super::settled(&definition, &These(&["boat"], &["Boat"]), &now()).unwrap();
         assert_eq!(

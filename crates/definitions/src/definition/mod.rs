@@ -109,6 +109,11 @@ pub fn structural_errors(definition: &Value) -> Option<NonStructural> {
     (!errors.is_empty()).then(|| NonStructural::Violations(errors.into_vec()))
 }
 
+/// Whether the certificates of a definition's webhook are none.
+pub fn has_invalid_ca_bundle(definition: &Value) -> bool {
+    webhook::has_invalid_ca_bundle(spec_of(definition))
+}
+
 const IMMUTABLE: &str = "field is immutable";
 
 /// A text of the spec stays as it is.
