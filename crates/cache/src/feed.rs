@@ -185,11 +185,20 @@ impl Follower {
             match ended {
                 pintle_storage::Error::Closed => return,
                 pintle_storage::Error::Compacted { compacted, .. } => {
+                    tracing::warn!(%compacted, "the watch of the store is too late; caches are loaded anew");
                     self.start_over(compacted);
                     // Twice at the same place is not a matter of lateness.
                     if std::mem::replace(&mut lost_at, self.source.seen()) == lost_at {
                         tokio::time::sleep(RETRY).await;
                     }
+                }
+                // Whoever reads next is told why. What cannot be read may be gone by then, so it is not waited for.
+                pintle_storage::Error::Unreadable(reason) => {
+                    tracing::warn!(reason, "a change cannot be read; caches are loaded anew");
+                    if let Ok(current) = self.source.store.current_revision().await {
+                        self.start_over(current);
+                    }
+                    tokio::time::sleep(RETRY).await;
                 }
                 error => {
                     tracing::warn!(%error, "the watch of the store ended; it is started again");
@@ -217,12 +226,11 @@ impl Follower {
         });
     }
 
-    /// Changes are lost for good: every cache forgets what it has.
-    fn start_over(&self, compacted: Revision) {
-        tracing::warn!(%compacted, "the watch of the store is too late; caches are loaded anew");
+    /// Changes up to a revision are lost for good: every cache forgets what it has.
+    fn start_over(&self, until: Revision) {
         let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
         resources.values().for_each(|slot| slot.each(Resource::reset));
-        self.source.seen.send_modify(|seen| *seen = compacted.0.max(*seen));
+        self.source.seen.send_modify(|seen| *seen = until.0.max(*seen));
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod columns;
 mod conditions;
+pub mod conversion;
 mod definition;
 mod handler;
 mod keeper;

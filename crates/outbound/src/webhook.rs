@@ -82,13 +82,19 @@ impl Webhook {
     /// Posts go to the server's URL as it is, with `?timeout=`, as those of client-go.
     pub fn new(kubeconfig: &Kubeconfig, timeout: Duration, backoff: Backoff) -> Result<Webhook, SetupError> {
         let options = ClientOptions { timeout, ..kubeconfig.client_options() };
+        Webhook::to(&kubeconfig.server, options, backoff)
+    }
+
+    /// The same, where there is no kubeconfig. A query of the URL is not sent.
+    pub fn to(url: &Url, options: ClientOptions, backoff: Backoff) -> Result<Webhook, SetupError> {
+        let timeout = options.timeout;
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
         let query = format!("timeout={}", pintle_meta::format_duration(nanos));
-        let url = match timeout.is_zero() {
-            true => kubeconfig.server.clone(),
-            false => kubeconfig.server.with_query(&query),
+        let to = match timeout.is_zero() {
+            true => url.clone(),
+            false => url.with_query(&query),
         };
-        Ok(Webhook { client: Client::new(&kubeconfig.server, options)?, url, backoff })
+        Ok(Webhook { client: Client::new(url, options)?, url: to, backoff })
     }
 
     /// The answer to a review. Waits and tries again where that may help; `observe` is told of every attempt.

@@ -49,6 +49,11 @@ pub enum Error {
     #[error("storage is damaged: {0}")]
     Corrupt(String),
 
+    /// A value could not be brought into the form in which it was asked for, or in which it is to be stored, by whoever
+    /// stands between the store and its caller. The text is for clients. A write did not happen.
+    #[error("{0}")]
+    Unreadable(String),
+
     /// The store is closing. The request had no effect.
     #[error("storage is closed")]
     Closed,

@@ -280,6 +280,7 @@ impl Store {
             }
             Error::Unknown(_) => Status::timeout(&format!("{operation} of {name}: {error}")),
             Error::TooLarge { size, .. } => Status::plain(too_large(*size)),
+            Error::Unreadable(reason) => Status::plain(reason.clone()),
             error => Status::internal(error),
         })
     }

@@ -1,0 +1,348 @@
+//! A store whose values are all of one version.
+//!
+//! It stands between a resource and the store below, so that caches, watches and writes know nothing of conversion. Values
+//! are converted on their way up, as few times as can be: many in one review, and what was converted lately is remembered.
+//! What is written is converted on its way down, to the version that is to be stored.
+//!
+//! A value that cannot be converted fails the read that wants it. In a watch it comes in its turn: everything before it is
+//! delivered, then the watch ends with an error, and nothing is left out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::{json, kind};
+use pintle_meta::Value;
+use pintle_storage::{
+    Backend, Error, Event, KeyValue, LeaseId, Op, Range, RangeRequest, Result, Revision, Stats, Txn,
+    TxnResult, WatchItem, WatchRequest, WatchStream,
+};
+
+use super::remembered::Remembered;
+use super::{Converter, Failure};
+
+/// The most objects of one review, and about how many bytes of them.
+const AT_ONCE: usize = 250;
+const BYTES_AT_ONCE: usize = 1 << 20;
+
+/// How many reviews of one read are under way together.
+const REVIEWS: usize = 4;
+
+/// How many revisions of a watch are converted together, if they are there already.
+const REVISIONS: usize = 128;
+
+/// What a definition makes of its objects.
+pub trait Form: Send + Sync + 'static {
+    /// Reads a stored value, in the form of the version that it is stored in. Not all versions can be converted from.
+    fn read(&self, stored: &[u8]) -> std::result::Result<Value, String>;
+
+    /// Brings an object that was converted into the form of its version.
+    fn settle(&self, converted: Value) -> std::result::Result<Value, String>;
+}
+
+pub struct ConvertingConfig {
+    pub store: Arc<dyn Backend>,
+    pub converter: Arc<dyn Converter>,
+    pub form: Arc<dyn Form>,
+    /// The version of what is read and written here, such as `example.com/v1`...
+    pub served: String,
+    /// ...and of what is written below.
+    pub storage: String,
+    /// How many bytes of converted values are remembered.
+    pub remember: usize,
+}
+
+/// See the module.
+pub struct Converting {
+    store: Arc<dyn Backend>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    converter: Arc<dyn Converter>,
+    form: Arc<dyn Form>,
+    served: String,
+    storage: String,
+    remembered: Mutex<Remembered>,
+}
+
+impl Converting {
+    pub fn new(config: ConvertingConfig) -> Converting {
+        let ConvertingConfig { store, converter, form, served, storage, remember } = config;
+        let remembered = Mutex::new(Remembered::new(remember));
+        Converting { store, inner: Arc::new(Inner { converter, form, served, storage, remembered }) }
+    }
+}
+
+/// A value that is to be converted: its place among others, and the object.
+struct Pending {
+    place: usize,
+    object: Value,
+    size: usize,
+    /// It is not stored as it would be today.
+    outdated: bool,
+}
+
+impl Inner {
+    /// Brings values into the version that is served here; those that are in it stay as they are.
+    async fn read<'a>(&self, values: impl IntoIterator<Item = &'a mut KeyValue>) -> Result<()> {
+        let mut values: Vec<&mut KeyValue> = values.into_iter().collect();
+        let mut pending = Vec::new();
+        for (place, kv) in values.iter_mut().enumerate() {
+            if let Some(known) = self.remembered().get(&kv.key, kv.mod_revision.0) {
+                kv.value = known;
+                continue;
+            }
+            if let Some(found) = self.pending(place, kv)? {
+                pending.push(found);
+            }
+        }
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let batches = batches(pending);
+        let mut converted =
+            stream::iter(batches).map(|batch| self.converted(batch, &self.served)).buffered(REVIEWS);
+        while let Some(batch) = converted.try_next().await? {
+            for (found, object) in batch {
+                let kv = &mut values[found.place];
+                kv.value = encoded(&object, found.outdated);
+                self.remembered().add(&kv.key, kv.mod_revision.0, kv.value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a value must be converted. One that is in the right version is only marked, if it has to be.
+    fn pending(&self, place: usize, kv: &mut KeyValue) -> Result<Option<Pending>> {
+        let is_json = kind::recognize(&kv.value) == Encoding::Json;
+        let is_served =
+            is_json && kind::of_json(&kv.value).is_ok_and(|kind| kind.api_version() == self.served);
+        if is_served {
+            if self.served != self.storage {
+                kv.value = marked(&kv.value);
+            }
+            return Ok(None);
+        }
+        let object = self.form.read(&kv.value).map_err(Error::Unreadable)?;
+        let version = object.api_version();
+        let outdated = version != self.storage;
+        if version == self.served {
+            kv.value = encoded(&object, outdated);
+            return Ok(None);
+        }
+        Ok(Some(Pending { place, size: kv.value.len(), outdated, object }))
+    }
+
+    /// The objects of a batch in a version. If they cannot all be converted together, each is by itself, so that the error
+    /// is the first one's own.
+    async fn converted(&self, batch: Vec<Pending>, to: &str) -> Result<Vec<(Pending, Value)>> {
+        let objects: Vec<Value> = batch.iter().map(|found| found.object.clone()).collect();
+        let count = objects.len();
+        let outcome = match self.ask(objects, to).await {
+            Err(failure) if failure.refused && count > 1 => {
+                let mut each = Vec::with_capacity(count);
+                for found in &batch {
+                    each.extend(self.ask(vec![found.object.clone()], to).await.map_err(unreadable)?);
+                }
+                Ok(each)
+            }
+            outcome => outcome,
+        };
+        Ok(batch.into_iter().zip(outcome.map_err(unreadable)?).collect())
+    }
+
+    async fn ask(&self, objects: Vec<Value>, to: &str) -> std::result::Result<Vec<Value>, Failure> {
+        let converted = self.converter.convert(objects, to).await?;
+        converted.into_iter().map(|object| self.form.settle(object).map_err(Failure::refused)).collect()
+    }
+
+    /// Brings what is written into the version that is stored.
+    async fn write(&self, ops: &mut [Op]) -> Result<()> {
+        if self.served == self.storage {
+            return Ok(());
+        }
+        let mut pending = Vec::new();
+        for (place, op) in ops.iter().enumerate() {
+            let Op::Put { value, .. } = op else { continue };
+            let read = kind::decode_untyped(kind::recognize(value), value);
+            let object = read.map_err(|error| Error::Unreadable(error.to_string()))?.decoded.value;
+            if object.api_version() != self.storage {
+                pending.push(Pending { place, size: value.len(), outdated: false, object });
+            }
+        }
+        for batch in batches(pending) {
+            for (found, object) in self.converted(batch, &self.storage).await? {
+                if let Op::Put { value, .. } = &mut ops[found.place] {
+                    *value = encoded(&object, false);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Some items of a watch that were there together, and why there are no more of them.
+    async fn watched(&self, mut items: Vec<WatchItem>) -> (Vec<WatchItem>, Option<Error>) {
+        match self.read(items.iter_mut().flat_map(values)).await {
+            Ok(()) => (items, None),
+            Err(_) if items.len() > 1 => {
+                // Whatever comes before the one that fails is delivered.
+                let mut done = Vec::with_capacity(items.len());
+                for mut item in items {
+                    match self.read(values(&mut item)).await {
+                        Ok(()) => done.push(item),
+                        Err(error) => return (done, Some(error)),
+                    }
+                }
+                (done, None)
+            }
+            Err(error) => (Vec::new(), Some(error)),
+        }
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unreadable(failure: Failure) -> Error {
+    Error::Unreadable(failure.message)
+}
+
+fn batches(pending: Vec<Pending>) -> Vec<Vec<Pending>> {
+    let mut batches: Vec<Vec<Pending>> = Vec::new();
+    let mut bytes = 0;
+    for found in pending {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < AT_ONCE && bytes + found.size <= BYTES_AT_ONCE => {
+                bytes += found.size;
+                batch.push(found);
+            }
+            _ => {
+                bytes = found.size;
+                batches.push(vec![found]);
+            }
+        }
+    }
+    batches
+}
+
+/// The values of an item of a watch.
+fn values(item: &mut WatchItem) -> Vec<&mut KeyValue> {
+    let WatchItem::Changes { events, .. } = item else { return Vec::new() };
+    fn of_event(event: &mut Event) -> [Option<&mut KeyValue>; 2] {
+        match event {
+            Event::Put { kv, prev } => [Some(kv), prev.as_mut()],
+            Event::Delete { prev, .. } => [prev.as_mut(), None],
+        }
+    }
+    events.iter_mut().flat_map(of_event).flatten().collect()
+}
+
+/// As objects of a definition are written.
+fn encoded(object: &Value, outdated: bool) -> Bytes {
+    let mut out = Vec::with_capacity(1 << 10);
+    json::encode(object, &mut out);
+    out.push(b'\n');
+    if outdated {
+        out.push(b'\n');
+    }
+    out.into()
+}
+
+/// Who writes the same object again, so that it is stored in the version of today, must not find that nothing has changed.
+/// So what is stored in another version has a line more than what would be written.
+fn marked(value: &Bytes) -> Bytes {
+    let mut marked = Vec::with_capacity(value.len() + 1);
+    marked.extend_from_slice(value);
+    marked.push(b'\n');
+    marked.into()
+}
+
+#[async_trait]
+impl Backend for Converting {
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
+        let (mut found, revision) = self.store.get(key, at).await?;
+        self.inner.read(found.as_mut()).await?;
+        Ok((found, revision))
+    }
+
+    async fn range(&self, request: RangeRequest) -> Result<Range> {
+        let mut range = self.store.range(request).await?;
+        self.inner.read(&mut range.kvs).await?;
+        Ok(range)
+    }
+
+    async fn count(&self, prefix: &[u8]) -> Result<u64> {
+        self.store.count(prefix).await
+    }
+
+    async fn txn(&self, mut txn: Txn) -> Result<TxnResult> {
+        self.inner.write(&mut txn.then).await?;
+        let mut result = self.store.txn(txn).await?;
+        self.inner.read(result.read.iter_mut().flatten()).await?;
+        Ok(result)
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<WatchStream> {
+        let watch = self.store.watch(request).await?;
+        let inner = self.inner.clone();
+        // What is there already goes together; nobody waits for more.
+        let chunks = watch.ready_chunks(REVISIONS);
+        let converted = stream::unfold(Some((chunks, inner)), |state| async move {
+            let (mut chunks, inner) = state?;
+            let (mut items, mut ended) = (Vec::new(), None);
+            for item in chunks.next().await? {
+                match item {
+                    Ok(item) => items.push(item),
+                    Err(error) => ended = ended.or(Some(error)),
+                }
+            }
+            let (items, failed) = inner.watched(items).await;
+            let ended = failed.or(ended);
+            let goes_on = ended.is_none().then_some((chunks, inner));
+            let delivered: Vec<Result<WatchItem>> = items.into_iter().map(Ok).chain(ended.map(Err)).collect();
+            Some((stream::iter(delivered), goes_on))
+        });
+        Ok(Box::pin(converted.flatten()))
+    }
+
+    async fn request_progress(&self) -> Result<()> {
+        self.store.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision> {
+        self.store.current_revision().await
+    }
+
+    fn known_revision(&self) -> Option<Revision> {
+        self.store.known_revision()
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<()> {
+        self.store.compact(revision).await
+    }
+
+    async fn compacted_revision(&self) -> Result<Revision> {
+        self.store.compacted_revision().await
+    }
+
+    async fn lease(&self, ttl: Duration) -> Result<LeaseId> {
+        self.store.lease(ttl).await
+    }
+
+    async fn health(&self) -> Result<()> {
+        self.store.health().await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.store.stats().await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.store.close().await
+    }
+}

@@ -1,0 +1,47 @@
+//! Objects of a definition in other versions than the one that they are stored in.
+//!
+//! ```text
+//! None       versions differ in their name only
+//! Webhook    somebody else converts, many objects in one review; what comes back is checked
+//! Converting a store over another one, whose values are all of one version
+//! ```
+
+mod answer;
+mod backend;
+mod failure;
+mod remembered;
+#[cfg(test)]
+mod tests;
+mod webhook;
+
+use async_trait::async_trait;
+use pintle_meta::Value;
+
+pub use backend::{Converting, ConvertingConfig, Form};
+pub use failure::Failure;
+pub use webhook::Webhook;
+
+/// Converts objects.
+#[async_trait]
+pub trait Converter: Send + Sync + 'static {
+    /// The objects in another version (`example.com/v2`), in their order. None of them is of that version already.
+    async fn convert(&self, objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure>;
+}
+
+/// For versions that differ in their name only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct None;
+
+#[async_trait]
+impl Converter for None {
+    async fn convert(&self, mut objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
+        objects.iter_mut().for_each(|object| rename(object, to));
+        Ok(objects)
+    }
+}
+
+fn rename(object: &mut Value, to: &str) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert("apiVersion", to);
+    }
+}
