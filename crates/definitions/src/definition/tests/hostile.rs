@@ -60,3 +60,15 @@ fn values_that_would_be_endless_do_not_show() {
             .starts_with("spec.validation.openAPIV3Schema: Invalid value: only [Description")
     );
 }
+
+#[test]
+fn defaults_within_defaults_end_somewhere() {
+    let rules: Vec<String> = (0..300).map(|index| format!(r#"{{"rule":"self != '{index}'"}}"#)).collect();
+    let mut schema = format!(r#"{{"type":"string","x-kubernetes-validations":[{}]}}"#, rules.join(","));
+    for _ in 0..100 {
+        schema = format!(r#"{{"type":"object","default":{{}},"properties":{{"a":{schema}}}}}"#);
+    }
+    let errors = validate(&with_schema(&format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#)));
+    let last = errors.last().unwrap();
+    assert_eq!(last.detail, "defaults within defaults are too many to be checked");
+}

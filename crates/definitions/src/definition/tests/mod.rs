@@ -1,5 +1,6 @@
 //! What is wrong with definitions, each rule for itself: definitions are whole but for one thing.
 
+mod defaults;
 mod hostile;
 mod schema;
 mod spec;
