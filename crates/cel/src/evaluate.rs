@@ -84,7 +84,7 @@ impl<'b> Meter<'b> {
     /// What came out of a tree, which is no copy unless it was encoded.
     fn decoded(&mut self, value: &Val<'_>) -> Result<(), Failure> {
         match value {
-            Val::Bytes(bytes) => self.work(bytes.len()),
+            Val::Bytes(bytes) => self.work(bytes.len().saturating_mul(4)),
             _ => Ok(()),
         }
     }

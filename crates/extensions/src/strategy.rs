@@ -31,17 +31,20 @@ impl Custom {
         validate_kind(object, &self.shapes.group, &self.shape().name, &self.shapes.kind)
     }
 
-    /// Rules are asked only about what has the form that they were written for.
-    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
+    /// Rules are asked only about what has the form that they were written for. What they tolerate is to be told.
+    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<Error>) -> Vec<String> {
         let shape = self.shape();
         let all = shape.rules();
         if all.is_empty() {
-            return;
+            return Vec::new();
         }
-        match rules::blocked(errors) {
-            Some(blocked) => errors.push(blocked),
-            None => errors.extend(all.check(&shape.schema, object, old).errors),
+        if let Some(blocked) = rules::blocked(errors) {
+            errors.push(blocked);
+            return Vec::new();
         }
+        let checked = all.check(&shape.schema, object, old);
+        errors.extend(checked.errors);
+        checked.warnings
     }
 }
 
@@ -92,7 +95,7 @@ impl Strategy for Custom {
         }
     }
 
-    fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
+    fn examine_update(&self, context: &mut Context, new: &Value, old: &Value) -> Vec<Error> {
         let mut errors = self.validate_kind(new);
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
@@ -102,7 +105,7 @@ impl Strategy for Custom {
                 errors.extend(scale.validate_status(new));
             }
         }
-        self.after_validation(new, Some(old), &mut errors);
+        context.warnings.extend(self.after_validation(new, Some(old), &mut errors));
         errors
     }
 
@@ -119,14 +122,14 @@ impl Strategy for Custom {
 }
 
 impl Custom {
-    fn after_validation(&self, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
+    fn after_validation(&self, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) -> Vec<String> {
         let schema = &self.shape().schema;
         errors.extend(embedded::validate(schema, new, false));
         errors.extend(match old {
             None => lists::validate(schema, new),
             Some(old) => lists::validate_update(schema, new, old),
         });
-        self.check_rules(new, old, errors);
+        self.check_rules(new, old, errors)
     }
 }
 
@@ -152,7 +155,7 @@ impl Strategy for Status {
         }
     }
 
-    fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
+    fn examine_update(&self, context: &mut Context, new: &Value, old: &Value) -> Vec<Error> {
         let Status(custom) = self;
         let mut errors = custom.validate_kind(new);
         if errors.is_empty() {
@@ -163,7 +166,7 @@ impl Strategy for Status {
             }
         }
         errors.extend(lists::validate_update(&custom.shape().schema, new, old));
-        custom.check_rules(new, Some(old), &mut errors);
+        context.warnings.extend(custom.check_rules(new, Some(old), &mut errors));
         errors
     }
 

@@ -90,6 +90,11 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The same for kinds whose validation also finds what is wrong and yet allowed.
+    fn examine_update(&self, context: &mut Context, new: &Value, old: &Value) -> Vec<Error> {
+        self.validate_update(context, new, old)
+    }
+
     fn warnings_on_update(&self, _context: &Context, _new: &Value, _old: &Value) -> Vec<String> {
         Vec::new()
     }

@@ -398,3 +398,30 @@ fn what_is_decoded_again_and_again_ends() {
     let done = program.evaluate(&Activation::new().bind("self", &value), Budget::PER_CALL);
     assert_eq!(done.value.unwrap_err().to_string(), "operation cancelled: actual cost limit exceeded");
 }
+
+#[test]
+fn bytes_are_read_in_the_alphabet_of_urls() {
+    let environment = Environment::new(Declarations::new().variable("self", Type::Bytes));
+    let program = environment.compile("self").unwrap();
+    let evaluate = |text: &str| {
+        let value = Value::from(text);
+        let done = program.evaluate(&Activation::new().bind("self", &value), Budget::PER_CALL).value;
+        done.map_or_else(|error| error.to_string(), |value| written(&value))
+    };
+    for (text, expect) in [
+        ("", "b''"),
+        ("aGk=", "b'hi'"),
+        ("aA==", "b'h'"),
+        ("aG\nk=", "b'hi'"),
+        ("aGlo", "b'hih'"),
+        ("_-A=", r"b'\xff\xe0'"),
+    ] {
+        assert_eq!(evaluate(text), expect, "{text}");
+    }
+    for (text, at) in
+        [("a+b/", 1), ("aGk", 0), ("aGloa", 4), ("a===", 1), ("aA=", 3), ("aA=x", 2), ("aGk=a", 4), ("ä", 0)]
+    {
+        let expect = format!("Invalid byte formatted string {text}: illegal base64 data at input byte {at}");
+        assert_eq!(evaluate(text), expect);
+    }
+}

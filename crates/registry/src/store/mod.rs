@@ -337,7 +337,7 @@ impl Store {
         }
         let mut errors = self.validate_metadata(new);
         errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-        errors.extend(strategy.validate_update(context, new, old));
+        errors.extend(strategy.examine_update(context, new, old));
         if !errors.is_empty() {
             return Err(self.invalid(new, &errors));
         }
