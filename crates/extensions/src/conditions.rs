@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn what_is_served_stays_so_when_a_new_name_is_taken() {
         let before = settled(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
-        let mut renamed = before.clone();
+        let mut renamed = before;
         let names = renamed.at_mut(&["spec", "names"]).and_then(Value::as_object_mut).unwrap();
         names.insert("singular", "ship");
         let after = settled(&renamed, &These(&["ship"], &[]), &now()).unwrap();
