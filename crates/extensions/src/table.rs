@@ -225,8 +225,11 @@ impl Reflect for Table {
     }
 
     fn clear(&mut self, _: usize) {
-        let names: Vec<String> = self.by_name.keys().cloned().collect();
-        names.iter().for_each(|name| self.replace(name, None));
+        // Nothing is said about them by this; requests that are under way end as they began.
+        for name in std::mem::take(&mut self.by_name).into_keys() {
+            self.documents.set_custom(&name, None);
+        }
+        self.names.clear();
     }
 }
 
