@@ -1,9 +1,11 @@
 //! Keeps the statuses of definitions: their names, whether they are served; and empties those that are deleted.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
 
 use pintle_cache::{Cursor, Interest, Next};
 use pintle_controllers::Objects;
@@ -11,11 +13,15 @@ use pintle_meta::{Reason, Value};
 use pintle_registry::{AdmitAll, Context, DeleteOptions, Result};
 
 use crate::Definitions;
-use crate::conditions::{self, Condition, FINALIZER, remove_finalizer, terminating};
+use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
+use crate::definition::Names;
 use crate::serving::Serving;
 
 /// How soon what failed is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How many definitions are brought up to date at once.
+const AT_ONCE: usize = 32;
 
 /// How many objects of a definition are deleted at once.
 const WORKERS: usize = 32;
@@ -38,13 +44,22 @@ pub struct Keeper {
     statuses: Objects,
     /// Names of those that are being emptied.
     emptying: Mutex<HashSet<String>>,
+    /// The names that definitions are about to get, by the definition: several are written at once, and none may get
+    /// what another is getting.
+    reserved: Mutex<HashMap<String, Reserved>>,
+}
+
+/// Names that are taken but not yet written.
+struct Reserved {
+    group: String,
+    names: Names,
 }
 
 impl Keeper {
     pub const HOOK: &'static str = "start-apiextensions-controllers";
 
     pub fn new(definitions: Arc<Definitions>, statuses: Objects) -> Keeper {
-        Keeper { definitions, statuses, emptying: Mutex::default() }
+        Keeper { definitions, statuses, emptying: Mutex::default(), reserved: Mutex::default() }
     }
 
     /// Goes on until `shutdown`.
@@ -77,16 +92,18 @@ impl Keeper {
     /// Until the cursor is of no more use.
     async fn follow(self: &Arc<Keeper>, mut due: BTreeSet<String>, mut cursor: Cursor) {
         loop {
-            let mut failed = BTreeSet::new();
-            for name in std::mem::take(&mut due) {
+            // Many at once, since each waits for the store, which writes together what comes together.
+            let one = |name: String| async move {
                 match self.sync(&name).await {
-                    Ok(more) => failed.extend(more),
+                    Ok(more) => more,
                     Err(status) => {
                         tracing::error!("{name} failed with: {}", status.message);
-                        failed.insert(name);
+                        vec![name]
                     }
                 }
-            }
+            };
+            let all = stream::iter(std::mem::take(&mut due)).map(one).buffer_unordered(AT_ONCE);
+            let mut failed: BTreeSet<String> = all.map(stream::iter).flatten().collect().await;
             let next = match failed.is_empty() {
                 true => Some(cursor.next().await),
                 false => tokio::time::timeout(PAUSE, cursor.next()).await.ok(),
@@ -121,18 +138,21 @@ impl Keeper {
             return Ok(Vec::new());
         }
         let group = definition.text_at(&["spec", "group"]).to_owned();
-        let is_settled = |definition: &Value| self.settled(&group, definition).is_none();
-        if is_settled(&definition) {
+        if self.settled(&group, &definition).is_none() {
             return Ok(Vec::new());
         }
         let had = definition.at(&["status", "acceptedNames"]).cloned();
         let mut change = |definition: &Value| Ok(self.settled(&group, definition));
-        let written = match self.statuses.update("", name, &mut change).await {
+        let written = self.statuses.update("", name, &mut change).await;
+        if let Ok(written) = &written {
+            // From then on others find the names taken.
+            self.definitions.wait_for(written.resource_version()).await;
+        }
+        self.reserved().remove(name);
+        let written = match written {
             Err(status) if status.reason == Reason::NotFound => return Ok(Vec::new()),
             other => other?,
         };
-        // The next one must find the names taken.
-        self.definitions.wait_for(written.resource_version()).await;
         let has = written.at(&["status", "acceptedNames"]);
         match had.as_ref() != has {
             true => {
@@ -143,9 +163,25 @@ impl Keeper {
         }
     }
 
+    /// The definition as it should be, if it is not; its names are its own until they are written.
     fn settled(&self, group: &str, definition: &Value) -> Option<Value> {
         let now = self.definitions.store().now();
-        self.definitions.read(|table| conditions::settled(definition, &table.taken(group), &now))
+        let mut reserved = self.reserved();
+        let others = reserved.iter().filter(|(name, of)| *name != definition.name() && of.group == group);
+        let others: Vec<&Names> = others.map(|(_, of)| &of.names).collect();
+        let settled = self.definitions.read(|table| {
+            let taken = TakenOr { taken: &table.taken(group), others: &others };
+            conditions::settled(definition, &taken, &now)
+        });
+        if let Some(settled) = &settled {
+            let names = Names::read(settled.at(&["status", "acceptedNames"]));
+            reserved.insert(definition.name().to_owned(), Reserved { group: group.to_owned(), names });
+        }
+        settled
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, HashMap<String, Reserved>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Deletes the objects of a definition beside everything else, unless somebody is at it.
@@ -248,5 +284,27 @@ impl Keeper {
                 tokio::time::sleep(LOOK_FOR_HELD).await;
             }
         }
+    }
+}
+
+/// What is written, and what is about to be.
+struct TakenOr<'a, T> {
+    taken: &'a T,
+    others: &'a [&'a Names],
+}
+
+impl<T: Taken> Taken for TakenOr<'_, T> {
+    fn is_resource(&self, name: &str) -> bool {
+        let has = |names: &&Names| {
+            names.plural == name
+                || names.singular == name
+                || names.short_names.iter().any(|known| known == name)
+        };
+        self.taken.is_resource(name) || self.others.iter().any(has)
+    }
+
+    fn is_kind(&self, name: &str) -> bool {
+        let has = |names: &&Names| names.kind == name || names.list_kind == name;
+        self.taken.is_kind(name) || self.others.iter().any(has)
     }
 }
