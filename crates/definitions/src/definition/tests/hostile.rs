@@ -37,6 +37,13 @@ fn deep_schemas_are_walked_once() {
     }
     let (count, _) = size(&format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#));
     assert_eq!(count, 0);
+    // As deep as decoders take it.
+    let mut lists = r#"{"type":"string","x-kubernetes-validations":[{"rule":"true"}]}"#.to_owned();
+    for _ in 0..pintle_codec::MAX_DEPTH - 20 {
+        lists = format!(r#"{{"type":"array","maxItems":1,"items":{lists}}}"#);
+    }
+    let (count, _) = size(&format!(r#"{{"type":"object","properties":{{"a":{lists}}}}}"#));
+    assert_eq!(count, 0);
     let mut nested = r#"{"minLength":1}"#.to_owned();
     for _ in 0..150 {
         nested = format!(r#"{{"not":{{"allOf":[{nested}]}}}}"#);
