@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use pintle_cache::{Entry, Feed, Kind, Limits, Read, Resource};
 use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_outbound::testing::{HttpsServer, Reply, Seen};
@@ -457,4 +458,52 @@ async fn a_watch_ends_at_the_change_that_cannot_be_converted() {
     let mut watch = fixture.watch(Revision(from.0 + 3)).await;
     let item = watch.next().await.unwrap().unwrap();
     assert!(matches!(item, WatchItem::Changes { events, .. } if *events[0].key() == key("c")));
+}
+
+/// Values as they are.
+struct Whole;
+
+impl Kind for Whole {
+    fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
+        Ok(Read { value: stored.clone(), ..Read::default() })
+    }
+
+    fn encode(&self, entry: &Entry, _: pintle_cache::Form) -> Result<Bytes, String> {
+        Ok(entry.stored().clone())
+    }
+}
+
+async fn sizes(cache: &Resource) -> Result<Vec<u64>, String> {
+    let found = cache.snapshot_now(Duration::from_secs(5)).await.map_err(|error| error.to_string())?;
+    let size = |entry: &Arc<Entry>| parsed(entry.stored())["spec"]["size"].as_u64().unwrap();
+    Ok(found.objects.iter_from("").map(size).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cache_tells_what_is_wrong_and_goes_on_when_it_is_not_any_more() {
+    let fixture = fixture().await;
+    fixture.store("a", &widget("v2", "a", 1)).await;
+    let Fixture { below, above, server: _server, .. } = fixture;
+    let feed = Feed::start(Arc::new(above), Bytes::from("/r/"), Limits::default()).await.unwrap();
+    let cache = feed.resource(Bytes::from("/r/"), || Arc::new(Whole));
+    assert_eq!(sizes(&cache).await, Ok(vec![1]));
+    let write = |name: &str, object: Json| below.txn(Txn::put(key(name), Bytes::from(object.to_string())));
+    write("b", widget("v2", "poison", 2)).await.unwrap();
+    let poisoned = "conversion webhook for example.com/v2, Kind=Widget failed: poison";
+    let wrong = async {
+        while sizes(&cache).await != Err(poisoned.into()) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wrong).await.unwrap();
+    write("b", widget("v2", "b", 2)).await.unwrap();
+    write("c", widget("v2", "c", 3)).await.unwrap();
+    let right = async {
+        while sizes(&cache).await != Ok(vec![1, 2, 3]) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), right).await.unwrap();
+    write("a", widget("v2", "a", 9)).await.unwrap();
+    assert_eq!(sizes(&cache).await, Ok(vec![9, 2, 3]));
 }

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(found.url.to_string(), "https://hook.ns.svc:8443/convert");
         assert_eq!(found.server_name.as_deref(), Some("hook.ns.svc"));
         let found = target(r#"{"service":{"name":"hook","namespace":"ns"}}"#).unwrap();
-        assert_eq!(found.url.to_string(), "https://hook.ns.svc:443/");
+        assert_eq!(found.url.with_query("a").to_string(), "https://hook.ns.svc:443/?a");
         assert_eq!(target(r#"{"url":"https://h/p"}"#).unwrap().url.to_string(), "https://h/p");
         assert_eq!(target("{}").unwrap_err(), "webhook configuration must have either service or URL");
     }
