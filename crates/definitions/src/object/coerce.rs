@@ -147,9 +147,7 @@ impl Coercer {
             },
         }
     }
-}
 
-impl Coercer {
     #[cold]
     fn note_unknown(&mut self, at: &str, unknown: &[String]) {
         for path in unknown {

@@ -86,7 +86,9 @@ fn comes_back(shape: Shape, value: &Value) -> bool {
         }
         (Shape::Named(Type { kind: Kind::Opaque(Opaque::FieldsV1), .. }), Node::Object(_)) => true,
         (Shape::Named(Type { kind: Kind::Opaque(Opaque::Time), .. }), Node::String(text)) => {
-            Time::parse(text).is_ok_and(|time| time.to_ascii().is_some_and(|ascii| ascii == text.as_bytes()))
+            Time::parse(text).is_ok_and(|time| {
+                !time.is_zero() && time.to_ascii().is_some_and(|ascii| ascii == text.as_bytes())
+            })
         }
         _ => false,
     }

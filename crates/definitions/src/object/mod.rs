@@ -24,7 +24,7 @@ pub(crate) use coerce::shown;
 pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};
 pub use default::{default, drop_nulls, prune_defaults};
 pub use prune::prune;
-pub use resource::{Scale, blocks_rules, finalizer_warnings, validate_kind};
+pub use resource::{Scale, finalizer_warnings, validate_kind};
 pub use validator::{Validator, is_known_format};
 
 #[cfg(test)]

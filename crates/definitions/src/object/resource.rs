@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pintle_meta::field_path::{self, Error, ErrorType, Path};
+use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::qualified_name;
 use pintle_meta::{Node, Value, quote};
 
@@ -125,17 +125,6 @@ fn push_value(value: &Value, out: &mut String) {
         }
         _ => out.push_str(&super::coerce::shown(value).to_string()),
     }
-}
-
-/// Told instead of what rules would say, if what is wrong already would mislead them.
-pub fn blocks_rules(errors: &[Error]) -> Option<Error> {
-    use ErrorType::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
-    let blocks =
-        |error: &Error| matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid);
-    let words = "some validation rules were not checked because the object was invalid; \
-                 correct the existing errors to complete validation";
-    let told = || Error::invalid(&Path::NOWHERE, field_path::Value::null(), words);
-    errors.iter().any(blocks).then(told)
 }
 
 /// Warnings about finalizers that are new.

@@ -3,6 +3,7 @@
 mod apply;
 mod cel;
 mod codec;
+mod definitions;
 mod jwt;
 mod patch;
 mod text;
@@ -14,7 +15,16 @@ use crate::Target;
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    [text::TARGETS, cel::TARGETS, codec::TARGETS, jwt::TARGETS, patch::TARGETS, apply::TARGETS].concat()
+    [
+        text::TARGETS,
+        cel::TARGETS,
+        codec::TARGETS,
+        jwt::TARGETS,
+        patch::TARGETS,
+        apply::TARGETS,
+        definitions::TARGETS,
+    ]
+    .concat()
 }
 
 /// A number for the way something went.

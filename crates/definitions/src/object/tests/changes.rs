@@ -176,6 +176,7 @@ fn metadata_is_read_as_its_type() {
             "",
         ),
         (r#"{"creationTimestamp":null}"#, r#"{}"#, ""),
+        (r#"{"creationTimestamp":"0001-01-01T00:00:00Z"}"#, r#"{}"#, ""),
         (
             r#"{"ownerReferences":[{"kind":"A","x":1,"controller":false}]}"#,
             r#"{"ownerReferences":[{"apiVersion":"","controller":false,"kind":"A","name":"","uid":""}]}"#,

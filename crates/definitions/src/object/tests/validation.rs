@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use super::{schema, tree};
-use crate::object::{Scale, Validator, blocks_rules, embedded, finalizer_warnings, lists, validate_kind};
+use crate::object::{Scale, Validator, embedded, finalizer_warnings, lists, validate_kind};
 
 /// Errors, one on a line.
 fn lines(errors: &[pintle_meta::field_path::Error]) -> String {
@@ -612,19 +612,6 @@ fn an_object_is_of_its_kind() {
     assert_eq!(
         lines(&errors),
         "kind: Invalid value: \"B\": must be A\napiVersion: Invalid value: \"g/v2\": must be g/v1\n"
-    );
-}
-
-#[test]
-fn some_errors_keep_rules_from_being_asked() {
-    let root = schema(r#"{"properties":{"f":{"maxLength":1,"pattern":"a"}}}"#);
-    let validator = Validator::new(&root);
-    assert_eq!(blocks_rules(&validator.validate(&tree(r#"{"f":"b"}"#))), None);
-    let told = blocks_rules(&validator.validate(&tree(r#"{"f":"bb"}"#))).unwrap();
-    assert_eq!(
-        told.to_string(),
-        "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; \
-         correct the existing errors to complete validation"
     );
 }
 
