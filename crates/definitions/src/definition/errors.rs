@@ -3,7 +3,7 @@
 use pintle_meta::field_path::{self, Error, MOST_ERRORS};
 
 /// What all errors of a definition may take. One path can be as long as the definition, and there can be as many errors.
-const MOST_BYTES: usize = 16 << 20;
+const MOST_BYTES: usize = 8 << 20;
 
 /// A list of errors that ends somewhere.
 #[derive(Debug, Default)]

@@ -153,7 +153,7 @@ fn text_of_choices(text: &str, choices: &[&str], path: &Path<'_>, errors: &mut E
 }
 
 /// How many schemas a value may have that shows in an error. Each is most of a kilobyte there, however small it is here.
-const MOST_SHOWN: usize = 10_000;
+const MOST_SHOWN: usize = 5_000;
 
 /// A Go value with schemas in it, as far as it fits.
 fn show(of: &str, value: &Value) -> errors_of::Value {
