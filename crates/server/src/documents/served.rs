@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use pintle_discovery::{Custom, CustomVersion, GroupVersion, groups, version_order};
-use pintle_openapi::v3;
+use pintle_openapi::{custom, v3};
 use smol_str::SmolStr;
 
 use super::custom::Entry;
@@ -133,9 +133,9 @@ impl Builtin {
         self.versions.iter().find(|served| is_group(served, group) && served.version == version)
     }
 
-    /// All that documents say about it follows from this.
+    /// All that documents say about it follows from what this is the hash of.
     pub(super) fn content(&self) -> &str {
-        self.content.get_or_init(|| format!("{:?}", self.versions))
+        self.content.get_or_init(|| custom::hash(&format!("{:?}", self.versions), []))
     }
 
     fn v3(&self, name: &str) -> Option<&Arc<Slot>> {
