@@ -7,8 +7,21 @@ use anyhow::{Context, bail};
 
 /// What can be measured, by the names that `--only` takes.
 const PARTS: &[&str] = &[
-    "codec", "chain", "store", "cache", "start", "idle", "create", "memory", "get", "patch", "list", "watch",
-    "crd", "load",
+    "codec",
+    "chain",
+    "documents",
+    "store",
+    "cache",
+    "start",
+    "idle",
+    "create",
+    "memory",
+    "get",
+    "patch",
+    "list",
+    "watch",
+    "crd",
+    "load",
 ];
 /// Those of them that are operations of a whole server.
 const OF_SERVERS: &[&str] = &["start", "idle", "create", "memory", "get", "patch", "list", "watch", "crd"];

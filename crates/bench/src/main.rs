@@ -6,7 +6,7 @@
 //!              [--config-maps 3000] [--streams 32] [--connections 4] [--watchers 500] [--many-watchers 2000] [--events 100]
 //! ```
 //!
-//! Parts: `codec`, `chain`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
+//! Parts: `codec`, `chain`, `documents`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
 //! `patch`, `watch`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
@@ -18,6 +18,7 @@ mod authorization;
 mod cache;
 mod chain;
 mod codec;
+mod documents;
 mod embedded;
 mod etcd;
 mod fields;
@@ -65,6 +66,9 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
+    }
+    if arguments.measures("documents") {
+        runtime.block_on(documents::measure())?;
     }
     if arguments.measures("store") {
         runtime.block_on(async {

@@ -27,7 +27,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Five groups to every ten definitions, so that documents have several of them and there are many documents.
-fn group(number: usize) -> String {
+pub(crate) fn group(number: usize) -> String {
     format!("g{}.bench.example.com", number / 2)
 }
 
@@ -36,7 +36,7 @@ fn name(number: usize) -> String {
 }
 
 /// With a schema of about 5 KB.
-fn definition(number: usize) -> String {
+pub(crate) fn definition(number: usize) -> String {
     let property = |place: usize| {
         format!(
             r#""field{place}":{{"type":"string","description":"The {place}th of the fields that somebody has asked for in a review.","maxLength":64}}"#

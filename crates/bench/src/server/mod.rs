@@ -5,7 +5,7 @@
 //! of a cluster would remove pods of nodes that are not there.
 
 mod client;
-mod definitions;
+pub(crate) mod definitions;
 mod kubeconfig;
 mod load;
 mod objects;
