@@ -11,7 +11,7 @@ use pintle_codec::unstructured::from_typed;
 use pintle_meta::time::Time;
 use pintle_meta::value::Object;
 use pintle_meta::{Node, Value};
-use pintle_schema::{Field, Kind, Opaque, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, Kind, Opaque, Scalar, Shape, Struct, Type, go};
 
 static OBJECT_META: LazyLock<&'static Type> =
     LazyLock::new(|| pintle_schema::find("meta/v1.ObjectMeta").expect("part of the type graph"));
@@ -40,7 +40,7 @@ pub(super) fn read(metadata: &Value, drop: bool) -> Result<Metadata, String> {
         (Ok(typed), _) => typed,
         (Err(error), _) if !drop => return Err(error),
         (Err(_), None) => {
-            return Err(format!("invalid metadata: expected object, got {}", go_type(metadata)));
+            return Err(format!("invalid metadata: expected object, got {}", go::type_name(metadata)));
         }
         // Field by field, and those that cannot be read are left out.
         (Err(_), Some(object)) => {
@@ -148,18 +148,5 @@ fn unknown_fields(shape: Shape, value: &Value, path: &mut String, unknown: &mut 
             }
         }
         _ => {}
-    }
-}
-
-/// What Go calls the type of an untyped value.
-pub(super) fn go_type(value: &Value) -> &'static str {
-    match value.node() {
-        Node::Null => "<nil>",
-        Node::Bool(_) => "bool",
-        Node::Int(_) => "int64",
-        Node::Float(_) => "float64",
-        Node::String(_) | Node::Bytes(_) | Node::Hollow => "string",
-        Node::List(_) => "[]interface {}",
-        Node::Object(_) | Node::Raw(_) => "map[string]interface {}",
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::qualified_name;
-use pintle_meta::{Node, Value, quote};
+use pintle_meta::{Value, quote};
 
-use super::metadata::go_type;
+use crate::paths;
 
 /// An object is of the kind that it was sent to.
 pub fn validate_kind(object: &Value, group: &str, version: &str, kind: &str) -> Vec<Error> {
@@ -47,7 +47,7 @@ impl Scale {
     pub fn validate_status(&self, object: &Value) -> Vec<Error> {
         let mut errors: Vec<Error> = replicas(object, &self.status_replicas).into_iter().collect();
         if let Some(path) = self.label_selector.as_deref()
-            && let Err(wrong) = at(object, path, "string", |value| value.as_str().map(|_| ()))
+            && let Err(wrong) = paths::Path::parse(path).text(object)
         {
             errors.push(Error::invalid(&Path::new(path), "", wrong));
         }
@@ -57,7 +57,7 @@ impl Scale {
 
 fn replicas(object: &Value, path: &str) -> Option<Error> {
     let at_path = Path::new(path);
-    match at(object, path, "int64", Value::as_i64) {
+    match paths::Path::parse(path).integer(object) {
         Err(wrong) => Some(Error::invalid(&at_path, 0i64, wrong)),
         Ok(Some(replicas @ ..0)) => {
             Some(Error::invalid(&at_path, replicas, "should be a non-negative integer"))
@@ -67,63 +67,6 @@ fn replicas(object: &Value, path: &str) -> Option<Error> {
             Some(Error::invalid(&at_path, replicas, wrong))
         }
         Ok(_) => None,
-    }
-}
-
-/// What is at the end of a path, if it is there.
-fn at<T>(
-    object: &Value,
-    path: &str,
-    wanted: &str,
-    read: impl Fn(&Value) -> Option<T>,
-) -> Result<Option<T>, String> {
-    let path = path.strip_prefix('.').unwrap_or(path);
-    let mut value = object;
-    let mut end = 0;
-    let wrong = |path: &str, value: &Value, wanted: &str| {
-        let mut shown = String::new();
-        push_value(value, &mut shown);
-        format!(".{path} accessor error: {shown} is of the type {}, expected {wanted}", go_type(value))
-    };
-    for field in path.split('.') {
-        end += field.len();
-        match value.node() {
-            Node::Null => return Ok(None),
-            Node::Object(object) => match object.get(field) {
-                Some(found) => value = found,
-                None => return Ok(None),
-            },
-            _ => return Err(wrong(&path[..end], value, "map[string]interface{}")),
-        }
-        end += 1;
-    }
-    read(value).map(Some).ok_or_else(|| wrong(path, value, wanted))
-}
-
-/// As Go prints it with `%v`.
-fn push_value(value: &Value, out: &mut String) {
-    match value.node() {
-        Node::Null => out.push_str("<nil>"),
-        Node::String(text) => out.push_str(text),
-        Node::List(items) => {
-            out.push('[');
-            for (place, item) in items.iter().enumerate() {
-                out.push_str(if place == 0 { "" } else { " " });
-                push_value(item, out);
-            }
-            out.push(']');
-        }
-        Node::Object(object) => {
-            out.push_str("map[");
-            for (place, (key, value)) in object.iter().enumerate() {
-                out.push_str(if place == 0 { "" } else { " " });
-                out.push_str(key);
-                out.push(':');
-                push_value(value, out);
-            }
-            out.push(']');
-        }
-        _ => out.push_str(&super::coerce::shown(value).to_string()),
     }
 }
 
