@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use pintle_definitions::definition::structural_errors;
 use pintle_discovery::{Custom, CustomVersion, Schemas};
 use pintle_meta::Value;
 use pintle_registry::{Reflect, Store};
@@ -88,6 +89,11 @@ struct InCache {
 impl Schemas for InCache {
     fn schema(&self, version: &str) -> Option<Value> {
         let definition = self.store.object(&*self.store.cache().get(&self.name)?).ok()?;
+        let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
+        // What has no structure is not shown; only what older releases stored can be so.
+        if preserves == Some(true) && structural_errors(&definition).is_some() {
+            return None;
+        }
         let versions = definition::versions(&definition);
         versions.into_iter().find(|found| found.name == version)?.schema.cloned()
     }

@@ -24,6 +24,7 @@ const READS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Five groups to every ten definitions, so that documents have several of them and there are many documents.
@@ -67,6 +68,7 @@ struct Figures {
     discovery: Vec<f64>,
     v3: Vec<f64>,
     v2: Vec<f64>,
+    v2_protobuf: Vec<f64>,
 }
 
 pub(crate) async fn measure(targets: &[Target]) -> anyhow::Result<Vec<Row>> {
@@ -95,6 +97,7 @@ pub(crate) async fn measure(targets: &[Target]) -> anyhow::Result<Vec<Row>> {
         Row::new("discovery of them", "ms").budget(20.0).of(cells(|of| of.discovery.clone(), 1e3)),
         Row::new("OpenAPI v3 of one group version", "ms").budget(20.0).of(cells(|of| of.v3.clone(), 1e3)),
         Row::new("OpenAPI v2 of everything", "ms").budget(300.0).of(cells(|of| of.v2.clone(), 1e3)),
+        Row::new("the same in protobuf", "ms").budget(300.0).of(cells(|of| of.v2_protobuf.clone(), 1e3)),
     ])
 }
 
@@ -119,6 +122,7 @@ async fn of(target: &Target) -> anyhow::Result<Figures> {
         discovery: read(connection, |_| Request::get("/apis").accept(AGGREGATED)).await?,
         v3: read(connection, |round| Request::get(v3(100 * round + 100))).await?,
         v2: read(connection, |_| Request::get("/openapi/v2").accept(JSON)).await?,
+        v2_protobuf: read(connection, |_| Request::get("/openapi/v2").accept(V2_PROTOBUF)).await?,
         last: {
             let mut last = Vec::new();
             for number in SINGLE + MANY..2 * SINGLE + MANY {
