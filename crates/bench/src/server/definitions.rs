@@ -118,28 +118,34 @@ async fn of(target: &Target) -> anyhow::Result<Figures> {
     tokio::time::sleep(REST).await;
     let growth = resident.map(|before| target.processes.resident() - before);
     let v3 = |number: usize| format!("/openapi/v3/apis/{}/v1", group(number));
-    let figures = Figures {
-        discovery: read(connection, |_| Request::get("/apis").accept(AGGREGATED)).await?,
-        v3: read(connection, |round| Request::get(v3(100 * round + 100))).await?,
-        v2: read(connection, |_| Request::get("/openapi/v2").accept(JSON)).await?,
-        v2_protobuf: read(connection, |_| Request::get("/openapi/v2").accept(V2_PROTOBUF)).await?,
-        last: {
-            let mut last = Vec::new();
-            for number in SINGLE + MANY..2 * SINGLE + MANY {
-                last.push(to_first_object(connection, number).await?);
-            }
-            last
-        },
-        first,
-        established,
-        growth,
+    // Each after another change, so that none is what was made before.
+    let mut next = SINGLE + MANY;
+    let mut read = async |request: &dyn Fn(usize) -> Request| {
+        let mut took = Vec::new();
+        for round in 0..READS {
+            to_first_object(connection, next).await?;
+            next += 1;
+            let start = Instant::now();
+            connection.expect(request(round)).await?;
+            took.push(start.elapsed().as_secs_f64());
+        }
+        Ok::<_, anyhow::Error>(took)
     };
+    let discovery = read(&|_| Request::get("/apis").accept(AGGREGATED)).await?;
+    let v3 = read(&|round| Request::get(v3(100 * round + 100))).await?;
+    let v2 = read(&|_| Request::get("/openapi/v2").accept(JSON)).await?;
+    let v2_protobuf = read(&|_| Request::get("/openapi/v2").accept(V2_PROTOBUF)).await?;
+    let mut last = Vec::new();
+    for _ in 0..SINGLE {
+        last.push(to_first_object(connection, next).await?);
+        next += 1;
+    }
     if target.own.is_none() {
-        for number in 0..2 * SINGLE + MANY {
+        for number in 0..next {
             connection.drain(Request::delete(format!("{DEFINITIONS}/{}", name(number)))).await?;
         }
     }
-    Ok(figures)
+    Ok(Figures { first, last, established, growth, discovery, v3, v2, v2_protobuf })
 }
 
 /// Makes a definition and, as soon as it is established, an object of it.
@@ -181,14 +187,4 @@ async fn wait_for_all(connection: &Connection, count: usize) -> anyhow::Result<(
         ensure!(start.elapsed() < PATIENCE, "not all definitions are established after {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-async fn read(connection: &Connection, request: impl Fn(usize) -> Request) -> anyhow::Result<Vec<f64>> {
-    let mut took = Vec::new();
-    for round in 0..READS {
-        let start = Instant::now();
-        connection.expect(request(round)).await?;
-        took.push(start.elapsed().as_secs_f64());
-    }
-    Ok(took)
 }
