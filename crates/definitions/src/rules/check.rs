@@ -17,6 +17,9 @@ const LONGEST_MESSAGE: usize = 5 * 1024;
 /// How many evaluations there are at most, since one that costs nothing takes its time too.
 const MOST_EVALUATIONS: u64 = 10_000_000;
 
+/// How much text there is in errors and warnings together: a large value may break many rules, and is shown each time.
+const MOST_TEXT: usize = 8 << 20;
+
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
@@ -41,6 +44,8 @@ struct Place<'v> {
 
 struct Walk {
     done: Checked,
+    /// What it takes to tell that.
+    text: usize,
     evaluations: u64,
     unchanged: Unchanged,
 }
@@ -66,7 +71,7 @@ impl Rules {
 
     fn walk(&self, place: Place<'_>, path: &Path<'_>, budget: i64) -> Checked {
         let done = Checked { errors: Vec::new(), warnings: Vec::new(), budget };
-        let mut walk = Walk { done, evaluations: 0, unchanged: Unchanged::default() };
+        let mut walk = Walk { done, text: 0, evaluations: 0, unchanged: Unchanged::default() };
         if let Some(root) = &self.root {
             let _ = walk.node(root, place.schema, place, path);
         }
@@ -302,13 +307,17 @@ impl Walk {
     /// What has not changed may stay as it is, unless it is about change.
     fn tolerate(&mut self, compiled: &Compiled, place: Place<'_>, error: Error) -> ControlFlow<()> {
         if !compiled.uses_old_self && self.unchanged.holds(place.ratchet) {
-            self.done.warnings.push(error.to_string());
+            let warning = error.to_string();
+            self.text += warning.len();
+            self.done.warnings.push(warning);
             return self.full();
         }
         self.push(error)
     }
 
     fn push(&mut self, error: Error) -> ControlFlow<()> {
+        let shown = if let Shown::Shown(shown) = &error.value { shown.len() } else { 0 };
+        self.text += error.field.len() + error.detail.len() + shown;
         self.done.errors.push(error);
         self.full()
     }
@@ -316,6 +325,7 @@ impl Walk {
     fn full(&self) -> ControlFlow<()> {
         match self.done.errors.len() + self.done.warnings.len() {
             MOST_ERRORS.. => ControlFlow::Break(()),
+            _ if self.text >= MOST_TEXT => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     }

@@ -363,6 +363,14 @@ fn rules_of_many_items_stay_bounded() {
 }
 
 #[test]
+fn a_large_value_is_not_shown_for_every_rule() {
+    let many = vec![r#"{"rule":"false"}"#; 500].join(",");
+    let object = format!(r#""{}""#, "x".repeat(1 << 20));
+    let (errors, _) = budgeted(&schema(&with(r#"{"type":"string"}"#, &many)), &object, BUDGET);
+    assert_eq!(errors.len(), 8);
+}
+
+#[test]
 fn deep_schemas_and_many_rules_compile() {
     let depth = 120;
     let mut deep = r#"{"type":"string","x-kubernetes-validations":[{"rule":"self == 'x'"}]}"#.to_owned();
