@@ -53,8 +53,6 @@ pub(crate) struct Serving {
 struct ServedSpec {
     place: usize,
     name: String,
-    /// Stands for what was said about it, for telling whether that has changed.
-    said: u64,
     ended: Signal,
 }
 
@@ -66,23 +64,24 @@ pub(crate) struct ServedVersion {
 }
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const ENDED: &str = "CustomResourceVersionEnded";
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 impl Serving {
-    /// `terminating` says whether the definition is being deleted.
+    /// `terminating` says whether the definition is being deleted, and `watches` when those of a version end.
     pub(crate) fn new(
         ground: &Ground,
         summary: Summary,
         definition: &Value,
         terminating: &Arc<AtomicBool>,
+        watches: &[Watches],
     ) -> std::result::Result<Serving, String> {
         let specs = definition::versions(definition);
         let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
         let shapes = Shapes::compile(&summary, &specs, preserves == Some(true))?;
         let versions = specs.iter().enumerate().filter(|(_, spec)| spec.served).map(|(place, spec)| {
-            let (name, said) = (spec.name.to_owned(), said(definition, spec));
-            let ended = Signal::new("CustomResourceVersionEnded");
-            (ServedSpec { place, name, said, ended }, OnceCell::new())
+            let ended = Watches::ended(watches, spec.name);
+            (ServedSpec { place, name: spec.name.to_owned(), ended }, OnceCell::new())
         });
         let versions = versions.collect();
         let converter = match definition.text_at(&["spec", "conversion", "strategy"]) {
@@ -111,25 +110,59 @@ impl Serving {
     pub(crate) fn stored(&self) -> &Arc<Store> {
         self.stored.get_or_init(|| Arc::new(self.plan.stored()))
     }
+}
 
-    /// Ends the watches of those versions that are not served any more, or not as they were.
-    pub(crate) fn give_way(&self, next: Option<&Value>) {
-        let specs = next.map(|definition| (definition, definition::versions(definition)));
-        for (version, _) in &self.versions {
-            let goes_on = specs.as_ref().is_some_and(|(definition, specs)| {
-                let spec = specs.iter().find(|spec| spec.name == version.name && spec.served);
-                spec.is_some_and(|spec| said(definition, spec) == version.said)
-            });
-            if !goes_on {
-                version.ended.set();
-            }
-        }
+/// The watches of a version, also those that began with an earlier definition that said the same about it.
+#[derive(Clone)]
+pub(crate) struct Watches {
+    version: String,
+    /// What was said about it, for telling whether that has changed.
+    said: u64,
+    ended: Signal,
+}
+
+impl Watches {
+    /// Those of all versions that a definition has, where `before` are those of the one before it. Watches of versions that
+    /// are not served any more, or not as they were, end.
+    pub(crate) fn of(definition: &Value, before: &[Watches]) -> Vec<Watches> {
+        let versions = definition::versions(definition).into_iter().filter(|spec| spec.served);
+        let next: Vec<Watches> = versions
+            .map(|spec| {
+                let said = said(definition, &spec);
+                let known = before.iter().find(|known| known.version == spec.name && known.said == said);
+                known.cloned().unwrap_or_else(|| Watches {
+                    version: spec.name.to_owned(),
+                    said,
+                    ended: Signal::new(ENDED),
+                })
+            })
+            .collect();
+        let goes_on = |known: &Watches| {
+            next.iter().any(|next| next.version == known.version && next.said == known.said)
+        };
+        before.iter().filter(|known| !goes_on(known)).for_each(Watches::end);
+        next
+    }
+
+    pub(crate) fn end(&self) {
+        self.ended.set();
+    }
+
+    /// When the watches of a version end. One that is newer than the definition is watched through the next one.
+    fn ended(watches: &[Watches], version: &str) -> Signal {
+        let known = watches.iter().find(|known| known.version == version).map(|known| known.ended.clone());
+        known.unwrap_or_else(|| {
+            let ended = Signal::new(ENDED);
+            ended.set();
+            ended
+        })
     }
 }
 
 /// Stands for what a version's watchers would notice.
 fn said(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
     let mut text = Vec::new();
+    text.extend(definition.text_at(&["status", "acceptedNames", "kind"]).as_bytes());
     json::encode(definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL), &mut text);
     json::encode(spec.schema.unwrap_or(&Value::NULL), &mut text);
     spec.columns.iter().for_each(|column| json::encode(column, &mut text));

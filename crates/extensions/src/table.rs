@@ -12,7 +12,7 @@ use pintle_server::Documents;
 
 use crate::conditions::Taken;
 use crate::definition::{self, Names, Summary};
-use crate::serving::{Ground, Serving, prefix};
+use crate::serving::{Ground, Serving, Watches, prefix};
 
 /// All definitions, by name.
 pub(crate) struct Table {
@@ -43,6 +43,8 @@ pub(crate) struct Registered {
     pub(crate) writes: Arc<AtomicUsize>,
     /// Made when somebody first asks for its objects.
     serving: Arc<OnceLock<Result<Arc<Serving>, String>>>,
+    /// When watches end. Kept apart from what may not have been made yet, so that none is forgotten.
+    watches: Vec<Watches>,
     ground: Ground,
     store: Arc<Store>,
 }
@@ -53,7 +55,8 @@ impl Registered {
         let make = || {
             let definition = self.definition().ok_or("the definition is gone")?;
             let summary = Summary::read(&definition);
-            Serving::new(&self.ground, summary, &definition, &self.terminating).map(Arc::new)
+            let serving = Serving::new(&self.ground, summary, &definition, &self.terminating, &self.watches)?;
+            Ok(Arc::new(serving))
         };
         self.serving.get_or_init(make).clone()
     }
@@ -141,9 +144,7 @@ impl Table {
         let Some(object) = object else {
             if let Some(before) = before {
                 before.terminating.store(true, Ordering::SeqCst);
-                if let Some(Ok(serving)) = before.serving.get() {
-                    serving.give_way(None);
-                }
+                before.watches.iter().for_each(Watches::end);
                 self.documents.set_custom(name, None);
                 let prefix = prefix(&self.ground, &before.summary);
                 drop(before);
@@ -157,13 +158,12 @@ impl Table {
         let same = before.as_ref().filter(|before| before.summary.uid == summary.uid);
         let unchanged = same
             .filter(|before| before.generation == generation && before.summary.accepted == summary.accepted);
-        let serving = match unchanged {
-            Some(before) => before.serving.clone(),
-            None => {
-                if let Some(Ok(serving)) = before.as_ref().and_then(|before| before.serving.get()) {
-                    serving.give_way(same.map(|_| object));
-                }
-                Arc::default()
+        let (serving, watches) = match (unchanged, same) {
+            (Some(before), _) => (before.serving.clone(), before.watches.clone()),
+            (None, Some(before)) => (Arc::default(), Watches::of(object, &before.watches)),
+            (None, None) => {
+                before.iter().flat_map(|before| &before.watches).for_each(Watches::end);
+                (Arc::default(), Watches::of(object, &[]))
             }
         };
         let terminating = same.map_or_else(Arc::default, |before| before.terminating.clone());
@@ -173,6 +173,7 @@ impl Table {
             terminating,
             writes: same.map_or_else(Arc::default, |before| before.writes.clone()),
             serving,
+            watches,
             ground: self.ground.clone(),
             store: self.store.clone(),
             summary,
