@@ -11,6 +11,7 @@ mod basic_auth;
 mod command_lines;
 mod compression;
 mod csr;
+mod custom_resources;
 mod documents;
 mod endpoints;
 mod failures;

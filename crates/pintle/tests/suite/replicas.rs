@@ -12,18 +12,18 @@ use crate::support::shared::ready;
 use crate::support::{Launch, Server, eventually};
 
 /// Two servers, before the etcd that they need.
-struct Pair {
-    servers: [Server; 2],
-    _etcd: Etcd,
+pub(crate) struct Pair {
+    pub(crate) servers: [Server; 2],
+    pub(crate) etcd: Etcd,
 }
 
 impl Pair {
-    async fn start(version: Version) -> Pair {
+    pub(crate) async fn start(version: Version) -> Pair {
         let etcd = Etcd::start(version);
         let (one, other) = (Launch::on_etcd(&etcd), Launch::on_etcd(&etcd));
         let (one, other) = tokio::join!(Box::pin(one.start()), Box::pin(other.start()));
         tokio::join!(Box::pin(ready(&one)), Box::pin(ready(&other)));
-        Pair { servers: [one, other], _etcd: etcd }
+        Pair { servers: [one, other], etcd }
     }
 
     /// The same objects, through one and through the other.

@@ -291,6 +291,13 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
     }
 
+    /// Asserts a code, and gives what the body says.
+    #[track_caller]
+    pub(crate) fn gives(&self, code: u16) -> Value {
+        assert_eq!(self.code, code, "{self:?}");
+        self.json()
+    }
+
     /// Asserts a code and the whole body.
     #[track_caller]
     pub(crate) fn is(&self, code: u16, body: &str) {

@@ -18,18 +18,30 @@ pub(crate) enum On {
 /// A server, before the etcd that it needs, so that it ends first.
 pub(crate) struct Shared {
     pub(crate) server: Server,
-    _etcd: Option<Etcd>,
+    etcd: Option<Etcd>,
 }
 
-static EMBEDDED: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
-static ETCD: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
+/// Servers that some tests share among themselves.
+pub(crate) struct Pool {
+    embedded: Mutex<Weak<Shared>>,
+    etcd: Mutex<Weak<Shared>>,
+}
 
-impl Shared {
+/// Of tests that leave its resources as they are.
+pub(crate) static PLAIN: Pool = Pool::new();
+/// Of tests that define resources, which come and go in everybody's discovery.
+pub(crate) static EXTENDED: Pool = Pool::new();
+
+impl Pool {
+    const fn new() -> Pool {
+        Pool { embedded: Mutex::const_new(Weak::new()), etcd: Mutex::const_new(Weak::new()) }
+    }
+
     /// The one that other tests use now, or a new one.
-    pub(crate) async fn on(store: On) -> Arc<Shared> {
+    pub(crate) async fn on(&self, store: On) -> Arc<Shared> {
         let mut known = match store {
-            On::Embedded => EMBEDDED.lock().await,
-            On::Etcd => ETCD.lock().await,
+            On::Embedded => self.embedded.lock().await,
+            On::Etcd => self.etcd.lock().await,
         };
         if let Some(running) = known.upgrade() {
             return running;
@@ -37,6 +49,13 @@ impl Shared {
         let started = Arc::new(Shared::start(store).await);
         *known = Arc::downgrade(&started);
         started
+    }
+}
+
+impl Shared {
+    /// Whether what is written comes back to the server from elsewhere, a moment after it was answered.
+    pub(crate) fn is_on_etcd(&self) -> bool {
+        self.etcd.is_some()
     }
 
     async fn start(store: On) -> Shared {
@@ -50,7 +69,7 @@ impl Shared {
             }
         };
         ready(&server).await;
-        Shared { server, _etcd: etcd }
+        Shared { server, etcd }
     }
 }
 
@@ -64,21 +83,24 @@ pub(crate) async fn ready(server: &Server) {
 
 /// Makes two tests of each function: one on the embedded store, one on etcd.
 macro_rules! on_both_stores {
-    ($($test:ident),+ $(,)?) => {
+    (of $pool:ident: $($test:ident),+ $(,)?) => {
         mod embedded {
-            use crate::support::shared::{On, Shared};
+            use crate::support::shared::{On, $pool};
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
-                super::$test(&*Shared::on(On::Embedded).await).await;
+                super::$test(&*$pool.on(On::Embedded).await).await;
             })+
         }
         mod etcd {
-            use crate::support::shared::{On, Shared};
+            use crate::support::shared::{On, $pool};
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
-                super::$test(&*Shared::on(On::Etcd).await).await;
+                super::$test(&*$pool.on(On::Etcd).await).await;
             })+
         }
+    };
+    ($($test:ident),+ $(,)?) => {
+        $crate::support::shared::on_both_stores! { of PLAIN: $($test),+ }
     };
 }
 pub(crate) use on_both_stores;
