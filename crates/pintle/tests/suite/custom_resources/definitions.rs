@@ -184,9 +184,12 @@ async fn a_definition_that_comes_again_is_another(shared: &Shared) {
     }
 }
 
+/// Makes a good definition bad.
+type Change = fn(&mut Value);
+
 async fn what_is_wrong_is_refused(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("metadata.name", |of| of["metadata"]["name"] = "others.wrong.test".into()),
         ("spec.scope", |of| of["spec"]["scope"] = "Global".into()),
         ("spec.names.kind", |of| of["spec"]["names"]["kind"] = "not a kind".into()),
