@@ -1,4 +1,4 @@
-//! Asking others over HTTPS: webhooks, token issuers, servers behind the aggregator.
+//! Asking others: webhooks, token issuers and servers behind the aggregator over HTTPS, programs beside us over gRPC.
 //!
 //! A [`Client`] talks to one origin and keeps its connections. Whatever the other side does is bounded: the time that a
 //! request takes, the size of an answer before it is allocated, how often it is tried again. Errors read as the reference's
@@ -7,6 +7,7 @@
 mod client;
 mod dial;
 mod error;
+pub mod grpc;
 pub mod kubeconfig;
 mod pool;
 mod tls;

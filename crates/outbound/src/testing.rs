@@ -1,5 +1,7 @@
 //! For tests: a real HTTPS server that answers as a test tells it to.
 
+pub mod grpc;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

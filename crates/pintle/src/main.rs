@@ -9,6 +9,7 @@ mod client;
 mod components;
 mod config;
 mod endpoints;
+mod external_signer;
 mod files;
 mod log_check;
 mod options;

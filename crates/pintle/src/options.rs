@@ -53,8 +53,8 @@ pub(crate) struct Options {
 pub(crate) struct ServiceAccountOptions {
     pub(crate) key_files: Vec<PathBuf>,
     pub(crate) signing_key_file: Option<PathBuf>,
-    /// Whether somebody else signs.
-    pub(crate) signing_endpoint: bool,
+    /// The socket of the program that signs, if one does.
+    pub(crate) signing_endpoint: Option<String>,
     pub(crate) issuers: Vec<String>,
     /// Of this server; empty means its issuers.
     pub(crate) audiences: Vec<String>,
@@ -201,7 +201,7 @@ fn service_accounts(flags: &Parsed) -> ServiceAccountOptions {
     ServiceAccountOptions {
         key_files: flags.strings("service-account-key-file").iter().map(Into::into).collect(),
         signing_key_file: path(flags, "service-account-signing-key-file"),
-        signing_endpoint: flags.non_empty("service-account-signing-endpoint").is_some(),
+        signing_endpoint: flags.non_empty("service-account-signing-endpoint").map(str::to_owned),
         issuers: flags.strings("service-account-issuer").to_vec(),
         audiences: flags.strings("api-audiences").to_vec(),
         lookup: flags.bool("service-account-lookup"),

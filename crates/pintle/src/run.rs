@@ -30,6 +30,7 @@ use crate::access::rbac::{self, Roles};
 use crate::access::service_accounts::StoredAccounts;
 use crate::access::{issuers, modes};
 use crate::config::{self, Serving};
+use crate::external_signer::ExternalSigner;
 use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::plane::{Plane, PlaneOptions, Stores};
@@ -93,16 +94,6 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         None => None,
     };
 
-    let storage = tokio::select! {
-        storage = storage::open(options) => storage?,
-        _ = stop.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
-    };
-    // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
-    // on them must not find others made by one that could not start.
-    let serving = config::serving(options)?;
-    let accounts = ServiceAccounts::load(options, &serving.cert_dir)?;
-
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
     let metrics = Metrics::new(&config::metrics(options)?)?;
@@ -110,6 +101,22 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     metrics.features(
         flags.feature_gates().iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)),
     )?;
+
+    // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
+    let waiting = async {
+        let signer = ExternalSigner::connect(options, &metrics).await?;
+        anyhow::Ok((signer, storage::open(options).await?))
+    };
+    let (signer, storage) = tokio::select! {
+        both = waiting => both?,
+        _ = stop.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
+    // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
+    // on them must not find others made by one that could not start.
+    let serving = config::serving(options)?;
+    let accounts = ServiceAccounts::load(options, &serving.cert_dir, signer)?;
+
     let mut health = HealthRegistry::new(options.livez_grace_period);
     health.add(HealthCheck::new("log", LogCheck::start(logging.clone())));
     storage.add_checks(&mut health, options);

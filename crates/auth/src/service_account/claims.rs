@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use async_trait::async_trait;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use pintle_meta::time::Time;
 use pintle_meta::value::{Key, Object};
@@ -43,31 +44,41 @@ pub struct Issued {
     pub credential_id: String,
 }
 
+/// Signs tokens.
+#[async_trait]
+pub trait Signer: Send + Sync + 'static {
+    /// A token that says `claims`. The error is what the client is told.
+    async fn sign(&self, claims: &Value) -> Result<String, String>;
+}
+
+#[async_trait]
+impl Signer for PrivateKey {
+    async fn sign(&self, claims: &Value) -> Result<String, String> {
+        PrivateKey::sign(self, claims).map_err(|error| error.to_string())
+    }
+}
+
 /// Makes tokens.
 #[derive(Clone)]
 pub struct Issuer {
     pub name: String,
-    pub key: Arc<PrivateKey>,
+    pub signer: Arc<dyn Signer>,
 }
 
 impl Issuer {
     /// A token under a name of its own, good from now on.
-    pub fn issue(&self, mut claims: Claims, now: SystemTime) -> Result<Issued, PrivateKeyError> {
+    pub async fn issue(&self, mut claims: Claims, now: SystemTime) -> Result<Issued, String> {
         let mut random = [0; 16];
-        SystemRandom::new().fill(&mut random).map_err(|_| PrivateKeyError::Sign)?;
+        SystemRandom::new().fill(&mut random).map_err(|_| PrivateKeyError::Sign.to_string())?;
         claims.id = names::uuid(u128::from_be_bytes(random));
-        claims.sign(&self.name, &self.key, now)
+        let token = self.signer.sign(&claims.value(&self.name, now)).await?;
+        Ok(Issued { token, credential_id: super::credential_id(&claims.id) })
     }
 }
 
 impl Claims {
-    /// Signs a token of an issuer, good from now on.
-    pub fn sign(&self, issuer: &str, key: &PrivateKey, now: SystemTime) -> Result<Issued, PrivateKeyError> {
-        let token = key.sign(&self.value(issuer, now))?;
-        Ok(Issued { token, credential_id: super::credential_id(&self.id) })
-    }
-
-    fn value(&self, issuer: &str, now: SystemTime) -> Value {
+    /// What a token of an issuer says that is good from now on.
+    pub(super) fn value(&self, issuer: &str, now: SystemTime) -> Value {
         let now = Time::from(now).unix_seconds();
         let mut own: Vec<(Key, Value)> = vec![
             (Key::new("namespace"), Value::string(&self.namespace)),

@@ -1,7 +1,11 @@
-//! Public keys as operators bring them: public keys, private keys and certificates, RSA and ECDSA, several to a file.
+//! The keys that tokens are verified with, and how operators bring them: public keys, private keys and certificates, RSA and
+//! ECDSA, several to a file.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 
@@ -19,28 +23,83 @@ pub enum KeyError {
 }
 
 /// The keys of which one must have signed a token.
-#[derive(Clone, Debug, Default)]
-pub struct Keys(Vec<PublicKey>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys(Vec<Key>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Key {
+    public: PublicKey,
+    /// Whether it is good for older tokens only: others are not told of it.
+    hidden: bool,
+}
 
 impl Keys {
     /// The same key is kept once.
     pub fn new(keys: impl IntoIterator<Item = PublicKey>) -> Keys {
-        let mut all: Vec<PublicKey> = Vec::new();
-        for key in keys {
-            if !all.contains(&key) {
-                all.push(key);
+        let mut all: Vec<Key> = Vec::new();
+        for public in keys {
+            if !all.iter().any(|key| key.public == public) {
+                all.push(Key { public, hidden: false });
             }
         }
         Keys(all)
     }
 
-    /// Those that a token may mean; all of them if it does not say.
-    pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &PublicKey> {
-        self.0.iter().filter(move |key| id.is_none_or(|id| key.id() == id))
+    /// Keys of which some are hidden: good for older tokens, and not shown to others.
+    pub fn with_hidden(keys: impl IntoIterator<Item = (PublicKey, bool)>) -> Keys {
+        Keys(keys.into_iter().map(|(public, hidden)| Key { public, hidden }).collect())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &PublicKey> {
-        self.0.iter()
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that a token may mean; all of them if it does not say.
+    pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &PublicKey> {
+        self.0.iter().map(|key| &key.public).filter(move |key| id.is_none_or(|id| key.id() == id))
+    }
+
+    /// Whether others are not told of a key of this name.
+    pub(super) fn hides(&self, id: &str) -> bool {
+        self.0.iter().any(|key| key.hidden && key.public.id() == id)
+    }
+
+    /// Those that others are told of.
+    pub fn shown(&self) -> impl Iterator<Item = &PublicKey> {
+        self.0.iter().filter(|key| !key.hidden).map(|key| &key.public)
+    }
+}
+
+/// Where the keys come from, which may be other ones at any time.
+#[async_trait]
+pub trait KeySource: Send + Sync + 'static {
+    /// The keys as they are.
+    fn current(&self) -> Arc<Keys>;
+
+    /// The keys, looked for once more if there is none of this name; called for each token that is verified. Without a
+    /// name it is about there being any at all. What cannot be looked for stays as it is.
+    async fn knowing(&self, id: Option<&str>) -> Arc<Keys>;
+
+    /// How long others may keep what they are told.
+    fn max_age(&self) -> Duration;
+}
+
+/// Keys that stay what they are.
+#[derive(Clone, Debug, Default)]
+pub struct FixedKeys(pub Arc<Keys>);
+
+#[async_trait]
+impl KeySource for FixedKeys {
+    fn current(&self) -> Arc<Keys> {
+        self.0.clone()
+    }
+
+    async fn knowing(&self, _: Option<&str>) -> Arc<Keys> {
+        self.0.clone()
+    }
+
+    fn max_age(&self) -> Duration {
+        Duration::from_secs(3600)
     }
 }
 

@@ -3,9 +3,13 @@
 //! There are two kinds of tokens. Those that are asked for ([`Claims`]) say when they end and may be bound to a pod, secret
 //! or node: they end with it. The older ones are kept in secrets, name no end and no audience, and are good as long as
 //! their secret has them.
+//!
+//! Who signs ([`Signer`]) and whose signatures are accepted ([`KeySource`]) may be keys in files or another program
+//! ([`external`]).
 
 mod bound;
 mod claims;
+pub mod external;
 mod keys;
 mod legacy;
 mod objects;
@@ -18,8 +22,8 @@ use std::collections::BTreeMap;
 
 use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
 
-pub use self::claims::{Claims, Issued, Issuer, Ref};
-pub use self::keys::{KeyError, Keys, read_public_keys};
+pub use self::claims::{Claims, Issued, Issuer, Ref, Signer};
+pub use self::keys::{FixedKeys, KeyError, KeySource, Keys, read_public_keys};
 pub use self::objects::{Kind, Objects, Use};
 pub use self::tokens::{TokenSettings, Tokens};
 pub use crate::jwt::PublicKey;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use pintle_codec::json::write;
 
 use super::Keys;
@@ -15,8 +16,8 @@ pub const KEYS_PATH: &str = "/openid/v1/jwks";
 /// Both documents, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documents {
-    pub configuration: Vec<u8>,
-    pub keys: Vec<u8>,
+    pub configuration: Bytes,
+    pub keys: Bytes,
 }
 
 /// Why nothing is shown.
@@ -46,7 +47,7 @@ impl Documents {
         if !fragment.is_empty() {
             return Err(Error::Fragment(issuer.into()));
         }
-        let algorithms: BTreeSet<&str> = keys.iter().map(|key| key.kind().algorithm().name()).collect();
+        let algorithms: BTreeSet<&str> = keys.shown().map(|key| key.kind().algorithm().name()).collect();
         if algorithms.is_empty() {
             return Err(Error::NoKeys);
         }
@@ -61,7 +62,7 @@ impl Documents {
         list("subject_types_supported", ["public"], &mut configuration);
         list("id_token_signing_alg_values_supported", algorithms, &mut configuration);
         configuration.push(b'}');
-        Ok(Documents { configuration, keys: write_set(keys.iter()) })
+        Ok(Documents { configuration: configuration.into(), keys: write_set(keys.shown()).into() })
     }
 }
 

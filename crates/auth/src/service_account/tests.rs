@@ -69,7 +69,7 @@ impl Cluster {
         objects.set(Kind::Secret, "ns/s", r#"{"metadata":{"name":"s","namespace":"ns","uid":"s-uid"}}"#);
         objects.set(Kind::Node, "/n", r#"{"metadata":{"name":"n","uid":"n-uid"}}"#);
         let settings = TokenSettings {
-            keys: Arc::new(Keys::new([other.public().clone(), key.public().clone()])),
+            keys: fixed([other.public().clone(), key.public().clone()]),
             audiences: Arc::new(["api".into(), "api2".into()]),
             objects: objects.clone(),
         };
@@ -78,7 +78,7 @@ impl Cluster {
     }
 
     fn sign(&self, claims: &Claims) -> String {
-        claims.sign(ISSUER, &self.key, SystemTime::UNIX_EPOCH + NOW).unwrap().token
+        sign(claims, ISSUER, &self.key)
     }
 
     async fn ask_at(&self, token: &str, audiences: &[&str], seconds: i64) -> Result<Option<Identity>, Error> {
@@ -100,6 +100,14 @@ impl Cluster {
         let now = SystemTime::UNIX_EPOCH + NOW;
         self.legacy.authenticate_token(token.as_bytes(), &["api".into()], now).await
     }
+}
+
+fn fixed(keys: impl IntoIterator<Item = PublicKey>) -> Arc<dyn KeySource> {
+    Arc::new(FixedKeys(Arc::new(Keys::new(keys))))
+}
+
+fn sign(claims: &Claims, issuer: &str, key: &PrivateKey) -> String {
+    key.sign(&claims.value(issuer, SystemTime::UNIX_EPOCH + NOW)).unwrap()
 }
 
 fn json(text: &str) -> Value {
@@ -254,8 +262,7 @@ async fn a_token_without_audiences_is_for_this_server() {
 #[tokio::test]
 async fn tokens_of_other_issuers_are_somebody_else_s() {
     let cluster = Cluster::new();
-    let sign =
-        |issuer: &str| claims().sign(issuer, &cluster.key, SystemTime::UNIX_EPOCH + NOW).unwrap().token;
+    let sign = |issuer: &str| sign(&claims(), issuer, &cluster.key);
     assert!(cluster.ask(&sign("older")).await.unwrap().is_some(), "one of several issuers");
     for token in [sign("https://issuer/"), sign("kubernetes/serviceaccount"), "static".into(), "a.b.c".into()]
     {
@@ -267,7 +274,7 @@ async fn tokens_of_other_issuers_are_somebody_else_s() {
 async fn a_token_that_we_have_not_signed_is_refused() {
     let cluster = Cluster::new();
     let (stranger, _) = PrivateKey::generate().unwrap();
-    let forged = claims().sign(ISSUER, &stranger, SystemTime::UNIX_EPOCH + NOW).unwrap().token;
+    let forged = sign(&claims(), ISSUER, &stranger);
     assert_eq!(cluster.refusal(&forged).await, "invalid signature, no keys found");
     // Under our key's name, or under none.
     let parts: Vec<&str> = forged.split('.').collect();
@@ -466,7 +473,7 @@ async fn a_secret_s_token_needs_all_its_claims() {
 async fn without_lookup_a_secret_s_token_is_taken_at_its_word() {
     let cluster = Cluster::new();
     let settings = TokenSettings {
-        keys: Arc::new(Keys::new([cluster.key.public().clone()])),
+        keys: fixed([cluster.key.public().clone()]),
         audiences: Arc::new([]),
         objects: cluster.objects.clone(),
     };
@@ -487,7 +494,7 @@ fn a_new_token_says_what_the_reference_s_would() {
         warn_after_seconds: Some(5),
         ..claims()
     };
-    let token = claims.sign(ISSUER, &key, SystemTime::UNIX_EPOCH + NOW).unwrap().token;
+    let token = sign(&claims, ISSUER, &key);
     let payload = token.split('.').nth(1).unwrap();
     use base64::Engine;
     let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload).unwrap();
@@ -522,7 +529,7 @@ fn others_are_told_how_to_verify_tokens() {
     let documents = |issuer: &str, uri: &str| Documents::new(issuer, uri, "10.0.0.1:6443", &keys);
     let shown = documents("https://a/b", "").unwrap();
     assert_eq!(
-        String::from_utf8(shown.configuration).unwrap(),
+        String::from_utf8(shown.configuration.to_vec()).unwrap(),
         concat!(
             r#"{"issuer":"https://a/b","jwks_uri":"https://10.0.0.1:6443/openid/v1/jwks","#,
             r#""response_types_supported":["id_token"],"subject_types_supported":["public"],"#,
@@ -531,7 +538,11 @@ fn others_are_told_how_to_verify_tokens() {
     );
     assert_eq!(crate::jwt::read_set(&shown.keys).unwrap(), [key.public().clone()], "each key once");
     let elsewhere = documents("https://a", "https://b/keys").unwrap();
-    assert!(String::from_utf8(elsewhere.configuration).unwrap().contains(r#""jwks_uri":"https://b/keys""#));
+    assert!(
+        String::from_utf8(elsewhere.configuration.to_vec())
+            .unwrap()
+            .contains(r#""jwks_uri":"https://b/keys""#)
+    );
     assert_eq!(documents("kubernetes", "").unwrap_err(), OpenIdError::Scheme("kubernetes".into()));
     assert_eq!(documents("https://a?b", "").unwrap_err(), OpenIdError::Query("https://a?b".into()));
     assert_eq!(documents("https://a#b", "").unwrap_err(), OpenIdError::Fragment("https://a#b".into()));

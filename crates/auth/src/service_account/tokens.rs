@@ -8,7 +8,7 @@ use pintle_meta::{quote, quote_all};
 
 use super::bound::{self, Private};
 use super::legacy;
-use super::{Keys, LEGACY_ISSUER, Objects, Use};
+use super::{KeySource, LEGACY_ISSUER, Objects, Use};
 use crate::authenticator::{Error, Identity, Notes, TokenAuthenticator};
 use crate::jwt::{Algorithm, Claims, Unverified, unverified_issuer};
 
@@ -18,7 +18,7 @@ const ALGORITHMS: &[Algorithm] = &Algorithm::ALL;
 /// What all service account tokens have in common.
 #[derive(Clone)]
 pub struct TokenSettings {
-    pub keys: Arc<Keys>,
+    pub keys: Arc<dyn KeySource>,
     /// Of this server. Tokens that name none are for these.
     pub audiences: Arc<[String]>,
     pub objects: Arc<dyn Objects>,
@@ -62,9 +62,10 @@ impl Tokens {
     }
 
     /// What one of the keys has signed.
-    fn verified(&self, token: &Unverified<'_>) -> Result<Claims, Error> {
+    async fn verified(&self, token: &Unverified<'_>) -> Result<Claims, Error> {
         let mut failed = Err(refused("invalid signature, no keys found"));
-        for key in self.settings.keys.named(token.key_id()) {
+        let keys = self.settings.keys.knowing(token.key_id()).await;
+        for key in keys.named(token.key_id()) {
             match token.verify(key, ALGORITHMS) {
                 Ok(claims) => return Ok(claims),
                 // The words are those of the reference's library, which TokenReviews show.
@@ -103,7 +104,7 @@ impl TokenAuthenticator for Tokens {
             return Ok(None);
         }
         let Ok(parsed) = Unverified::parse(token) else { return Ok(None) };
-        let claims = self.verified(&parsed)?;
+        let claims = self.verified(&parsed).await?;
         let public = Public::read(&claims)?;
         if !self.issuers.contains(&public.issuer) {
             return Err(refused(format!("token issuer {} is invalid", quote(&public.issuer))));

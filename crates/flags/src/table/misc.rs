@@ -83,7 +83,8 @@ pub(super) const FLAGS: &[Flag] = &[
         String,
         "",
         "Socket of an external signer of service account tokens; excludes the two key file flags.",
-    ),
+    )
+    .active(),
     flag("service-account-signing-key-file", String, "", "Private key that signs service account tokens.")
         .active(),
     flag(

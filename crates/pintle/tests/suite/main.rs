@@ -14,6 +14,7 @@ mod csr;
 mod custom_resources;
 mod documents;
 mod endpoints;
+mod external_signer;
 mod failures;
 mod front_proxy;
 mod health;

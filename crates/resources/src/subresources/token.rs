@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use pintle_auth::service_account::{Claims, EXTENDED_SECONDS, Issuer, Ref, WARN_ONLY_SECONDS};
+use pintle_auth::service_account::{Claims, Issuer, Ref, WARN_ONLY_SECONDS};
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::time::Time;
@@ -27,6 +27,8 @@ pub struct TokenRequestSettings {
     pub max_seconds: i64,
     /// Whether the tokens of pods may outlive what was asked for, with a warning.
     pub extend: bool,
+    /// How long they then live.
+    pub extended_seconds: i64,
     /// Whether the identity in a request must be the account's; a difference is warned of otherwise.
     pub validate_uid: bool,
     pub now: fn() -> SystemTime,
@@ -86,7 +88,7 @@ impl Subresource for TokenRequest {
                 .push(format!("requested expiration of {asked} seconds shortened to {most} seconds"));
             set(&mut object, &["spec"], "expirationSeconds", most.into());
         }
-        let token = self.token(&object, namespace, reference(&account), bound, now)?;
+        let token = self.token(&object, namespace, reference(&account), bound, now).await?;
         let end = Time::from(now).unix_seconds().saturating_add(seconds(&object));
         set(&mut object, &["status"], "token", token.into());
         set(&mut object, &["status"], "expirationTimestamp", Time::from_unix(end, 0).to_string().into());
@@ -192,7 +194,7 @@ impl TokenRequest {
         }
     }
 
-    fn token(
+    async fn token(
         &self,
         request: &Value,
         namespace: String,
@@ -219,11 +221,11 @@ impl TokenRequest {
             secret: bound.secret,
             node: bound.node,
             audiences,
-            expiration_seconds: if extended { EXTENDED_SECONDS } else { asked },
+            expiration_seconds: if extended { self.settings.extended_seconds } else { asked },
             warn_after_seconds: extended.then_some(asked),
             id: String::new(),
         };
-        let issued = self.settings.issuer.issue(claims, now);
+        let issued = self.settings.issuer.issue(claims, now).await;
         let issued = issued
             .map_err(|error| Box::new(Status::internal(format_args!("failed to generate token: {error}"))))?;
         Ok(issued.token)

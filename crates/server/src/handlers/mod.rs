@@ -6,7 +6,7 @@ mod index;
 mod metrics;
 mod version;
 
-pub use document::StaticDocument;
+pub use document::PublicDocument;
 pub use health::{Check, HealthCheck, HealthRegistry};
 pub use index::Index;
 pub use metrics::{IndicatorsEndpoint, MetricsEndpoint};

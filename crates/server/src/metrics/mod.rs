@@ -16,6 +16,7 @@ mod labels;
 mod peers;
 mod process;
 mod resources;
+mod signer;
 mod tokens;
 
 use access::Access;
@@ -66,6 +67,7 @@ struct Inner {
     healths: Labelled<IntCounterVec>,
     storage_size: Labelled<IntGaugeVec>,
     tokens: TokenFigures,
+    signer: signer::SignerFigures,
 }
 
 /// Makes figures that a registry shows, unless they are disabled: then they are counted all the same and never shown.
@@ -219,6 +221,7 @@ impl Metrics {
                 &["storage_cluster_id"],
             )?,
             tokens: TokenFigures::new(&maker)?,
+            signer: signer::SignerFigures::new(&maker)?,
             registry,
             indicators,
         };

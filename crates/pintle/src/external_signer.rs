@@ -1,0 +1,77 @@
+//! The program that signs tokens of service accounts, where `--service-account-signing-endpoint` names one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use pintle_auth::service_account::external::{self, External};
+use pintle_meta::format_duration;
+use pintle_server::Metrics;
+
+use crate::options::Options;
+
+/// How long it may take to be there at start, and to give its keys.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// After this it is said what the server waits for.
+const SILENCE: Duration = Duration::from_secs(2);
+/// Shorter lives are nobody's to ask for.
+const SHORTEST: i64 = 10 * 60;
+
+/// A signer that is there, and how long its tokens may live.
+pub(crate) struct ExternalSigner {
+    pub(crate) signer: Arc<External>,
+    /// The longest that it signs.
+    pub(crate) longest: Duration,
+    /// The longest that this server issues: as the flag says, else the same.
+    pub(crate) max_expiration: Duration,
+}
+
+impl ExternalSigner {
+    /// Waits for the signer, fetches its keys, and finds out whether it can do what is asked of it.
+    pub(crate) async fn connect(
+        options: &Options,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Option<ExternalSigner>> {
+        let given = &options.service_accounts;
+        let Some(address) = &given.signing_endpoint else { return Ok(None) };
+        let of = external::Options {
+            address: address.clone(),
+            fetch_timeout: FETCH_TIMEOUT,
+            // Nobody waits for the answer any longer.
+            sign_timeout: options.request_timeout,
+        };
+        let failed = |error| anyhow!("while setting up external-jwt-signer: {error}");
+        let note = async {
+            tokio::time::sleep(SILENCE).await;
+            tracing::info!("waiting for the external signer of service account tokens at {address}");
+            std::future::pending().await
+        };
+        let signer = tokio::select! {
+            signer = External::connect(of, Arc::new(metrics.clone())) => signer.map_err(failed)?,
+            never = note => never,
+        };
+        let seconds = signer.max_token_seconds().await.map_err(failed)?;
+        if seconds < SHORTEST {
+            bail!(
+                "max token life supported by external-jwt-signer ({seconds}s) is less than acceptable (min {SHORTEST}s)"
+            );
+        }
+        let longest = Duration::from_secs(seconds.unsigned_abs());
+        let max_expiration = match given.max_expiration {
+            Duration::ZERO => longest,
+            given if given > longest => bail!(
+                "service-account-max-token-expiration cannot be set longer than the token expiration supported by \
+                 service-account-signing-endpoint: {} > {}",
+                shown(given),
+                shown(longest)
+            ),
+            given => given,
+        };
+        Ok(Some(ExternalSigner { signer, longest, max_expiration }))
+    }
+}
+
+/// As Go shows it.
+pub(crate) fn shown(duration: Duration) -> String {
+    format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}
