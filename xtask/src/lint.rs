@@ -75,6 +75,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "pintle-cache",
             "pintle-codec",
+            "pintle-controllers",
             "pintle-definitions",
             "pintle-discovery",
             "pintle-meta",
@@ -82,6 +83,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pintle-outbound",
             "pintle-patch",
             "pintle-registry",
+            "pintle-resources",
             "pintle-schema",
             "pintle-server",
             "pintle-storage",

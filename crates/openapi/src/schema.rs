@@ -151,7 +151,7 @@ fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Option
         extras.push(("description", text.into()));
     }
     if dialect == Dialect::V3 {
-        let default = match field.default {
+        let default = match field.default() {
             Some(text) => decode_any(text.as_bytes()).map_or(Value::NULL, |decoded| decoded.value),
             None => default(field.shape, field.omit_empty),
         };
@@ -167,14 +167,14 @@ fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Option
         };
         extras.push(("x-kubernetes-list-type", Value::literal(list)));
     }
-    if !field.keys.is_empty() {
-        extras.push(("x-kubernetes-list-map-keys", texts(field.keys)));
+    if !field.keys().is_empty() {
+        extras.push(("x-kubernetes-list-map-keys", texts(field.keys())));
     }
     if field.atomic || field.granular {
         let map = if field.atomic { "atomic" } else { "granular" };
         extras.push(("x-kubernetes-map-type", Value::literal(map)));
     }
-    if let Some(patch) = field.patch {
+    if let Some(patch) = field.patch() {
         if !patch.strategies.is_empty() {
             extras.push(("x-kubernetes-patch-strategy", patch.strategies.join(",").into()));
         }

@@ -115,10 +115,14 @@ fn field(field: &Field, place: usize) -> String {
         }
         None => "None".into(),
     };
+    let more = match keys.is_empty() && field.patch.is_none() && default.is_none() {
+        true => "None".to_owned(),
+        false => format!("Some(&More {{ keys: &{keys:?}, patch: {patch}, default: {default:?} }})"),
+    };
     format!(
         "Field {{ name: {name:?}, number: {number:?}, shape: {shape}, omit_empty: {omit_empty}, omit_zero: {omit_zero}, \
-         optional: {optional}, required: {required}, discriminator: {discriminator}, list: {list}, keys: &{keys:?}, \
-         atomic: {atomic}, granular: {granular}, patch: {patch}, default: {default:?}, place: {place} }},"
+         optional: {optional}, required: {required}, discriminator: {discriminator}, list: {list}, atomic: {atomic}, \
+         granular: {granular}, more: {more}, place: {place} }},"
     )
 }
 

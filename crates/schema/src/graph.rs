@@ -86,17 +86,22 @@ pub struct Field {
     /// Says which of the fields of a union is set.
     pub discriminator: bool,
     pub list: Option<ListType>,
-    /// The fields that tell the items of a [`ListType::Map`] apart.
-    pub keys: &'static [&'static str],
     /// A map or struct that server-side apply owns as a whole.
     pub atomic: bool,
     /// A map or struct whose parts have owners of their own, also where its type is atomic.
     pub granular: bool,
-    pub patch: Option<Patch>,
-    /// A JSON value.
-    pub default: Option<&'static str>,
+    /// What only few have.
+    pub(crate) more: Option<&'static More>,
     /// Where it stands in the `flat` of its own struct; for an inline field, where its fields begin there.
     pub place: u16,
+}
+
+/// What few fields have, kept apart since there are thousands of fields.
+#[derive(Debug)]
+pub(crate) struct More {
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) patch: Option<Patch>,
+    pub(crate) default: Option<&'static str>,
 }
 
 /// What a field holds, as Go declares it.
@@ -219,6 +224,21 @@ impl Scalar {
 }
 
 impl Field {
+    /// The fields that tell the items of a [`ListType::Map`] apart.
+    pub fn keys(&self) -> &'static [&'static str] {
+        self.more.map_or(&[], |more| more.keys)
+    }
+
+    /// How a strategic merge patch treats it.
+    pub fn patch(&self) -> Option<&'static Patch> {
+        self.more.and_then(|more| more.patch.as_ref())
+    }
+
+    /// A JSON value.
+    pub fn default(&self) -> Option<&'static str> {
+        self.more.and_then(|more| more.default)
+    }
+
     pub fn is_inline(&self) -> bool {
         self.name.is_empty()
     }

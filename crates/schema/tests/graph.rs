@@ -120,7 +120,12 @@ fn the_keys_of_a_list_are_fields_of_its_items() {
         for field in of.fields.iter().filter(|field| field.list == Some(ListType::Map)) {
             let Shape::List(item) = field.shape.underlying() else { panic!("{}.{}", found.name, field.name) };
             let item = item.structure().unwrap();
-            assert!(field.keys.iter().all(|key| item.field(key).is_some()), "{}.{}", found.name, field.name);
+            assert!(
+                field.keys().iter().all(|key| item.field(key).is_some()),
+                "{}.{}",
+                found.name,
+                field.name
+            );
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn object(of: Shape, name: &str) -> Result<Found, Error> {
         });
     };
     let field = find(structure, name).ok_or_else(|| missing(of, name))?;
-    let patch = field.patch.as_ref();
+    let patch = field.patch();
     let strategies = patch.map(|patch| patch.strategies).unwrap_or_default();
     // `retainKeys` only tells clients what patches to make.
     let strategy = strategies.iter().find(|strategy| **strategy != "retainKeys");

@@ -136,7 +136,7 @@ impl<'t> TypeRef<'t> {
             Fields::Custom(of) => return of.default_of(name),
             Fields::Builtin(of) => of.field(name)?,
         };
-        match field.default {
+        match field.default() {
             Some(text) => Some(json::decode_any(text.as_bytes()).ok()?.value),
             // What is always there in Go has its zero value for a default.
             None => match field.shape.underlying() {
@@ -212,8 +212,8 @@ fn relation<'t>(field: Option<&'static Field>) -> Relation<'t> {
     match field.list {
         Some(ListType::Atomic) => Relation::Atomic,
         Some(ListType::Set) => Relation::Set,
-        Some(ListType::Map) => Relation::Keys(Keys::Builtin(field.keys)),
-        None => match &field.patch {
+        Some(ListType::Map) => Relation::Keys(Keys::Builtin(field.keys())),
+        None => match field.patch() {
             Some(patch) if patch.strategies.contains(&"merge") => match &patch.merge_key {
                 Some(key) => Relation::Keys(Keys::Builtin(std::slice::from_ref(key))),
                 None => Relation::Set,

@@ -246,7 +246,7 @@ impl Planner {
     }
 
     fn steps_of_field(&mut self, field: &'static Field, steps: &mut Vec<Step>) {
-        if let Some(value) = field.default.and_then(|text| declared(field, text)) {
+        if let Some(value) = field.default().and_then(|text| declared(field, text)) {
             steps.push(Step::Fill(field, value));
         }
         if let Shape::Named(alias) = field.shape
@@ -333,7 +333,7 @@ mod tests {
         for of in pintle_schema::types() {
             let Kind::Struct(structure) = &of.kind else { continue };
             for field in structure.fields {
-                let Some(text) = field.default else { continue };
+                let Some(text) = field.default() else { continue };
                 let zero =
                     ["0", "\"\""].contains(&text) && !matches!(field.shape.underlying(), Shape::Pointer(_));
                 assert_eq!(declared(field, text).is_some(), !zero, "{} {} {text}", of.name, field.name);

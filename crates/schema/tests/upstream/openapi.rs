@@ -61,10 +61,10 @@ fn merge_facts(field: &Field, property: &Json) -> (Json, Json) {
         ListType::Set => "set",
         ListType::Map => "map",
     });
-    let list_keys = (!field.keys.is_empty()).then_some(field.keys);
+    let list_keys = (!field.keys().is_empty()).then_some(field.keys());
     let atomic = field.atomic.then_some("atomic").or(field.granular.then_some("granular"));
-    let strategies = field.patch.map(|patch| patch.strategies.join(","));
-    let key = field.patch.and_then(|patch| patch.merge_key);
+    let strategies = field.patch().map(|patch| patch.strategies.join(","));
+    let key = field.patch().and_then(|patch| patch.merge_key);
     (want, json!([list, list_keys, atomic, strategies, key]))
 }
 
@@ -118,7 +118,7 @@ fn defaults_are_those_of_openapi() {
 
 /// What OpenAPI says is the default: the declared one, else the zero value of what Go always writes.
 fn default(field: &Field) -> Json {
-    if let Some(default) = field.default {
+    if let Some(default) = field.default() {
         return serde_json::from_str(default).unwrap();
     }
     match field.shape.underlying() {
