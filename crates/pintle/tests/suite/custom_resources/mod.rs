@@ -7,6 +7,7 @@ use crate::support::client::{Connection, Following};
 use crate::support::{Answer, Client, Server, eventually};
 
 mod changes;
+mod conversion;
 mod definitions;
 mod etcd;
 mod hostile;
