@@ -29,6 +29,9 @@ const WORKERS: usize = 32;
 /// How long a deletion waits for writes that began before it.
 const DRAIN: Duration = Duration::from_secs(60);
 
+/// How long other servers may take to learn of a deletion.
+const OTHERS: Duration = Duration::from_millis(500);
+
 /// How often it is looked whether they have ended, or whether objects that something holds have gone.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOK_FOR_HELD: Duration = Duration::from_millis(500);
@@ -270,10 +273,16 @@ impl Keeper {
             tokio::time::sleep(LOOK).await;
         }
         let (store, context) = (serving.stored(), Context::default());
+        // Another server on the same store may learn a moment later that nothing new is let in.
+        let mut has_waited = store.config().backend.known_revision().is_some();
         loop {
             let all = store.select(&context, |_| true).await.map_err(|status| status.message.clone())?;
             if all.entries.is_empty() {
-                return Ok(());
+                if std::mem::replace(&mut has_waited, true) {
+                    return Ok(());
+                }
+                tokio::time::sleep(OTHERS).await;
+                continue;
             }
             let options = DeleteOptions::default();
             let deleted = store.delete_each(&context, &all.entries, &AdmitAll, &options, WORKERS).await;

@@ -44,7 +44,7 @@ use table::{Registered, Table};
 const WAIT: Duration = Duration::from_secs(3);
 
 /// How long nobody asks the store again for a definition that it did not have.
-const ABSENT: Duration = Duration::from_secs(1);
+const ABSENT: Duration = Duration::from_millis(100);
 
 /// How often the store is asked at most, and for how many names it is remembered that it was.
 const BETWEEN: Duration = Duration::from_millis(20);

@@ -85,7 +85,7 @@ impl Serving {
         });
         let versions = versions.collect();
         let converter = match definition.text_at(&["spec", "conversion", "strategy"]) {
-            "Webhook" => Some(Arc::new(Webhook::new(definition)?)),
+            "Webhook" => Some(Webhook::new(definition).map(Arc::new)),
             _ => None,
         };
         let guard = Arc::new(Closed {
@@ -94,7 +94,8 @@ impl Serving {
             terminating: terminating.clone(),
         });
         let parts = specs.iter().map(Parts::of).collect();
-        let shapes = Arc::new(shapes.converted_by(converter.clone().map(|webhook| webhook as _)));
+        let webhook = converter.as_ref().and_then(|converter| converter.as_ref().ok()).cloned();
+        let shapes = Arc::new(shapes.converted_by(webhook.map(|webhook| webhook as _)));
         let plan =
             Plan { ground: ground.clone(), summary, shapes, parts, converter, cache: OnceLock::new(), guard };
         Ok(Serving { plan: Arc::new(plan), versions, stored: OnceLock::new() })
@@ -183,8 +184,8 @@ struct Plan {
     shapes: Arc<Shapes>,
     /// Beside each version.
     parts: Vec<Parts>,
-    /// Where versions differ in more than their name.
-    converter: Option<Arc<Webhook>>,
+    /// Where versions differ in more than their name; or why that cannot be used.
+    converter: Option<std::result::Result<Arc<Webhook>, String>>,
     /// The objects as they are stored. Definitions that follow one another each have a cache of their own: what a value means
     /// depends on the schema.
     cache: OnceLock<Arc<Resource>>,
@@ -235,10 +236,11 @@ impl Plan {
     /// The objects in a version.
     async fn source(&self, place: usize) -> std::result::Result<Source, String> {
         let Some(converter) = &self.converter else { return Ok(self.as_stored()) };
+        let converter = converter.clone()?;
         let api_version = |place: usize| self.shapes.versions[place].api_version.clone();
         let backend: Arc<dyn Backend> = Arc::new(Converting::new(ConvertingConfig {
             store: self.ground.backend.clone(),
-            converter: converter.clone(),
+            converter,
             form: self.shapes.clone(),
             served: api_version(place),
             storage: api_version(self.shapes.storage),
