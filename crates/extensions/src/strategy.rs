@@ -9,6 +9,8 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 use crate::shape::{Shape, Shapes};
 
 /// The rules of a version.
@@ -42,9 +44,18 @@ impl Custom {
             errors.push(blocked);
             return Vec::new();
         }
-        let checked = all.check(&shape.schema, object, old);
+        let checked = aside(|| all.check(&shape.schema, object, old));
         errors.extend(checked.errors);
         checked.warnings
+    }
+}
+
+/// Does something that may take a while, up to seconds for what was made to hurt, so that others of the same thread go on.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
