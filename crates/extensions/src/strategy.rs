@@ -8,7 +8,6 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
-
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::shape::{Shape, Shapes};
