@@ -1,24 +1,19 @@
 //! `scale` of a custom resource: its replicas, wherever the definition says that they are.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use pintle_codec::json;
 use pintle_definitions::object::Scale as Paths;
 use pintle_definitions::paths::Path;
 use pintle_meta::{Object, Status, Value, quote};
 use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
-use pintle_registry::{
-    Admission, Context, Created, Preconditions, Result, Store, Subresource, Transform, WriteOptions,
-};
+use pintle_registry::Result;
+use pintle_resources::subresources::Scaled;
 
 /// Stands for replicas that nobody has set.
 const NONE: i64 = i32::MIN as i64;
 
 /// The scale of a version's objects.
-pub(crate) struct Scale {
-    store: Arc<Store>,
+pub(crate) struct Replicas {
     /// As the definition spells it, for messages.
     spelled: Box<str>,
     spec_replicas: Path,
@@ -30,15 +25,9 @@ pub(crate) struct Scale {
     replicas: Vec<(String, Path)>,
 }
 
-impl Scale {
-    pub(crate) fn new(
-        store: Arc<Store>,
-        paths: &Paths,
-        api_version: String,
-        replicas: Vec<(String, Path)>,
-    ) -> Scale {
-        Scale {
-            store,
+impl Replicas {
+    pub(crate) fn new(paths: &Paths, api_version: String, replicas: Vec<(String, Path)>) -> Replicas {
+        Replicas {
             spelled: paths.spec_replicas.clone(),
             spec_replicas: Path::parse(&paths.spec_replicas),
             status_replicas: Path::parse(&paths.status_replicas),
@@ -54,7 +43,7 @@ impl Scale {
     }
 
     /// The scale of an object, and whether it has replicas at all.
-    fn of(&self, parent: &Value) -> std::result::Result<(Value, bool), String> {
+    fn read(&self, parent: &Value) -> std::result::Result<(Value, bool), String> {
         let spec = self.spec_replicas.integer(parent)?;
         let status = self.status_replicas.integer(parent)?;
         let selector = match &self.selector {
@@ -71,10 +60,6 @@ impl Scale {
             typed(metadata, spec.unwrap_or(0), status.unwrap_or(0), selector.unwrap_or_default())?,
             spec.is_some(),
         ))
-    }
-
-    fn shown(&self, parent: &Value) -> Result<Value> {
-        self.of(parent).map(|(scale, _)| scale).map_err(|wrong| Box::new(Status::bad_request(wrong)))
     }
 }
 
@@ -108,11 +93,13 @@ fn managers(object: &Value) -> Result<Managed> {
     Managed::of(object).map_err(|error| Box::new(Status::internal(error)))
 }
 
-#[async_trait]
-impl Subresource for Scale {
-    async fn get(&self, context: &Context, name: &str) -> Result<Value> {
-        let parent = self.store.get(context, name).await?;
-        match self.of(&parent).map_err(plain)? {
+impl Scaled for Replicas {
+    fn of(&self, parent: &Value) -> Result<Value> {
+        self.read(parent).map(|(scale, _)| scale).map_err(|wrong| Box::new(Status::bad_request(wrong)))
+    }
+
+    fn asked_for(&self, parent: &Value) -> Result<Value> {
+        match self.read(parent).map_err(plain)? {
             (scale, true) => Ok(scale),
             (_, false) => {
                 let path = quote(&self.spelled);
@@ -121,48 +108,27 @@ impl Subresource for Scale {
         }
     }
 
-    async fn update(
-        &self,
-        context: &mut Context,
-        name: &str,
-        transform: &mut dyn Transform,
-        admission: &dyn Admission,
-        options: WriteOptions,
-    ) -> Result<Created> {
-        let admission = OfScale { scale: self, admission };
-        let mut change = Change { scale: self, transform };
-        let updated = self.store.update(context, name, &mut change, &admission, false, options).await?;
-        Ok(Created { object: self.shown(&updated.object)?, created: false })
-    }
-}
-
-/// A change of the scale as a change of the parent.
-struct Change<'a> {
-    scale: &'a Scale,
-    transform: &'a mut dyn Transform,
-}
-
-#[async_trait]
-impl Transform for Change<'_> {
-    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let Change { scale: of, transform } = self;
-        let Some(old) = old else { return Ok(Value::NULL) };
-        let (mut before, has_replicas) = of.of(old).map_err(plain)?;
+    fn before_update(&self, parent: &Value) -> Result<Value> {
+        let (mut before, has_replicas) = self.read(parent).map_err(plain)?;
         if !has_replicas && let Some(spec) = before.get_mut("spec").and_then(Value::as_object_mut) {
             spec.insert("replicas", NONE);
         }
-        to_scale(&managers(old)?, |version| of.path_in(version)).set(&mut before);
-        let scale = transform.transform(Some(&before)).await?;
+        to_scale(&managers(parent)?, |version| self.path_in(version)).set(&mut before);
+        Ok(before)
+    }
+
+    fn apply(&self, parent: &Value, scale: &Value) -> Result<Value> {
         let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or(0);
         if replicas == NONE {
-            let path = quote(&of.spelled);
+            let path = quote(&self.spelled);
             let why = format!("the spec replicas field {path} cannot be empty");
             return Err(Box::new(Status::bad_request(why)));
         }
-        let managers =
-            to_parent(&managers(old)?, managers(&scale)?, &of.api_version, |version| of.path_in(version));
-        let mut parent = old.clone();
-        of.spec_replicas.set(&mut parent, replicas.into()).map_err(plain)?;
+        let managers = to_parent(&managers(parent)?, managers(scale)?, &self.api_version, |version| {
+            self.path_in(version)
+        });
+        let mut parent = parent.clone();
+        self.spec_replicas.set(&mut parent, replicas.into()).map_err(plain)?;
         if let Some(metadata) = parent.metadata_mut()
             && !scale.resource_version().is_empty()
         {
@@ -170,34 +136,5 @@ impl Transform for Change<'_> {
         }
         managers.set(&mut parent);
         Ok(parent)
-    }
-
-    fn needs_managers(&self) -> bool {
-        self.transform.needs_managers()
-    }
-
-    fn preconditions(&self) -> Preconditions {
-        self.transform.preconditions()
-    }
-}
-
-/// Whoever is asked about a scale sees scales.
-struct OfScale<'a> {
-    scale: &'a Scale,
-    admission: &'a dyn Admission,
-}
-
-#[async_trait]
-impl Admission for OfScale<'_> {
-    async fn create(&self, object: &Value) -> Result<()> {
-        self.admission.create(&self.scale.shown(object)?).await
-    }
-
-    async fn update(&self, new: &Value, old: &Value) -> Result<()> {
-        self.admission.update(&self.scale.shown(new)?, &self.scale.shown(old)?).await
-    }
-
-    async fn delete(&self, old: &Value) -> Result<()> {
-        self.admission.delete(&self.scale.shown(old)?).await
     }
 }

@@ -14,6 +14,7 @@ use pintle_definitions::paths::Path;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig};
 use pintle_resources::served::Version as Builtin;
+use pintle_resources::subresources::Scale;
 use pintle_schema::Resources;
 use pintle_server::lifecycle::Signal;
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
@@ -23,7 +24,7 @@ use tokio::sync::OnceCell;
 use crate::columns::Columns;
 use crate::conversion::{Converting, ConvertingConfig, Webhook};
 use crate::definition::{self, Summary, VersionSpec};
-use crate::scale::Scale;
+use crate::scale::Replicas;
 use crate::served::Version;
 use crate::shape::{Cached, Shapes, StoredVersion, Write};
 use crate::strategy::{self, Custom};
@@ -320,7 +321,8 @@ impl Plan {
             let replicas =
                 self.parts.iter().filter_map(|parts| Some((api_version(parts), parts.scale.as_ref()?)));
             let replicas = replicas.map(|(version, scale)| (version, Path::parse(&scale.spec_replicas)));
-            let scale = Scale::new(store.clone(), paths, api_version(parts), replicas.collect());
+            let scale = Replicas::new(paths, api_version(parts), replicas.collect());
+            let scale = Scale::of(store.clone(), scale);
             endpoint(Some("scale"), &PART_VERBS, kind, Behind::Subresource(Arc::new(scale)))
         });
         let resource = endpoint(None, &VERBS, served, Behind::Store(store));

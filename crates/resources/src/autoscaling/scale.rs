@@ -143,11 +143,6 @@ impl Parent {
         managers.set(&mut parent);
         Ok(parent)
     }
-
-    /// There is no such object to scale; it is what is missing, not its scale.
-    pub fn not_found(&self, name: &str) -> Box<Status> {
-        Box::new(Status::not_found(self.group, self.resource, name))
-    }
 }
 
 fn managers(object: &Value) -> Result<Managed, Box<Status>> {
@@ -279,7 +274,6 @@ mod tests {
         let nameless = tree("autoscaling/v1.Scale", r#"{"kind":"Scale","apiVersion":"autoscaling/v1"}"#);
         let status = deployments().apply(&parent, &nameless, "apps/v1").unwrap_err();
         assert!(status.message.contains("metadata.name: Required value: name or generateName is required"));
-        assert_eq!(deployments().not_found("x").message, r#"deployments.apps "x" not found"#);
     }
 
     #[test]

@@ -7,5 +7,5 @@ mod token;
 
 pub use self::binding::Binding;
 pub use self::eviction::Eviction;
-pub use self::scale::Scale;
+pub use self::scale::{Scale, Scaled};
 pub use self::token::{TokenRequest, TokenRequestSettings};

@@ -1,4 +1,4 @@
-//! `scale` of a workload.
+//! `scale` of a workload, and of whatever else has replicas.
 
 use std::sync::Arc;
 
@@ -10,31 +10,78 @@ use pintle_registry::{
 
 use crate::autoscaling::scale::Parent;
 
+/// How the replicas of a kind of objects are found and set.
+pub trait Scaled: Send + Sync + 'static {
+    /// The scale of an object, as clients get it.
+    fn of(&self, parent: &Value) -> Result<Value>;
+
+    /// The same for one who asks for it alone, and not as the outcome of a write.
+    fn asked_for(&self, parent: &Value) -> Result<Value> {
+        self.of(parent)
+    }
+
+    /// The scale that a write starts from: with the managers of the replicas.
+    fn before_update(&self, parent: &Value) -> Result<Value>;
+
+    /// The object after a write of its scale.
+    fn apply(&self, parent: &Value, scale: &Value) -> Result<Value>;
+
+    /// Whether [`Scaled::apply`] sees to it that the scale is of the same object; else the store does.
+    fn compares_uids(&self) -> bool {
+        false
+    }
+}
+
 /// The scale of the objects of a store.
-pub struct Scale {
+pub struct Scale<S> {
     store: Arc<Store>,
+    scaled: S,
+}
+
+impl<S: Scaled> Scale<S> {
+    pub fn of(store: Arc<Store>, scaled: S) -> Scale<S> {
+        Scale { store, scaled }
+    }
+}
+
+/// A built-in workload.
+pub struct Workload {
     parent: &'static Parent,
     /// The version of the parent that the path names.
     api_version: String,
 }
 
-impl Scale {
+impl Scale<Workload> {
     /// `None` if the resource has no scale.
-    pub fn new(store: Arc<Store>, api_version: &str) -> Option<Scale> {
+    pub fn new(store: Arc<Store>, api_version: &str) -> Option<Scale<Workload>> {
         let config = store.config();
         let parent = Parent::find(&config.group, &config.resource)?;
-        Some(Scale { parent, api_version: api_version.to_owned(), store })
+        Some(Scale::of(store, Workload { parent, api_version: api_version.to_owned() }))
+    }
+}
+
+impl Scaled for Workload {
+    fn of(&self, parent: &Value) -> Result<Value> {
+        self.parent.of(parent)
+    }
+
+    fn before_update(&self, parent: &Value) -> Result<Value> {
+        self.parent.before_update(parent)
+    }
+
+    fn apply(&self, parent: &Value, scale: &Value) -> Result<Value> {
+        self.parent.apply(parent, scale, &self.api_version)
+    }
+
+    fn compares_uids(&self) -> bool {
+        true
     }
 }
 
 #[async_trait]
-impl Subresource for Scale {
+impl<S: Scaled> Subresource for Scale<S> {
     async fn get(&self, context: &Context, name: &str) -> Result<Value> {
-        let parent = self.store.get(context, name).await;
-        self.parent.of(&parent.map_err(|status| match status.code {
-            404 => self.parent.not_found(name),
-            _ => status,
-        })?)
+        self.scaled.asked_for(&self.store.get(context, name).await?)
     }
 
     async fn update(
@@ -45,57 +92,58 @@ impl Subresource for Scale {
         admission: &dyn Admission,
         options: WriteOptions,
     ) -> Result<Created> {
-        let admission = OfScale { parent: self.parent, admission };
-        let mut change = Change { scale: self, name, transform };
+        let admission = OfScale { scaled: &self.scaled, admission };
+        let mut change = Change { scaled: &self.scaled, transform };
         let updated = self.store.update(context, name, &mut change, &admission, false, options).await?;
-        Ok(Created { object: self.parent.of(&updated.object)?, created: false })
+        Ok(Created { object: self.scaled.of(&updated.object)?, created: false })
     }
 }
 
 /// A change of the scale as a change of the parent.
-struct Change<'a> {
-    scale: &'a Scale,
-    name: &'a str,
+struct Change<'a, S> {
+    scaled: &'a S,
     transform: &'a mut dyn Transform,
 }
 
 #[async_trait]
-impl Transform for Change<'_> {
+impl<S: Scaled> Transform for Change<'_, S> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let Scale { parent, api_version, .. } = self.scale;
-        let old = old.ok_or_else(|| parent.not_found(self.name))?;
-        let before = parent.before_update(old)?;
+        // Nobody creates a parent by its scale.
+        let Some(old) = old else { return Ok(Value::NULL) };
+        let before = self.scaled.before_update(old)?;
         let scale = self.transform.transform(Some(&before)).await?;
-        parent.apply(old, &scale, api_version)
+        self.scaled.apply(old, &scale)
     }
 
     fn needs_managers(&self) -> bool {
         self.transform.needs_managers()
     }
 
-    /// Of the scale's uid, which [`Parent::apply`] compares.
     fn preconditions(&self) -> Preconditions {
-        Preconditions::default()
+        match self.scaled.compares_uids() {
+            true => Preconditions::default(),
+            false => self.transform.preconditions(),
+        }
     }
 }
 
 /// Whoever is asked about a scale sees scales.
-struct OfScale<'a> {
-    parent: &'static Parent,
+struct OfScale<'a, S> {
+    scaled: &'a S,
     admission: &'a dyn Admission,
 }
 
 #[async_trait]
-impl Admission for OfScale<'_> {
+impl<S: Scaled> Admission for OfScale<'_, S> {
     async fn create(&self, object: &Value) -> Result<()> {
-        self.admission.create(&self.parent.of(object)?).await
+        self.admission.create(&self.scaled.of(object)?).await
     }
 
     async fn update(&self, new: &Value, old: &Value) -> Result<()> {
-        self.admission.update(&self.parent.of(new)?, &self.parent.of(old)?).await
+        self.admission.update(&self.scaled.of(new)?, &self.scaled.of(old)?).await
     }
 
     async fn delete(&self, old: &Value) -> Result<()> {
-        self.admission.delete(&self.parent.of(old)?).await
+        self.admission.delete(&self.scaled.of(old)?).await
     }
 }
