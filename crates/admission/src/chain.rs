@@ -8,6 +8,7 @@ use crate::attributes::Attributes;
 use crate::namespaces::NamespaceLister;
 use crate::objects::ObjectLister;
 use crate::plugin::Plugin;
+use crate::priority_classes::PriorityClassLister;
 use crate::{Result, plugins};
 
 /// What plugins may know of the cluster.
@@ -15,9 +16,18 @@ use crate::{Result, plugins};
 pub struct Cluster {
     pub namespaces: Arc<dyn NamespaceLister>,
     pub objects: Arc<dyn ObjectLister>,
+    pub priority_classes: Arc<dyn PriorityClassLister>,
     /// For what needs a permission of its own beside that for the request.
     pub authorizer: Arc<dyn Authorizer>,
     pub gates: Gates,
+    pub toleration_seconds: TolerationSeconds,
+}
+
+/// For how long pods that do not say bear a node that is not well.
+#[derive(Clone, Copy, Debug)]
+pub struct TolerationSeconds {
+    pub not_ready: i64,
+    pub unreachable: i64,
 }
 
 /// The feature gates that plugins know.
@@ -28,6 +38,7 @@ pub struct Gates {
     pub pod_certificate_request: bool,
     pub recover_volume_expansion_failure: bool,
     pub service_account_node_audience_restriction: bool,
+    pub workload_aware_preemption: bool,
 }
 
 /// Asks one plugin after the other; the first refusal is the answer.

@@ -16,13 +16,15 @@ mod namespaces;
 mod objects;
 mod plugin;
 mod plugins;
+mod priority_classes;
 
 pub use attributes::{Attributes, Operation, Request, Target};
-pub use chain::{Chain, Cluster, Gates};
+pub use chain::{Chain, Cluster, Gates, TolerationSeconds};
 pub use gate::Gate;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
 pub use objects::{ObjectLister, Resource, StoredObjects};
 pub use plugin::Plugin;
+pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 
 use pintle_meta::Status;
 

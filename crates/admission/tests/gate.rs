@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
     Attributes, Chain, Cluster, Gate, Gates, Operation, Phase, Plugin, Request, Result, StoredNamespaces,
-    StoredObjects, Target,
+    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -71,6 +71,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
     Cluster {
         namespaces: Arc::new(StoredNamespaces::new(namespaces, phase)),
         objects: Arc::new(StoredObjects::new(|_| None)),
+        priority_classes: Arc::new(StoredPriorityClasses::new(None)),
         authorizer: Arc::new(PrivilegedGroup),
         gates: Gates {
             allow_insecure_kubelet_certificate_signing_requests: true,
@@ -78,7 +79,9 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
             pod_certificate_request: true,
             recover_volume_expansion_failure: true,
             service_account_node_audience_restriction: true,
+            workload_aware_preemption: true,
         },
+        toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
     }
 }
 

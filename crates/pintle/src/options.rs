@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pintle_admission::TolerationSeconds;
 use pintle_codec::negotiate::Encoding;
 use pintle_flags::{DataDir, Parsed};
 use pintle_server::tls::{KeyPairFiles, MinVersion};
@@ -72,6 +73,8 @@ pub(crate) struct ServiceAccountOptions {
 pub(crate) struct ApiOptions {
     /// By name, in the order in which they are asked.
     pub(crate) admission_plugins: Vec<&'static str>,
+    /// Of pods that do not say how long they bear a node that is not well.
+    pub(crate) toleration_seconds: TolerationSeconds,
     /// What new values of built-in kinds are written in.
     pub(crate) stored_as: Encoding,
     /// How long an event lives; zero for good.
@@ -217,6 +220,10 @@ fn api(flags: &Parsed) -> ApiOptions {
     let positive = |name: &str| u64::try_from(flags.int(name)).unwrap_or(0);
     ApiOptions {
         admission_plugins: flags.admission_plugins().collect(),
+        toleration_seconds: TolerationSeconds {
+            not_ready: flags.int("default-not-ready-toleration-seconds"),
+            unreachable: flags.int("default-unreachable-toleration-seconds"),
+        },
         stored_as: match flags.string("storage-media-type") {
             "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
             "application/yaml" => Encoding::Yaml,
@@ -356,6 +363,21 @@ mod tests {
         assert_eq!(api(&["--data-dir=/d", "--storage-media-type="]).stored_as, Encoding::Json);
         assert_eq!(api(&["--data-dir=/d", "--delete-collection-workers=-3"]).delete_workers, 1);
         assert_eq!(api(&["--data-dir=/d", "--event-ttl=0"]).event_ttl, Duration::ZERO);
+    }
+
+    #[test]
+    fn how_long_pods_bear_a_node_that_is_not_well() {
+        let seconds = |args: &[&str]| {
+            let TolerationSeconds { not_ready, unreachable } = options(args).api.toleration_seconds;
+            (not_ready, unreachable)
+        };
+        assert_eq!(seconds(&["--data-dir=/d"]), (300, 300));
+        let given = [
+            "--data-dir=/d",
+            "--default-not-ready-toleration-seconds=-1",
+            "--default-unreachable-toleration-seconds=7",
+        ];
+        assert_eq!(seconds(&given), (-1, 7));
     }
 
     #[test]

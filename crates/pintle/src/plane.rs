@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
-use pintle_admission::{Chain, Cluster, StoredNamespaces, StoredObjects};
+use pintle_admission::{
+    Chain, Cluster, StoredNamespaces, StoredObjects, StoredPriorityClasses, TolerationSeconds,
+};
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
@@ -37,6 +39,7 @@ pub(crate) struct PlaneOptions {
     pub(crate) settings: Settings,
     pub(crate) admission_plugins: Vec<&'static str>,
     pub(crate) admission_gates: pintle_admission::Gates,
+    pub(crate) toleration_seconds: TolerationSeconds,
     /// Whether users may create what they only meant to change; and for those who ask what they may do.
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// What users may give to others.
@@ -143,11 +146,14 @@ impl Plane {
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
             .context("namespaces cannot be selected by their phase")?;
         let lister = Arc::new(StoredNamespaces::new(namespaces.clone(), phase));
+        let priority_classes = kept.get("priorityclasses").map(|kept| kept.store.clone());
         let cluster = Cluster {
             namespaces: lister,
             objects: Arc::new(StoredObjects::new(|path| Some(kept.get(path)?.store.clone()))),
+            priority_classes: Arc::new(StoredPriorityClasses::new(priority_classes)),
             authorizer: options.authorizer.clone(),
             gates: options.admission_gates,
+            toleration_seconds: options.toleration_seconds,
         };
         let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster);
         let leading = Endpoints {

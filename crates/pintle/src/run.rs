@@ -177,6 +177,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             settings,
             admission_plugins: options.api.admission_plugins.clone(),
             admission_gates: admission_gates(flags),
+            toleration_seconds: options.api.toleration_seconds,
             authorizer: authorizer.clone(),
             escalation: Arc::new(Escalation::new(roles.clone(), authorizer.clone())),
             tokens,
@@ -309,6 +310,7 @@ fn admission_gates(flags: &Parsed) -> pintle_admission::Gates {
         pod_certificate_request: gates.enabled("PodCertificateRequest"),
         recover_volume_expansion_failure: gates.enabled("RecoverVolumeExpansionFailure"),
         service_account_node_audience_restriction: gates.enabled("ServiceAccountNodeAudienceRestriction"),
+        workload_aware_preemption: gates.enabled("WorkloadAwarePreemption"),
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod always;
 mod certificates;
+mod default_toleration_seconds;
 mod namespace_lifecycle;
 mod node_restriction;
+mod priority;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
@@ -25,10 +27,14 @@ pub(crate) fn make(name: &str, cluster: &Cluster) -> Option<Arc<dyn Plugin>> {
         "ClusterTrustBundleAttest" if cluster.gates.cluster_trust_bundle => {
             Arc::new(certificates::BundleAttest::new(cluster))
         }
+        "DefaultTolerationSeconds" => {
+            Arc::new(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))
+        }
         "NamespaceLifecycle" => {
             Arc::new(namespace_lifecycle::NamespaceLifecycle::new(cluster.namespaces.clone()))
         }
         "NodeRestriction" => Arc::new(node_restriction::NodeRestriction::new(cluster)),
+        "Priority" => Arc::new(priority::Priority::new(cluster)),
         "ServiceAccount" => Arc::new(service_account::ServiceAccount::new(cluster)),
         "StorageObjectInUseProtection" => {
             Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection)

@@ -30,13 +30,15 @@ pub(super) const FLAGS: &[Flag] = &[
         Int,
         "300",
         "Seconds a pod tolerates node.kubernetes.io/not-ready when it does not say.",
-    ),
+    )
+    .active(),
     flag(
         "default-unreachable-toleration-seconds",
         Int,
         "300",
         "Seconds a pod tolerates node.kubernetes.io/unreachable when it does not say.",
-    ),
+    )
+    .active(),
     flag(
         "disable-admission-plugins",
         Strings,

@@ -29,6 +29,7 @@ mod logging;
 mod node;
 mod oidc;
 mod plain_http;
+mod pod_admission;
 mod replicas;
 mod resource_metrics;
 mod restart;

@@ -82,6 +82,7 @@ fn case(operation: Operation, resource: &'static str) -> Case {
             pod_certificate_request: true,
             recover_volume_expansion_failure: true,
             service_account_node_audience_restriction: true,
+            workload_aware_preemption: false,
         },
     }
 }

@@ -92,7 +92,11 @@ async fn a_merge_patch_replaces_lists(shared: &Shared) {
     let change = json!({"metadata": {"labels": {"tier": null, "new": "x"}}, "spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}});
     let pod = patched(&kubectl, "pod web", "merge", change).await;
     assert_eq!(pod["metadata"]["labels"], json!({"app": "web", "new": "x"}));
-    assert_eq!(pod["spec"]["tolerations"], json!([{"key": "k", "operator": "Exists"}]));
+    // Those that every pod is given come back behind it.
+    let tolerations = pod["spec"]["tolerations"].as_array().expect("a list");
+    let keys: Vec<&Value> = tolerations.iter().map(|toleration| &toleration["key"]).collect();
+    assert_eq!(keys, ["k", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);
+    assert_eq!(tolerations[0], json!({"key": "k", "operator": "Exists"}));
     let change = json!({"data": {"first": null, "third": "3"}});
     let settings = patched(&kubectl, "configmap settings", "merge", change).await;
     assert_eq!(settings["data"], json!({"text": "two\nlines\n", "third": "3"}));

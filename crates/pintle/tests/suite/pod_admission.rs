@@ -1,0 +1,118 @@
+//! What pods are given that they do not ask for: a priority, and patience with nodes that are not well.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::shared::ready;
+use crate::support::{Answer, Launch, Server};
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
+
+fn pod(name: &str, more: Value) -> Value {
+    let mut spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    if let (Some(spec), Value::Object(more)) = (spec.as_object_mut(), more) {
+        spec.extend(more);
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+}
+
+fn class(name: &str, value: i64, is_default: bool) -> Value {
+    json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+        "value": value, "globalDefault": is_default, "preemptionPolicy": "Never",
+    })
+}
+
+async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answer {
+    let json = [("content-type", "application/json")];
+    server.admin().request(method, path, &json, body.to_string()).await
+}
+
+/// What the server makes of a new object.
+async fn made(server: &Server, path: &str, body: &Value) -> Value {
+    let answer = send(server, Method::POST, path, body).await;
+    assert_eq!(answer.code, 201, "{answer:?}");
+    answer.json()
+}
+
+fn priority(pod: &Value) -> Value {
+    let spec = &pod["spec"];
+    json!([spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]])
+}
+
+fn toleration(key: &str, seconds: i64) -> Value {
+    let key = format!("node.kubernetes.io/{key}");
+    json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds})
+}
+
+#[tokio::test]
+async fn a_pod_has_the_priority_of_its_class() {
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    let plain = made(&server, PODS, &pod("plain", json!({}))).await;
+    assert_eq!(priority(&plain), json!([null, 0, "PreemptLowerPriority"]));
+    let fields = plain["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"].clone();
+    for field in ["f:priority", "f:preemptionPolicy", "f:tolerations"] {
+        assert_eq!(fields[field], Value::Null, "nobody asked for it: {fields}");
+    }
+
+    let system =
+        made(&server, PODS, &pod("system", json!({"priorityClassName": "system-node-critical"}))).await;
+    assert_eq!(priority(&system), json!(["system-node-critical", 2_000_001_000, "PreemptLowerPriority"]));
+    // At once after its class.
+    made(&server, CLASSES, &class("mine", 12, false)).await;
+    let own = made(&server, PODS, &pod("own", json!({"priorityClassName": "mine"}))).await;
+    assert_eq!(priority(&own), json!(["mine", 12, "Never"]));
+    let unknown = pod("unknown", json!({"priorityClassName": "none"}));
+    send(&server, Method::POST, PODS, &unknown).await.is_status(
+        403,
+        "Forbidden",
+        "pods \"unknown\" is forbidden: no PriorityClass with name none was found",
+    );
+
+    made(&server, CLASSES, &class("usual", 5, true)).await;
+    send(&server, Method::POST, CLASSES, &class("second", 6, true)).await.is_status(
+        403,
+        "Forbidden",
+        "priorityclasses.scheduling.k8s.io \"second\" is forbidden: PriorityClass usual is already marked as default. Only one \
+         default can exist",
+    );
+    let again = send(&server, Method::PUT, &format!("{CLASSES}/usual"), &class("usual", 5, true)).await;
+    assert_eq!(again.code, 200, "{again:?}");
+    // A list is as new as the store, and with it the cache.
+    assert_eq!(server.admin().get(CLASSES).await.code, 200);
+    let usual = made(&server, PODS, &pod("usual", json!({}))).await;
+    assert_eq!(priority(&usual), json!(["usual", 5, "Never"]));
+
+    // Replacing a pod by what it was made of changes nothing that it was given.
+    let mut same = pod("plain", json!({}));
+    same["metadata"]["labels"] = json!({"a": "b"});
+    let replaced = send(&server, Method::PUT, &format!("{PODS}/plain"), &same).await;
+    assert_eq!(replaced.code, 200, "{replaced:?}");
+    assert_eq!(replaced.json()["spec"], plain["spec"]);
+}
+
+#[tokio::test]
+async fn a_pod_bears_bad_nodes_for_as_long_as_flags_say() {
+    let server = Launch::new().arg("--default-unreachable-toleration-seconds=7").start().await;
+    ready(&server).await;
+    let log = server.stderr();
+    assert!(!log.contains("toleration-seconds has no effect"), "{log}");
+    let plain = made(&server, PODS, &pod("plain", json!({}))).await;
+    let (not_ready, unreachable) = (toleration("not-ready", 300), toleration("unreachable", 7));
+    assert_eq!(plain["spec"]["tolerations"], json!([not_ready, unreachable]));
+    let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"});
+    let patient = made(&server, PODS, &pod("patient", json!({"tolerations": [own]}))).await;
+    assert_eq!(patient["spec"]["tolerations"], json!([own, unreachable]));
+}
+
+#[tokio::test]
+async fn who_switches_them_off_gets_pods_as_they_were_sent() {
+    let off = "--disable-admission-plugins=ServiceAccount,Priority,DefaultTolerationSeconds";
+    let server = Launch::with_defaults().arg(off).start().await;
+    ready(&server).await;
+    let plain = made(&server, PODS, &pod("plain", json!({}))).await;
+    assert_eq!(priority(&plain), json!([null, null, null]));
+    assert_eq!(plain["spec"]["tolerations"], Value::Null);
+}
