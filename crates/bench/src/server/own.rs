@@ -41,7 +41,7 @@ impl Own {
             .arg("--data-dir")
             .arg(data)
             .arg(format!("--secure-port={}", address.port()))
-            // Pods are as the bench makes them, on any server.
+            // Pods are on any server as the bench makes them, apart from what every pod is given.
             .arg("--disable-admission-plugins=ServiceAccount")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
