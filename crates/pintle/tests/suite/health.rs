@@ -9,6 +9,8 @@ const HOOKS: &str = "[+]poststarthook/storage-readiness ok\n\
      [+]poststarthook/priority-and-fairness-config-producer ok\n\
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
      [+]poststarthook/bootstrap-controller ok\n\
+     [+]poststarthook/start-apiextensions-controllers ok\n\
+     [+]poststarthook/crd-informer-synced ok\n\
      [+]poststarthook/start-system-namespaces-controller ok\n";
 
 async fn ready(server: &Server) {
