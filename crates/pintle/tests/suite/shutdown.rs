@@ -31,6 +31,8 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
      [+]poststarthook/priority-and-fairness-config-producer ok\n\
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
      [+]poststarthook/bootstrap-controller ok\n\
+     [+]poststarthook/start-apiextensions-controllers ok\n\
+     [+]poststarthook/crd-informer-synced ok\n\
      [+]poststarthook/start-system-namespaces-controller ok\n\
          [-]shutdown failed: reason withheld\nreadyz check failed\n",
     );
