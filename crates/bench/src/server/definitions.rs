@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::client::{Connection, JSON, Request};
 use super::operations::push;
 use super::table::{Cell, Row};
-use super::target::{REST, Target};
+use super::target::{REST, Target, is_missing};
 
 /// How many there are in the end, and how many clients make them.
 const MANY: usize = 1000;
@@ -74,10 +74,12 @@ struct Figures {
 pub(crate) async fn measure(targets: &[Target]) -> anyhow::Result<Vec<Row>> {
     let mut all = Vec::new();
     for target in targets {
-        all.push(of(target).await?);
+        let answer = target.connection().ask(Request::get(DEFINITIONS)).await?;
+        all.push(if is_missing(answer.status) { None } else { Some(of(target).await?) });
     }
     let cells = |figures: fn(&Figures) -> Vec<f64>, scale: f64| -> Vec<Cell> {
-        let cell = |of: &Figures| {
+        let cell = |of: &Option<Figures>| {
+            let Some(of) = of else { return Cell::NotThere };
             let mut cell = Cell::Unknown;
             figures(of).into_iter().for_each(|figure| push(&mut cell, Some(figure * scale)));
             cell

@@ -67,17 +67,26 @@ async fn run(
     if arguments.measures("idle") {
         rows.push(idle(targets).await);
     }
+    if ["create", "memory", "get", "patch", "list", "watch", "load"]
+        .iter()
+        .any(|part| arguments.measures(part))
+    {
+        operate(arguments, targets, rows).await?;
+    }
+    // Last, since they stay.
     if arguments.measures("crd") {
         say("defining custom resources");
         rows.extend(definitions::measure(targets).await?);
     }
-    if !["create", "memory", "get", "patch", "list", "watch", "load"]
-        .iter()
-        .any(|part| arguments.measures(part))
-    {
-        return Ok(());
-    }
+    Ok(())
+}
 
+/// What is done with built-in resources.
+async fn operate(
+    arguments: &Arguments,
+    targets: &mut Vec<Target>,
+    rows: &mut Vec<Row>,
+) -> anyhow::Result<()> {
     for target in &mut *targets {
         target.prepare().await?;
     }
