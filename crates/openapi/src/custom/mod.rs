@@ -10,8 +10,8 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use pintle_codec::json;
@@ -54,7 +54,22 @@ pub struct Templates {
     v3: [OnceLock<Vec<PathTemplate>>; Shape::COUNT],
     /// Built-in types that are referred to in documents of version 3, without and with those of `scale`.
     types: [OnceLock<Texts>; 2],
+    messages: Mutex<Messages>,
 }
+
+/// The paths of resources in version 2 as messages, which cannot be written as templates: lengths stand before names. They do not
+/// depend on schemas, so that they are made once for each resource.
+#[derive(Default)]
+struct Messages {
+    by_names: HashMap<(Names, usize), Paths>,
+    bytes: usize,
+}
+
+/// Messages by their paths.
+type Paths = Arc<[(String, Value)]>;
+
+/// How much of them is kept, in bytes. When that is full, all are made anew.
+const KEPT: usize = 32 << 20;
 
 /// Schemas as JSON, by their names.
 type Texts = Vec<(String, Box<[u8]>)>;
@@ -198,12 +213,7 @@ impl Templates {
                     // Each as the message that it becomes, so that there are never all of them as trees.
                     let made = made.map(|(name, value)| (name, Value::bytes(protobuf::schema(&value))));
                     parts.definitions.extend(made);
-                    let mut shared = v2::Shared::default();
-                    let made = paths::paths(&names, source.shape(), options).into_iter().map(|path| {
-                        let item = v2::path_item(&path, options, &mut shared);
-                        (path.path, Value::bytes(protobuf::path(&item)))
-                    });
-                    parts.paths.extend(made);
+                    parts.paths.extend(self.v2_messages(names, source.shape(), options).iter().cloned());
                 }
             }
         }
@@ -227,6 +237,29 @@ impl Templates {
         }
         out.push(b'}');
         out
+    }
+
+    fn v2_messages(&self, names: Names, shape: Shape, options: &Options<'_>) -> Paths {
+        let messages = || self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (names, shape.place());
+        if let Some(kept) = messages().by_names.get(&key) {
+            return kept.clone();
+        }
+        let mut shared = v2::Shared::default();
+        let mut bytes = 0;
+        let made = paths::paths(&key.0, shape, options).into_iter().map(|path| {
+            let item = protobuf::path(&v2::path_item(&path, options, &mut shared));
+            bytes += path.path.len() + item.len();
+            (path.path, Value::bytes(item))
+        });
+        let made: Paths = made.collect();
+        let mut messages = messages();
+        if messages.bytes + bytes > KEPT {
+            *messages = Messages::default();
+        }
+        messages.bytes += bytes;
+        messages.by_names.insert(key, made.clone());
+        made
     }
 
     fn v2_paths(&self, shape: Shape, options: &Options<'_>) -> &V2Paths {

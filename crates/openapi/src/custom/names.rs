@@ -20,7 +20,7 @@ const FIRST_MARK: char = '\u{e000}';
 const COUNT: usize = 10;
 
 /// All that differs between resources of a shape.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Names([String; COUNT]);
 
 macro_rules! names {
