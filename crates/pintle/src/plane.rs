@@ -247,7 +247,7 @@ fn stores(
             };
             let builtin = Builtin::decorated_by(strategy.clone(), stored_as, storage.kind, resources);
             let prefix = Bytes::from(format!("{root}{}/", storage.path));
-            let store = Store::new(StoreConfig {
+            let mut store = Store::new(StoreConfig {
                 group: version.group.into(),
                 resource: resource.name.into(),
                 kind: resource.kind.kind_name().into(),
@@ -258,6 +258,10 @@ fn stores(
                 stored: builtin.clone(),
                 strategy,
             });
+            // Who defines a resource finds it served, as it is defined now.
+            if resource.name == "customresourcedefinitions" {
+                store = store.settling();
+            }
             kept.insert(storage.path, Kept { builtin, store: Arc::new(store) });
         }
     }

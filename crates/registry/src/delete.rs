@@ -81,7 +81,11 @@ impl Store {
         if let Some(why) = config.strategy.forbids_deletion(name) {
             return Err(Box::new(Status::forbidden(&config.group, &config.resource, name, why)));
         }
-        self.delete_one(context, name, admission, options).await
+        let deleted = self.delete_one(context, name, admission, options).await?;
+        if let Deleted::Object { object, gone: false } = &deleted {
+            self.settle(object).await;
+        }
+        Ok(deleted)
     }
 
     pub(crate) async fn delete_one(

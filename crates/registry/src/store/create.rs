@@ -31,7 +31,11 @@ impl Store {
             context.warnings.truncate(told);
             match self.try_create(context, object.clone(), admission, options).await {
                 Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
-                done => return done.map(|object| self.shown(object)),
+                done => {
+                    let object = done?;
+                    self.settle(&object).await;
+                    return Ok(self.shown(object));
+                }
             }
         }
     }

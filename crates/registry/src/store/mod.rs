@@ -8,6 +8,7 @@ pub(crate) mod swap;
 mod update;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -46,7 +47,12 @@ pub struct Store {
     config: StoreConfig,
     system: Arc<dyn SystemFields>,
     guard: Option<Arc<dyn Guard>>,
+    /// Whether a write is answered only when the cache has it.
+    settles: bool,
 }
+
+/// How long a write waits for the cache.
+const SETTLE: Duration = Duration::from_secs(3);
 
 /// Who is asked before something is written, in the same attempt that writes it.
 #[async_trait]
@@ -130,7 +136,7 @@ pub(crate) struct State {
 
 impl Store {
     pub fn new(config: StoreConfig) -> Store {
-        Store { config, system: Arc::new(Machine), guard: None }
+        Store { config, system: Arc::new(Machine), guard: None, settles: false }
     }
 
     /// With other times, names and identities than the machine's.
@@ -147,13 +153,34 @@ impl Store {
             config: StoreConfig { strategy, ..self.config.clone() },
             system: self.system.clone(),
             guard: self.guard.clone(),
+            settles: self.settles,
         }
     }
 
     /// The same objects for those who must be asked whether they may.
     #[must_use]
     pub fn with_guard(&self, guard: Arc<dyn Guard>) -> Store {
-        Store { config: self.config.clone(), system: self.system.clone(), guard: Some(guard) }
+        Store {
+            config: self.config.clone(),
+            system: self.system.clone(),
+            guard: Some(guard),
+            settles: self.settles,
+        }
+    }
+
+    /// The same objects, of which a write is answered only when the cache has it: for what other requests are served by.
+    #[must_use]
+    pub fn settling(mut self) -> Store {
+        self.settles = true;
+        self
+    }
+
+    /// Waits for the cache to have an object that was written, where that is asked for.
+    pub(crate) async fn settle(&self, written: &Value) {
+        if let Some(revision) = written.resource_version().parse().ok().filter(|_| self.settles) {
+            // Who cannot be waited for comes later.
+            let _ = self.config.cache.wait_for(revision, SETTLE).await;
+        }
     }
 
     async fn check_guard(

@@ -40,7 +40,11 @@ impl Store {
             emptied: None,
         };
         match self.swap(&own, name, &preconditions, options, &mut attempt).await? {
-            Swapped::Written(object) => Ok(Created { object: self.shown(object), created: attempt.created }),
+            Swapped::Written(object) => {
+                let created = attempt.created;
+                self.settle(&object).await;
+                Ok(Created { object: self.shown(object), created })
+            }
             Swapped::Stopped => {
                 // The last finalizer is gone. Clients expect what they sent back.
                 let object = attempt.emptied.unwrap_or_default();
