@@ -227,8 +227,20 @@ impl Etcd {
             // The shell's own, which is always there.
             let done = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", child.id())).status();
             assert!(done.expect("kill should run").success());
+            // Each of its threads stops when it is its turn; until then they answer.
+            while name == "STOP" && !is_stopped(child.id()) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
     }
+}
+
+fn is_stopped(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("its threads");
+    threads.filter_map(Result::ok).all(|thread| {
+        let state = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    })
 }
 
 impl Drop for Etcd {
