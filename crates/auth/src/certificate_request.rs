@@ -1,8 +1,8 @@
 //! What a request for a certificate (PKCS #10) asks for, as far as it matters who one would be with it.
 
 use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::pem::parse_x509_pem;
-use x509_parser::prelude::FromDer;
+use x509_parser::pem::{Pem, parse_x509_pem};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Who the certificate would be of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Error {
     NotARequest,
     #[error("x509: malformed certificate request: {0}")]
     Malformed(String),
+    #[error("x509: the signature of the certificate request does not match")]
+    Signature,
 }
 
 /// Reads the subject of the first PEM block, which has to be a request.
@@ -39,6 +41,50 @@ pub fn subject(pem: &[u8]) -> Result<Subject, Error> {
         common_name: common_name.unwrap_or_default().to_owned(),
         organizations: organizations.map(str::to_owned).collect(),
     })
+}
+
+/// Whether the first PEM block is a request that was signed with the key that it is for.
+pub fn check(pem: &[u8]) -> Result<(), Error> {
+    let (_, block) = parse_x509_pem(pem).map_err(|_| Error::NotARequest)?;
+    if block.label != "CERTIFICATE REQUEST" {
+        return Err(Error::NotARequest);
+    }
+    let malformed = |error: &dyn std::fmt::Display| Error::Malformed(error.to_string());
+    let (rest, request) =
+        X509CertificationRequest::from_der(&block.contents).map_err(|error| malformed(&error))?;
+    if !rest.is_empty() {
+        return Err(malformed(&"trailing data"));
+    }
+    request.verify_signature().map_err(|_| Error::Signature)
+}
+
+/// Whether a text has certificates in PEM, and no other blocks. Nothing at all is right too.
+pub fn check_certificates(pem: &[u8]) -> Result<(), String> {
+    if pem.is_empty() {
+        return Ok(());
+    }
+    let mut blocks = 0;
+    for block in Pem::iter_from_buffer(pem) {
+        // What is no block is passed over, wherever it is.
+        let Ok(block) = block else { continue };
+        if block.label != "CERTIFICATE" {
+            let label = pintle_meta::quote(&block.label);
+            return Err(format!("only CERTIFICATE PEM blocks are allowed, found {label}"));
+        }
+        blocks += 1;
+        let mut rest = block.contents.as_slice();
+        if rest.is_empty() {
+            return Err("found CERTIFICATE PEM block containing 0 certificates".into());
+        }
+        while !rest.is_empty() {
+            let parsed = X509Certificate::from_der(rest);
+            rest = parsed.map_err(|error| format!("x509: malformed certificate: {error}"))?.0;
+        }
+    }
+    match blocks {
+        0 => Err("must contain at least one CERTIFICATE PEM block".into()),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -78,5 +124,39 @@ mod tests {
         }
         let garbage = "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n";
         assert!(matches!(subject(garbage.as_bytes()), Err(Error::Malformed(_))));
+    }
+
+    #[test]
+    fn a_request_is_signed_with_the_key_that_it_is_for() {
+        let good = request(&[(DnType::CommonName, "ann")]);
+        assert_eq!(check(good.as_bytes()), Ok(()));
+        let (_, mut block) = parse_x509_pem(good.as_bytes()).unwrap();
+        // The last byte is of the signature.
+        *block.contents.last_mut().unwrap() ^= 1;
+        let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &block.contents);
+        let forged =
+            format!("-----BEGIN CERTIFICATE REQUEST-----\n{text}\n-----END CERTIFICATE REQUEST-----\n");
+        assert_eq!(check(forged.as_bytes()), Err(Error::Signature));
+        assert_eq!(check(b""), Err(Error::NotARequest));
+        assert_eq!(check(b"garbage"), Err(Error::NotARequest));
+        assert_eq!(check(good.replace(" REQUEST", "").as_bytes()), Err(Error::NotARequest));
+        let junk = "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n";
+        assert!(matches!(check(junk.as_bytes()), Err(Error::Malformed(_))));
+    }
+
+    #[test]
+    fn certificates_are_certificates_and_nothing_else() {
+        let key = KeyPair::generate().unwrap();
+        let one = CertificateParams::new(vec!["a".to_owned()]).unwrap().self_signed(&key).unwrap().pem();
+        for good in [String::new(), one.clone(), format!("{one}between{one}")] {
+            assert_eq!(check_certificates(good.as_bytes()), Ok(()));
+        }
+        let none = "must contain at least one CERTIFICATE PEM block";
+        let other = "only CERTIFICATE PEM blocks are allowed, found \"PRIVATE KEY\"";
+        for (bad, why) in [("garbage".to_owned(), none), (format!("{one}{}", key.serialize_pem()), other)] {
+            assert_eq!(check_certificates(bad.as_bytes()).unwrap_err(), why);
+        }
+        let junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(check_certificates(junk.as_bytes()).unwrap_err().starts_with("x509: malformed certificate"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pintle_auth::certificate_request::check_certificates;
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 
@@ -93,8 +94,23 @@ pub(super) fn validate(request: &Value, old: &Value, write: Write) -> Vec<Error>
             }
         }
     }
+    errors.extend(certificate_content(request, old));
     errors.extend(certificate(request, old, write));
     errors
+}
+
+/// What was stored so before may stay so, and may be replaced by something that is no better.
+fn certificate_content(request: &Value, old: &Value) -> Option<Error> {
+    let content = |request: &Value| {
+        request.at(&["status", "certificate"]).and_then(Value::as_bytes).unwrap_or_default().to_vec()
+    };
+    let (new, old) = (content(request), content(old));
+    if new == old || check_certificates(&old).is_err() {
+        return None;
+    }
+    let wrong = check_certificates(&new).err()?;
+    let path = Path::new("status");
+    Some(Error::invalid(&path.child("certificate"), "<certificate data>", wrong))
 }
 
 fn certificate(request: &Value, old: &Value, write: Write) -> Option<Error> {

@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 mod conditions;
 pub(crate) mod defaults;
+mod request;
 pub(crate) mod strategy;

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use pintle_meta::Value;
+use pintle_meta::field_path::Error;
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
 
 use super::conditions::{self, Write};
+use super::request;
 use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
@@ -31,7 +33,7 @@ const TABLE: &[Entry] = &[
             keeps: &[&["spec"], &["status", "certificate"]],
             resets: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
             on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
-            validate_update: |_, request, old| conditions::validate(request, old, Write::Approval),
+            validate_update: |_, request, old| validate_update(request, old, Write::Approval),
             ..REQUESTS
         },
     },
@@ -45,7 +47,7 @@ const TABLE: &[Entry] = &[
                 conditions::keep_decision(request, old);
                 conditions::note_times(request, old, &settings.time());
             },
-            validate_update: |_, request, old| conditions::validate(request, old, Write::Status),
+            validate_update: |_, request, old| validate_update(request, old, Write::Status),
             ..REQUESTS
         },
     },
@@ -71,9 +73,17 @@ const REQUESTS: Rules = Rules {
     name: |_, _| Vec::new(),
     recheck: Recheck::Both,
     unconditional_update: true,
-    validate_update: |_, request, old| conditions::validate(request, old, Write::Request),
+    validate: |_, request| request::validate(request, None),
+    validate_update: |_, request, old| validate_update(request, old, Write::Request),
     ..Rules::CLUSTER
 };
+
+/// All of it on every write, since all of it is what somebody decides about.
+fn validate_update(request: &Value, old: &Value, write: Write) -> Vec<Error> {
+    let mut errors = request::validate(request, Some(old));
+    errors.extend(conditions::validate(request, old, write));
+    errors
+}
 
 /// Who asks is what the server knows, not what the request says.
 fn note_user(request: &mut Value, context: &Context) {
@@ -128,6 +138,25 @@ mod tests {
     use crate::strategy::testing::{NOW, Subject, invalid, invalid_update, of, text};
 
     const GROUP: &str = "certificates.k8s.io";
+    /// A request in PEM, in base 64.
+    const REQUEST: &str = "\
+        LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISE1IQUNBUUF3RGpFTU1Bb0dBMVVFQXd3RFlXNXVNRmt3\
+        RXdZSEtvWkl6ajBDQVFZSUtvWkl6ajBEQVFjRApRZ0FFclhZSmNsZ0dZa2xYTkZEMEYyTmxYSDFyVCtWendpcStON1BvY29i\
+        dDJoSkt2dHpiMUI2ME51Nm5yZ2ZyCkUzbHFxMVIzRnU2QStIKzFHdkk0QzlBazU2QUFNQW9HQ0NxR1NNNDlCQU1DQTBjQU1F\
+        UUNJSG1KM3l2UGdjRHUKSXNFcHFZRGl2cldETWxIekw5TkorK1YvZmdsY1p2ZHdBaUErZW9palJtam82K1NlRm9zTUJvNzIy\
+        SUNyS0ZIQgpZai9LZUEyc0JMZm5ZUT09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=\
+        ";
+    /// A certificate in PEM, in base 64.
+    const CERTIFICATE: &str = "\
+        LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJiekNDQVJXZ0F3SUJBZ0lVS0FLUzU1bkpxRXBtK3pSSXJJVS94R2F3\
+        OGdVd0NnWUlLb1pJemowRUF3SXcKRERFS01BZ0dBMVVFQXd3QllUQWdGdzB5TmpFeE1UWXhOalExTlRsYUdBOHlNVEkyTVRB\
+        eU16RTJORFUxT1ZvdwpEREVLTUFnR0ExVUVBd3dCWVRCWk1CTUdCeXFHU000OUFnRUdDQ3FHU000OUF3RUhBMElBQksxMkNY\
+        SllCbUpKClZ6UlE5QmRqWlZ4OWEwL2xjOElxdmplejZIS0c3ZG9TU3I3YzI5UWV0RGJ1cDY0SDZ4TjVhcXRVZHhidWdQaC8K\
+        dFJyeU9BdlFKT2VqVXpCUk1CMEdBMVVkRGdRV0JCVHJadWRDdDltdkJneGI5MnFGYk1Lc3B2N1FuekFmQmdOVgpIU01FR0RB\
+        V2dCVHJadWRDdDltdkJneGI5MnFGYk1Lc3B2N1FuekFQQmdOVkhSTUJBZjhFQlRBREFRSC9NQW9HCkNDcUdTTTQ5QkFNQ0Ew\
+        Z0FNRVVDSVFEVG5KaTNuT1BwOGpWTTFGVjl6bENaN2M4MlNpZHJmVy9uMVpXVEo2eVgKeGdJZ0E3VXdvYmhqUHRLR2YwZlVC\
+        b25aNXp1S2YwUEZqUnFpUlI3SW9aNDRZMTA9Ci0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K\
+        ";
 
     fn requests(subresource: &str) -> Subject {
         of(GROUP, &format!("certificatesigningrequests{subresource}"))
@@ -135,7 +164,7 @@ mod tests {
 
     fn request(status: &str) -> String {
         format!(
-            r#"{{"metadata":{{"name":"a","resourceVersion":"1"}},"spec":{{"request":"cg==","signerName":"a.b/c","usages":["client auth"]}},"status":{{{status}}}}}"#
+            r#"{{"metadata":{{"name":"a","resourceVersion":"1"}},"spec":{{"request":"{REQUEST}","signerName":"a.b/c","usages":["client auth"]}},"status":{{{status}}}}}"#
         )
     }
 
@@ -203,11 +232,74 @@ mod tests {
             [r#"status.conditions: Forbidden: updates may not add a condition of type "Approved""#]
         );
         let signed = |certificate: &str| request(&format!(r#""certificate":"{certificate}""#));
-        assert!(invalid_update(&status, &signed("YQ=="), &request("")).is_empty());
+        assert!(invalid_update(&status, &signed(CERTIFICATE), &request("")).is_empty());
+        assert_eq!(
+            invalid_update(&status, &signed("YQ=="), &request("")),
+            [
+                r#"status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block"#
+            ]
+        );
         assert_eq!(
             invalid_update(&status, &signed("YQ=="), &signed("Yg==")),
             ["status.certificate: Forbidden: updates may not modify existing certificate content"]
         );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_a_signed_request_for_known_uses() {
+        let check = |change: &dyn Fn(String) -> String, expected: &[&str]| {
+            let created = change(request("")).replace(r#","resourceVersion":"1""#, "");
+            assert_eq!(invalid(&requests(""), &created), expected);
+        };
+        check(&|text| text, &[]);
+        check(
+            &|text| text.replace(REQUEST, "Z2FyYmFnZQ=="),
+            &[r#"spec.request: Invalid value: "Z2FyYmFnZQ==": PEM block type must be CERTIFICATE REQUEST"#],
+        );
+        check(
+            &|text| text.replace(&format!(r#""request":"{REQUEST}","#), ""),
+            &["spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"],
+        );
+        check(&|text| text.replace(r#","usages":["client auth"]"#, ""), &["spec.usages: Required value"]);
+        let usages = r#"["client auth"]"#;
+        check(&|text| text.replace(usages, r#"["client auth","server auth"]"#), &[]);
+        check(
+            &|text| text.replace(usages, r#"["any","any"]"#),
+            &[r#"spec.usages[1]: Duplicate value: "any""#],
+        );
+        let wrong = invalid(&requests(""), &request("").replace(usages, r#"["bogus"]"#));
+        assert!(
+            wrong[0].starts_with(r#"spec.usages[0]: Unsupported value: "bogus": supported values: "any", "#)
+        );
+        check(&|text| text.replace(r#""a.b/c""#, r#""""#), &["spec.signerName: Required value"]);
+        check(
+            &|text| text.replace("a.b/c", "nodomain"),
+            &[
+                r#"spec.signerName: Invalid value: "nodomain": must be a fully qualified domain and path of the form 'example.com/signer-name'"#,
+            ],
+        );
+        check(
+            &|text| text.replace("a.b/c", "a/c"),
+            &[
+                r#"spec.signerName: Invalid value: "a": should be a domain with at least two segments separated by dots"#,
+            ],
+        );
+        check(
+            &|text| text.replace("a.b/c", "kubernetes.io/legacy-unknown"),
+            &[
+                r#"spec.signerName: Invalid value: "kubernetes.io/legacy-unknown": the legacy signerName is not allowed via this API version"#,
+            ],
+        );
+        check(
+            &|text| text.replace(r#","usages""#, r#","expirationSeconds":599,"usages""#),
+            &[
+                "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)",
+            ],
+        );
+        // What was stored by others stays what it is.
+        let stored =
+            request("").replace(usages, r#"["x","x"]"#).replace("a.b/c", "kubernetes.io/legacy-unknown");
+        assert!(invalid_update(&requests("/approval"), &stored, &stored).is_empty());
     }
 
     #[test]
