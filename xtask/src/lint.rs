@@ -50,7 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-auth", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-outbound"]),
     (
         "pintle-controllers",
-        &["pintle-auth", "pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry"],
+        &["pintle-auth", "pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-storage"],
     ),
     ("pintle-admission", &["pintle-auth", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-schema"]),
     (

@@ -4,20 +4,25 @@
 //! have. Admission is not asked: what the server needs to work is not up for discussion.
 
 mod bootstrap_roles;
+mod cluster_authentication_trust;
 mod cluster_role_aggregation;
 mod default_service_accounts;
 mod flow_control;
+mod follow;
 mod keep;
 mod kubernetes_service;
+mod legacy_token_tracking;
 mod objects;
 mod priority_classes;
 mod system_namespaces;
 
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
+pub use cluster_authentication_trust::{ClusterAuthenticationTrust, FrontProxies, Trust};
 pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use default_service_accounts::DefaultServiceAccounts;
 pub use flow_control::FlowControl;
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
+pub use legacy_token_tracking::LegacyTokenTracking;
 pub use objects::Objects;
 pub use priority_classes::PriorityClasses;
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};

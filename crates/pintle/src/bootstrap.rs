@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use pintle_controllers::{FlowControl, KubernetesService, Objects, PriorityClasses, ServiceConfig};
+use pintle_controllers::{
+    ClusterAuthenticationTrust, FlowControl, KubernetesService, LegacyTokenTracking, Objects,
+    PriorityClasses, ServiceConfig, Trust,
+};
 use pintle_resources::strategy::{self, Settings};
 use pintle_server::lifecycle::{Hooks, Signal};
+use tokio::sync::Notify;
 
 use crate::plane::Stores;
 
@@ -16,6 +20,7 @@ pub(crate) fn add_hooks(
     stores: &Stores,
     settings: &Settings,
     service: ServiceConfig,
+    (trust, authorities_changed): (Trust, Arc<Notify>),
     serves: impl Fn(&str) -> bool,
     hooks: &mut Hooks,
     stop: &Signal,
@@ -43,6 +48,17 @@ pub(crate) fn add_hooks(
             Ok(())
         });
     }
+    let (controller, stopped) =
+        (ClusterAuthenticationTrust::new(objects("", "configmaps")?, trust), stop.clone());
+    hooks.post_start(ClusterAuthenticationTrust::HOOK, move || async move {
+        controller.start(authorities_changed, async move { stopped.wait().await });
+        Ok(())
+    });
+    let (controller, stopped) = (LegacyTokenTracking::new(objects("", "configmaps")?), stop.clone());
+    hooks.post_start(LegacyTokenTracking::HOOK, move || async move {
+        controller.start(async move { stopped.wait().await });
+        Ok(())
+    });
     let controller = KubernetesService {
         services: objects("", "services")?,
         addresses: objects("networking.k8s.io", "ipaddresses")?,

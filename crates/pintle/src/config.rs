@@ -11,7 +11,7 @@ use pintle_auth::authenticator::{
     self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenCache,
     TokenCacheOptions, TokenFile,
 };
-use pintle_controllers::{Peers, ServiceConfig};
+use pintle_controllers::{FrontProxies, Peers, ServiceConfig, Trust};
 use pintle_flags::DataDir;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
@@ -107,7 +107,7 @@ pub(crate) fn plain_listen_options(options: &Options) -> anyhow::Result<Option<L
 }
 
 /// Decides how to serve, and makes what it takes.
-pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
+pub(crate) fn serving(options: &Options, metrics: &Metrics) -> anyhow::Result<Serving> {
     let serving = &options.serving;
     let (cert_dir, temporary) = cert_dir(options)?;
     let pki = Pki::new(cert_dir.clone());
@@ -132,8 +132,10 @@ pub(crate) fn serving(options: &Options) -> anyhow::Result<Serving> {
     let tls = tls_options(serving, default, client_cas);
     let files = WatchedFiles::new(tls.files());
     let roots = read_certificates(&client_ca).context("--client-ca-file")?;
-    let clients =
-        ClientCertificates::new(&roots, options.uid_from_certificates).context("--client-ca-file")?;
+    let counted = metrics.clone();
+    let clients = ClientCertificates::new(&roots, options.uid_from_certificates)
+        .context("--client-ca-file")?
+        .observed_by(Arc::new(move |remaining| counted.certificate_seen(remaining)));
     let mut limits = Limits::default();
     if let Some(streams) = serving.http2_streams {
         limits.http2_streams = streams;
@@ -301,8 +303,28 @@ fn client_host(serving: &ServingOptions) -> String {
     }
 }
 
+/// What other servers of the cluster are told about whom this one believes.
+pub(crate) fn trust(options: &Options, serving: &Serving) -> Trust {
+    let bundle = |path: &PathBuf| {
+        let path = path.clone();
+        Box::new(move || {
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        })
+    };
+    Trust {
+        client_ca: bundle(&serving.client_ca),
+        front_proxies: options.peers.request_header.as_ref().map(|proxies| FrontProxies {
+            authority: bundle(&proxies.client_ca),
+            lists: proxies.published.clone(),
+        }),
+        uid_headers: options.peers.uid_headers,
+    }
+}
+
 fn front_proxy(options: Option<&RequestHeaderOptions>) -> anyhow::Result<Option<Arc<RequestHeader>>> {
-    let Some(RequestHeaderOptions { client_ca, allowed_names, headers }) = options else { return Ok(None) };
+    let Some(RequestHeaderOptions { client_ca, allowed_names, headers, .. }) = options else {
+        return Ok(None);
+    };
     let roots = read_certificates(client_ca).context("--requestheader-client-ca-file")?;
     let proxies = ClientCertificates::new(&roots, false).context("--requestheader-client-ca-file")?;
     Ok(Some(Arc::new(RequestHeader {

@@ -15,6 +15,7 @@ use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest, Tok
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
+use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
 use crate::access::rbac::Roles;
 use crate::config::Tokens;
@@ -35,6 +36,12 @@ pub(crate) struct Endpoints<'a> {
     pub(crate) escalation: &'a Arc<Escalation<Roles>>,
     pub(crate) tokens: &'a Tokens,
     pub(crate) token_requests: &'a Option<TokenRequestSettings>,
+    /// Whether who connects to a pod needs the permission to create, whatever the request's method
+    /// (feature gate `AuthorizePodWebsocketUpgradeCreatePermission`).
+    pub(crate) connecting_is_creating: bool,
+    /// Whether what a status of a claim says needs permissions of its own, and that of devices too
+    /// (feature gates `DRAResourceClaimGranularStatusAuthorization` and `DRAResourceClaimDeviceStatus`).
+    pub(crate) granular_claims: Option<bool>,
 }
 
 impl Endpoints<'_> {
@@ -81,6 +88,9 @@ impl Endpoints<'_> {
                 Some(request) => (plain(), Behind::Subresource(Arc::new(request))),
                 None => (plain(), Behind::Missing),
             },
+            ("pods", Some("attach" | "exec" | "portforward")) if self.connecting_is_creating => {
+                (plain(), Behind::Connection)
+            }
             (_, Some("scale")) => {
                 let api_version = match version.group {
                     "" => version.version.to_owned(),
@@ -88,6 +98,20 @@ impl Endpoints<'_> {
                 };
                 match Scale::new(kept.store.clone(), &api_version) {
                     Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
+                    None => (plain(), Behind::Missing),
+                }
+            }
+            ("resourceclaims", Some("status")) if self.granular_claims.is_some() => {
+                match strategy::of(version.group, "resourceclaims/status", settings) {
+                    Some(strategy) => {
+                        let guard = ClaimStatuses {
+                            authorizer: self.authorizer.clone(),
+                            version: version.version.into(),
+                            devices: self.granular_claims == Some(true),
+                        };
+                        let store = kept.store.with_strategy(strategy).with_guard(Arc::new(guard));
+                        (own(), Behind::Store(Arc::new(store)))
+                    }
                     None => (plain(), Behind::Missing),
                 }
             }

@@ -48,6 +48,8 @@ pub(crate) struct PlaneOptions {
     pub(crate) tokens: Tokens,
     /// How tokens of service accounts are issued; nothing if nobody can.
     pub(crate) token_requests: Option<TokenRequestSettings>,
+    pub(crate) connecting_is_creating: bool,
+    pub(crate) granular_claims: Option<bool>,
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
     pub(crate) components: Arc<dyn Computed>,
@@ -166,6 +168,8 @@ impl Plane {
             escalation: &options.escalation,
             tokens: &options.tokens,
             token_requests: &options.token_requests,
+            connecting_is_creating: options.connecting_is_creating,
+            granular_claims: options.granular_claims,
         };
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),

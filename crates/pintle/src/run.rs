@@ -24,6 +24,7 @@ use pintle_server::{
     Documents, DocumentsConfig, Metrics, Server, ServerConfig, listen, raise_open_file_limit,
 };
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::access::node::NodeGraph;
 use crate::access::rbac::{self, Roles};
@@ -114,7 +115,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     };
     // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
     // on them must not find others made by one that could not start.
-    let serving = config::serving(options)?;
+    let serving = config::serving(options, &metrics)?;
     let accounts = ServiceAccounts::load(options, &serving.cert_dir, signer)?;
 
     let mut health = HealthRegistry::new(options.livez_grace_period);
@@ -139,12 +140,12 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let tokens = config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone())?;
     let authenticator = config::authenticator(options, &serving, tokens.clone(), believed.as_ref())?;
     if let Some(believed) = believed {
-        issuers::keep(believed, accounts.issuers.clone(), metrics.clone());
+        issuers::keep(believed, accounts.issuers.clone());
     }
     let roles = Roles::new(&stores)?;
     let sources = modes::Sources {
         roles: &roles,
-        nodes: NodeGraph::new(|path| stores.store(path)),
+        nodes: NodeGraph::new(|path| stores.store(path), metrics.clone()),
         node_gates: node_gates(flags),
         policy_file: options.authorization_policy_file.as_deref(),
         peers: &options.peers,
@@ -161,10 +162,12 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     // Where pods are made to run as accounts, there is one to run as.
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
+    let authorities_changed = Arc::new(Notify::new());
     bootstrap::add_hooks(
         &stores,
         &settings,
         config::kubernetes_service(options, &storage, port)?,
+        (config::trust(options, &serving), authorities_changed.clone()),
         |group| served.iter().any(|version| version.group == group),
         &mut hooks,
         &lifecycle.not_accepting,
@@ -182,6 +185,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             escalation: Arc::new(Escalation::new(roles.clone(), authorizer.clone())),
             tokens,
             token_requests: accounts.token_requests(&options.service_accounts),
+            connecting_is_creating: flags
+                .feature_gates()
+                .enabled("AuthorizePodWebsocketUpgradeCreatePermission"),
+            granular_claims: granular_claims(flags),
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
             components: Arc::new(components::statuses(&storage, options)?),
@@ -227,7 +234,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         lifecycle,
     });
     storage.look_after(options, &metrics);
-    keep_certificates(&serving, options, port);
+    keep_certificates(&serving, options, port, authorities_changed);
 
     let kubeconfig =
         serving.generated.as_ref().map(|generated| generated.write_kubeconfig(port)).transpose()?.flatten();
@@ -290,6 +297,13 @@ fn gates(flags: &Parsed) -> Gates {
     }
 }
 
+/// Whether statuses of claims need permissions of their own, and whether what they say of devices does.
+fn granular_claims(flags: &Parsed) -> Option<bool> {
+    let gates = flags.feature_gates();
+    let devices = gates.enabled("DRAResourceClaimDeviceStatus");
+    gates.enabled("DRAResourceClaimGranularStatusAuthorization").then_some(devices)
+}
+
 /// Those that the node authorizer knows.
 fn node_gates(flags: &Parsed) -> node::Gates {
     let gates = flags.feature_gates();
@@ -330,7 +344,7 @@ fn endpoints(
 }
 
 /// Takes up certificates that change on disk, and renews our own before they end.
-fn keep_certificates(serving: &Serving, options: &Options, port: u16) {
+fn keep_certificates(serving: &Serving, options: &Options, port: u16, authorities_changed: Arc<Notify>) {
     let tls = serving.tls.clone();
     let mut authorities = vec![(serving.client_ca.clone(), serving.clients.clone())];
     if let (Some(proxy), Some(of)) = (&serving.front_proxy, &options.peers.request_header) {
@@ -352,6 +366,7 @@ fn keep_certificates(serving: &Serving, options: &Options, port: u16) {
                 tracing::error!(error, %path, "a client CA changed on disk and cannot be used, the old one stays");
             }
         }
+        authorities_changed.notify_one();
     }));
     if let Some(generated) = serving.generated.clone() {
         tokio::spawn(async move {

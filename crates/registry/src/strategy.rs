@@ -22,6 +22,8 @@ pub struct Context {
     pub groups: Vec<String>,
     /// What else the authenticator said about them.
     pub extra: BTreeMap<String, Vec<String>>,
+    /// What the request is for: `create`, `update` or `patch` where something is written.
+    pub verb: &'static str,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
 }

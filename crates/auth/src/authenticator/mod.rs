@@ -26,7 +26,7 @@ pub use token_cache::{NoRandomness, TokenCache, TokenCacheEvents, TokenCacheOpti
 pub use token_file::TokenFile;
 pub use webhook::WebhookTokens;
 pub use websocket::{WebSocketToken, forget_protocol_token};
-pub use x509::{ClientCertificates, PeerCertificates, RootError};
+pub use x509::{ClientCertificates, PeerCertificates, RootError, merge_bundles};
 
 /// What a request brings to show who it is.
 #[derive(Clone, Copy)]

@@ -27,6 +27,7 @@ pub use self::claims::Claims;
 pub(crate) use self::claims::date;
 pub use self::jwk::{JwkError, read_set, write_set};
 pub use self::private::{PrivateKey, PrivateKeyError};
+pub(crate) use self::public::is_ed25519;
 pub use self::public::{Kind, PublicKey};
 
 /// A longer token is refused before anything is done with it. A bound token has about 1 KB, one of an identity provider with

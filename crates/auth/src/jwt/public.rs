@@ -141,3 +141,10 @@ impl PublicKey {
         UnparsedPublicKey::new(algorithm.verification(), &self.spki).verify(message, signature).is_ok()
     }
 }
+
+/// Whether a `SubjectPublicKeyInfo` in DER is of a key that signs with Ed25519.
+pub(crate) fn is_ed25519(der: &[u8]) -> bool {
+    // Such keys have no parameters, and so only one way to be written.
+    const BEFORE: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
+    der.strip_prefix(&BEFORE).is_some_and(|key| key.len() == 32)
+}

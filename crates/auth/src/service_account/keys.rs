@@ -24,7 +24,11 @@ pub enum KeyError {
 
 /// The keys of which one must have signed a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keys(Vec<Key>);
+pub struct Keys {
+    keys: Vec<Key>,
+    /// The places of keys among all that were given with which nothing can be done, and which are not hidden.
+    unusable: Vec<usize>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Key {
@@ -42,31 +46,43 @@ impl Keys {
                 all.push(Key { public, hidden: false });
             }
         }
-        Keys(all)
+        Keys { keys: all, unusable: Vec::new() }
     }
 
     /// Keys of which some are hidden: good for older tokens, and not shown to others.
     pub fn with_hidden(keys: impl IntoIterator<Item = (PublicKey, bool)>) -> Keys {
-        Keys(keys.into_iter().map(|(public, hidden)| Key { public, hidden }).collect())
+        let keys = keys.into_iter().map(|(public, hidden)| Key { public, hidden }).collect();
+        Keys { keys, unusable: Vec::new() }
+    }
+
+    /// The same, beside keys at these places that no token can be verified with and no document can show.
+    #[must_use]
+    pub(super) fn beside_unusable(mut self, places: Vec<usize>) -> Keys {
+        self.unusable = places;
+        self
+    }
+
+    pub(super) fn unusable(&self) -> &[usize] {
+        &self.unusable
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.keys.is_empty()
     }
 
     /// Those that a token may mean; all of them if it does not say.
     pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &PublicKey> {
-        self.0.iter().map(|key| &key.public).filter(move |key| id.is_none_or(|id| key.id() == id))
+        self.keys.iter().map(|key| &key.public).filter(move |key| id.is_none_or(|id| key.id() == id))
     }
 
     /// Whether others are not told of a key of this name.
     pub(super) fn hides(&self, id: &str) -> bool {
-        self.0.iter().any(|key| key.hidden && key.public.id() == id)
+        self.keys.iter().any(|key| key.hidden && key.public.id() == id)
     }
 
     /// Those that others are told of.
     pub fn shown(&self) -> impl Iterator<Item = &PublicKey> {
-        self.0.iter().filter(|key| !key.hidden).map(|key| &key.public)
+        self.keys.iter().filter(|key| !key.hidden).map(|key| &key.public)
     }
 }
 

@@ -32,6 +32,11 @@ pub enum Error {
     Fragment(String),
     #[error("no keys provided for validating keyset")]
     NoKeys,
+    #[error(
+        "error constructing JWK for key #{0}: unknown public key type, must be *rsa.PublicKey, *ecdsa.PublicKey, or \
+         jose.OpaqueSigner"
+    )]
+    Key(usize),
 }
 
 impl Documents {
@@ -46,6 +51,9 @@ impl Documents {
         }
         if !fragment.is_empty() {
             return Err(Error::Fragment(issuer.into()));
+        }
+        if let Some(place) = keys.unusable().first() {
+            return Err(Error::Key(*place));
         }
         let algorithms: BTreeSet<&str> = keys.shown().map(|key| key.kind().algorithm().name()).collect();
         if algorithms.is_empty() {

@@ -1,9 +1,11 @@
 //! Feature gates: which exist, how `--feature-gates` sets them, and whether one is on.
 
+mod lists;
 mod table;
 
 use std::collections::BTreeMap;
 
+use self::lists::{IN_PART, WITH_EFFECT, WITHOUT_DIFFERENCE};
 use crate::golang::parse_bool;
 
 /// How mature a feature is.
@@ -71,30 +73,10 @@ impl Gate {
     }
 }
 
-/// Gates that something in this server asks for. The others are parsed and validated, and earn a warning when set to
-/// something else than their default.
-const WITH_EFFECT: &[&str] = &[
-    "AllowInsecureKubeletCertificateSigningRequests",
-    "AllowParsingUserUIDFromCertAuth",
-    "CBORServingAndStorage",
-    "ClusterTrustBundle",
-    "ConstrainedImpersonation",
-    "GenericWorkload",
-    "KubeletServiceAccountTokenForCredentialProviders",
-    "LoggingAlphaOptions",
-    "LoggingBetaOptions",
-    "OpenAPIEnums",
-    "PodCertificateRequest",
-    "RecoverVolumeExpansionFailure",
-    "ServiceAccountNodeAudienceRestriction",
-    "StorageVersionMigrator",
-    "TokenRequestServiceAccountUIDValidation",
-    "UnauthenticatedHTTP2DOSMitigation",
-];
-
-/// Gates that make no difference in the reference either: it forgets fields of definitions' statuses where it has just taken
-/// all of the status from what is stored.
-const WITHOUT_DIFFERENCE: &[&str] = &["CRDObservedGenerationTracking"];
+/// Whether setting a gate does what it does in the reference.
+fn has_effect(name: &str) -> bool {
+    [WITH_EFFECT, WITHOUT_DIFFERENCE].iter().any(|list| list.contains(&name))
+}
 
 /// Every gate, sorted by name.
 pub fn known() -> &'static [Gate] {
@@ -204,8 +186,10 @@ impl FeatureGates {
         let warn = |(name, value): (&&'static str, &bool)| {
             let gate = find(name)?;
             match gate.stage {
-                _ if WITHOUT_DIFFERENCE.contains(name) => None,
-                _ if gate.default != *value && !WITH_EFFECT.contains(name) => {
+                _ if gate.default != *value && IN_PART.contains(name) => Some(format!(
+                    "feature gate {name}={value} has not all of its effects in this version of Pintle"
+                )),
+                _ if gate.default != *value && !has_effect(name) => {
                     Some(format!("feature gate {name}={value} has no effect in this version of Pintle"))
                 }
                 Stage::Ga => {
@@ -244,7 +228,6 @@ mod tests {
         for (name, needs) in table::DEPENDENCIES {
             assert!(find(name).is_some() && needs.iter().all(|need| find(need).is_some()), "{name}");
         }
-        assert!(WITH_EFFECT.iter().all(|name| find(name).is_some()));
         assert!(FeatureGates::default().unmet_dependencies().is_empty());
     }
 
@@ -313,8 +296,32 @@ mod tests {
 
     #[test]
     fn a_gate_without_effect_is_warned_about_by_name() {
-        let set = gates(&[("", &["WatchList=false", "PodsAPI=false", "LoggingAlphaOptions=true"])]).unwrap();
-        assert_eq!(set.warnings(), ["feature gate WatchList=false has no effect in this version of Pintle"]);
+        let set =
+            gates(&[("", &["NativeHistograms=true", "PodsAPI=false", "LoggingAlphaOptions=true"])]).unwrap();
+        assert_eq!(
+            set.warnings(),
+            ["feature gate NativeHistograms=true has no effect in this version of Pintle"]
+        );
+    }
+
+    #[test]
+    fn a_gate_that_does_only_some_of_what_it_should_is_warned_about() {
+        let set = gates(&[("", &["VolumeLimitScaling=true"])]).unwrap();
+        let told =
+            "feature gate VolumeLimitScaling=true has not all of its effects in this version of Pintle";
+        assert_eq!(set.warnings(), [told]);
+    }
+
+    #[test]
+    fn gates_of_other_programs_are_taken_in_silence() {
+        let set =
+            gates(&[("", &["PodsAPI=true", "MemoryQoS=true", "SchedulerAsyncPreemption=false"])]).unwrap();
+        assert!(set.warnings().is_empty());
+        let finished = gates(&[("", &["AllowServiceExternalIPs=false"])]).unwrap().warnings();
+        assert_eq!(
+            finished,
+            ["feature gate AllowServiceExternalIPs is GA and will be removed in a future release"]
+        );
     }
 
     #[test]

@@ -14,8 +14,6 @@ use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
 use pintle_server::{Configuration, Counting, Metrics, WatchedFiles};
 
-use super::issuers::server_id;
-
 /// Makes an authorizer that needs nothing but its type.
 pub(crate) type Factory<'a> = &'a dyn Fn(&str) -> anyhow::Result<Arc<dyn Authorizer>>;
 
@@ -26,6 +24,8 @@ struct Parts {
     built_in: BTreeMap<String, Arc<dyn Authorizer>>,
     selectors: bool,
     metrics: Metrics,
+    /// Who we are, in figures.
+    server: String,
 }
 
 /// The authorizers of a file, which follows its changes.
@@ -34,6 +34,7 @@ pub(crate) fn authorizer(
     factory: Factory<'_>,
     selectors: bool,
     metrics: &Metrics,
+    server: &str,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     let watched = WatchedFiles::new(vec![path.to_owned()]);
     let flag = || format!("--authorization-config: {}", path.display());
@@ -42,21 +43,27 @@ pub(crate) fn authorizer(
     let types = configuration.authorizers.iter().map(|authorizer| &authorizer.kind);
     let built_in = types.filter(|kind| *kind != "Webhook").map(|kind| Ok((kind.clone(), factory(kind)?)));
     let built_in = built_in.collect::<anyhow::Result<_>>()?;
-    let parts = Parts { path: path.to_owned(), built_in, selectors, metrics: metrics.clone() };
+    let parts = Parts {
+        path: path.to_owned(),
+        built_in,
+        selectors,
+        metrics: metrics.clone(),
+        server: server.to_owned(),
+    };
     let current = Arc::new(Exchangeable::new(parts.build(&configuration).with_context(flag)?));
-    metrics.configured(Configuration::Authorization, &content, &server_id());
+    metrics.configured(Configuration::Authorization, &content, server);
     let exchanged = current.clone();
     let mut last = content;
     tokio::spawn(watched.watch(move || match parts.reload(&last, &exchanged) {
         Ok(None) => {}
         Ok(Some(fresh)) => {
             tracing::info!("reloaded authz config");
-            parts.metrics.reloaded(Configuration::Authorization, true, &server_id());
-            parts.metrics.configured(Configuration::Authorization, &fresh, &server_id());
+            parts.metrics.reloaded(Configuration::Authorization, true, &parts.server);
+            parts.metrics.configured(Configuration::Authorization, &fresh, &parts.server);
             last = fresh;
         }
         Err(error) => {
-            parts.metrics.reloaded(Configuration::Authorization, false, &server_id());
+            parts.metrics.reloaded(Configuration::Authorization, false, &parts.server);
             let error = format!("{error:#}");
             tracing::error!(error, "the authorization config changed and cannot be used, the old one stays");
         }

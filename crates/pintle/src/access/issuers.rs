@@ -25,6 +25,7 @@ pub(crate) struct Believed {
     /// What the file says about requests without credentials, if anything.
     pub(crate) anonymous: Option<Anonymous>,
     file: Option<File>,
+    counted: Counted,
 }
 
 struct File {
@@ -34,14 +35,19 @@ struct File {
 }
 
 /// Whose figures are counted under which server.
+#[derive(Clone)]
 struct Counted {
     metrics: Metrics,
     server: String,
+    /// Those of keys too.
+    keys: bool,
 }
 
 impl KeyEvents for Counted {
-    fn fetched(&self, issuer: &str, success: bool) {
-        self.metrics.keys_fetched(issuer, success, &self.server);
+    fn fetched(&self, issuer: &str, keys: Option<&[u8]>) {
+        if self.keys {
+            self.metrics.keys_fetched(issuer, keys, &self.server);
+        }
     }
 
     fn judged(&self, issuer: &str, success: bool, took: Duration) {
@@ -55,6 +61,8 @@ pub(crate) fn load(
     own: &[String],
     metrics: &Metrics,
 ) -> anyhow::Result<Option<Believed>> {
+    let counted =
+        Counted { metrics: metrics.clone(), server: options.server_id.clone(), keys: options.key_metrics };
     match &options.authentication {
         AuthenticationSource::None => Ok(None),
         AuthenticationSource::Flags(options) => {
@@ -68,8 +76,13 @@ pub(crate) fn load(
                 Algorithm::named(name).ok_or_else(|| anyhow!("oidc: unsupported signing alg: {name:?}"))
             });
             let algorithms: Vec<Algorithm> = algorithms.collect::<Result<_, _>>()?;
-            let issuers = build(&configuration, &algorithms, metrics)?;
-            Ok(Some(Believed { issuers: Arc::new(Issuers::new(issuers)), anonymous: None, file: None }))
+            let issuers = build(&configuration, &algorithms, &counted)?;
+            Ok(Some(Believed {
+                issuers: Arc::new(Issuers::new(issuers)),
+                anonymous: None,
+                file: None,
+                counted,
+            }))
         }
         AuthenticationSource::File(path) => {
             let watched = WatchedFiles::new(vec![path.clone()]);
@@ -84,12 +97,13 @@ pub(crate) fn load(
                      authentication configuration file"
                 );
             }
-            let issuers = build(&configuration, &Algorithm::ALL, metrics)?;
-            metrics.configured(Configuration::Authentication, &content, &server_id());
+            let issuers = build(&configuration, &Algorithm::ALL, &counted)?;
+            metrics.configured(Configuration::Authentication, &content, &options.server_id);
             Ok(Some(Believed {
                 issuers: Arc::new(Issuers::new(issuers)),
                 anonymous: configuration.anonymous,
                 file: Some(File { path: path.clone(), watched, content }),
+                counted,
             }))
         }
     }
@@ -98,9 +112,9 @@ pub(crate) fn load(
 fn build(
     configuration: &AuthenticationConfiguration,
     algorithms: &[Algorithm],
-    metrics: &Metrics,
+    counted: &Counted,
 ) -> anyhow::Result<Vec<Oidc>> {
-    let events: Arc<dyn KeyEvents> = Arc::new(Counted { metrics: metrics.clone(), server: server_id() });
+    let events: Arc<dyn KeyEvents> = Arc::new(counted.clone());
     let one = |issuer: &JwtAuthenticator| {
         Oidc::new(issuer.clone(), algorithms.to_vec(), Some(events.clone())).map_err(|error| anyhow!(error))
     };
@@ -148,14 +162,9 @@ fn from_flags(options: &OidcOptions) -> anyhow::Result<JwtAuthenticator> {
     })
 }
 
-/// Who we are, in figures: the machine's name.
-pub(crate) fn server_id() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// Takes up changes of the file. One that cannot be used changes nothing.
-pub(crate) fn keep(believed: Believed, own: Vec<String>, metrics: Metrics) {
-    let Believed { issuers, anonymous, file } = believed;
+pub(crate) fn keep(believed: Believed, own: Vec<String>) {
+    let Believed { issuers, anonymous, file, counted } = believed;
     let Some(File { path, watched, mut content }) = file else { return };
     let changed = Arc::new(Notify::new());
     let notice = changed.clone();
@@ -163,17 +172,17 @@ pub(crate) fn keep(believed: Believed, own: Vec<String>, metrics: Metrics) {
     tokio::spawn(async move {
         loop {
             changed.notified().await;
-            let done = reload(&path, &content, &own, anonymous.as_ref(), &issuers, &metrics).await;
+            let done = reload(&path, &content, &own, anonymous.as_ref(), &issuers, &counted).await;
             match done {
                 Ok(None) => {}
                 Ok(Some(fresh)) => {
                     tracing::info!("reloaded authentication config");
-                    metrics.reloaded(Configuration::Authentication, true, &server_id());
-                    metrics.configured(Configuration::Authentication, &fresh, &server_id());
+                    counted.metrics.reloaded(Configuration::Authentication, true, &counted.server);
+                    counted.metrics.configured(Configuration::Authentication, &fresh, &counted.server);
                     content = fresh;
                 }
                 Err(error) => {
-                    metrics.reloaded(Configuration::Authentication, false, &server_id());
+                    counted.metrics.reloaded(Configuration::Authentication, false, &counted.server);
                     let error = format!("{error:#}");
                     tracing::error!(
                         error,
@@ -192,7 +201,7 @@ async fn reload(
     own: &[String],
     anonymous: Option<&Anonymous>,
     issuers: &Issuers,
-    metrics: &Metrics,
+    counted: &Counted,
 ) -> anyhow::Result<Option<Vec<u8>>> {
     let fresh = std::fs::read(path)?;
     if fresh == content {
@@ -202,7 +211,7 @@ async fn reload(
     if configuration.anonymous.as_ref() != anonymous {
         bail!("anonymous: Forbidden: changed from initial configuration file");
     }
-    let built = build(&configuration, &Algorithm::ALL, metrics)?;
+    let built = build(&configuration, &Algorithm::ALL, counted)?;
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while let Some(problem) = built.iter().find_map(Oidc::problem) {
         if tokio::time::Instant::now() >= deadline {
@@ -210,6 +219,8 @@ async fn reload(
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    issuers.replace(built);
+    for gone in issuers.replace(built) {
+        counted.metrics.issuer_removed(&gone, &counted.server);
+    }
     Ok(Some(fresh))
 }

@@ -1,5 +1,6 @@
 //! What authenticators and authorizers know of this cluster: their traits over the stores of the control plane.
 
+pub(crate) mod claims;
 mod configured;
 pub(crate) mod escalation;
 pub(crate) mod issuers;

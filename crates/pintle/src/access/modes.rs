@@ -49,7 +49,7 @@ pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Resu
         })
     };
     if let Some(path) = &peers.authorization_config {
-        return configured::authorizer(path, &factory, peers.selectors, metrics);
+        return configured::authorizer(path, &factory, peers.selectors, metrics, &peers.server_id);
     }
     let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
     for mode in modes {

@@ -3,11 +3,13 @@
 //! It is loaded when the first kubelet asks, so that a server without nodes pays nothing.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use pintle_auth::authorizer::node::{Graph, Kind, Relations};
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
+use pintle_server::Metrics;
 
 /// The graph over the stores of the control plane.
 pub(crate) struct NodeGraph {
@@ -18,14 +20,15 @@ struct Reflected {
     graph: Graph,
     /// Of each store of the mirror.
     kinds: Vec<Kind>,
+    metrics: Metrics,
 }
 
 impl NodeGraph {
     /// `store` finds the store of a resource by the path of its keys; what is not served has none.
-    pub(crate) fn new(store: impl Fn(&str) -> Option<Arc<Store>>) -> NodeGraph {
+    pub(crate) fn new(store: impl Fn(&str) -> Option<Arc<Store>>, metrics: Metrics) -> NodeGraph {
         let (kinds, stores) =
             Kind::SOURCES.into_iter().filter_map(|kind| Some((kind, store(path(kind)?)?))).unzip();
-        NodeGraph { mirror: Mirror::new(stores, Reflected { graph: Graph::new(), kinds }) }
+        NodeGraph { mirror: Mirror::new(stores, Reflected { graph: Graph::new(), kinds, metrics }) }
     }
 }
 
@@ -45,14 +48,32 @@ impl Relations for NodeGraph {
 impl Reflect for Reflected {
     fn set(&mut self, resource: usize, key: &str, object: Option<&Value>) {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let (kind, start) = (self.kinds[resource], Instant::now());
         match object {
-            Some(object) => self.graph.set(self.kinds[resource], namespace, name, object),
-            None => self.graph.remove(self.kinds[resource], namespace, name),
+            Some(object) => self.graph.set(kind, namespace, name, object),
+            None => self.graph.remove(kind, namespace, name),
         }
+        self.metrics.graph_changed(operation(kind, object.is_some()), start.elapsed());
     }
 
     fn clear(&mut self, resource: usize) {
         self.graph.clear(self.kinds[resource]);
+    }
+}
+
+/// What a change is counted as.
+fn operation(kind: Kind, is_there: bool) -> &'static str {
+    match (kind, is_there) {
+        (Kind::PersistentVolume, true) => "AddPV",
+        (Kind::PersistentVolume, false) => "DeletePV",
+        (Kind::VolumeAttachment, true) => "AddVolumeAttachment",
+        (Kind::VolumeAttachment, false) => "DeleteVolumeAttachment",
+        (Kind::ResourceSlice, true) => "AddResourceSlice",
+        (Kind::ResourceSlice, false) => "DeleteResourceSlice",
+        (Kind::PodCertificateRequest, true) => "AddPodCertificateRequest",
+        (Kind::PodCertificateRequest, false) => "DeletePodCertificateRequest",
+        (_, true) => "AddPod",
+        (_, false) => "DeletePod",
     }
 }
 

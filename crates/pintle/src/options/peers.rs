@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pintle_auth::authenticator::FrontProxyHeaders;
+use pintle_controllers::FrontProxies;
 use pintle_flags::Parsed;
 
 use super::path;
@@ -21,6 +22,12 @@ pub(crate) struct PeerOptions {
     pub(crate) authorization_config: Option<PathBuf>,
     /// Whether reviews carry selectors.
     pub(crate) selectors: bool,
+    /// Who we are, in figures; nobody if servers have no identity.
+    pub(crate) server_id: String,
+    /// Whether front proxies may name uids.
+    pub(crate) uid_headers: bool,
+    /// Whether there are figures about the keys of issuers.
+    pub(crate) key_metrics: bool,
 }
 
 /// Where issuers of tokens are named.
@@ -86,6 +93,8 @@ pub(crate) struct RequestHeaderOptions {
     pub(crate) client_ca: PathBuf,
     pub(crate) allowed_names: Vec<String>,
     pub(crate) headers: FrontProxyHeaders,
+    /// The same as other servers of the cluster are told, as it was said.
+    pub(crate) published: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl PeerOptions {
@@ -94,6 +103,14 @@ impl PeerOptions {
             let of = |name: &str| flags.strings(name).to_vec();
             RequestHeaderOptions {
                 client_ca,
+                published: [
+                    (FrontProxies::ALLOWED_NAMES, of("requestheader-allowed-names")),
+                    (FrontProxies::EXTRA_PREFIXES, of("requestheader-extra-headers-prefix")),
+                    (FrontProxies::GROUP_HEADERS, of("requestheader-group-headers")),
+                    (FrontProxies::UID_HEADERS, of("requestheader-uid-headers")),
+                    (FrontProxies::USERNAME_HEADERS, of("requestheader-username-headers")),
+                ]
+                .into(),
                 allowed_names: of("requestheader-allowed-names"),
                 headers: FrontProxyHeaders::new(
                     &of("requestheader-username-headers"),
@@ -116,6 +133,7 @@ impl PeerOptions {
                 allowed_ttl: flags.duration("authorization-webhook-cache-authorized-ttl"),
                 denied_ttl: flags.duration("authorization-webhook-cache-unauthorized-ttl"),
             });
+        let gates = flags.feature_gates();
         PeerOptions {
             request_header,
             basic_auth_file: path(flags, "basic-auth-file"),
@@ -124,7 +142,47 @@ impl PeerOptions {
             authentication: AuthenticationSource::from_flags(flags),
             anonymous_flag: flags.changed("anonymous-auth"),
             authorization_config: path(flags, "authorization-config"),
-            selectors: flags.feature_gates().enabled("AuthorizeWithSelectors"),
+            selectors: gates.enabled("AuthorizeWithSelectors"),
+            server_id: if gates.enabled("APIServerIdentity") {
+                server_id(&host_name())
+            } else {
+                String::new()
+            },
+            uid_headers: gates.enabled("RemoteRequestHeaderUID"),
+            key_metrics: gates.enabled("StructuredAuthenticationConfigurationJWKSMetrics"),
         }
+    }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The name of a server among those of a cluster, made of its machine's.
+fn server_id(host: &str) -> String {
+    let mut text = Vec::new();
+    for part in [host, "kube-apiserver"] {
+        text.extend(u16::try_from(part.len()).unwrap_or(u16::MAX).to_be_bytes());
+        text.extend(part.as_bytes());
+    }
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &text);
+    let bits: Vec<u8> =
+        digest.as_ref()[..16].iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
+    // Base 32 without padding, in small letters.
+    let letter = |five: &[u8]| {
+        let value =
+            (0..5).fold(0, |value, bit| value << 1 | usize::from(five.get(bit).copied().unwrap_or(0)));
+        char::from(b"abcdefghijklmnopqrstuvwxyz234567"[value])
+    };
+    format!("apiserver-{}", bits.chunks(5).map(letter).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_id;
+
+    #[test]
+    fn a_server_is_named_after_its_machine_as_in_the_reference() {
+        assert_eq!(server_id("test-hostname"), "apiserver-rct6iizfamabra7x6d53lwb3oa");
     }
 }

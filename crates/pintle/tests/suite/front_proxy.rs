@@ -1,10 +1,12 @@
 //! Front proxies that say who is asking, and everybody else who tries to.
 
+use std::path::Path;
 use std::time::Duration;
 
 use http::Method;
+use serde_json::json;
 
-use crate::support::{ALICE, Answer, Authority, Client, Launch, Server, eventually};
+use crate::support::{ALICE, Answer, Authority, Client, Launch, MASTER, Server, eventually};
 
 const GUARDED: &str = "/metrics";
 const SMUGGLED: [(&str, &str); 2] = [("x-remote-user", "admin"), ("x-remote-group", "system:masters")];
@@ -115,4 +117,50 @@ async fn a_new_authority_of_proxies_is_taken_up_while_running() {
     std::fs::write(&file, &next.pem).expect("write");
     eventually("the new authority counts", async || ask(&client, &SMUGGLED).await.code == 200).await;
     assert_eq!(ask(&old, &SMUGGLED).await.code, 401, "and the old one does not");
+}
+
+#[tokio::test]
+async fn other_servers_of_the_cluster_are_told_whom_to_believe() {
+    const MAP: &str = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    let launch = Launch::new().tokens();
+    let (clients, proxies) = (Authority::new("clients"), Authority::new("proxies"));
+    let (clients_file, proxies_file) =
+        (clients.write(launch.dir(), "clients.crt"), proxies.write(launch.dir(), "proxies.crt"));
+    let server = launch
+        .arg(format!("--client-ca-file={}", clients_file.display()))
+        .arg(format!("--requestheader-client-ca-file={}", proxies_file.display()))
+        .arg("--requestheader-allowed-names=front,back")
+        .args(&USUAL)
+        .start()
+        .await;
+    let master = server.client().token(MASTER);
+    let data = async || master.get(MAP).await.json()["data"].clone();
+    eventually("the config map is there", async || master.get(MAP).await.code == 200).await;
+    let pem = |file: &Path| std::fs::read_to_string(file).expect("read").replace("\r\n", "\n");
+    let first = pem(&clients_file);
+    assert_eq!(
+        data().await,
+        json!({
+            "client-ca-file": first,
+            "requestheader-allowed-names": "[\"front\",\"back\"]",
+            "requestheader-client-ca-file": pem(&proxies_file),
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+        })
+    );
+    assert_eq!(master.request(Method::DELETE, MAP, &[], "").await.code, 200);
+    eventually("it comes again", async || master.get(MAP).await.code == 200).await;
+    let other = Authority::new("other clients");
+    other.write(server.dir(), "clients.crt");
+    let both = format!("{first}{}", pem(&clients_file));
+    eventually("a new authority is told of", async || data().await["client-ca-file"] == *both).await;
+
+    let seen = server.client().identity(&other.client("ann", &[])).get("/version").await;
+    assert_eq!(seen.code, 200, "{}", seen.body);
+    let metrics = master.get(GUARDED).await.body;
+    let lasting = "apiserver_client_certificate_expiration_seconds_bucket{le=\"0\"} 0\n";
+    assert!(metrics.contains(lasting), "{metrics}");
+    assert!(!metrics.contains("apiserver_client_certificate_expiration_seconds_count 0\n"), "{metrics}");
 }

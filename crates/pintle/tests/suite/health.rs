@@ -8,6 +8,8 @@ const HOOKS: &str = "[+]poststarthook/storage-readiness ok\n\
      [+]poststarthook/rbac/bootstrap-roles ok\n\
      [+]poststarthook/priority-and-fairness-config-producer ok\n\
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
+     [+]poststarthook/start-cluster-authentication-info-controller ok\n\
+     [+]poststarthook/start-legacy-token-tracking-controller ok\n\
      [+]poststarthook/bootstrap-controller ok\n\
      [+]poststarthook/start-apiextensions-controllers ok\n\
      [+]poststarthook/crd-informer-synced ok\n\

@@ -93,6 +93,147 @@ async fn tokens_of_the_issuer_that_the_flags_name_are_accepted() {
     assert_eq!(ask(&server, &rotated).await.code, 200, "keys are rotated while running");
 }
 
+#[tokio::test]
+async fn groups_that_are_elsewhere_are_fetched_from_there() {
+    let (key, other_key) = (key(), key());
+    let (first, second) = (issuer(&key).await, issuer(&other_key).await);
+    let launch = Launch::new();
+    let authority = launch.path("issuers.crt");
+    // One bundle for both: those who have groups are reached like the issuer.
+    let both = format!("{}{}", first.server.authority.pem, second.server.authority.pem);
+    std::fs::write(&authority, both).expect("write");
+    let groups = Arc::new(Mutex::new(Vec::new()));
+    let held = groups.clone();
+    let source = HttpsServer::start(move |seen| match seen.header("authorization") {
+        "Bearer entry" if seen.path == "/groups" => {
+            Reply { body: held.lock().expect("no panic while held").clone(), ..Reply::json(&json!({})) }
+        }
+        _ => Reply { status: 403, ..Reply::json(&json!({})) },
+    })
+    .await;
+    let bundle = std::fs::read_to_string(&authority).expect("read") + &source.authority.pem;
+    std::fs::write(&authority, bundle).expect("write");
+    let server = launch
+        .arg(format!("--oidc-issuer-url={}", first.server.url("")))
+        .arg("--oidc-client-id=pintle")
+        .arg(format!("--oidc-ca-file={}", authority.display()))
+        .arg("--oidc-groups-claim=roles")
+        .arg("--oidc-signing-algs=RS256,ES256")
+        .start()
+        .await;
+    let pointing = |endpoint: &str, entry: &str| {
+        let sources = json!({"s": {"endpoint": source.url(endpoint), "access_token": entry}});
+        token(&first, &key, json!({"_claim_names": {"roles": "s"}, "_claim_sources": sources}))
+    };
+    let put = |token: String| *groups.lock().expect("no panic while held") = token.into_bytes();
+    put(token(&second, &other_key, json!({"roles": ["system:masters"]})));
+    let good = pointing("/groups", "entry");
+    eventually("both issuers are found", async || ask(&server, &good).await.code == 200).await;
+
+    let count = source.seen().len();
+    let has_them = token(
+        &first,
+        &key,
+        json!({
+            "roles": [], "_claim_names": {"roles": "s"}, "_claim_sources": {"s": {"endpoint": source.url("/groups")}},
+        }),
+    );
+    assert_eq!(ask(&server, &has_them).await.code, 403, "its own groups count");
+    let within = json!({"_claim_names": {"roles": "s"}, "_claim_sources": {"s": {"JWT": "a.b.c"}}});
+    assert_eq!(ask(&server, &token(&first, &key, within)).await.code, 403, "a token within is not looked at");
+    assert_eq!(source.seen().len(), count, "nobody was asked");
+
+    let nobodys = json!({"_claim_names": {"roles": "s"}, "_claim_sources": {}});
+    let stranger = PrivateKey::generate().expect("a key").0;
+    let forged =
+        json!({"_claim_names": {"roles": "s"}, "_claim_sources": {"s": {"endpoint": source.url("/groups")}}});
+    let count = source.seen().len();
+    for wrong in [token(&first, &key, nobodys), token(&first, &stranger, forged)] {
+        assert_eq!(ask(&server, &wrong).await.code, 401);
+    }
+    assert_eq!(source.seen().len(), count, "nobody is asked on a stranger's word");
+    for wrong in [pointing("/groups", "other"), pointing("/nothing", "entry")] {
+        assert_eq!(ask(&server, &wrong).await.code, 401);
+    }
+    // What comes from there is judged like any token. Each asks with a token that was not seen before.
+    for (nonce, wrong) in [
+        token(&second, &other_key, json!({"roles": ["system:masters"], "aud": "other"})),
+        token(&second, &other_key, json!({"roles": ["system:masters"], "exp": 1})),
+        token(&second, &key, json!({"roles": ["system:masters"]})),
+        token(&second, &other_key, json!({})),
+        "not a token".to_owned(),
+        "x".repeat(200_000),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        put(wrong);
+        let sources = json!({"s": {"endpoint": source.url("/groups"), "access_token": "entry"}});
+        let asking = json!({"_claim_names": {"roles": "s"}, "_claim_sources": sources, "nonce": nonce});
+        assert_eq!(ask(&server, &token(&first, &key, asking)).await.code, 401, "{nonce}");
+    }
+}
+
+fn keys_metrics(text: &str) -> Vec<&str> {
+    let of_keys = "apiserver_authentication_jwt_authenticator_jwks_fetch_";
+    text.lines().filter(|line| line.starts_with(of_keys)).collect()
+}
+
+#[tokio::test]
+async fn which_keys_of_an_issuer_are_in_use_is_shown() {
+    let (key, next) = (key(), key());
+    let issuer = issuer(&key).await;
+    for shown in [true, false] {
+        let launch = Launch::new().tokens();
+        let file = launch.path("authentication.yaml");
+        std::fs::write(&file, authentication(&[(&issuer, "claims.sub")], &json!({}))).expect("write");
+        let gate = format!("--feature-gates=StructuredAuthenticationConfigurationJWKSMetrics={shown}");
+        *issuer.keys.lock().expect("no panic while held") = write_set([key.public()]);
+        let server =
+            launch.arg(format!("--authentication-config={}", file.display())).arg(gate).start().await;
+        let good = token(&issuer, &key, json!({}));
+        eventually("the issuer is found", async || ask(&server, &good).await.code == 200).await;
+        assert!(!server.stderr().contains("has no effect"), "{}", server.stderr());
+        let metrics = async || server.client().token(MASTER).get(GUARDED).await.body;
+        let text = metrics().await;
+        if !shown {
+            assert_eq!(keys_metrics(&text), [""; 0]);
+            continue;
+        }
+        let digest = |text: &[u8]| {
+            let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text);
+            digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        let of_issuer = format!("jwt_issuer_hash=\"sha256:{}\"", digest(issuer.server.url("").as_bytes()));
+        let of_keys = |key: &PrivateKey| format!(",hash=\"sha256:{}\"", digest(&write_set([key.public()])));
+        let lines = keys_metrics(&text);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("last_key_set_info{") && lines[0].ends_with("} 1"), "{lines:?}");
+        assert!(lines[0].contains(&of_issuer) && lines[0].contains(&of_keys(&key)), "{lines:?}");
+        assert!(lines[1].contains("last_timestamp_seconds{") && lines[1].contains("result=\"success\""));
+        assert!(lines[1].contains(&of_issuer), "{lines:?}");
+
+        *issuer.keys.lock().expect("no panic while held") = write_set([next.public()]);
+        let rotated = token(&issuer, &next, json!({}));
+        assert_eq!(ask(&server, &rotated).await.code, 200);
+        let text = metrics().await;
+        let sets: Vec<&str> =
+            keys_metrics(&text).into_iter().filter(|line| line.contains("_info{")).collect();
+        assert!(sets.len() == 1 && sets[0].contains(&of_keys(&next)), "{sets:?}");
+        *issuer.keys.lock().expect("no panic while held") = b"broken".to_vec();
+        let unknown = token(&issuer, &PrivateKey::generate().expect("a key").0, json!({}));
+        assert_eq!(ask(&server, &unknown).await.code, 401);
+        let text = metrics().await;
+        assert_eq!(keys_metrics(&text).len(), 3, "the last failure is shown too");
+
+        std::fs::write(&file, authentication(&[], &json!({}))).expect("write");
+        eventually("an issuer that is gone has no figures", async || {
+            keys_metrics(&metrics().await).is_empty()
+        })
+        .await;
+    }
+}
+
 fn authentication(issuers: &[(&Issuer, &str)], rest: &Value) -> String {
     let jwt: Vec<Value> = issuers
         .iter()

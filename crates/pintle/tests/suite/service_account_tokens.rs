@@ -335,6 +335,10 @@ async fn a_secret_s_token_is_good_and_its_use_is_noted() {
     assert_eq!(secret["metadata"]["labels"]["kubernetes.io/legacy-token-last-used"], *today);
     let metrics = admin.get("/metrics").await.body;
     assert!(metrics.contains("\nserviceaccount_legacy_manual_token_uses_total 1\n"), "counted once");
+    let tracked =
+        "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
+    let tracked = admin.get(tracked).await.json();
+    assert_eq!(tracked["data"]["since"], *today, "{tracked}");
 
     let issued = request(&admin, "legacy", json!({})).await;
     assert_eq!(issued["spec"]["audiences"], json!(["one", "two"]));

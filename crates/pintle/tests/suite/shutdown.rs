@@ -30,6 +30,8 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
      [+]poststarthook/rbac/bootstrap-roles ok\n\
      [+]poststarthook/priority-and-fairness-config-producer ok\n\
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
+     [+]poststarthook/start-cluster-authentication-info-controller ok\n\
+     [+]poststarthook/start-legacy-token-tracking-controller ok\n\
      [+]poststarthook/bootstrap-controller ok\n\
      [+]poststarthook/start-apiextensions-controllers ok\n\
      [+]poststarthook/crd-informer-synced ok\n\

@@ -68,6 +68,17 @@ pub trait Guard: Send + Sync + 'static {
     /// Called with what is about to be written, after plugins have changed it and before it is validated, on every attempt.
     /// `name` is of the request's path, empty for a creation; `old` is nothing where there was nothing.
     async fn check(&self, context: &Context, name: &str, new: &Value, old: Option<&Value>) -> Result<()>;
+
+    /// Called with what is about to take the place of something, prepared and found valid. What is wrong with it is told as if
+    /// validation had found it.
+    async fn examine(
+        &self,
+        _context: &Context,
+        _new: &Value,
+        _old: &Value,
+    ) -> Vec<pintle_meta::field_path::Error> {
+        Vec::new()
+    }
 }
 
 /// Nobody is asked.
@@ -194,6 +205,12 @@ impl Store {
             Some(guard) => guard.check(context, name, new, old).await,
             None => Ok(()),
         }
+    }
+
+    async fn examine_guarded(&self, context: &Context, new: &Value, old: &Value) -> Result<()> {
+        let Some(guard) = &self.guard else { return Ok(()) };
+        let errors = guard.examine(context, new, old).await;
+        if errors.is_empty() { Ok(()) } else { Err(self.invalid(new, &errors)) }
     }
 
     pub fn config(&self) -> &StoreConfig {

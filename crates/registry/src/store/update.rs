@@ -95,6 +95,7 @@ impl Attempt for Update<'_> {
         store.check_guard(self.context, self.name, &new, Some(old)).await?;
         self.settle_version(&mut new, old)?;
         store.before_update(self.context, &mut new, old)?;
+        store.examine_guarded(self.context, &new, old).await?;
         // Only here it is known whether anything else changes.
         managed::keep_timestamps(old, &mut new);
         self.admission.update(&new, old).await?;

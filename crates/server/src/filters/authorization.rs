@@ -49,7 +49,7 @@ pub(super) fn refusal(status: &Status) -> Response {
 }
 
 /// What somebody is told who may not do something; `reason` is the authorizer's, if it has any.
-pub(crate) fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Status {
+pub fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Status {
     let mut why = respond::sanitize(&described(attributes));
     if !reason.is_empty() {
         why = format!("{why}: {reason}");

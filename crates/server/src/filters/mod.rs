@@ -24,7 +24,7 @@ mod warning_headers;
 pub use audit_id::AuditId;
 pub use authentication::Authentication;
 pub use authorization::Authorization;
-pub(crate) use authorization::forbidden;
+pub use authorization::forbidden;
 pub use cache_control::CacheControl;
 pub use compression::Compression;
 pub use cors::Cors;

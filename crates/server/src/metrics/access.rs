@@ -7,13 +7,31 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pintle_auth::authorizer::Rules;
 use pintle_auth::{Attributes, Authorizer, Decision, Identity, User, Verdict};
-use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec};
 
 use super::labels::Labelled;
 use super::{Maker, Metrics, compress};
 
 const FILTER_BUCKETS: [f64; 13] =
     [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0];
+
+const CERTIFICATES: &str = "apiserver_client_certificate_expiration_seconds";
+const CERTIFICATE_BUCKETS: [f64; 14] = [
+    0.0,
+    1_800.0,
+    3_600.0,
+    7_200.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+    172_800.0,
+    345_600.0,
+    604_800.0,
+    2_592_000.0,
+    7_776_000.0,
+    15_552_000.0,
+    31_104_000.0,
+];
 
 pub(super) struct Access {
     authentications: Attempts,
@@ -22,6 +40,8 @@ pub(super) struct Access {
     decisions: Labelled<IntCounterVec>,
     impersonations: (Labelled<IntCounterVec>, Labelled<HistogramVec>),
     impersonation_checks: (Labelled<IntCounterVec>, Labelled<HistogramVec>),
+    certificates: Histogram,
+    graph: Labelled<HistogramVec>,
     filters: Labelled<HistogramVec>,
     filter: [OnceLock<Histogram>; 4],
 }
@@ -85,6 +105,15 @@ impl Access {
             let duration = maker.histogram(&duration, &format!("Time of {what}."), &labels, &latency)?;
             Ok::<_, prometheus::Error>((total, duration))
         };
+        let certificates = Histogram::with_opts(
+            HistogramOpts::new(
+                CERTIFICATES,
+                "How long the certificates that clients authenticate with are still valid.",
+            )
+            .buckets(CERTIFICATE_BUCKETS.to_vec()),
+        )?;
+        maker.register(CERTIFICATES, Box::new(certificates.clone()))?;
+        let actions: Vec<f64> = (0..12).map(|power| 0.0001 * f64::from(1 << power)).collect();
         Ok(Access {
             authentications: attempts(
                 "authentication_attempts",
@@ -112,6 +141,13 @@ impl Access {
             impersonation_checks: impersonation(
                 "authorization_attempts",
                 "questions whether somebody may act as somebody else",
+            )?,
+            certificates,
+            graph: maker.histogram(
+                "node_authorizer_graph_actions_duration_seconds",
+                "Time of taking a change into the graph of what nodes use.",
+                &["operation"],
+                &actions,
             )?,
             filters: maker.histogram(
                 "apiserver_request_filter_duration_seconds",
@@ -150,6 +186,16 @@ impl Metrics {
         };
         self.access().authorizations.count(outcome, took);
         self.filtered(Filtered::Authorization, took);
+    }
+
+    /// A request came with a certificate that has so many seconds left.
+    pub fn certificate_seen(&self, remaining: f64) {
+        self.access().certificates.observe(remaining);
+    }
+
+    /// The node authorizer took a change into account.
+    pub fn graph_changed(&self, operation: &str, took: Duration) {
+        self.access().graph.with(&[operation]).observe(took.as_secs_f64());
     }
 
     /// How long a filter had a request to itself.

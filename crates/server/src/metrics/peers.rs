@@ -1,5 +1,6 @@
 //! Figures of those who are asked about users and permissions: webhooks, token issuers, and the files that configure them.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -23,6 +24,9 @@ pub(super) struct Peers {
     reloads: [Reloads; 2],
     tokens: Labelled<HistogramVec>,
     key_fetches: GaugeVec,
+    key_sets: IntGaugeVec,
+    /// The digests of the key sets that are shown, by issuer.
+    shown_keys: Mutex<HashMap<String, [String; 3]>>,
 }
 
 struct Reloads {
@@ -77,6 +81,17 @@ impl Peers {
             "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
             Box::new(key_fetches.clone()),
         )?;
+        let key_sets = IntGaugeVec::new(
+            Opts::new(
+                "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
+                "The digest of the keys of an issuer that were fetched last.",
+            ),
+            &["jwt_issuer_hash", "apiserver_id_hash", "hash"],
+        )?;
+        maker.register(
+            "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
+            Box::new(key_sets.clone()),
+        )?;
         Ok(Peers {
             evaluations: maker.counter(
                 "apiserver_authorization_webhook_evaluations_total",
@@ -118,6 +133,8 @@ impl Peers {
                 &TOKEN_BUCKETS,
             )?,
             key_fetches,
+            key_sets,
+            shown_keys: Mutex::default(),
         })
     }
 }
@@ -154,10 +171,32 @@ impl Metrics {
         self.peers().tokens.with(&[result, &digest(issuer)]).observe(took.as_secs_f64());
     }
 
-    /// The keys of an issuer were asked for.
-    pub fn keys_fetched(&self, issuer: &str, success: bool, server: &str) {
-        let result = if success { "success" } else { "failure" };
-        self.peers().key_fetches.with_label_values(&[result, &digest(issuer), &digest(server)]).set(now());
+    /// The keys of an issuer were asked for: what came, if it was a set of keys.
+    pub fn keys_fetched(&self, issuer: &str, keys: Option<&[u8]>, server: &str) {
+        let result = if keys.is_some() { "success" } else { "failure" };
+        let peers = self.peers();
+        peers.key_fetches.with_label_values(&[result, &digest(issuer), &digest(server)]).set(now());
+        let Some(keys) = keys else { return };
+        let labels = [digest(issuer), digest(server), digest_of(keys)];
+        let mut shown = peers.shown_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = shown.insert(issuer.to_owned(), labels.clone());
+        if let Some(old) = old.filter(|old| *old != labels) {
+            let _ = peers.key_sets.remove_label_values(&old.each_ref().map(String::as_str));
+        }
+        peers.key_sets.with_label_values(&labels.each_ref().map(String::as_str)).set(1);
+    }
+
+    /// An issuer is not believed any more.
+    pub fn issuer_removed(&self, issuer: &str, server: &str) {
+        let peers = self.peers();
+        // Not there is what they are meant to be.
+        for result in ["success", "failure"] {
+            let _ = peers.key_fetches.remove_label_values(&[result, &digest(issuer), &digest(server)]);
+        }
+        let shown = peers.shown_keys.lock().unwrap_or_else(PoisonError::into_inner).remove(issuer);
+        if let Some(shown) = shown {
+            let _ = peers.key_sets.remove_label_values(&shown.each_ref().map(String::as_str));
+        }
     }
 }
 

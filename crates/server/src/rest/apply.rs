@@ -73,7 +73,9 @@ pub(crate) async fn apply(
         Behind::Subresource(behind) => {
             behind.update(&mut context, &name, &mut applying, &gate, dry_run).await
         }
-        Behind::Computed(_) | Behind::Missing => Err(internal("there is nothing to apply to")),
+        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
+            Err(internal("there is nothing to apply to"))
+        }
     };
     call.warnings.append(&mut applying.told);
     call.warnings.append(&mut context.warnings);

@@ -40,6 +40,8 @@ pub enum Behind {
     Subresource(Arc<dyn Subresource>),
     /// Objects that nobody stores.
     Computed(Arc<dyn Computed>),
+    /// Nothing yet, although it is settled already that a connection needs the permission to create.
+    Connection,
     /// Nothing yet.
     Missing,
 }
@@ -127,6 +129,12 @@ impl Endpoint {
             user_uid: user.uid.clone(),
             groups: user.groups.clone(),
             extra: user.extra.clone(),
+            verb: match request.info.verb.as_str() {
+                "create" => "create",
+                "update" => "update",
+                "patch" => "patch",
+                _ => "",
+            },
             warnings: Vec::new(),
         }
     }

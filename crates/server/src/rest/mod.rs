@@ -10,6 +10,7 @@ mod body;
 mod call;
 mod change;
 mod computed;
+mod connect;
 mod create;
 mod delete;
 mod endpoint;

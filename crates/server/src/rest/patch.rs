@@ -88,7 +88,9 @@ pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<
         Behind::Subresource(behind) => {
             behind.update(&mut context, &name, &mut patching, &gate, dry_run).await
         }
-        Behind::Computed(_) | Behind::Missing => Err(internal("there is nothing to patch")),
+        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
+            Err(internal("there is nothing to patch"))
+        }
     };
     call.warnings.append(&mut patching.told.into_inner().unwrap_or_else(PoisonError::into_inner));
     call.warnings.append(&mut context.warnings);

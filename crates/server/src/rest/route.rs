@@ -11,7 +11,7 @@ use pintle_meta::Status;
 use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{Result, computed, create, delete, get, list, patch, subresource, update, watch};
+use super::{Result, computed, connect, create, delete, get, list, patch, subresource, update, watch};
 use crate::delegation::Delegate;
 use crate::filters::warn;
 use crate::metrics::{Counted, Kind};
@@ -65,6 +65,9 @@ impl Rest {
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
         let answer = match &endpoint.behind {
             Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
+            Behind::Connection => {
+                connect::may_create(&call).await.and_then(|()| Err(Box::new(not_yet(endpoint, verb))))
+            }
             behind if verb == "patch" => patch::patch(endpoint, behind, &mut call).await,
             behind if verb == "update" => update::update(endpoint, behind, &mut call).await,
             Behind::Store(store) => {

@@ -29,7 +29,9 @@ pub(crate) async fn update(endpoint: &Endpoint, behind: &Behind, call: &mut Call
     let result = match behind {
         Behind::Store(store) => store.update(&mut context, &name, &mut put, &asked, false, dry_run).await,
         Behind::Subresource(behind) => behind.update(&mut context, &name, &mut put, &asked, dry_run).await,
-        Behind::Computed(_) | Behind::Missing => Err(internal("there is nothing to replace")),
+        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
+            Err(internal("there is nothing to replace"))
+        }
     };
     call.warnings.append(&mut context.warnings);
     let result = result?;

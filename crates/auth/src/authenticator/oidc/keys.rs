@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use pintle_outbound::{Client, ClientOptions, Url};
 use serde::Deserialize;
 
@@ -135,14 +136,15 @@ impl Provider {
     async fn fetch(&self) -> Result<Arc<Vec<PublicKey>>, String> {
         let fetched = self.read().await;
         if let Some(events) = &self.events {
-            events.fetched(&self.issuer, fetched.is_ok());
+            events.fetched(&self.issuer, fetched.as_ref().ok().map(|(_, text)| text.as_ref()));
         }
-        let keys = Arc::new(fetched?);
+        let keys = Arc::new(fetched?.0);
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.clone();
         Ok(keys)
     }
 
-    async fn read(&self) -> Result<Vec<PublicKey>, String> {
+    /// The keys, and the text that they were in.
+    async fn read(&self) -> Result<(Vec<PublicKey>, Bytes), String> {
         let answer =
             self.client.get(&self.url).await.map_err(|error| format!("oidc: get keys failed {error}"))?;
         if answer.status != 200 {
@@ -156,7 +158,7 @@ impl Provider {
         let keys = read_set(&answer.body).map_err(|error| format!("oidc: failed to decode keys: {error}"))?;
         match keys.len() > MOST_KEYS {
             true => Err(format!("oidc: the issuer has more than {MOST_KEYS} keys")),
-            false => Ok(keys),
+            false => Ok((keys, answer.body)),
         }
     }
 }

@@ -19,11 +19,13 @@ use crate::User;
 use crate::configuration::authentication::{JwtAuthenticator, Mapping};
 use crate::jwt::{Algorithm, Claims, Unverified, unverified_issuer};
 
+mod distributed;
 pub(crate) mod expressions;
 mod keys;
 #[cfg(test)]
 mod tests;
 
+use distributed::Resolver;
 use expressions::{Expression, claims_value, texts, user_value};
 use keys::Provider;
 
@@ -35,7 +37,8 @@ const NOT_BEFORE_LEEWAY: Duration = Duration::from_secs(60);
 
 /// Told about issuers, for figures about them.
 pub trait KeyEvents: Send + Sync + 'static {
-    fn fetched(&self, issuer: &str, success: bool);
+    /// The keys of this issuer were asked for: what came, if it was a set of keys.
+    fn fetched(&self, issuer: &str, keys: Option<&[u8]>);
     /// A token of this issuer was judged.
     fn judged(&self, issuer: &str, success: bool, took: Duration);
 }
@@ -45,6 +48,8 @@ pub struct Oidc {
     configuration: JwtAuthenticator,
     algorithms: Vec<Algorithm>,
     compiled: Compiled,
+    /// For groups that are elsewhere.
+    resolver: Option<Resolver>,
     state: Arc<State>,
     events: Option<Arc<dyn KeyEvents>>,
     discovery: tokio::task::JoinHandle<()>,
@@ -117,6 +122,10 @@ impl Oidc {
         let state = Arc::new(State::default());
         *state.problem.lock().unwrap_or_else(PoisonError::into_inner) =
             format!("oidc: authenticator for issuer {} is not initialized", pintle_meta::quote(&issuer.url));
+        let resolver = match configuration.claim_mappings.groups.claim.as_str() {
+            "" => None,
+            claim => Some(Resolver::new(claim, &issuer.url, &issuer.discovery_url, options.clone())),
+        };
         let (found, told) = (state.clone(), events.clone());
         let discovery = tokio::spawn(async move {
             loop {
@@ -138,7 +147,7 @@ impl Oidc {
                 tokio::time::sleep(RETRY).await;
             }
         });
-        Ok(Oidc { configuration, algorithms, compiled, state, events, discovery })
+        Ok(Oidc { configuration, algorithms, compiled, resolver, state, events, discovery })
     }
 
     /// Why tokens of this issuer cannot be judged yet; `None` if they can.
@@ -157,13 +166,42 @@ impl Oidc {
 
     async fn judge(&self, token: &[u8], now: SystemTime) -> Result<User, String> {
         let provider = self.provider().ok_or("oidc: authenticator not initialized")?;
-        let claims =
-            self.verify(&provider, token, now).await.map_err(|why| format!("oidc: verify token: {why}"))?;
-        self.user(&claims)
+        let claims = self
+            .verify(&provider, &self.configuration.issuer.url, token, now)
+            .await
+            .map_err(|why| format!("oidc: verify token: {why}"))?;
+        let expanded = self
+            .expand(&claims, now)
+            .await
+            .map_err(|why| format!("oidc: could not expand distributed claims: {why}"))?;
+        self.user(expanded.as_ref().unwrap_or(claims.value()))
+    }
+
+    /// The claims with the groups that are elsewhere, if they are.
+    async fn expand(&self, claims: &Claims, now: SystemTime) -> Result<Option<Value>, String> {
+        let Some(resolver) = &self.resolver else { return Ok(None) };
+        let claim = &self.configuration.claim_mappings.groups.claim;
+        let Some(source) = distributed::source(claims.value(), claim)? else { return Ok(None) };
+        let (token, issuer, provider) = resolver.fetch(&source).await?;
+        let there = self
+            .verify(&provider, &issuer, &token, now)
+            .await
+            .map_err(|why| format!("verify distributed claim token: {why}"))?;
+        let mut all = claims.value().clone();
+        if let Some(all) = all.as_object_mut() {
+            all.insert(claim.as_str(), resolver.value(&source, &there)?);
+        }
+        Ok(Some(all))
     }
 
     /// The claims of a token that is the issuer's, for us, and valid now.
-    async fn verify(&self, provider: &Provider, token: &[u8], now: SystemTime) -> Result<Claims, String> {
+    async fn verify(
+        &self,
+        provider: &Provider,
+        expected: &str,
+        token: &[u8],
+        now: SystemTime,
+    ) -> Result<Claims, String> {
         let token = Unverified::parse(token).map_err(|error| format!("oidc: malformed jwt: {error}"))?;
         if !self.algorithms.contains(&token.algorithm()) {
             let names: Vec<&str> = self.algorithms.iter().map(|algorithm| algorithm.name()).collect();
@@ -178,20 +216,21 @@ impl Oidc {
             .await
             .map_err(|error| format!("failed to verify signature: {error}"))?;
         let malformed = |error: crate::jwt::Error| format!("oidc: failed to unmarshal claims: {error}");
-        let (expected, issuer) = (&self.configuration.issuer, claims.text("iss").map_err(malformed)?);
-        let issuer = issuer.unwrap_or_default();
-        if canonical(issuer) != expected.url {
+        distributed::check(claims.value())?;
+        let issuer = claims.text("iss").map_err(malformed)?.unwrap_or_default();
+        if canonical(issuer) != expected {
             return Err(format!(
                 "oidc: id token issued by a different provider, expected {} got {}",
-                pintle_meta::quote(&expected.url),
+                pintle_meta::quote(expected),
                 pintle_meta::quote(issuer)
             ));
         }
-        let audiences = claims.audiences().map_err(malformed)?;
-        if !audiences.iter().any(|audience| expected.audiences.contains(audience)) {
+        let (audiences, ours) =
+            (claims.audiences().map_err(malformed)?, &self.configuration.issuer.audiences);
+        if !audiences.iter().any(|audience| ours.contains(audience)) {
             return Err(format!(
                 "oidc: expected audience in {} got {}",
-                pintle_meta::quote_all(&expected.audiences),
+                pintle_meta::quote_all(ours),
                 pintle_meta::quote_all(&audiences)
             ));
         }
@@ -211,14 +250,7 @@ impl Oidc {
     }
 
     /// Whom the claims make, if they are accepted.
-    fn user(&self, claims: &Claims) -> Result<User, String> {
-        let all = claims.value();
-        let mappings = &self.configuration.claim_mappings;
-        // Others would have to be asked for it, and a user without the groups that it is in may be refused too little.
-        let elsewhere = all.get("_claim_names").and_then(|names| names.get(&mappings.groups.claim)).is_some();
-        if !mappings.groups.claim.is_empty() && all.get(&mappings.groups.claim).is_none() && elsewhere {
-            return Err("oidc: could not expand distributed claims: they are not supported".into());
-        }
+    fn user(&self, all: &Value) -> Result<User, String> {
         let compiled = &self.compiled;
         let uses_cel = compiled.username.is_some()
             || compiled.groups.is_some()
@@ -391,8 +423,17 @@ impl Issuers {
         Issuers(RwLock::new(Arc::new(issuers)))
     }
 
-    pub fn replace(&self, issuers: Vec<Oidc>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(issuers);
+    /// Those that are among the old ones only.
+    pub fn replace(&self, issuers: Vec<Oidc>) -> Vec<String> {
+        let names = |issuers: &[Oidc]| {
+            issuers.iter().map(|one| one.configuration.issuer.url.clone()).collect::<Vec<String>>()
+        };
+        let kept = names(&issuers);
+        let old = std::mem::replace(
+            &mut *self.0.write().unwrap_or_else(PoisonError::into_inner),
+            Arc::new(issuers),
+        );
+        names(&old).into_iter().filter(|name| !kept.contains(name)).collect()
     }
 }
 

@@ -127,7 +127,7 @@ async fn what_is_not_right_about_a_token_is_refused() {
     check(json!({"sub": null}), "oidc: parse username claims \"sub\": claim not present").await;
     check(json!({"sub": 5}), "oidc: parse username claims \"sub\"").await;
     check(json!({"groups": [1]}), "oidc: parse groups claim \"groups\"").await;
-    check(json!({"groups": null, "_claim_names": {"groups": "x"}}), "distributed claims").await;
+    check(json!({"groups": null, "_claim_names": {"groups": "x"}}), "oidc: source does not exist").await;
     assert!(ask(&oidc, &token(&provider, &key, json!({"nbf": seconds(30)}))).await.is_ok());
     assert_eq!(ask(&oidc, &token(&provider, &key, json!({"iss": "https://other"}))).await, Ok(None));
     assert_eq!(ask(&oidc, "not-a-token").await, Ok(None));

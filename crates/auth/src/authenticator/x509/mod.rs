@@ -4,7 +4,7 @@
 //! answered with 401 instead of a broken connection. Verifying a chain costs more than the rest of a small request, so
 //! the outcome is kept with the connection, for as long as the certificates are valid and the roots are the same.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -14,8 +14,10 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use super::{Authenticator, Credentials, Error, Identity};
 use crate::User;
 
+mod bundle;
 mod roots;
 
+pub use bundle::merge_bundles;
 pub use roots::RootError;
 use roots::{Roots, Validity};
 
@@ -27,12 +29,19 @@ pub struct ClientCertificates {
     roots: RwLock<Arc<Roots>>,
     /// Whether a subject may name the user's uid (`AllowParsingUserUIDFromCertAuth`).
     reads_uid: bool,
+    /// Told how many seconds the certificate of a request has left.
+    observer: Option<Observer>,
 }
+
+/// See [`ClientCertificates::observed_by`].
+type Observer = Arc<dyn Fn(f64) + Send + Sync>;
 
 /// What a client sent in its TLS handshake, leaf first: proven to be the client's own, and nothing else.
 #[derive(Default)]
 pub struct PeerCertificates {
     chain: Vec<CertificateDer<'static>>,
+    /// When the leaf ends, in seconds since 1970; read when it is asked for.
+    end: OnceLock<Option<i64>>,
     /// One for each set of roots that vouched for it: clients' and front proxies' are not the same.
     verified: Mutex<Vec<Verified>>,
 }
@@ -42,11 +51,21 @@ const MOST_VERIFIED: usize = 2;
 
 impl PeerCertificates {
     pub fn new(chain: Vec<CertificateDer<'static>>) -> PeerCertificates {
-        PeerCertificates { chain, verified: Mutex::default() }
+        PeerCertificates { chain, end: OnceLock::new(), verified: Mutex::default() }
     }
 
     pub fn is_empty(&self) -> bool {
         self.chain.is_empty()
+    }
+
+    /// How many seconds the leaf has left.
+    fn remaining(&self, now: SystemTime) -> Option<f64> {
+        let read = || {
+            let (_, leaf) = X509Certificate::from_der(self.chain.first()?).ok()?;
+            Some(leaf.validity().not_after.timestamp())
+        };
+        let end = (*self.end.get_or_init(read))? as f64;
+        Some(end - now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64())
     }
 
     fn known(&self, roots: &Arc<Roots>, now: SystemTime) -> Option<Verified> {
@@ -83,7 +102,14 @@ impl Verified {
 
 impl ClientCertificates {
     pub fn new(roots: &[CertificateDer<'static>], reads_uid: bool) -> Result<ClientCertificates, RootError> {
-        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots::new(roots)?)), reads_uid })
+        Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots::new(roots)?)), reads_uid, observer: None })
+    }
+
+    /// The same, telling of each request with a certificate how many seconds that has left, whoever has signed it.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Observer) -> ClientCertificates {
+        self.observer = Some(observer);
+        self
     }
 
     /// Trusts these roots from the next request on, and only these.
@@ -157,6 +183,11 @@ impl ClientCertificates {
 #[async_trait]
 impl Authenticator for ClientCertificates {
     async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error> {
+        if let Some(observer) = &self.observer
+            && let Some(remaining) = credentials.certificates.remaining(credentials.now)
+        {
+            observer(remaining);
+        }
         let verified = self.certified(credentials.certificates, credentials.now)?;
         Ok(verified.and_then(|verified| verified.user).map(Identity::from))
     }

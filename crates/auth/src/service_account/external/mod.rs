@@ -21,6 +21,7 @@ use pintle_outbound::grpc::{self, Code, Method, Status, UnixClient};
 use self::header::Header;
 use self::messages::{FetchKeysRequest, Key, MetadataRequest, SignRequest, Timestamp};
 use super::{KeySource, Keys, PublicKey, Signer};
+use crate::jwt::is_ed25519;
 
 /// The pause after a refresh that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
@@ -203,12 +204,20 @@ impl External {
 
 fn read_keys(given: &[Key]) -> Result<Keys, Failure> {
     let mut keys = Vec::with_capacity(given.len());
+    let (mut shown, mut unusable) = (0, Vec::new());
     for Key { key_id, key, exclude_from_oidc_discovery } in given {
+        let place = shown;
+        shown += usize::from(!exclude_from_oidc_discovery);
         if key_id.is_empty() || key_id.len() > LONGEST_ID {
             return Err(Failure::new(format!("found invalid public key id {}", quote(key_id))));
         }
         if key.is_empty() {
             return Err(Failure::new("found empty public key"));
+        }
+        // A key like others, although no token can be signed with it.
+        if is_ed25519(key) {
+            unusable.extend(Some(place).filter(|_| !exclude_from_oidc_discovery));
+            continue;
         }
         let public = PublicKey::from_spki(key).ok_or_else(|| {
             let id = quote(key_id);
@@ -218,7 +227,7 @@ fn read_keys(given: &[Key]) -> Result<Keys, Failure> {
         })?;
         keys.push((public.with_id(key_id.as_str()), *exclude_from_oidc_discovery));
     }
-    Ok(Keys::with_hidden(keys))
+    Ok(Keys::with_hidden(keys).beside_unusable(unusable))
 }
 
 /// A time between the years 1 and 9999, in seconds since 1970.

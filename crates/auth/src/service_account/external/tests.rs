@@ -318,3 +318,29 @@ async fn keys_that_cannot_be_used_are_refused_at_start() {
         "while getting externally supported jwt signing keys: rpc error: code = Unavailable desc = not now";
     assert_eq!(fixture.connect().await.err().unwrap(), format!("{before}{why}"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_signs_no_tokens_is_in_nobodys_way_unless_it_is_to_be_shown() {
+    use crate::service_account::openid::{Documents, Error};
+    let fixture = Fixture::new();
+    let good = fixture.answers.lock().unwrap().keys.clone();
+    let ed25519 = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    let ed25519 = rcgen::PublicKeyData::subject_public_key_info(&ed25519);
+    let with = |hidden: bool| {
+        let mut keys = good.clone();
+        let key = Key { key_id: "ed".into(), key: ed25519.clone(), exclude_from_oidc_discovery: hidden };
+        keys.keys.push(key);
+        keys
+    };
+    let documents = |external: &External| {
+        Documents::new("https://issuer.example.com", "", "server.example.com", &external.current())
+    };
+    fixture.change(|answers| answers.keys = with(true));
+    let external = fixture.connect().await.unwrap();
+    external.sign(&claims()).await.unwrap();
+    assert!(documents(&external).is_ok());
+    fixture.change(|answers| answers.keys = with(false));
+    let external = fixture.connect().await.unwrap();
+    external.sign(&claims()).await.unwrap();
+    assert_eq!(documents(&external).unwrap_err(), Error::Key(good.keys.len()));
+}

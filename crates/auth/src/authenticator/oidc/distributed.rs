@@ -1,0 +1,266 @@
+//! Groups that a token does not hold itself: it names an endpoint that has them, in another token.
+//!
+//! ```text
+//! {.., "_claim_names": {"groups": "source"}, "_claim_sources": {"source": {"endpoint": "https://..", "access_token": ".."}}}
+//! ```
+//!
+//! Only a token whose signature is good gets this far, so that nobody but an issuer can send us anywhere. The other token is
+//! judged like the first one, for the issuer that it names. Claims that are there as a token within the token ("aggregated")
+//! are not looked at, in the reference neither.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use pintle_meta::Value;
+use pintle_meta::value::Node;
+use pintle_outbound::{Authorization, Client, ClientOptions, Url};
+
+use super::keys::Provider;
+use super::{RETRY, canonical};
+use crate::jwt::{Claims, MAX_TOKEN, unverified_issuer};
+
+const NAMES: &str = "_claim_names";
+const SOURCES: &str = "_claim_sources";
+/// Of one configured issuer. There is one, or a few.
+const MOST_ISSUERS: usize = 64;
+
+/// Where a claim is, if not in the token.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    endpoint: String,
+    access_token: String,
+}
+
+/// What keeps a token from being one at all: names of sources that it does not have.
+pub(super) fn check(claims: &Value) -> Result<(), String> {
+    let malformed = |name: &str| format!("oidc: failed to unmarshal claims: {name} is not of the right type");
+    let Some(names) = claims.get(NAMES) else { return Ok(()) };
+    let sources = claims.get(SOURCES);
+    for source in entries(names).ok_or_else(|| malformed(NAMES))? {
+        match source.1.node() {
+            Node::String("") | Node::Null => {
+                return Err("oidc: failed to obtain source from claim name".into());
+            }
+            Node::String(source) if sources.and_then(|all| all.get(source)).is_some() => {}
+            Node::String(_) => return Err("oidc: source does not exist".into()),
+            _ => return Err(malformed(NAMES)),
+        }
+    }
+    Ok(())
+}
+
+/// The entries of an object; null has none, and what is no object cannot be read.
+fn entries(object: &Value) -> Option<impl Iterator<Item = (&str, &Value)>> {
+    let object = match object.node() {
+        Node::Object(object) => Some(object),
+        Node::Null => None,
+        _ => return None,
+    };
+    Some(object.into_iter().flat_map(|object| object.iter()))
+}
+
+/// Where else a claim is, if it is not in the token and somewhere at all.
+pub(super) fn source(claims: &Value, claim: &str) -> Result<Option<Source>, String> {
+    let Some(names) = claims.get(NAMES).filter(|_| claims.get(claim).is_none()) else { return Ok(None) };
+    let sources = claims.get(SOURCES).ok_or("oidc: no claim sources")?;
+    let malformed = || "oidc: could not parse claim sources: it is not of the right type".to_owned();
+    for (_, source) in entries(sources).ok_or_else(malformed)? {
+        let is_text = |name: &str| {
+            matches!(source.get(name).map(Value::node), None | Some(Node::Null | Node::String(_)))
+        };
+        if entries(source).is_none() || !["endpoint", "access_token", "JWT"].into_iter().all(is_text) {
+            return Err(malformed());
+        }
+    }
+    let Some(name) = names.get(claim).and_then(Value::as_str) else { return Ok(None) };
+    let source = sources.get(name).ok_or_else(|| {
+        format!("id token _claim_names contained a source {name} missing in _claims_sources")
+    })?;
+    let text = |field: &str| source.text_at(&[field]).to_owned();
+    let found = Source { endpoint: text("endpoint"), access_token: text("access_token") };
+    Ok(Some(found).filter(|source| !source.endpoint.is_empty()))
+}
+
+/// Fetches tokens with claims of other tokens, and knows who may sign them.
+pub(super) struct Resolver {
+    claim: String,
+    /// The configured issuer, which may have its documents at another place.
+    issuer: String,
+    discovery_url: String,
+    options: ClientOptions,
+    known: Mutex<HashMap<String, Arc<Looked>>>,
+}
+
+/// An issuer that is looked for, and there some time later.
+struct Looked {
+    provider: RwLock<Option<Arc<Provider>>>,
+    search: Mutex<Option<tokio::task::JoinHandle<()>>>,
+}
+
+impl Drop for Looked {
+    fn drop(&mut self) {
+        if let Some(search) = self.search.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            search.abort();
+        }
+    }
+}
+
+impl Resolver {
+    pub(super) fn new(claim: &str, issuer: &str, discovery_url: &str, options: ClientOptions) -> Resolver {
+        Resolver {
+            claim: claim.to_owned(),
+            issuer: issuer.to_owned(),
+            discovery_url: discovery_url.to_owned(),
+            options,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The token that has the claim, who must have signed it, and the issuer by which to judge it.
+    pub(super) async fn fetch(&self, source: &Source) -> Result<(Vec<u8>, String, Arc<Provider>), String> {
+        let claim = pintle_meta::quote(&self.claim);
+        let token = self
+            .get(source)
+            .await
+            .map_err(|error| format!("while getting distributed claim {claim}: {error}"))?;
+        let issuer = unverified_issuer(&token).ok_or_else(|| {
+            let endpoint = &source.endpoint;
+            format!(
+                "getting untrusted issuer from endpoint {endpoint} failed for claim {claim}: malformed token"
+            )
+        })?;
+        let issuer = canonical(&issuer).to_owned();
+        let provider = self
+            .provider(&issuer)
+            .map_err(|error| format!("verifying untrusted issuer {issuer} failed: {error}"))?;
+        Ok((token, issuer, provider))
+    }
+
+    /// What the token says about the claim.
+    pub(super) fn value(&self, source: &Source, claims: &Claims) -> Result<Value, String> {
+        claims.value().get(&self.claim).cloned().ok_or_else(|| {
+            let (endpoint, claim) = (pintle_meta::quote(&source.endpoint), &self.claim);
+            format!("jwt returned by distributed claim endpoint {endpoint} did not contain claim: {claim}")
+        })
+    }
+
+    async fn get(&self, source: &Source) -> Result<Vec<u8>, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("while calling {}: {error}", source.endpoint);
+        let url = Url::parse(&source.endpoint).map_err(|error| failed(&error))?;
+        // Not a client that is kept: its credentials are this token's, and go to nobody else.
+        let authorization = match source.access_token.as_str() {
+            "" => Authorization::None,
+            token => Authorization::Bearer(token.to_owned()),
+        };
+        let options = ClientOptions {
+            authorization,
+            largest_answer: MAX_TOKEN,
+            follow_redirects: true,
+            ..self.options.clone()
+        };
+        let client = Client::new(&url, options).map_err(|error| failed(&error))?;
+        let answer = client.get(&url).await.map_err(|error| error.to_string())?;
+        if !(200..=226).contains(&answer.status.as_u16()) {
+            return Err(format!("error while getting distributed claim JWT: {}", answer.status));
+        }
+        Ok(answer.body.trim_ascii().to_vec())
+    }
+
+    /// An issuer that was found already. Who asks first starts the search and comes too early.
+    fn provider(&self, issuer: &str) -> Result<Arc<Provider>, String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains_key(issuer) {
+            if known.len() >= MOST_ISSUERS {
+                return Err(format!("more than {MOST_ISSUERS} issuers have signed claims"));
+            }
+            known.insert(issuer.to_owned(), self.search(issuer.to_owned()));
+        }
+        let found = known
+            .get(issuer)
+            .and_then(|looked| looked.provider.read().unwrap_or_else(PoisonError::into_inner).clone());
+        found.ok_or_else(|| format!("verifier not initialized for issuer: {}", pintle_meta::quote(issuer)))
+    }
+
+    fn search(&self, issuer: String) -> Arc<Looked> {
+        let looked = Arc::new(Looked { provider: RwLock::default(), search: Mutex::default() });
+        let place = if issuer == self.issuer { self.discovery_url.clone() } else { String::new() };
+        let (options, found) = (self.options.clone(), Arc::downgrade(&looked));
+        let search = tokio::spawn(async move {
+            loop {
+                match Provider::discover(&issuer, &place, &options, None).await {
+                    Ok(provider) => {
+                        if let Some(looked) = found.upgrade() {
+                            *looked.provider.write().unwrap_or_else(PoisonError::into_inner) =
+                                Some(Arc::new(provider));
+                        }
+                        return;
+                    }
+                    Err(error) => {
+                        tracing::error!(error, issuer, "oidc authenticator: async token verifier for issuer");
+                    }
+                }
+                tokio::time::sleep(RETRY).await;
+            }
+        });
+        *looked.search.lock().unwrap_or_else(PoisonError::into_inner) = Some(search);
+        looked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        pintle_codec::json::decode_any(text.as_bytes()).unwrap().value
+    }
+
+    #[test]
+    fn sources_must_be_there_in_any_token() {
+        assert_eq!(check(&value(r#"{}"#)), Ok(()));
+        assert_eq!(check(&value(r#"{"_claim_names":{"a":"s"},"_claim_sources":{"s":{}}}"#)), Ok(()));
+        for (text, expect) in [
+            (r#"{"_claim_names":{"a":"s"}}"#, "oidc: source does not exist"),
+            (
+                r#"{"_claim_names":{"a":""},"_claim_sources":{"":{}}}"#,
+                "oidc: failed to obtain source from claim name",
+            ),
+            (
+                r#"{"_claim_names":{"a":7}}"#,
+                "oidc: failed to unmarshal claims: _claim_names is not of the right type",
+            ),
+            (
+                r#"{"_claim_names":[]}"#,
+                "oidc: failed to unmarshal claims: _claim_names is not of the right type",
+            ),
+        ] {
+            assert_eq!(check(&value(text)).unwrap_err(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_claim_is_sought_elsewhere_only_if_it_is_not_in_the_token() {
+        let at = |text: &str| source(&value(text), "groups");
+        let there = Source { endpoint: "https://a".into(), access_token: "t".into() };
+        let sources =
+            r#""_claim_sources":{"s":{"endpoint":"https://a","access_token":"t"},"in":{"JWT":"a.b.c"}}"#;
+        assert_eq!(at(&format!(r#"{{"_claim_names":{{"groups":"s"}},{sources}}}"#)), Ok(Some(there)));
+        for none in [
+            format!(r#"{{"groups":[],"_claim_names":{{"groups":"s"}},{sources}}}"#),
+            format!(r#"{{"_claim_names":{{"other":"s"}},{sources}}}"#),
+            format!(r#"{{"_claim_names":{{"groups":"in"}},{sources}}}"#),
+            "{}".to_owned(),
+        ] {
+            assert_eq!(at(&none), Ok(None), "{none}");
+        }
+        assert_eq!(at(r#"{"_claim_names":{}}"#).unwrap_err(), "oidc: no claim sources");
+        assert_eq!(
+            at(r#"{"_claim_names":{"groups":"s"},"_claim_sources":{"s":7}}"#).unwrap_err(),
+            "oidc: could not parse claim sources: it is not of the right type"
+        );
+        assert_eq!(
+            at(r#"{"_claim_names":{"groups":"s"},"_claim_sources":{}}"#).unwrap_err(),
+            "id token _claim_names contained a source s missing in _claims_sources"
+        );
+    }
+}
