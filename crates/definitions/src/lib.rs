@@ -10,3 +10,12 @@ pub mod json_path;
 pub mod object;
 pub mod paths;
 pub mod rules;
+
+use pintle_codec::json;
+use pintle_meta::Value;
+use pintle_schema::structural::Structural;
+
+/// Compiles a schema of a definition. What cannot be structural is an error.
+pub fn compile(schema: &Value) -> Result<Structural, String> {
+    Structural::compile(schema, |text| Some(json::decode_any(text).ok()?.value))
+}

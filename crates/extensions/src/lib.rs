@@ -37,6 +37,7 @@ use pintle_storage::Backend;
 pub use handler::Extensions;
 pub use keeper::Keeper;
 
+use conversion::Means;
 use serving::Ground;
 use table::{Registered, Table};
 
@@ -71,6 +72,7 @@ pub struct DefinitionsConfig {
     pub root: String,
     pub resources: Arc<Resources>,
     pub documents: Arc<Documents>,
+    pub webhooks: Means,
 }
 
 impl Definitions {
@@ -78,8 +80,8 @@ impl Definitions {
     pub const HOOK: &'static str = "crd-informer-synced";
 
     pub fn new(config: DefinitionsConfig) -> Definitions {
-        let DefinitionsConfig { store, backend, feed, root, resources, documents } = config;
-        let ground = Ground { backend: backend.clone(), feed, root, resources };
+        let DefinitionsConfig { store, backend, feed, root, resources, documents, webhooks } = config;
+        let ground = Ground { backend: backend.clone(), feed, root, resources, webhooks };
         let table = Table::new(ground, store.clone(), documents);
         Definitions {
             mirror: Mirror::new(vec![store.clone()], table),

@@ -22,7 +22,7 @@ use pintle_storage::Backend;
 use tokio::sync::OnceCell;
 
 use crate::columns::Columns;
-use crate::conversion::{Converting, ConvertingConfig, Webhook};
+use crate::conversion::{Converting, ConvertingConfig, Means, Webhook};
 use crate::definition::{self, Summary, VersionSpec};
 use crate::scale::Replicas;
 use crate::served::Version;
@@ -40,6 +40,7 @@ pub(crate) struct Ground {
     /// Of all keys, with slashes around it.
     pub(crate) root: String,
     pub(crate) resources: Arc<Resources>,
+    pub(crate) webhooks: Means,
 }
 
 /// A definition being served.
@@ -86,7 +87,7 @@ impl Serving {
         });
         let versions = versions.collect();
         let converter = match definition.text_at(&["spec", "conversion", "strategy"]) {
-            "Webhook" => Some(Webhook::new(definition).map(Arc::new)),
+            "Webhook" => Some(Webhook::new(definition, &ground.webhooks).map(Arc::new)),
             _ => None,
         };
         let guard = Arc::new(Closed {

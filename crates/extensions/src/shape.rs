@@ -62,7 +62,7 @@ impl Shapes {
         let mut fields = METADATA_FIELDS;
         let mut versions = Vec::with_capacity(specs.len());
         for spec in specs {
-            let schema = match spec.schema.map(Structural::compile) {
+            let schema = match spec.schema.map(pintle_definitions::compile) {
                 None => Structural::default(),
                 Some(Ok(mut schema)) => {
                     object::prune_defaults(&mut schema)?;

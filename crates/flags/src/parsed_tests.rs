@@ -56,7 +56,7 @@ fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default(
         "--audit-log-path=/a",
         "--audit-log-path=/b",
         "--event-ttl=60m",
-        "--enable-aggregator-routing=false",
+        "--kubelet-timeout=5s",
         "--secure-port=7443",
         "--kubelet-port=8080",
         "--feature-gates=WatchList=false",

@@ -17,6 +17,7 @@ use hyper::body::Incoming;
 use crate::dial::Connection;
 use crate::error::broken;
 use crate::pool::Pool;
+use crate::services::{Address, Service};
 use crate::tls::{SetupError, Tls, TlsOptions, read_file};
 use crate::url::Url;
 use crate::{Error, Failure};
@@ -51,6 +52,8 @@ pub struct ClientOptions {
     pub largest_answer: usize,
     /// Whether GETs go where answers send them, over TLS and without our credentials. Nothing else is ever sent elsewhere.
     pub follow_redirects: bool,
+    /// Where the origin is a service of the cluster, which is looked up before every request.
+    pub service: Option<Service>,
 }
 
 impl Default for ClientOptions {
@@ -61,6 +64,7 @@ impl Default for ClientOptions {
             timeout: Duration::from_secs(30),
             largest_answer: 3 << 20,
             follow_redirects: false,
+            service: None,
         }
     }
 }
@@ -131,10 +135,13 @@ impl Client {
         for _ in 0..=MOST_REDIRECTS {
             let at_home = url.same_origin(&self.origin);
             let request = self.request(method, &url, &headers, at_home)?;
-            let answer = match at_home {
-                true => self.round_trip(&self.pool, &url, request, body.clone(), has_header).await?,
-                false => self.round_trip(&Pool::default(), &url, request, body.clone(), has_header).await?,
+            let away = Pool::default();
+            let pool = if at_home { &self.pool } else { &away };
+            let address = match self.options.service.as_ref().filter(|_| at_home) {
+                Some(service) => service.address().await.map_err(Failure::Unresolved)?,
+                None => Address::of(&url),
             };
+            let answer = self.round_trip(pool, &address, &url, request, body.clone(), has_header).await?;
             if !(self.options.follow_redirects && *method == Method::GET && is_redirect(answer.status)) {
                 return Ok(answer);
             }
@@ -176,19 +183,22 @@ impl Client {
     async fn round_trip(
         &self,
         pool: &Pool,
+        address: &Address,
         url: &Url,
         request: http::request::Builder,
         body: Bytes,
         has_header: &Mutex<bool>,
     ) -> Result<Answer, Failure> {
         let request = request.body(Full::new(body)).map_err(|error| Failure::Protocol(error.to_string()))?;
-        let (mut connection, reused) = pool.connection(url, &self.tls).await?;
+        let (mut connection, reused) = pool.connection(address, url, &self.tls).await?;
         let again = (reused && request.method() == Method::GET).then(|| request.clone());
-        match self.attempt(pool, connection, url, request, has_header).await {
+        match self.attempt(pool, connection, address, url, request, has_header).await {
             Err((failure, unsent)) => {
                 let Some(request) = unsent.or(again).filter(|_| reused) else { return Err(failure) };
-                connection = pool.fresh(url, &self.tls).await?;
-                self.attempt(pool, connection, url, request, has_header).await.map_err(|(failure, _)| failure)
+                connection = pool.fresh(address, url, &self.tls).await?;
+                self.attempt(pool, connection, address, url, request, has_header)
+                    .await
+                    .map_err(|(failure, _)| failure)
             }
             Ok(answer) => Ok(answer),
         }
@@ -199,6 +209,7 @@ impl Client {
         &self,
         pool: &Pool,
         connection: Connection,
+        address: &Address,
         url: &Url,
         mut request: http::Request<Full<Bytes>>,
         has_header: &Mutex<bool>,
@@ -227,7 +238,7 @@ impl Client {
                 }
                 let response = sender.try_send_request(request).await.map_err(failed)?;
                 let answer = self.read(response, has_header).await.map_err(|failure| (failure, None))?;
-                pool.keep(sender);
+                pool.keep(address, sender);
                 Ok(answer)
             }
         }

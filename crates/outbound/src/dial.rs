@@ -14,6 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::Failure;
 use crate::error::{broken, dial_reason};
+use crate::services::Address;
 use crate::tls::Tls;
 use crate::url::Url;
 
@@ -29,8 +30,9 @@ pub(crate) enum Connection {
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-pub(crate) async fn dial(url: &Url, tls: &Tls) -> Result<Connection, Failure> {
-    let stream = connect(url).await?;
+/// The URL says what is spoken there, and who is expected.
+pub(crate) async fn dial(address: &Address, url: &Url, tls: &Tls) -> Result<Connection, Failure> {
+    let stream = connect(address).await?;
     if !url.https {
         return http1(stream).await;
     }
@@ -50,9 +52,9 @@ pub(crate) async fn dial(url: &Url, tls: &Tls) -> Result<Connection, Failure> {
 }
 
 /// Tries every address of the host; the first failure is the one that is told.
-async fn connect(url: &Url) -> Result<TcpStream, Failure> {
-    let lookup = |reason: &str| Failure::Lookup { host: url.host.clone(), reason: reason.into() };
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((url.host.as_str(), url.port()))
+async fn connect(to: &Address) -> Result<TcpStream, Failure> {
+    let lookup = |reason: &str| Failure::Lookup { host: to.host.clone(), reason: reason.into() };
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((to.host.as_str(), to.port))
         .await
         .map_err(|_| lookup("no such host"))?
         .collect();

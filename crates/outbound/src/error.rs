@@ -18,6 +18,9 @@ pub struct Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
+    /// A service of the cluster that is nowhere.
+    #[error("{0}")]
+    Unresolved(String),
     #[error("dial tcp: lookup {host}: {reason}")]
     Lookup { host: String, reason: String },
     #[error("dial tcp {address}: {reason}")]

@@ -327,6 +327,7 @@ fn assemble(cluster: &Cluster, user: &User, base: &Path) -> Result<Kubeconfig, E
         key_pair,
         server_name: Some(cluster.tls_server_name.clone()).filter(|name| !name.is_empty()),
         skip_verification: cluster.insecure_skip_tls_verify,
+        http1_only: false,
     };
     Ok(Kubeconfig { server, tls, authorization })
 }

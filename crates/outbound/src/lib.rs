@@ -8,14 +8,17 @@ mod client;
 mod dial;
 mod error;
 pub mod grpc;
+mod hook;
 pub mod kubeconfig;
 mod pool;
+pub mod services;
 mod tls;
 mod url;
 pub mod webhook;
 
 pub use client::{Answer, Authorization, Client, ClientOptions};
 pub use error::{Error, Failure};
+pub use hook::Hook;
 pub use kubeconfig::Kubeconfig;
 pub use tls::{KeyPair, Material, Roots, SetupError, TlsOptions};
 pub use url::{BadUrl, Url};

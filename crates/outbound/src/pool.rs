@@ -1,7 +1,8 @@
 //! Connections to one origin that are kept for the next request.
 //!
-//! Of HTTP/2 connections one is enough. An HTTP/1.1 connection is taken out while it is in use and comes back when its
-//! answer was read to the end.
+//! Of HTTP/2 connections one to each address is enough. An HTTP/1.1 connection is taken out while it is in use and comes
+//! back when its answer was read to the end. Mostly an origin has one address; where it is a service, requests go to
+//! the address that it has now, and connections to others idle until they are closed.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use hyper::client::conn::{http1, http2};
 
 use crate::Failure;
 use crate::dial::{Connection, dial};
+use crate::services::Address;
 use crate::tls::Tls;
 use crate::url::Url;
 
@@ -26,42 +28,61 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct Kept {
-    http2: Option<http2::SendRequest<Full<Bytes>>>,
-    http1: Vec<(Instant, http1::SendRequest<Full<Bytes>>)>,
+    http2: Vec<Idle<http2::SendRequest<Full<Bytes>>>>,
+    http1: Vec<Idle<http1::SendRequest<Full<Bytes>>>>,
+}
+
+struct Idle<S> {
+    address: Address,
+    since: Instant,
+    sender: S,
 }
 
 impl Pool {
     /// A connection, and whether it was used before: then it may have died in the meantime.
-    pub(crate) async fn connection(&self, url: &Url, tls: &Tls) -> Result<(Connection, bool), Failure> {
-        if let Some(connection) = self.take() {
+    pub(crate) async fn connection(
+        &self,
+        address: &Address,
+        url: &Url,
+        tls: &Tls,
+    ) -> Result<(Connection, bool), Failure> {
+        if let Some(connection) = self.take(address) {
             return Ok((connection, true));
         }
-        Ok((self.fresh(url, tls).await?, false))
+        Ok((self.fresh(address, url, tls).await?, false))
     }
 
-    pub(crate) async fn fresh(&self, url: &Url, tls: &Tls) -> Result<Connection, Failure> {
-        let connection = dial(url, tls).await?;
+    pub(crate) async fn fresh(&self, address: &Address, url: &Url, tls: &Tls) -> Result<Connection, Failure> {
+        let connection = dial(address, url, tls).await?;
         if let Connection::Http2(sender) = &connection {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).http2 = Some(sender.clone());
+            let kept = &mut self.kept.lock().unwrap_or_else(PoisonError::into_inner).http2;
+            kept.retain(|idle| idle.address != *address);
+            if kept.len() < MOST_IDLE {
+                kept.push(Idle { address: address.clone(), since: Instant::now(), sender: sender.clone() });
+            }
         }
         Ok(connection)
     }
 
-    fn take(&self) -> Option<Connection> {
+    fn take(&self, address: &Address) -> Option<Connection> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match &kept.http2 {
-            Some(sender) if !sender.is_closed() => return Some(Connection::Http2(sender.clone())),
-            _ => kept.http2 = None,
-        }
         let now = Instant::now();
-        kept.http1.retain(|(since, sender)| !sender.is_closed() && now.duration_since(*since) < LONGEST_IDLE);
-        kept.http1.pop().map(|(_, sender)| Connection::Http1(sender))
+        let is_recent = |since: Instant| now.duration_since(since) < LONGEST_IDLE;
+        kept.http2
+            .retain(|idle| !idle.sender.is_closed() && (idle.address == *address || is_recent(idle.since)));
+        kept.http1.retain(|idle| !idle.sender.is_closed() && is_recent(idle.since));
+        if let Some(idle) = kept.http2.iter_mut().find(|idle| idle.address == *address) {
+            idle.since = now;
+            return Some(Connection::Http2(idle.sender.clone()));
+        }
+        let place = kept.http1.iter().rposition(|idle| idle.address == *address)?;
+        Some(Connection::Http1(kept.http1.remove(place).sender))
     }
 
-    pub(crate) fn keep(&self, sender: http1::SendRequest<Full<Bytes>>) {
+    pub(crate) fn keep(&self, address: &Address, sender: http1::SendRequest<Full<Bytes>>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.http1.len() < MOST_IDLE && !sender.is_closed() {
-            kept.http1.push((Instant::now(), sender));
+            kept.http1.push(Idle { address: address.clone(), since: Instant::now(), sender });
         }
     }
 }

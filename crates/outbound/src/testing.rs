@@ -2,7 +2,8 @@
 
 pub mod grpc;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -117,16 +118,19 @@ impl Authority {
     }
 }
 
-/// Listens on a port of 127.0.0.1 until it is dropped.
+/// Listens until it is dropped.
 pub struct HttpsServer {
     pub address: SocketAddr,
     pub authority: Authority,
     seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
 }
 
 pub struct HttpsOptions {
     pub names: Vec<&'static str>,
+    /// Where it listens: a free port of 127.0.0.1 if nothing else is said.
+    pub address: SocketAddr,
     pub http2: bool,
     /// Asks clients for a certificate of this authority, and insists.
     pub clients: Option<Authority>,
@@ -134,7 +138,8 @@ pub struct HttpsOptions {
 
 impl Default for HttpsOptions {
     fn default() -> HttpsOptions {
-        HttpsOptions { names: vec!["localhost", "127.0.0.1"], http2: true, clients: None }
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        HttpsOptions { names: vec!["localhost", "127.0.0.1"], address, http2: true, clients: None }
     }
 }
 
@@ -152,14 +157,17 @@ impl HttpsServer {
     ) -> HttpsServer {
         let authority = Authority::new("test authority");
         let (certificate, key) = authority.issue(&options.names, |_| {});
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let listener = TcpListener::bind(options.address).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let acceptor = TlsAcceptor::from(Arc::new(config(&options, &certificate, &key)));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (handler, log): (Arc<Handler>, _) = (Arc::new(handler), seen.clone());
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
                 let (acceptor, handler, log) = (acceptor.clone(), handler.clone(), log.clone());
                 connections.spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
@@ -181,7 +189,12 @@ impl HttpsServer {
                 });
             }
         });
-        HttpsServer { address, authority, seen, task }
+        HttpsServer { address, authority, seen, connections, task }
+    }
+
+    /// How many there have been.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     pub fn url(&self, path: &str) -> String {

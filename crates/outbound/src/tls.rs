@@ -50,6 +50,8 @@ pub struct TlsOptions {
     pub server_name: Option<String>,
     /// Believe any server. Only because somebody asked for it.
     pub skip_verification: bool,
+    /// Never offer HTTP/2, whose one connection would keep all requests at one of many servers.
+    pub http1_only: bool,
 }
 
 /// Why certificates cannot be used.
@@ -177,7 +179,10 @@ fn configure(options: &TlsOptions) -> Result<ClientConfig, SetupError> {
         }
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = match options.http1_only {
+        true => vec![b"http/1.1".to_vec()],
+        false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+    };
     Ok(config)
 }
 

@@ -18,6 +18,7 @@ mod pki;
 mod plane;
 mod run;
 mod service_accounts;
+mod services;
 mod snapshot;
 mod storage;
 mod version;

@@ -79,12 +79,14 @@ pub(crate) struct ApiOptions {
     pub(crate) stored_as: Encoding,
     /// How long an event lives; zero for good.
     pub(crate) event_ttl: Duration,
-    /// How many objects of a collection are deleted at once.
     /// Whether the endpoints of the `kubernetes` Service are this server's business.
     pub(crate) keeps_endpoints: bool,
     /// Of the `kubernetes` Service; 0 for none.
     pub(crate) service_node_port: u16,
+    /// How many objects of a collection are deleted at once.
     pub(crate) delete_workers: usize,
+    /// Whether services are reached at their endpoints instead of their own address.
+    pub(crate) endpoint_routing: bool,
     /// How long a watch without a timeout of its own lasts at least.
     pub(crate) min_request_timeout: Duration,
 }
@@ -234,6 +236,7 @@ fn api(flags: &Parsed) -> ApiOptions {
         keeps_endpoints: flags.string("endpoint-reconciler-type") != "none",
         service_node_port: positive("kubernetes-service-node-port").try_into().unwrap_or(0),
         delete_workers: positive("delete-collection-workers").max(1).try_into().unwrap_or(usize::MAX),
+        endpoint_routing: flags.bool("enable-aggregator-routing"),
         min_request_timeout: Duration::from_secs(positive("min-request-timeout")),
     }
 }

@@ -14,7 +14,9 @@ use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, SystemNamespaces};
+use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper};
+use pintle_outbound::services::Resolver;
 use pintle_registry::{Computed, Served, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -55,6 +57,8 @@ pub(crate) struct PlaneOptions {
     pub(crate) components: Arc<dyn Computed>,
     /// Told which custom resources there are.
     pub(crate) documents: Arc<Documents>,
+    /// Where webhooks are that a service stands for.
+    pub(crate) services: Arc<dyn Resolver>,
 }
 
 /// The resources, served.
@@ -138,6 +142,7 @@ impl Plane {
             root: stores.root.clone(),
             resources: stores.resources.clone(),
             documents: options.documents.clone(),
+            webhooks: Means { services: options.services.clone(), metrics: metrics.clone() },
         });
         let definitions = Arc::new(definitions);
         let newest = Arc::downgrade(&definitions);

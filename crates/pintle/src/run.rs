@@ -36,6 +36,7 @@ use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::plane::{Plane, PlaneOptions, Stores};
 use crate::service_accounts::{self, ServiceAccounts};
+use crate::services::Services;
 use crate::storage::{self, Storage};
 use crate::{api_groups, banner, bootstrap, components, pki, print, sentence, snapshot, version};
 
@@ -173,6 +174,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         &lifecycle.not_accepting,
     )?;
     let documents = Arc::new(documents(flags, options, port, served.clone()));
+    let services = Services::new(&stores, listener.local_addr()?, options.api.endpoint_routing)?;
+    let services = Arc::new(services);
     let plane = Plane::new(
         stores,
         PlaneOptions {
@@ -193,6 +196,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             min_request_timeout: options.api.min_request_timeout,
             components: Arc::new(components::statuses(&storage, options)?),
             documents: documents.clone(),
+            services,
         },
         |version, resource| api_groups::contains(&served, version, resource),
         metrics.clone(),

@@ -101,26 +101,30 @@ pub struct Rule {
     pub optional_old_self: Option<bool>,
 }
 
+/// Reads a text of JSON as `Unstructured` has it.
+pub type Read = fn(&[u8]) -> Option<Value>;
+
 impl Structural {
-    /// Compiles a `JSONSchemaProps`. What cannot be structural is an error.
-    pub fn compile(schema: &Value) -> Result<Structural, String> {
+    /// Compiles a `JSONSchemaProps`. What cannot be structural is an error. Any JSON in it is the text that it came as, which is
+    /// read by whoever knows how; what cannot be read counts as null.
+    pub fn compile(schema: &Value, read: Read) -> Result<Structural, String> {
         let mut node = Structural::default();
-        node.fill(schema)?;
+        node.fill(schema, read)?;
         Ok(node)
     }
 
     /// Nodes are filled where they are: schemas are as deep as decoders allow, and a node is large.
-    fn fill(&mut self, schema: &Value) -> Result<(), String> {
-        self.set_fields(schema)?;
+    fn fill(&mut self, schema: &Value, read: Read) -> Result<(), String> {
+        self.set_fields(schema, read)?;
         let given = |name: &str| schema.get(name).filter(|given| !given.is_null());
         if let Some(items) = given("items") {
-            self.items.insert(Box::default()).fill(items)?;
+            self.items.insert(Box::default()).fill(items, read)?;
         }
         if let Some(named) = given("properties").and_then(Value::as_object) {
             let mut properties: Vec<(Key, Structural)> =
                 named.entries().iter().map(|(name, _)| (name.clone(), Structural::default())).collect();
             for ((_, node), (_, schema)) in properties.iter_mut().zip(named.entries()) {
-                node.fill(schema)?;
+                node.fill(schema, read)?;
             }
             properties.sort_by(|(a, _), (b, _)| a.cmp(b));
             self.properties = properties.into();
@@ -128,7 +132,7 @@ impl Structural {
         if let Some(Additional::Schema(node)) = &mut self.additional
             && let Some(schema) = given("additionalProperties")
         {
-            node.fill(schema)?;
+            node.fill(schema, read)?;
         }
         if let Some(validation) = &mut self.validation {
             for (nodes, name) in [
@@ -137,11 +141,11 @@ impl Structural {
                 (&mut validation.one_of, "oneOf"),
             ] {
                 for (node, schema) in nodes.iter_mut().zip(schema.items_at(&[name])) {
-                    node.fill(schema)?;
+                    node.fill(schema, read)?;
                 }
             }
             if let (Some(node), Some(schema)) = (&mut validation.not, given("not")) {
-                node.fill(schema)?;
+                node.fill(schema, read)?;
             }
         }
         self.marks = self.mark();
@@ -149,7 +153,7 @@ impl Structural {
     }
 
     /// What a node has beside other nodes, and empty nodes in the place of those.
-    fn set_fields(&mut self, schema: &Value) -> Result<(), String> {
+    fn set_fields(&mut self, schema: &Value, read: Read) -> Result<(), String> {
         refuse(schema)?;
         let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
         let preserves = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
@@ -179,9 +183,10 @@ impl Structural {
         self.list_keys = texts(schema, "x-kubernetes-list-map-keys");
         self.atomic_map = schema.text_at(&["x-kubernetes-map-type"]) == "atomic";
         // A null is as good as nothing.
-        self.default = schema.get("default").map(plain).filter(|default| !default.is_null());
+        self.default =
+            schema.get("default").map(|given| plain(given, read)).filter(|default| !default.is_null());
         self.rules = schema.items_at(&["x-kubernetes-validations"]).iter().map(rule).collect();
-        self.validation = Validation::of(schema);
+        self.validation = Validation::of(schema, read);
         Ok(())
     }
 
@@ -242,7 +247,7 @@ impl Json {
 
 impl Validation {
     /// Nothing where nothing is asked. Nodes in it are empty.
-    fn of(schema: &Value) -> Option<Box<Validation>> {
+    fn of(schema: &Value, read: Read) -> Option<Box<Validation>> {
         const FIELDS: [&str; 20] = [
             "format",
             "maximum",
@@ -288,7 +293,7 @@ impl Validation {
             min_items: integer("minItems"),
             unique_items: flag("uniqueItems"),
             multiple_of: number("multipleOf"),
-            enumeration: schema.items_at(&["enum"]).iter().map(plain).collect(),
+            enumeration: schema.items_at(&["enum"]).iter().map(|given| plain(given, read)).collect(),
             max_properties: integer("maxProperties"),
             min_properties: integer("minProperties"),
             required: texts(schema, "required"),
@@ -342,35 +347,39 @@ fn texts(schema: &Value, name: &str) -> Box<[Key]> {
 }
 
 /// Any JSON, which definitions keep as the text that it came as.
-fn plain(given: &Value) -> Value {
+fn plain(given: &Value, read: Read) -> Value {
     match given.as_raw() {
-        Some(text) => untyped(&serde_json::from_slice(text).unwrap_or_default()),
+        Some(text) => read(text).unwrap_or(Value::NULL),
         None => given.clone(),
-    }
-}
-
-/// As `Unstructured` has it.
-fn untyped(json: &serde_json::Value) -> Value {
-    use serde_json::Value as J;
-    match json {
-        J::Null => Value::NULL,
-        J::Bool(value) => (*value).into(),
-        J::Number(number) => match number.as_i64() {
-            Some(value) => value.into(),
-            None => number.as_f64().unwrap_or_default().into(),
-        },
-        J::String(text) => text.as_str().into(),
-        J::Array(items) => Value::list(items.iter().map(untyped).collect()),
-        J::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| (Key::from(name.as_str()), untyped(value)));
-            Value::object(pintle_meta::Object::from_unsorted(fields.collect()))
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `Unstructured` has it.
+    fn untyped(json: &serde_json::Value) -> Value {
+        use serde_json::Value as J;
+        match json {
+            J::Null => Value::NULL,
+            J::Bool(value) => (*value).into(),
+            J::Number(number) => match number.as_i64() {
+                Some(value) => value.into(),
+                None => number.as_f64().unwrap_or_default().into(),
+            },
+            J::String(text) => text.as_str().into(),
+            J::Array(items) => Value::list(items.iter().map(untyped).collect()),
+            J::Object(fields) => {
+                let fields = fields.iter().map(|(name, value)| (Key::from(name.as_str()), untyped(value)));
+                Value::object(pintle_meta::Object::from_unsorted(fields.collect()))
+            }
+        }
+    }
+
+    fn compile(schema: &Value) -> Result<Structural, String> {
+        Structural::compile(schema, |text| Some(untyped(&serde_json::from_slice(text).ok()?)))
+    }
 
     fn schema(text: &str) -> Value {
         untyped(&serde_json::from_str(text).unwrap())
@@ -384,7 +393,7 @@ mod tests {
             "labels":{"type":"object","additionalProperties":{"type":"string"}},
             "any":{"x-kubernetes-preserve-unknown-fields":true}},
             "x-kubernetes-validations":[{"rule":"self.x > 1","message":"no"}]}}}"#;
-        let root = Structural::compile(&schema(text)).unwrap();
+        let root = compile(&schema(text)).unwrap();
         assert_eq!(root.kind, Some(Json::Object));
         assert_eq!(root.validation.as_ref().unwrap().required.len(), 1);
         let spec = root.property("spec").unwrap();
@@ -402,7 +411,7 @@ mod tests {
     fn a_node_knows_what_is_below_it() {
         let text = r#"{"properties":{"a":{"items":{"additionalProperties":{"default":1}}},
             "b":{"properties":{"c":{"x-kubernetes-embedded-resource":true,"default":null}}}}}"#;
-        let root = Structural::compile(&schema(text)).unwrap();
+        let root = compile(&schema(text)).unwrap();
         assert_eq!(root.marks, Marks { defaults: true, embedded: true, keyed_lists: false });
         let below = |name: &str| root.property(name).unwrap().marks;
         assert_eq!(below("a"), Marks { defaults: true, ..Marks::default() });
@@ -415,7 +424,7 @@ mod tests {
             (r##"{"properties":{"a":{"$ref":"#/a"}}}"##, "OpenAPIV3Schema '$ref' is not supported"),
             (r#"{"items":[{"type":"string"}]}"#, "OpenAPIV3Schema 'items' must be a schema, but is an array"),
         ] {
-            assert_eq!(Structural::compile(&schema(text)).unwrap_err(), reason);
+            assert_eq!(compile(&schema(text)).unwrap_err(), reason);
         }
     }
 }

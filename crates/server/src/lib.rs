@@ -30,7 +30,9 @@ pub use body::Body;
 pub use connection::Limits;
 pub use documents::{Documents, DocumentsConfig};
 pub use listener::{ListenOptions, listen};
-pub use metrics::{AllowListError, Configuration, Counting, Metrics, MetricsOptions};
+pub use metrics::{
+    AllowListError, Configuration, Conversion, ConversionFailure, Counting, Metrics, MetricsOptions,
+};
 pub use reload::WatchedFiles;
 pub use request::{Connection, Request, RequestBody, Response};
 pub use request_info::RequestInfo;

@@ -24,7 +24,6 @@ mod tests;
 use pintle_meta::Value;
 use pintle_meta::field_path::{self as errors_of, Error, Path};
 use pintle_schema::go;
-use pintle_schema::structural::Structural;
 
 pub use self::approval::{Approval, approval};
 use self::errors::Errors;
@@ -96,7 +95,7 @@ pub fn structural_errors(definition: &Value) -> Option<NonStructural> {
         let holder = own.or_else(|| spec.get("validation"));
         let schema = holder.and_then(|holder| holder.get("openAPIV3Schema"));
         let Some(schema) = schema.filter(|schema| !schema.is_null()) else { continue };
-        if let Err(why) = Structural::compile(schema) {
+        if let Err(why) = crate::compile(schema) {
             let name = version.text_at(&["name"]);
             let why = format!("failed to check validation schema for version {name}: {why}");
             return Some(NonStructural::Unknown(why));

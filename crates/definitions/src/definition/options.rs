@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use pintle_meta::Value;
 use pintle_meta::field_path::Path;
-use pintle_schema::structural::Structural;
 
 use super::node::{Schema, schemas};
 use super::{conversion, defaults, errors::Errors, lists, names, structural, webhook};
@@ -98,13 +97,13 @@ fn all_have_schemas(spec: &Value) -> bool {
 }
 
 fn is_not_structural(schema: Schema<'_>) -> bool {
-    Structural::compile(schema.0).is_err() || !structural::validate(schema, &Path::NOWHERE).is_empty()
+    crate::compile(schema.0).is_err() || !structural::validate(schema, &Path::NOWHERE).is_empty()
 }
 
 fn has_unpruned_defaults(schema: Schema<'_>) -> bool {
     schema.any(&mut |schema| schema.has("default"))
         && structural::validate(schema, &Path::NOWHERE).is_empty()
-        && Structural::compile(schema.0).is_ok_and(|compiled| defaults::has_unpruned(&compiled))
+        && crate::compile(schema.0).is_ok_and(|compiled| defaults::has_unpruned(&compiled))
 }
 
 /// The schema of a version, or of all versions; `None` where that cannot be said.

@@ -41,7 +41,7 @@ pub(super) fn validate(
     let mut compiled = None;
     let mut is_sound = false;
     if wanted.structural {
-        match Structural::compile(schema.0) {
+        match crate::compile(schema.0) {
             Err(why) => refused = Some(why),
             Ok(node) => {
                 let wrong = structural::validate(schema, &path);

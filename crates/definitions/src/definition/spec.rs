@@ -146,7 +146,7 @@ fn common_selectable_fields(spec: &Value, options: &Options<'_>, path: &Path<'_>
 
 fn compiled(holder: Option<&Value>, path: &Path<'_>, errors: &mut Errors) -> Option<Structural> {
     let schema = holder.and_then(|holder| holder.get("openAPIV3Schema")).unwrap_or(&Value::NULL);
-    match Structural::compile(schema) {
+    match crate::compile(schema) {
         Ok(schema) => Some(schema),
         Err(why) => {
             errors.push(Error::invalid(&path.child("schema.openAPIV3Schema"), "", why));

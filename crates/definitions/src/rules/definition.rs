@@ -74,7 +74,7 @@ pub fn syntax(schema: &Value, compiled: Option<&Structural>, path: &Path<'_>) ->
         }
         let compiled = match compiled {
             Some(compiled) => Some(compiled),
-            None => compiled_here.get_or_insert_with(|| Structural::compile(schema).ok()).as_ref(),
+            None => compiled_here.get_or_insert_with(|| crate::compile(schema).ok()).as_ref(),
         };
         if compiled.is_some_and(|schema| FieldPath::resolve(field_path, schema, true).is_err()) {
             errors.push(Error::invalid(&at, field_path, "must be a valid path"));

@@ -16,7 +16,7 @@ pub(super) fn json(text: &str) -> Value {
 }
 
 pub(super) fn schema(text: &str) -> Structural {
-    Structural::compile(&json(text)).unwrap()
+    crate::compile(&json(text)).unwrap()
 }
 
 /// Everything that is said about an object, warnings with a `W`.

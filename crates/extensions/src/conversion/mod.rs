@@ -19,7 +19,7 @@ use pintle_meta::Value;
 
 pub use backend::{Converting, ConvertingConfig, Form};
 pub use failure::Failure;
-pub use webhook::Webhook;
+pub use webhook::{Means, Webhook};
 
 /// Converts objects.
 #[async_trait]

@@ -11,7 +11,9 @@ use futures_util::StreamExt;
 use pintle_cache::{Entry, Feed, Kind, Limits, Read, Resource};
 use pintle_codec::json;
 use pintle_meta::Value;
+use pintle_outbound::services::{Address, Resolver};
 use pintle_outbound::testing::{HttpsServer, Reply, Seen};
+use pintle_server::{Metrics, MetricsOptions};
 use pintle_storage::{Backend, Error, Event, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
@@ -65,17 +67,34 @@ async fn server(change: impl Fn(&mut Json) + Send + Sync + 'static) -> HttpsServ
     .await
 }
 
+/// There are no services here.
+struct Nowhere;
+
+#[async_trait]
+impl Resolver for Nowhere {
+    async fn resolve(&self, _: &str, name: &str, _: u16) -> Result<Address, String> {
+        Err(format!("service \"{name}\" not found"))
+    }
+}
+
+fn means() -> Means {
+    Means { services: Arc::new(Nowhere), metrics: Metrics::new(&MetricsOptions::default()).unwrap() }
+}
+
 fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {
-    Webhook::new(&untyped(&json!({
-        "kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"conversion": {"strategy": "Webhook", "webhook": {
-            "conversionReviewVersions": versions,
-            "clientConfig": {
-                "url": server.url("/convert"), "caBundle": STANDARD.encode(&server.authority.pem),
-            },
-        }}},
-    })))
+    Webhook::new(
+        &untyped(&json!({
+            "kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"conversion": {"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": versions,
+                "clientConfig": {
+                    "url": server.url("/convert"), "caBundle": STANDARD.encode(&server.authority.pem),
+                },
+            }}},
+        })),
+        &means(),
+    )
     .unwrap()
 }
 
@@ -227,7 +246,8 @@ async fn who_cannot_be_reached_is_told_in_the_reference_s_words() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let failure = hook.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap_err();
     assert!(failure.message.starts_with(&format!("{start}Post \"{url}\": ")), "{failure}");
-    let unknown = Webhook::new(&untyped(&json!({"kind": "D", "metadata": {"name": "w"}, "spec": {}})));
+    let unknown =
+        Webhook::new(&untyped(&json!({"kind": "D", "metadata": {"name": "w"}, "spec": {}})), &means());
     assert_eq!(
         unknown.err().unwrap(),
         r#"failed calling webhook "conversion_webhook_for_w": webhook configuration must have either service or URL"#

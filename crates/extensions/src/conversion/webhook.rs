@@ -1,16 +1,17 @@
 //! Somebody else who converts objects.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use pintle_codec::json;
-use pintle_meta::gvk::GroupVersion;
+use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
 use pintle_meta::{Value, names};
+use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
-use pintle_outbound::{ClientOptions, Material, Roots, TlsOptions, Url};
+use pintle_outbound::{ClientOptions, Hook};
+use pintle_server::{Conversion, ConversionFailure, Metrics};
 
 use super::answer::{self, Review};
 use super::{Converter, Failure, rename};
@@ -21,15 +22,25 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an answer may be. Reviews are of about a megabyte, or of one object.
 const LARGEST_ANSWER: usize = 16 << 20;
 
+/// What webhooks share.
+#[derive(Clone)]
+pub struct Means {
+    /// Finds those that are named by a service.
+    pub services: Arc<dyn Resolver>,
+    pub metrics: Metrics,
+}
+
 /// Where a definition says that its objects are converted.
 pub struct Webhook {
     webhook: pintle_outbound::Webhook,
     review: Review,
+    definition: String,
+    metrics: Metrics,
 }
 
 impl Webhook {
     /// What a definition says in `spec.conversion`, in any of its versions. The error is for whoever wants to use it.
-    pub fn new(definition: &Value) -> Result<Webhook, String> {
+    pub fn new(definition: &Value, means: &Means) -> Result<Webhook, String> {
         let conversion = definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL);
         let webhook = conversion.get("webhook").filter(|webhook| !webhook.is_null());
         let (config, versions) = match webhook {
@@ -38,78 +49,26 @@ impl Webhook {
                 (conversion.get("webhookClientConfig"), conversion.items_at(&["conversionReviewVersions"]))
             }
         };
-        let failed = |reason: String| {
-            let name = format!("conversion_webhook_for_{}", definition.name());
-            format!("failed calling webhook {}: {reason}", pintle_meta::quote(&name))
-        };
-        let config = config.unwrap_or(&Value::NULL);
-        let target = Target::of(config).map_err(failed)?;
-        let options = ClientOptions {
-            tls: TlsOptions {
-                roots: roots(config)?,
-                server_name: target.server_name,
-                ..TlsOptions::default()
-            },
-            timeout: TIMEOUT,
-            largest_answer: LARGEST_ANSWER,
-            ..ClientOptions::default()
-        };
+        let name = format!("conversion_webhook_for_{}", definition.name());
+        let hook = Hook::of(&name, config.unwrap_or(&Value::NULL), &means.services)?;
+        let options = ClientOptions { timeout: TIMEOUT, largest_answer: LARGEST_ANSWER, ..hook.options };
         let once = Backoff { attempts: 1, ..Backoff::default() };
-        let webhook = pintle_outbound::Webhook::to(&target.url, options, once);
-        let webhook = webhook.map_err(|error| error.to_string())?;
-        Ok(Webhook { webhook, review: Review::of(versions.iter().filter_map(Value::as_str)) })
+        let webhook = pintle_outbound::Webhook::to(&hook.url, options, once);
+        Ok(Webhook {
+            webhook: webhook.map_err(|error| error.to_string())?,
+            review: Review::of(versions.iter().filter_map(Value::as_str)),
+            definition: definition.name().to_owned(),
+            metrics: means.metrics.clone(),
+        })
     }
-}
 
-/// Where reviews go.
-#[derive(Debug, PartialEq, Eq)]
-struct Target {
-    url: Url,
-    server_name: Option<String>,
-}
-
-impl Target {
-    fn of(config: &Value) -> Result<Target, String> {
-        let unparsable = |error: pintle_outbound::BadUrl| format!("Unparsable URL: {error}");
-        if let Some(service) = config.get("service").filter(|service| !service.is_null()) {
-            let name = format!("{}.{}.svc", service.text_at(&["name"]), service.text_at(&["namespace"]));
-            let port = match service.get("port").and_then(Value::as_i64) {
-                None | Some(0) => 443,
-                Some(port) => port,
-            };
-            let path = service.text_at(&["path"]);
-            let slash = if path.starts_with('/') { "" } else { "/" };
-            let url = Url::parse(&format!("https://{name}:{port}{slash}{path}")).map_err(unparsable)?;
-            return Ok(Target { url, server_name: Some(name) });
-        }
-        match config.text_at(&["url"]) {
-            "" => Err("webhook configuration must have either service or URL".into()),
-            url => Ok(Target { url: Url::parse(url).map_err(unparsable)?, server_name: None }),
-        }
-    }
-}
-
-/// Those of the definition, or of the machine where it gives none.
-fn roots(config: &Value) -> Result<Roots, String> {
-    let bundle = match config.get("caBundle") {
-        Some(bundle) => match (bundle.as_bytes(), bundle.as_str()) {
-            (Some(bytes), _) => bytes.to_vec(),
-            (None, Some(text)) => {
-                STANDARD.decode(text).map_err(|error| format!("illegal base64 data: {error}"))?
-            }
-            (None, None) => Vec::new(),
-        },
-        None => Vec::new(),
-    };
-    Ok(match bundle.trim_ascii().is_empty() {
-        true => Roots::System,
-        false => Roots::Bundle(Material::Text(bundle)),
-    })
-}
-
-#[async_trait]
-impl Converter for Webhook {
-    async fn convert(&self, mut objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
+    /// Has objects of a kind converted, and counts how that went.
+    async fn ask(
+        &self,
+        kind: &GroupVersionKind,
+        mut objects: Vec<Value>,
+        to: &GroupVersion,
+    ) -> Result<Vec<Value>, Failure> {
         // What says nothing but its kind is the same everywhere.
         let is_empty = |object: &Value| {
             let fields = object.as_object();
@@ -117,34 +76,66 @@ impl Converter for Webhook {
                 fields.len() == 2 && fields.contains("kind") && fields.contains("apiVersion")
             })
         };
+        let version = to.to_string();
         if objects.iter().all(is_empty) {
-            objects.iter_mut().for_each(|object| rename(object, to));
+            objects.iter_mut().for_each(|object| rename(object, &version));
             return Ok(objects);
         }
-        let wanted = GroupVersion::parse(to).map_err(Failure::refused)?;
-        let kind = objects.first().map(Value::group_version_kind).unwrap_or_default();
+        let begun = Instant::now();
         let uid = names::uuid((u128::from(rand::random::<u64>()) << 64) | u128::from(rand::random::<u64>()));
-        let request = self.review.request(&uid, to, &objects).map_err(Failure::refused)?;
+        let request = self.review.request(&uid, &version, &objects).map_err(Failure::refused)?;
+        let outcome = self.reviewed(kind, &objects, to, &uid, request).await;
+        let failure = outcome.as_ref().err().map(|(failure, _)| *failure);
+        self.metrics.conversion_asked(failure, begun.elapsed());
+        outcome.map_err(|(_, failure)| failure)
+    }
+
+    async fn reviewed(
+        &self,
+        kind: &GroupVersionKind,
+        objects: &[Value],
+        to: &GroupVersion,
+        uid: &str,
+        request: Bytes,
+    ) -> Result<Vec<Value>, (ConversionFailure, Failure)> {
         let answer = self.webhook.post(request, |_| {}).await.map_err(|error| {
-            let refused = is_about_size(&error);
-            Failure { message: format!("conversion webhook for {kind} failed: {error}"), refused }
+            let message = format!("conversion webhook for {kind} failed: {error}");
+            (ConversionFailure::Call, Failure { message, refused: is_about_size(&error) })
         })?;
-        let converted = self
-            .review
-            .converted(&uid, &answer)
-            .map_err(|reason| Failure::refused(format!("conversion webhook for {kind} failed: {reason}")))?;
-        if converted.len() != objects.len() {
-            return Err(Failure::refused(format!(
-                "conversion webhook for {kind} returned {} objects, expected {}",
-                converted.len(),
-                objects.len()
-            )));
+        let converted = self.review.converted(uid, &answer).map_err(|reason| {
+            let message = format!("conversion webhook for {kind} failed: {reason}");
+            (ConversionFailure::MalformedResponse, Failure::refused(message))
+        })?;
+        let (count, expected) = (converted.len(), objects.len());
+        if count != expected {
+            let message =
+                format!("conversion webhook for {kind} returned {count} objects, expected {expected}");
+            return Err((ConversionFailure::PartialResponse, Failure::refused(message)));
         }
         let pairs = objects.iter().zip(&converted).enumerate();
         let checked = pairs.map(|(place, (original, raw))| {
-            answer::check(&kind, &wanted, place, original, raw).map_err(Failure::refused)
+            answer::check(kind, to, place, original, raw)
+                .map_err(|reason| (ConversionFailure::InvalidObject, Failure::refused(reason)))
         });
         checked.collect()
+    }
+}
+
+#[async_trait]
+impl Converter for Webhook {
+    async fn convert(&self, objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
+        let begun = Instant::now();
+        let wanted = GroupVersion::parse(to).map_err(Failure::refused)?;
+        let kind = objects.first().map(Value::group_version_kind).unwrap_or_default();
+        let outcome = self.ask(&kind, objects, &wanted).await;
+        self.metrics.converted(&Conversion {
+            definition: &self.definition,
+            from: &kind.version,
+            to: &wanted.version,
+            succeeded: outcome.is_ok(),
+            took: begun.elapsed(),
+        });
+        outcome
     }
 }
 
@@ -175,26 +166,5 @@ impl Review {
         out.extend_from_slice(end);
         out.push(b'\n');
         Ok(out.into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(config: &str) -> Result<Target, String> {
-        Target::of(&json::decode_any(config.as_bytes()).unwrap().value)
-    }
-
-    #[test]
-    fn services_are_called_by_their_names() {
-        let found = target(r#"{"service":{"name":"hook","namespace":"ns","path":"/convert","port":8443}}"#);
-        let found = found.unwrap();
-        assert_eq!(found.url.to_string(), "https://hook.ns.svc:8443/convert");
-        assert_eq!(found.server_name.as_deref(), Some("hook.ns.svc"));
-        let found = target(r#"{"service":{"name":"hook","namespace":"ns"}}"#).unwrap();
-        assert_eq!(found.url.with_query("a").to_string(), "https://hook.ns.svc:443/?a");
-        assert_eq!(target(r#"{"url":"https://h/p"}"#).unwrap().url.to_string(), "https://h/p");
-        assert_eq!(target("{}").unwrap_err(), "webhook configuration must have either service or URL");
     }
 }

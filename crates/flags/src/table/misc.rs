@@ -28,8 +28,9 @@ pub(super) const FLAGS: &[Flag] = &[
         "enable-aggregator-routing",
         Bool,
         "",
-        "Send requests for aggregated APIs to endpoint addresses instead of the service's cluster IP.",
-    ),
+        "Send requests for aggregated APIs and webhooks to endpoint addresses instead of the service's cluster IP.",
+    )
+    .active(),
     flag("enable-logs-handler", Bool, "", "Serve the log directory under /logs.")
         .deprecated("Log handler functionality is deprecated"),
     flag(

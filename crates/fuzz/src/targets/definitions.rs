@@ -5,7 +5,6 @@ use pintle_definitions::object::{
     Coercion, Validator, coerce, default, embedded, lists, prune, prune_defaults,
 };
 use pintle_meta::Value;
-use pintle_schema::structural::Structural;
 
 use super::{refused, way};
 use crate::Target;
@@ -56,7 +55,7 @@ fn custom_resource(input: &[u8]) -> u64 {
     };
     let null = Value::NULL;
     let part = |name: &str| given.get(name).unwrap_or(&null);
-    let mut schema = match Structural::compile(part("schema")) {
+    let mut schema = match pintle_definitions::compile(part("schema")) {
         Ok(schema) => schema,
         Err(error) => return refused(error),
     };

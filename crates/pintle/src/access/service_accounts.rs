@@ -44,7 +44,7 @@ impl StoredAccounts {
 }
 
 /// An object as current as the cache; the store is asked where that has nothing, and before saying that there is none.
-async fn find(store: &Store, namespace: &str, name: &str) -> Registered<Value> {
+pub(crate) async fn find(store: &Store, namespace: &str, name: &str) -> Registered<Value> {
     let context = Context { namespace: namespace.into(), ..Context::default() };
     // Where the store's revision is known for nothing, the cache is exact, and this does not ask.
     if store.config().backend.known_revision().is_none() {

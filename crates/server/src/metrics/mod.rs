@@ -12,6 +12,7 @@ use prometheus::{
 use crate::request_info::RequestInfo;
 
 mod access;
+mod conversion;
 mod labels;
 mod peers;
 mod process;
@@ -22,6 +23,8 @@ mod tokens;
 use access::Access;
 pub use access::Counting;
 pub(crate) use access::Filtered;
+use conversion::Conversions;
+pub use conversion::{Conversion, ConversionFailure};
 use labels::Labelled;
 pub use labels::{AllowListError, MetricsOptions};
 pub use peers::Configuration;
@@ -68,6 +71,7 @@ struct Inner {
     storage_size: Labelled<IntGaugeVec>,
     tokens: TokenFigures,
     signer: signer::SignerFigures,
+    conversions: Conversions,
 }
 
 /// Makes figures that a registry shows, unless they are disabled: then they are counted all the same and never shown.
@@ -222,6 +226,7 @@ impl Metrics {
             )?,
             tokens: TokenFigures::new(&maker)?,
             signer: signer::SignerFigures::new(&maker)?,
+            conversions: Conversions::new(&maker)?,
             registry,
             indicators,
         };

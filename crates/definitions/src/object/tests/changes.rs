@@ -1,3 +1,5 @@
+use pintle_codec::json;
+
 use super::{schema, text, tree};
 use crate::object::{
     Coercion, coerce, coerce_embedded, coerce_metadata, default, drop_nulls, prune, prune_defaults,
@@ -328,4 +330,17 @@ fn a_definition_that_preserves_everything_does() {
     let how = Coercion { preserve_unknown: true, ..Coercion::REQUEST };
     assert!(coerce(&of, &mut object, how).unwrap().is_empty());
     assert!(before.is_same(&object));
+}
+
+#[test]
+fn a_default_may_be_as_deep_as_an_object() {
+    let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
+    let of = pintle_schema::find("apiextensions/v1.JSONSchemaProps").unwrap();
+    let given = format!(
+        r#"{{"type":"object","properties":{{"a":{{"x-kubernetes-preserve-unknown-fields":true,"default":{deep}}}}}}}"#
+    );
+    let given = json::decode(of, given.as_bytes()).unwrap().value;
+    let mut object = tree("{}");
+    default(&crate::compile(&given).unwrap(), &mut object);
+    assert_eq!(text(&object), format!(r#"{{"a":{deep}}}"#));
 }

@@ -19,5 +19,5 @@ fn text(value: &Value) -> String {
 }
 
 fn schema(text: &str) -> Structural {
-    Structural::compile(&tree(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+    crate::compile(&tree(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
 }

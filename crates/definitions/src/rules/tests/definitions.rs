@@ -2,7 +2,6 @@
 
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
-use pintle_schema::structural::Structural;
 
 use super::json;
 use crate::rules::FieldPath;
@@ -36,7 +35,7 @@ fn walk(schema: &Value, scope: &Scope<'_>, path: &Path<'_>, total: &mut Total) -
 
 fn said(schema: &str) -> Vec<String> {
     let schema = json(schema);
-    let structural = Structural::compile(&schema).unwrap();
+    let structural = crate::compile(&schema).unwrap();
     let (mut total, path) = (Total::default(), Path::new("s"));
     let (texts, expressions) = walk(&schema, &Scope::root(&structural), &path, &mut total);
     let all = texts.into_iter().chain(expressions).chain(total.errors(&path));
@@ -299,7 +298,7 @@ fn rules_of_what_nobody_sees_are_refused() {
 
 #[test]
 fn paths_lead_through_properties_and_maps() {
-    let schema = Structural::compile(&json(
+    let schema = crate::compile(&json(
         r#"{"type":"object","properties":{"a":{"type":"object","properties":{"b.c":{"type":"string"},"it's":{"type":"string"}}},
             "m":{"type":"object","additionalProperties":{"type":"object","properties":{"x":{"type":"string"}}}},
             "any":{"type":"object","additionalProperties":true},"l":{"type":"array","items":{"type":"string"}}}}"#,

@@ -12,6 +12,7 @@ on_both_stores! { of EXTENDED:
     watches_end_with_their_version_and_not_with_another,
     a_version_that_objects_were_stored_in_stays_until_they_are_migrated,
     readers_and_writers_go_on_while_it_changes,
+    what_is_tolerated_is_told_also_to_who_is_refused,
 }
 
 fn path_of(definition: &Value) -> String {
@@ -194,4 +195,40 @@ async fn readers_and_writers_go_on_while_it_changes(shared: &Shared) {
     assert!(done > 0, "somebody got through");
     assert_eq!(session.get("/apis/busy.test/v1/things").await.gives(200)["items"], json!([]));
     session.uninstall("things.busy.test").await;
+}
+
+/// An object that was there before a rule may break it; whoever writes it is warned, even if something else is refused.
+async fn what_is_tolerated_is_told_also_to_who_is_refused(shared: &Shared) {
+    let mut session = Session::to(&shared.server).await;
+    let mut defined = session
+        .install(&definition("tolerated.test", "Thing", "Cluster", vec![version("v1", &plain_schema())]))
+        .await;
+    let path = "/apis/tolerated.test/v1/things";
+    let thing = object("tolerated.test/v1", "Thing", "one", json!({"replicas": 1, "size": 1}));
+    session.post(path, &thing).await.gives(201);
+    let fields =
+        &mut defined["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    fields["replicas"]["x-kubernetes-validations"] = json!([{"rule": "self > 1"}]);
+    fields["size"]["maximum"] = 5.into();
+    session.put(&path_of(&defined), &defined).await.gives(200);
+    let one = format!("{path}/one");
+    let trial = format!("{one}?dryRun=All");
+    eventually("the rule", async || {
+        let refused = session.merge(&trial, &json!({"spec": {"replicas": 0}})).await;
+        refused.code == 422
+    })
+    .await;
+    let told = |warning: &str| {
+        assert!(warning.contains("spec.replicas: Invalid value: "), "{warning}");
+        assert!(warning.contains("failed rule: self > 1"), "{warning}");
+    };
+    told(session.merge(&one, &json!({"spec": {"size": 2}})).await.header("warning"));
+    let refused = session.merge(&one, &json!({"spec": {"size": 9}})).await;
+    assert_eq!(refused.code, 422, "{refused:?}");
+    told(refused.header("warning"));
+    let mut whole = session.get(&one).await.gives(200);
+    whole["spec"]["size"] = 9.into();
+    let refused = session.put(&one, &whole).await;
+    assert_eq!(refused.code, 422, "{refused:?}");
+    told(refused.header("warning"));
 }

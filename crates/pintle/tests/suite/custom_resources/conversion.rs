@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::{Session, definition, version};
 use crate::support::{Launch, eventually};
 
-const V1: &str = "/apis/conversion.test/v1/boats";
-const V2: &str = "/apis/conversion.test/v2/boats";
+pub(super) const V1: &str = "/apis/conversion.test/v1/boats";
+pub(super) const V2: &str = "/apis/conversion.test/v2/boats";
 
 /// `v1` says `spec.berth: "A7"`, `v2` says `spec.pier: "A"` and `spec.place: 7`.
 fn converted(object: &Value, to: &str) -> Value {
@@ -31,7 +31,7 @@ fn converted(object: &Value, to: &str) -> Value {
     object
 }
 
-fn review(seen: &Seen) -> Reply {
+pub(super) fn review(seen: &Seen) -> Reply {
     let review = seen.json();
     let request = &review["request"];
     let to = request["desiredAPIVersion"].as_str().expect("a version");
@@ -42,6 +42,19 @@ fn review(seen: &Seen) -> Reply {
         "kind": "ConversionReview",
         "response": {"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}},
     }))
+}
+
+/// The definition of boats, which are converted there.
+pub(super) fn boats(client_config: Value) -> Value {
+    let schema = |spec: Value| json!({"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}});
+    let v1 = version("v1", &schema(json!({"berth": {"type": "string"}})));
+    let place = json!({"pier": {"type": "string", "maxLength": 1}, "place": {"type": "integer"}});
+    let v2 = version("v2", &schema(place));
+    let mut boats = definition("conversion.test", "Boat", "Cluster", vec![v1, v2]);
+    boats["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"], "clientConfig": client_config,
+    }});
+    boats
 }
 
 /// Boats, and who converts them. What converts can be told to fail.
@@ -63,18 +76,8 @@ impl Harbour {
         .await;
         let server = Launch::new().start().await;
         let mut session = Session::to(&server).await;
-        let schema = |spec: Value| json!({"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}});
-        let v1 = version("v1", &schema(json!({"berth": {"type": "string"}})));
-        let v2 = version(
-            "v2",
-            &schema(json!({"pier": {"type": "string", "maxLength": 1}, "place": {"type": "integer"}})),
-        );
-        let mut boats = definition("conversion.test", "Boat", "Cluster", vec![v1, v2]);
-        boats["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
-            "conversionReviewVersions": ["v1"],
-            "clientConfig": {"url": webhook.url("/convert"), "caBundle": STANDARD.encode(&webhook.authority.pem)},
-        }});
-        session.install(&boats).await;
+        let (url, authority) = (webhook.url("/convert"), STANDARD.encode(&webhook.authority.pem));
+        session.install(&boats(json!({"url": url, "caBundle": authority}))).await;
         Harbour { server, webhook, fails, session }
     }
 
@@ -85,7 +88,7 @@ impl Harbour {
     }
 }
 
-fn boat(name: &str, berth: &str) -> Value {
+pub(super) fn boat(name: &str, berth: &str) -> Value {
     json!({"apiVersion": "conversion.test/v1", "kind": "Boat", "metadata": {"name": name}, "spec": {"berth": berth}})
 }
 
