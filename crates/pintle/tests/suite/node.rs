@@ -110,6 +110,12 @@ async fn a_node_reads_the_secrets_of_its_pods_while_they_are_there() {
         cluster.ask(MASTER, Method::DELETE, &format!("{PODS}/p?gracePeriodSeconds=0"), &Value::Null).await;
     assert_eq!(gone.code, 200, "{gone:?}");
     assert_eq!(cluster.code(N1, &used).await, 403);
+    let metrics = cluster.as_(MASTER).get("/metrics").await.body;
+    for operation in ["AddPod", "DeletePod"] {
+        let counted =
+            format!("node_authorizer_graph_actions_duration_seconds_count{{operation=\"{operation}\"}} ");
+        assert!(metrics.contains(&counted), "{operation}");
+    }
 }
 
 #[tokio::test]
