@@ -60,6 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pintle-admission",
             "pintle-auth",
             "pintle-cache",
+            "pintle-cel",
             "pintle-codec",
             "pintle-discovery",
             "pintle-meta",

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_storage::{Event, KeyValue, RangeRequest, Revision};
+use pintle_storage::{Backend, Event, KeyValue, RangeRequest, Revision};
 
 use crate::Error;
 use crate::cursor::{Cursor, Place};
@@ -142,6 +142,32 @@ impl Resource {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn store(&self) -> &Arc<dyn Backend> {
+        &self.source.store
+    }
+
+    /// A key of the store.
+    pub(crate) fn full_key(&self, own: &str) -> Bytes {
+        [&self.prefix, own.as_bytes()].concat().into()
+    }
+
+    /// What the store has at a key, if it is of this resource.
+    pub(crate) fn stored_entry(&self, kv: &KeyValue) -> Option<Arc<Entry>> {
+        self.entry(kv, &Map::default())
+    }
+
+    /// The newest revision of the store.
+    pub async fn current_revision(&self) -> Result<u64, Error> {
+        Ok(self.source.store.current_revision().await?.0)
+    }
+
+    /// Bytes of all values, if they are in memory.
+    pub fn stored_size(&self) -> Option<u64> {
+        self.with_current(|state, _| Ok(state.objects.clone()))
+            .ok()
+            .map(|objects| objects.map().iter_from("").map(|entry| entry.stored().len() as u64).sum())
+    }
+
     fn is_ready(&self) -> bool {
         matches!(self.state().phase, Phase::Ready)
     }
@@ -263,9 +289,9 @@ impl Resource {
         limit: usize,
     ) -> Result<StorePage, Error> {
         let known = self.state().objects.map().clone();
-        let own = |key: &str| Bytes::from([&self.prefix, key.as_bytes()].concat());
-        let from = (from > prefix).then(|| own(from));
-        let request = RangeRequest { prefix: own(prefix), from, limit, at: Some(Revision(revision)) };
+        let from = (from > prefix).then(|| self.full_key(from));
+        let prefix = self.full_key(prefix);
+        let request = RangeRequest { prefix, from, limit, at: Some(Revision(revision)) };
         let range = self.source.store.range(request).await?;
         let entries = range.kvs.iter().filter_map(|kv| self.entry(kv, &known)).collect();
         Ok(StorePage { entries, remaining: range.remaining })

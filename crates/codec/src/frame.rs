@@ -20,6 +20,8 @@ pub struct ListMeta<'a> {
     /// Empty where nothing is left.
     pub continue_token: &'a str,
     pub remaining: Option<i64>,
+    /// The selector of the shard that it is; empty for everything.
+    pub shard: &'a str,
 }
 
 /// A single object as a JSON document.
@@ -62,6 +64,11 @@ pub fn json_list_begin(of: TypeMeta<'_>, meta: &ListMeta<'_>, out: &mut Vec<u8>)
     if let Some(remaining) = meta.remaining {
         out.extend_from_slice(b",\"remainingItemCount\":");
         write::int(remaining, out);
+    }
+    if !meta.shard.is_empty() {
+        out.extend_from_slice(b",\"shardInfo\":{\"selector\":");
+        write::string(meta.shard, out);
+        out.push(b'}');
     }
     // The first comma is the brace.
     match out.get_mut(start) {
@@ -150,6 +157,8 @@ const SELF_LINK: u8 = 0x0a;
 const RESOURCE_VERSION: u32 = 2;
 const CONTINUE: u32 = 3;
 const REMAINING: u8 = 0x20;
+const SHARD_INFO: u32 = 5;
+const SHARD_SELECTOR: u32 = 1;
 
 fn protobuf_list_meta(meta: &ListMeta<'_>) -> Vec<u8> {
     let mut message = vec![SELF_LINK, 0];
@@ -158,6 +167,11 @@ fn protobuf_list_meta(meta: &ListMeta<'_>) -> Vec<u8> {
     if let Some(remaining) = meta.remaining {
         message.push(REMAINING);
         push_varint(remaining as u64, &mut message);
+    }
+    if !meta.shard.is_empty() {
+        let mut shard = Vec::new();
+        push_bytes(SHARD_SELECTOR, meta.shard.as_bytes(), &mut shard);
+        push_bytes(SHARD_INFO, &shard, &mut message);
     }
     message
 }
@@ -226,7 +240,9 @@ mod tests {
 
     const POD: TypeMeta<'_> = TypeMeta { kind: "Pod", api_version: "v1" };
     const LIST: TypeMeta<'_> = TypeMeta { kind: "PodList", api_version: "v1" };
-    const PAGE: ListMeta<'_> = ListMeta { resource_version: "5", continue_token: "abc", remaining: Some(3) };
+    const PAGE: ListMeta<'_> =
+        ListMeta { resource_version: "5", continue_token: "abc", remaining: Some(3), shard: "" };
+    const SHARD: ListMeta<'_> = ListMeta { shard: "shardRange(a, 'b', 'c')", ..PAGE };
 
     fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
@@ -254,8 +270,9 @@ mod tests {
     #[test]
     fn a_json_list_is_what_the_tree_of_one_prints() {
         let items = [&br#"{"metadata":{"name":"a"},"spec":{"containers":null},"status":{}}"#[..]; 2];
-        let metas = [ListMeta::default(), ListMeta { resource_version: "5", ..ListMeta::default() }, PAGE];
-        for (meta, count) in metas.iter().zip([0, 1, 2]) {
+        let metas =
+            [ListMeta::default(), ListMeta { resource_version: "5", ..ListMeta::default() }, PAGE, SHARD];
+        for (meta, count) in metas.iter().zip([0, 1, 2, 1]) {
             let list = text(|out| json_list(LIST, meta, items[..count].iter().copied(), out));
             let of = find("core/v1.PodList").unwrap();
             let tree = json::decode(of, list.as_bytes()).unwrap();

@@ -9,6 +9,7 @@ mod cluster_role_aggregation;
 mod default_service_accounts;
 mod flow_control;
 mod follow;
+mod identity;
 mod keep;
 mod kubernetes_service;
 mod legacy_token_tracking;
@@ -21,6 +22,7 @@ pub use cluster_authentication_trust::{ClusterAuthenticationTrust, FrontProxies,
 pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use default_service_accounts::DefaultServiceAccounts;
 pub use flow_control::FlowControl;
+pub use identity::{Identity, IdentityConfig};
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
 pub use legacy_token_tracking::LegacyTokenTracking;
 pub use objects::Objects;

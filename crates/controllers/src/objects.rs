@@ -65,6 +65,11 @@ impl Objects {
         }
     }
 
+    /// All of a namespace that the store has now; for those who do not need the cache for anything else.
+    pub async fn stored(&self, namespace: &str) -> Result<Vec<Value>> {
+        self.store.list_stored(namespace).await
+    }
+
     /// Creates an object unless there is one of its name. Returns it if it was created.
     ///
     /// `json` is of the served version; defaults and managers come of themselves.

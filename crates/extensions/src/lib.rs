@@ -27,9 +27,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use pintle_cache::Feed;
 use pintle_meta::Value;
-use pintle_registry::{Mirror, Result, Store};
+use pintle_registry::{Mirror, Result, Store, StorePolicy};
 use pintle_schema::Resources;
 use pintle_server::Documents;
 use pintle_storage::Backend;
@@ -73,6 +74,8 @@ pub struct DefinitionsConfig {
     pub resources: Arc<Resources>,
     pub documents: Arc<Documents>,
     pub webhooks: Means,
+    /// Of the custom resources.
+    pub policy: Arc<StorePolicy>,
 }
 
 impl Definitions {
@@ -80,8 +83,8 @@ impl Definitions {
     pub const HOOK: &'static str = "crd-informer-synced";
 
     pub fn new(config: DefinitionsConfig) -> Definitions {
-        let DefinitionsConfig { store, backend, feed, root, resources, documents, webhooks } = config;
-        let ground = Ground { backend: backend.clone(), feed, root, resources, webhooks };
+        let DefinitionsConfig { store, backend, feed, root, resources, documents, webhooks, policy } = config;
+        let ground = Ground { backend: backend.clone(), feed, root, resources, webhooks, policy };
         let table = Table::new(ground, store.clone(), documents);
         Definitions {
             mirror: Mirror::new(vec![store.clone()], table),
@@ -100,6 +103,11 @@ impl Definitions {
     /// Takes in what has changed, so that the documents show it.
     pub fn refresh(&self) {
         self.mirror.read(|_| ());
+    }
+
+    /// Group, resource and the beginning of the keys of all custom resources.
+    pub fn prefixes(&self) -> Vec<(String, String, Bytes)> {
+        self.mirror.read(Table::prefixes)
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {

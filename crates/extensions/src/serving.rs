@@ -12,7 +12,7 @@ use pintle_definitions::columns;
 use pintle_definitions::object::Scale as ScalePaths;
 use pintle_definitions::paths::Path;
 use pintle_meta::{Status, Value};
-use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig};
+use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::served::Version as Builtin;
 use pintle_resources::subresources::Scale;
 use pintle_schema::Resources;
@@ -41,6 +41,7 @@ pub(crate) struct Ground {
     pub(crate) root: String,
     pub(crate) resources: Arc<Resources>,
     pub(crate) webhooks: Means,
+    pub(crate) policy: Arc<StorePolicy>,
 }
 
 /// A definition being served.
@@ -277,6 +278,7 @@ impl Plan {
             stored: Arc::new(StoredVersion { shapes: self.shapes.clone(), place, write }),
             strategy: Arc::new(self.custom(place)),
         })
+        .with_options(self.ground.policy.of(&self.summary.group, &self.summary.accepted.plural))
     }
 
     fn stored(&self) -> Store {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use pintle_definitions::definition::structural_errors;
 use pintle_discovery::{Custom, CustomVersion, Schemas};
 use pintle_meta::Value;
@@ -109,6 +110,15 @@ impl Table {
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Registered>> {
         self.by_name.get(name).cloned()
+    }
+
+    pub(crate) fn prefixes(&self) -> Vec<(String, String, Bytes)> {
+        let known =
+            self.by_name.values().map(|found| &found.summary).filter(|summary| summary.names_accepted);
+        let place = |summary: &Summary| {
+            (summary.group.clone(), summary.accepted.plural.clone(), prefix(&self.ground, summary))
+        };
+        known.map(place).collect()
     }
 
     pub(crate) fn taken(&self, group: &str) -> impl Taken + '_ {

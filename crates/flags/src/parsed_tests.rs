@@ -59,14 +59,14 @@ fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default(
         "--kubelet-timeout=5s",
         "--secure-port=7443",
         "--kubelet-port=8080",
-        "--feature-gates=WatchList=false",
+        "--feature-gates=NativeHistograms=true",
     ]);
     assert_eq!(
         flags.warnings(),
         [
             "--audit-log-path has no effect in this version of Pintle",
             "--kubelet-port has no effect in this version of Pintle",
-            "feature gate WatchList=false has no effect in this version of Pintle",
+            "feature gate NativeHistograms=true has no effect in this version of Pintle",
         ]
     );
     assert!(run(&[]).warnings().is_empty());
@@ -84,14 +84,9 @@ fn naming_the_version_one_has_is_not_worth_a_warning() {
 
 #[test]
 fn what_cannot_matter_says_why_unless_it_would_not_matter_elsewhere() {
-    let flags =
-        run(&["--watch-cache=false", "--watch-cache-sizes=pods#10,nodes#0", "--default-watch-cache-size=0"]);
-    let why = "has no effect in Pintle: memory holds what is read, and is as fresh as the store";
-    assert_eq!(
-        flags.warnings(),
-        ["watch-cache", "watch-cache-sizes", "default-watch-cache-size"]
-            .map(|flag| format!("--{flag} {why}"))
-    );
+    let flags = run(&["--watch-cache=false", "--default-watch-cache-size=0"]);
+    let why = "has no effect in Pintle: watch caches have the size that is needed";
+    assert_eq!(flags.warnings(), [format!("--default-watch-cache-size {why}")]);
     assert!(run(&["--watch-cache-sizes=pods#100", "--default-watch-cache-size=7"]).warnings().is_empty());
 }
 

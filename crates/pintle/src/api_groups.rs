@@ -55,7 +55,12 @@ pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
         forward: flags.bool("emulation-forward-compatible"),
         forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
     };
-    choose(&Resources::builtin()?, &choice)
+    let mut served = choose(&Resources::builtin()?, &choice)?;
+    if !gates.enabled("StorageVersionHash") {
+        let resources = served.iter_mut().flat_map(|version| &mut version.resources);
+        resources.for_each(|resource| resource.storage = None);
+    }
+    Ok(served)
 }
 
 /// Whether a resource, or the one that it is part of, is among what is served.

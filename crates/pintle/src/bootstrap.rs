@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use pintle_controllers::{
-    ClusterAuthenticationTrust, FlowControl, KubernetesService, LegacyTokenTracking, Objects,
-    PriorityClasses, ServiceConfig, Trust,
+    ClusterAuthenticationTrust, FlowControl, Identity, IdentityConfig, KubernetesService,
+    LegacyTokenTracking, Objects, PriorityClasses, ServiceConfig, Trust,
 };
 use pintle_resources::strategy::{self, Settings};
 use pintle_server::lifecycle::{Hooks, Signal};
@@ -73,6 +73,34 @@ pub(crate) fn add_hooks(
     });
     hooks.pre_shutdown(KubernetesService::STOP_HOOK, move || async move {
         stopping.stop().await;
+        Ok(())
+    });
+    Ok(())
+}
+
+/// The lease by which others know that this server is there.
+pub(crate) fn add_identity(
+    stores: &Stores,
+    config: IdentityConfig,
+    hooks: &mut Hooks,
+    stop: &Signal,
+) -> anyhow::Result<()> {
+    let leases =
+        stores.objects("coordination.k8s.io", "v1", "leases").context("there is no resource leases")?;
+    let identity = Arc::new(Identity::new(leases, config));
+    // Nobody waits for it: a server is ready without others knowing.
+    let (kept, ended) = (identity.clone(), stop.clone());
+    hooks.post_start(Identity::HOOK, move || async move {
+        tokio::spawn(async move { kept.keep(ended.wait()).await });
+        Ok(())
+    });
+    let (collecting, ended) = (identity.clone(), stop.clone());
+    hooks.post_start(Identity::COLLECTION_HOOK, move || async move {
+        tokio::spawn(async move { collecting.collect(ended.wait()).await });
+        Ok(())
+    });
+    hooks.pre_shutdown(Identity::STOP_HOOK, move || async move {
+        identity.stop().await;
         Ok(())
     });
     Ok(())

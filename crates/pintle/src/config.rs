@@ -252,10 +252,7 @@ pub(crate) fn kubernetes_service(
         Some(range) => first_address(range)?,
         None => Ipv4Addr::new(10, 0, 0, 1).into(),
     };
-    // An address that only this machine knows is of no use to pods.
-    let bound =
-        Some(serving.bind_address).filter(|address| !address.is_unspecified() && !address.is_loopback());
-    let address = serving.advertise_address.or(bound).or_else(own_address).unwrap_or(serving.bind_address);
+    let address = reachable_address(serving);
     let (peers, interval): (Arc<dyn Peers>, _) = match storage.embedded() {
         Some(_) => (Arc::new(peers::Alone(address)), Duration::from_secs(60)),
         None => {
@@ -265,6 +262,18 @@ pub(crate) fn kubernetes_service(
     };
     let peers = Some(peers).filter(|_| options.api.keeps_endpoints);
     Ok(ServiceConfig { service_ip, node_port: options.api.service_node_port, port, peers, interval })
+}
+
+/// Where other API servers reach this one.
+pub(crate) fn peer_address(options: &Options, port: u16) -> String {
+    SocketAddr::new(reachable_address(&options.serving), port).to_string()
+}
+
+/// Where others find this machine: an address that only it knows is of no use to them.
+fn reachable_address(serving: &ServingOptions) -> IpAddr {
+    let bound =
+        Some(serving.bind_address).filter(|address| !address.is_unspecified() && !address.is_loopback());
+    serving.advertise_address.or(bound).or_else(own_address).unwrap_or(serving.bind_address)
 }
 
 /// The address this machine would use to reach others. Nothing is sent: connecting a datagram socket only picks the

@@ -11,6 +11,7 @@ mod config;
 mod endpoints;
 mod external_signer;
 mod files;
+mod identity;
 mod log_check;
 mod options;
 mod peers;

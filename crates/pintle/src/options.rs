@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_admission::TolerationSeconds;
 use pintle_codec::negotiate::Encoding;
 use pintle_flags::{DataDir, Parsed};
+use pintle_registry::StorePolicy;
 use pintle_server::tls::{KeyPairFiles, MinVersion};
 
 mod peers;
@@ -37,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) livez_grace_period: Duration,
     pub(crate) shutdown_delay: Duration,
     pub(crate) shutdown_send_retry_after: bool,
+    /// Zero: watches end at once.
+    pub(crate) watch_termination: Duration,
     pub(crate) goaway_chance: f64,
     pub(crate) cors_allowed_origins: Vec<String>,
     pub(crate) strict_transport_security: Vec<String>,
@@ -45,6 +49,8 @@ pub(crate) struct Options {
     pub(crate) allow_metric_labels_manifest: Option<PathBuf>,
     pub(crate) compaction_interval: Duration,
     pub(crate) size_poll_interval: Duration,
+    /// Zero: stored objects are not counted.
+    pub(crate) count_poll_period: Duration,
     pub(crate) health_timeout: Duration,
     pub(crate) ready_timeout: Duration,
     pub(crate) storage_timeout: Duration,
@@ -77,6 +83,8 @@ pub(crate) struct ApiOptions {
     pub(crate) toleration_seconds: TolerationSeconds,
     /// What new values of built-in kinds are written in.
     pub(crate) stored_as: Encoding,
+    /// How stores serve their objects.
+    pub(crate) policy: Arc<StorePolicy>,
     /// How long an event lives; zero for good.
     pub(crate) event_ttl: Duration,
     /// Whether the endpoints of the `kubernetes` Service are this server's business.
@@ -167,6 +175,7 @@ impl Options {
             livez_grace_period: flags.duration("livez-grace-period"),
             shutdown_delay: flags.duration("shutdown-delay-duration"),
             shutdown_send_retry_after: flags.bool("shutdown-send-retry-after"),
+            watch_termination: flags.duration("shutdown-watch-termination-grace-period"),
             goaway_chance: flags.float("goaway-chance"),
             cors_allowed_origins: flags.strings("cors-allowed-origins").to_vec(),
             strict_transport_security: flags.strings("strict-transport-security-directives").to_vec(),
@@ -175,6 +184,7 @@ impl Options {
             allow_metric_labels_manifest: path(flags, "allow-metric-labels-manifest"),
             compaction_interval: flags.duration("etcd-compaction-interval"),
             size_poll_interval: flags.duration("etcd-db-metric-poll-interval"),
+            count_poll_period: flags.duration("etcd-count-metric-poll-period"),
             health_timeout: flags.duration("etcd-healthcheck-timeout"),
             ready_timeout: flags.duration("etcd-readycheck-timeout"),
             storage_timeout: flags.duration("storage-initialization-timeout"),
@@ -232,6 +242,7 @@ fn api(flags: &Parsed) -> ApiOptions {
             // Also where it was set to nothing.
             _ => Encoding::Json,
         },
+        policy: Arc::new(store_policy(flags)),
         event_ttl: flags.duration("event-ttl"),
         keeps_endpoints: flags.string("endpoint-reconciler-type") != "none",
         service_node_port: positive("kubernetes-service-node-port").try_into().unwrap_or(0),
@@ -239,6 +250,24 @@ fn api(flags: &Parsed) -> ApiOptions {
         endpoint_routing: flags.bool("enable-aggregator-routing"),
         min_request_timeout: Duration::from_secs(positive("min-request-timeout")),
     }
+}
+
+/// Sizes other than 0 are of no interest, but switch a cache on that is off otherwise.
+fn store_policy(flags: &Parsed) -> StorePolicy {
+    let mut policy = StorePolicy::default();
+    policy.options.watch_cache = flags.bool("watch-cache");
+    policy.options.garbage_collection = flags.bool("enable-garbage-collector");
+    for entry in flags.strings("watch-cache-sizes") {
+        // What has another form was refused.
+        let Some((name, size)) = entry.split_once('#') else { continue };
+        let (resource, group) = name.split_once('.').unwrap_or((name, ""));
+        let place = (group.to_owned(), resource.to_owned());
+        policy.uncached.retain(|known| *known != place);
+        if size.parse() == Ok(0) {
+            policy.uncached.push(place);
+        }
+    }
+    policy
 }
 
 fn store(flags: &Parsed) -> anyhow::Result<StoreOptions> {
@@ -329,6 +358,29 @@ mod tests {
         assert_eq!(bind(&["--data-dir=/d", "--bind-address=0.0.0.0"]), "0.0.0.0");
         assert_eq!(bind(&["--data-dir=/d", "--advertise-address=10.0.0.1"]), "0.0.0.0");
         assert_eq!(bind(&["--etcd-servers=http://127.0.0.1:2379"]), "0.0.0.0");
+    }
+
+    #[test]
+    fn a_watch_cache_is_on_unless_it_is_switched_off() {
+        let cached = |args: &[&str], group: &str, resource: &str| {
+            options(&[&["--data-dir=/d"], args].concat()).api.policy.of(group, resource).watch_cache
+        };
+        assert!(
+            cached(&[], "", "pods") && !cached(&[], "", "events") && !cached(&[], "events.k8s.io", "events")
+        );
+        let sizes = ["--watch-cache-sizes=pods#0,deployments.apps#0,events#100,nodes#5"];
+        assert!(!cached(&sizes, "", "pods") && !cached(&sizes, "apps", "deployments"));
+        assert!(
+            cached(&sizes, "", "events") && cached(&sizes, "", "nodes") && cached(&sizes, "", "deployments")
+        );
+        assert!(!cached(&["--watch-cache=false"], "", "nodes"));
+        assert!(
+            !options(&["--data-dir=/d", "--enable-garbage-collector=false"])
+                .api
+                .policy
+                .options
+                .garbage_collection
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use pintle_admission::{
     Chain, Cluster, StoredNamespaces, StoredObjects, StoredPriorityClasses, TolerationSeconds,
 };
@@ -17,15 +18,15 @@ use pintle_controllers::{DefaultServiceAccounts, Objects, SystemNamespaces};
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper};
 use pintle_outbound::services::Resolver;
-use pintle_registry::{Computed, Served, Store, StoreConfig};
+use pintle_registry::{Computed, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
 use pintle_schema::{GroupVersion, Resource, Resources};
-use pintle_server::lifecycle::{Hooks, Signal};
-use pintle_server::rest::{Endpoint, Rest, Shared};
-use pintle_server::{Documents, Metrics};
+use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
+use pintle_server::rest::{Endpoint, Features, Rest, Shared};
+use pintle_server::{Documents, Metrics, StoredCount};
 use pintle_storage::Backend;
 
 use crate::access::rbac::Roles;
@@ -54,6 +55,12 @@ pub(crate) struct PlaneOptions {
     pub(crate) granular_claims: Option<bool>,
     pub(crate) delete_workers: usize,
     pub(crate) min_request_timeout: Duration,
+    pub(crate) features: Features,
+    /// How long watches may take to end with the server.
+    pub(crate) watch_termination: Duration,
+    /// How often stored objects are counted, if at all, and whether their sizes are shown.
+    pub(crate) count_period: Option<Duration>,
+    pub(crate) count_sizes: bool,
     pub(crate) components: Arc<dyn Computed>,
     /// Told which custom resources there are.
     pub(crate) documents: Arc<Documents>,
@@ -89,6 +96,7 @@ pub(crate) struct Stores {
     backend: Arc<dyn Backend>,
     /// Of all keys, with slashes around it.
     root: String,
+    policy: Arc<StorePolicy>,
 }
 
 impl Stores {
@@ -98,12 +106,13 @@ impl Stores {
         prefix: &str,
         settings: &Settings,
         stored_as: Encoding,
+        policy: Arc<StorePolicy>,
     ) -> anyhow::Result<Stores> {
         let resources = Resources::builtin()?;
         let root = format!("/{}/", prefix.trim_matches('/'));
         let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
-        let kept = stores(&resources, &backend, &feed, &root, settings, stored_as);
-        Ok(Stores { resources: Arc::new(resources), kept, feed: Arc::new(feed), backend, root })
+        let kept = stores(&resources, &backend, &feed, &root, settings, stored_as, &policy);
+        Ok(Stores { resources: Arc::new(resources), kept, feed: Arc::new(feed), backend, root, policy })
     }
 
     /// By the path of its keys, such as `namespaces`.
@@ -143,6 +152,7 @@ impl Plane {
             resources: stores.resources.clone(),
             documents: options.documents.clone(),
             webhooks: Means { services: options.services.clone(), metrics: metrics.clone() },
+            policy: stores.policy.clone(),
         });
         let definitions = Arc::new(definitions);
         let newest = Arc::downgrade(&definitions);
@@ -176,6 +186,10 @@ impl Plane {
             connecting_is_creating: options.connecting_is_creating,
             granular_claims: options.granular_claims,
         };
+        if let Some(period) = options.count_period {
+            let stores = kept.values().map(|kept| kept.store.clone()).collect();
+            count_stored_objects(&metrics, period, options.count_sizes, stores, definitions.clone());
+        }
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),
             encodings: options.encodings,
@@ -184,7 +198,11 @@ impl Plane {
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,
+            features: options.features,
             stop,
+            termination: Some(options.watch_termination)
+                .filter(|grace| !grace.is_zero())
+                .map(|grace| Arc::new(WatchTermination::new(grace))),
         });
         for version in resources.versions() {
             let served = version.resources.iter().filter(|resource| serves(version, resource));
@@ -198,6 +216,41 @@ impl Plane {
         let namespace_kind = Arc::new(Version::new(resource, Some(builtin)));
         Ok(Plane { rest: Arc::new(rest), definitions, statuses, namespaces, namespace_kind, _feed: feed })
     }
+}
+
+/// Counts what the store has of every resource.
+fn count_stored_objects(
+    metrics: &Metrics,
+    period: Duration,
+    sizes: bool,
+    stores: Vec<Arc<Store>>,
+    definitions: Arc<Definitions>,
+) {
+    let count = move || {
+        let (stores, definitions) = (stores.clone(), definitions.clone());
+        let counting = async move {
+            let mut found = Vec::with_capacity(stores.len());
+            let Some(backend) = stores.first().map(|store| store.config().backend.clone()) else {
+                return found;
+            };
+            for store in &stores {
+                let config = store.config();
+                found.push(StoredCount {
+                    group: config.group.clone(),
+                    resource: config.resource.clone(),
+                    objects: config.backend.count(&config.prefix).await.ok(),
+                    size: config.cache.stored_size(),
+                });
+            }
+            for (group, resource, prefix) in definitions.prefixes() {
+                let objects = backend.count(&prefix).await.ok();
+                found.push(StoredCount { group, resource, objects, size: None });
+            }
+            found
+        };
+        counting.boxed()
+    };
+    metrics.count_stored_objects(period, sizes, count);
 }
 
 impl Plane {
@@ -243,6 +296,7 @@ fn stores(
     root: &str,
     settings: &Settings,
     stored_as: Encoding,
+    policy: &StorePolicy,
 ) -> HashMap<&'static str, Kept> {
     let mut kept = HashMap::new();
     for version in resources.versions() {
@@ -266,7 +320,8 @@ fn stores(
                 backend: backend.clone(),
                 stored: builtin.clone(),
                 strategy,
-            });
+            })
+            .with_options(policy.of(version.group, resource.name));
             // Who defines a resource finds it served, as it is defined now.
             if resource.name == "customresourcedefinitions" {
                 store = store.settling();

@@ -19,6 +19,7 @@ use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, HealthRegistry};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
+use pintle_server::rest::Features;
 use pintle_server::tls::read_certificates;
 use pintle_server::{
     Documents, DocumentsConfig, Metrics, Server, ServerConfig, listen, raise_open_file_limit,
@@ -38,12 +39,19 @@ use crate::plane::{Plane, PlaneOptions, Stores};
 use crate::service_accounts::{self, ServiceAccounts};
 use crate::services::Services;
 use crate::storage::{self, Storage};
-use crate::{api_groups, banner, bootstrap, components, pki, print, sentence, snapshot, version};
+use crate::{api_groups, banner, bootstrap, components, identity, pki, print, sentence, snapshot, version};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
     for warning in flags.deprecations().iter().chain(&flags.warnings()) {
         tracing::warn!("{warning}");
+    }
+    for (resource, size) in
+        flags.strings("watch-cache-sizes").iter().filter_map(|entry| entry.split_once('#'))
+    {
+        if size.parse() != Ok(0) {
+            tracing::warn!("Dropping watch-cache-size for {resource} - watchCache size is now dynamic");
+        }
     }
     let options = Options::from_flags(flags)?;
     service_accounts::check(&options.service_accounts)?;
@@ -123,7 +131,9 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     health.add(HealthCheck::new("log", LogCheck::start(logging.clone())));
     storage.add_checks(&mut health, options);
     let mut hooks = Hooks::default();
-    storage.add_hooks(&mut hooks);
+    if flags.feature_gates().enabled("WatchCacheInitializationPostStartHook") {
+        storage.add_hooks(&mut hooks);
+    }
     let served = api_groups::served(flags)?;
     let lifecycle = Lifecycle::default();
     let encodings =
@@ -134,8 +144,9 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         ipv6_first: options.serving.is_ipv6_first(),
         ..Settings::default()
     };
-    let stores =
-        Stores::open(storage.backend(), options.storage_prefix(), &settings, options.api.stored_as).await?;
+    let policy = options.api.policy.clone();
+    let prefix = options.storage_prefix();
+    let stores = Stores::open(storage.backend(), prefix, &settings, options.api.stored_as, policy).await?;
     let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
     let believed = issuers::load(&options.peers, &accounts.issuers, &metrics)?;
     let tokens = config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone())?;
@@ -164,6 +175,11 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
     let authorities_changed = Arc::new(Notify::new());
+    if flags.feature_gates().enabled("APIServerIdentity") {
+        let peers = flags.feature_gates().enabled("UnknownVersionInteroperabilityProxy");
+        let identity = identity::config(options, port, peers)?;
+        bootstrap::add_identity(&stores, identity, &mut hooks, &lifecycle.not_accepting)?;
+    }
     bootstrap::add_hooks(
         &stores,
         &settings,
@@ -194,6 +210,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             granular_claims: granular_claims(flags),
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
+            features: features(flags),
+            watch_termination: options.watch_termination,
+            count_period: Some(options.count_poll_period).filter(|period| !period.is_zero()),
+            count_sizes: flags.feature_gates().enabled("SizeBasedListCostEstimate"),
             components: Arc::new(components::statuses(&storage, options)?),
             documents: documents.clone(),
             services,
@@ -230,6 +250,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         documents,
         endpoints: endpoints(&storage, &accounts, options, port),
         shutdown_delay: options.shutdown_delay,
+        watch_termination: options.watch_termination,
         // Nobody stands before the built-in resources yet.
         resources: Arc::new(Delegation::new(vec![
             plane.rest.clone(),
@@ -306,6 +327,16 @@ fn granular_claims(flags: &Parsed) -> Option<bool> {
     let gates = flags.feature_gates();
     let devices = gates.enabled("DRAResourceClaimDeviceStatus");
     gates.enabled("DRAResourceClaimGranularStatusAuthorization").then_some(devices)
+}
+
+/// Those that requests know.
+fn features(flags: &Parsed) -> Features {
+    let gates = flags.feature_gates();
+    Features {
+        watch_list: gates.enabled("WatchList"),
+        sharding: gates.enabled("ShardedListAndWatch"),
+        snapshots: gates.enabled("ListFromCacheSnapshot"),
+    }
 }
 
 /// Those that the node authorizer knows.

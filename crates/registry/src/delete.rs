@@ -260,6 +260,10 @@ impl Store {
 
     /// The finalizers that the dependents' fate asks for, if they differ from those that are there.
     fn finalizers(&self, object: &Value, options: &DeleteOptions) -> Option<Vec<Value>> {
+        // Nobody would ever take them away again.
+        if !self.collects_garbage() {
+            return None;
+        }
         let policy = self.config().strategy.garbage_collection();
         let has = |wanted: &str| object.finalizers().any(|finalizer| finalizer == wanted);
         let (orphan, foreground) = match (policy, options.orphan_dependents, options.propagation) {

@@ -31,8 +31,8 @@ pub use metadata::SystemFields;
 pub use mirror::{Mirror, Reflect};
 pub use served::{Received, Served, Submitted, Table};
 pub use store::{
-    Admission, AdmitAll, Created, Guard, Preconditions, Selection, Store, StoreConfig, Transform,
-    WriteOptions, cache_error,
+    Admission, AdmitAll, Created, Guard, Preconditions, Selection, Store, StoreConfig, StoreOptions,
+    StorePolicy, Transform, WriteOptions, cache_error,
 };
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
 pub use subresource::Subresource;

@@ -32,6 +32,7 @@ pub use documents::{Documents, DocumentsConfig};
 pub use listener::{ListenOptions, listen};
 pub use metrics::{
     AllowListError, Configuration, Conversion, ConversionFailure, Counting, Metrics, MetricsOptions,
+    StoredCount,
 };
 pub use reload::WatchedFiles;
 pub use request::{Connection, Request, RequestBody, Response};

@@ -5,13 +5,14 @@
 //! start:     listen -> post-start hooks run -> READY=1 to systemd
 //! SIGTERM:   ShutdownInitiated            readyz fails; pre-shutdown hooks run
 //!            AfterShutdownDelayDuration   load balancers have had time to notice
-//!            NotAcceptingNewRequest       the listener closes, clients get GOAWAY, watches end
+//!            NotAcceptingNewRequest       the listener closes, clients get GOAWAY, watches end, at once or by and by
 //!            InFlightRequestsDrained      at the latest after the request timeout
 //!            the store closes, the process ends
 //! ```
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
@@ -124,6 +125,50 @@ impl Drop for Guard {
     }
 }
 
+/// The least number of watches that end within a second.
+const MIN_RATE: f64 = 200.0;
+
+/// How watches end with a server that gives them time: one after the other, so that their clients do not all go to the
+/// next server at once.
+pub struct WatchTermination {
+    grace: Duration,
+    active: AtomicU64,
+    ended: AtomicU64,
+    /// How many end in a second. Settled when the first one does.
+    rate: OnceLock<f64>,
+}
+
+/// One watch that will end so.
+pub(crate) struct Terminating(Arc<WatchTermination>);
+
+impl WatchTermination {
+    pub fn new(grace: Duration) -> WatchTermination {
+        WatchTermination { grace, active: AtomicU64::new(0), ended: AtomicU64::new(0), rate: OnceLock::new() }
+    }
+
+    pub(crate) fn enter(self: &Arc<WatchTermination>) -> Terminating {
+        self.active.fetch_add(1, Ordering::Relaxed);
+        Terminating(self.clone())
+    }
+}
+
+impl Terminating {
+    /// How long this one goes on after the server has begun to end. Every watch asks once.
+    pub(crate) fn delay(&self) -> Duration {
+        let WatchTermination { grace, active, ended, rate } = &*self.0;
+        let all = active.load(Ordering::Relaxed) as f64;
+        let rate = rate.get_or_init(|| (all / grace.as_secs_f64()).max(MIN_RATE));
+        let before = ended.fetch_add(1, Ordering::Relaxed) as f64;
+        Duration::from_secs_f64(before / rate).min(*grace)
+    }
+}
+
+impl Drop for Terminating {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 type HookFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 type Hook = Box<dyn FnOnce() -> HookFuture + Send>;
 
@@ -168,8 +213,6 @@ impl Hooks {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test]
@@ -189,6 +232,18 @@ mod tests {
         drop(second);
         waiter.await.unwrap();
         assert!(draining.enter().is_none());
+    }
+
+    #[test]
+    fn watches_end_one_after_the_other_within_the_time_they_have() {
+        let delays = |grace: u64, count: usize| {
+            let termination = Arc::new(WatchTermination::new(Duration::from_secs(grace)));
+            let watches: Vec<Terminating> = (0..count).map(|_| termination.enter()).collect();
+            watches.iter().map(|watch| watch.delay().as_millis()).collect::<Vec<_>>()
+        };
+        assert_eq!(delays(10, 4), [0, 5, 10, 15], "few of them do not take all of it");
+        let many = delays(1, 1000);
+        assert!(many.is_sorted() && many[500] == 500 && many[999] == 999, "{many:?}");
     }
 
     #[tokio::test]

@@ -39,6 +39,8 @@ pub struct ServerConfig {
     /// Further endpoints by path.
     pub endpoints: Vec<(String, Box<dyn Handler>)>,
     pub shutdown_delay: Duration,
+    /// How long watches may take to end; zero where they end at once.
+    pub watch_termination: Duration,
     /// The moments of the server's life.
     pub lifecycle: Lifecycle,
 }
@@ -52,6 +54,7 @@ pub struct Server {
     answers: Draining,
     hooks: Hooks,
     shutdown_delay: Duration,
+    watch_termination: Duration,
     request_timeout: Duration,
     send_retry_after: bool,
 }
@@ -87,6 +90,7 @@ impl Server {
             resources,
             endpoints,
             shutdown_delay,
+            watch_termination,
             lifecycle,
         } = config;
         let requests = Draining::default();
@@ -130,6 +134,7 @@ impl Server {
             answers,
             hooks,
             shutdown_delay,
+            watch_termination,
             request_timeout,
             send_retry_after,
         }
@@ -158,6 +163,7 @@ impl Server {
             answers,
             hooks,
             shutdown_delay,
+            watch_termination,
             request_timeout,
             send_retry_after,
         } = self;
@@ -233,7 +239,7 @@ impl Server {
         if tokio::time::timeout(request_timeout, requests.drain()).await.is_err() {
             tracing::warn!(requests = requests.active(), "gave up waiting for requests to end");
         }
-        let _ = tokio::time::timeout(TAKE_ANSWERS, answers.drain()).await;
+        let _ = tokio::time::timeout(TAKE_ANSWERS.max(watch_termination), answers.drain()).await;
         lifecycle.drained.set();
         if send_retry_after {
             stop_listening();

@@ -101,6 +101,7 @@ impl Running {
                 endpoint("/never", Some(LONG)),
             ],
             shutdown_delay: Duration::ZERO,
+            watch_termination: Duration::ZERO,
             lifecycle: Lifecycle::default(),
         });
         let address = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -147,6 +147,13 @@ impl Paths {
         self.scan_json(stored)
     }
 
+    /// The identity of an object as the store has it, whatever it is an object of.
+    pub fn uid(stored: &[u8]) -> Result<Cow<'_, str>, Error> {
+        // Every object that is stored has its metadata first.
+        let paths = Paths { typed: true, metadata: Some(1), ..Paths::untyped(&[]) };
+        paths.scan(stored).map(|found| found.uid)
+    }
+
     /// Scans a bare message.
     pub fn scan_protobuf<'a>(&self, message: &'a [u8]) -> Result<Found<'a>, Error> {
         if !self.typed {

@@ -4,6 +4,7 @@
 /// Gates that this server asks for, and that do here what they do in the reference.
 pub(super) const WITH_EFFECT: &[&str] = &[
     "APIResponseCompression",
+    "APIServerIdentity",
     "AllAlpha",
     "AllBeta",
     "AllowInsecureKubeletCertificateSigningRequests",
@@ -21,21 +22,26 @@ pub(super) const WITH_EFFECT: &[&str] = &[
     "DRAResourcePoolStatus",
     "GenericWorkload",
     "KubeletServiceAccountTokenForCredentialProviders",
+    "ListFromCacheSnapshot",
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "OpenAPIEnums",
     "PodCertificateRequest",
     "RemoteRequestHeaderUID",
     "ServiceAccountNodeAudienceRestriction",
+    "ShardedListAndWatch",
+    "StorageVersionHash",
     "StorageVersionMigrator",
     "StructuredAuthenticationConfigurationJWKSMetrics",
     "TokenRequestServiceAccountUIDValidation",
     "UnauthenticatedHTTP2DOSMitigation",
+    "UnknownVersionInteroperabilityProxy",
+    "WatchCacheInitializationPostStartHook",
+    "WatchList",
 ];
 
 /// Gates that this server asks for, while the reference does more with them.
 pub(super) const IN_PART: &[&str] = &[
-    "APIServerIdentity",
     "ComponentFlagz",
     "ComponentStatusz",
     "CoordinatedLeaderElection",
@@ -47,6 +53,7 @@ pub(super) const IN_PART: &[&str] = &[
     "ImageVolumeWithDigest",
     "ManifestBasedAdmissionControlConfig",
     "MaxUnavailableStatefulSet",
+    "SizeBasedListCostEstimate",
     "StorageVersionAPI",
     "TopologyAwareWorkloadScheduling",
     "VolumeLimitScaling",

@@ -3,7 +3,7 @@
 use super::{Flag, flag};
 use crate::kind::Kind::{Bool, Duration, Int, String, Strings};
 
-pub(super) const ALWAYS_CACHED: &str = "memory holds what is read, and is as fresh as the store";
+pub(super) const SIZED_AS_NEEDED: &str = "watch caches have the size that is needed";
 
 pub(super) const FLAGS: &[Flag] = &[
     flag("delete-collection-workers", Int, "1", "Objects that one DeleteCollection request deletes at the same time.").active(),
@@ -12,7 +12,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Bool,
         "true",
         "Leave dependents of deleted objects to the garbage collector; must agree with the controller manager.",
-    ),
+    )
+    .active(),
     flag("encryption-provider-config", String, "", "File that says which resources to encrypt at rest and how."),
     flag(
         "encryption-provider-config-automatic-reload",
@@ -29,7 +30,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Duration,
         "1m0s",
         "How often to count the stored objects of each resource for metrics; 0 for never.",
-    ),
+    )
+    .active(),
     flag(
         "etcd-db-metric-poll-interval",
         Duration,
@@ -70,12 +72,12 @@ pub(super) const FLAGS: &[Flag] = &[
          application/vnd.kubernetes.protobuf.",
     )
     .active(),
-    flag("watch-cache", Bool, "true", "Serve reads and watches from memory.").moot(ALWAYS_CACHED),
+    flag("watch-cache", Bool, "true", "Serve reads and watches from memory.").active(),
     flag(
         "watch-cache-sizes",
         Strings,
         "",
         "Per resource, as resource[.group]#size, comma separated; size 0 turns its cache off, any other leaves it on.",
     )
-    .moot(ALWAYS_CACHED),
+    .active(),
 ];

@@ -110,8 +110,9 @@ pub(super) const FLAGS: &[Flag] = &[
         "shutdown-watch-termination-grace-period",
         Duration,
         "",
-        "Time that open watches get to end by themselves during shutdown.",
-    ),
+        "Time within which open watches are ended, one after the other, during shutdown; 0 ends them at once.",
+    )
+    .active(),
     flag(
         "storage-initialization-timeout",
         Duration,

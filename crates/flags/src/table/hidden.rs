@@ -22,7 +22,7 @@ pub(super) const FLAGS: &[Flag] = &[
         .deprecated("Basic authentication is insecure and will be removed in a future version."),
     flag("default-watch-cache-size", Int, "100", "Watch cache size of resources without one of their own.")
         .hidden()
-        .moot(super::etcd::ALWAYS_CACHED)
+        .moot(super::etcd::SIZED_AS_NEEDED)
         .deprecated("watch caches are sized automatically and this flag will be removed in a future version"),
     flag("insecure-bind-address", Ip, "127.0.0.1", "Loopback address of the port without TLS.")
         .hidden()

@@ -6,6 +6,8 @@ use crate::support::{Launch, Server, eventually, free_port};
 /// What runs at a start and has run.
 const HOOKS: &str = "[+]poststarthook/storage-readiness ok\n\
      [+]poststarthook/rbac/bootstrap-roles ok\n\
+     [+]poststarthook/start-kube-apiserver-identity-lease-controller ok\n\
+     [+]poststarthook/start-kube-apiserver-identity-lease-garbage-collector ok\n\
      [+]poststarthook/priority-and-fairness-config-producer ok\n\
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
      [+]poststarthook/start-cluster-authentication-info-controller ok\n\

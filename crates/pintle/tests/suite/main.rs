@@ -44,6 +44,7 @@ mod snapshots;
 mod start;
 mod stored_objects;
 mod tls;
+mod watch_cache;
 mod webhooks;
 mod websocket;
 mod writes;

@@ -28,6 +28,8 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
         500,
         "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]poststarthook/storage-readiness ok\n\
      [+]poststarthook/rbac/bootstrap-roles ok\n\
+     [+]poststarthook/start-kube-apiserver-identity-lease-controller ok\n\
+     [+]poststarthook/start-kube-apiserver-identity-lease-garbage-collector ok\n\
      [+]poststarthook/priority-and-fairness-config-producer ok\n\
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
      [+]poststarthook/start-cluster-authentication-info-controller ok\n\
@@ -99,6 +101,7 @@ async fn late_requests_are_sent_elsewhere_while_the_last_ones_drain() {
         "--authorization-mode=Node,RBAC".into(),
         // Nothing else waits for etcd.
         "--endpoint-reconciler-type=none".into(),
+        "--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false".into(),
         "--shutdown-send-retry-after=true".into(),
         "--etcd-healthcheck-timeout=3s".into(),
     ]);

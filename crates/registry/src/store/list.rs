@@ -21,6 +21,20 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The same out of the store, for those who ask so rarely that a cache would be kept for nothing.
+    pub async fn list_stored(&self, namespace: &str) -> Result<Vec<Value>> {
+        let prefix = if self.config.namespaced { format!("{namespace}/") } else { String::new() };
+        let cache = &self.config.cache;
+        let page = match cache.current_revision().await {
+            Ok(revision) => cache.page_from_store(revision, &prefix, "", 0).await,
+            Err(error) => Err(error),
+        };
+        let page = page.map_err(|error| cache_error(&error))?;
+        page.entries.iter().map(|entry| self.object(entry)).collect()
+    }
+}
+
 /// Why the cache could not answer a read, as clients know it.
 pub fn cache_error(error: &Error) -> Box<Status> {
     use pintle_storage::Error as Storage;
@@ -29,7 +43,7 @@ pub fn cache_error(error: &Error) -> Box<Status> {
         Error::TooLarge { requested, current } => Status::resource_version_too_large(*requested, *current, 1),
         Error::NotReady => Status::too_many_requests(error.to_string(), 1),
         Error::Storage(Storage::Compacted { .. }) => {
-            Status::expired("The provided resource version is too old.")
+            Status::expired("The resourceVersion for the provided list is too old.")
         }
         Error::Storage(Storage::FutureRevision { requested, current }) => {
             Status::resource_version_too_large(requested.0, current.0, 1)

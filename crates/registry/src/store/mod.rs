@@ -3,6 +3,7 @@
 mod create;
 mod delete_collection;
 mod list;
+mod policy;
 mod remove;
 pub(crate) mod swap;
 mod update;
@@ -24,6 +25,7 @@ use crate::{Result, Stored, key};
 
 pub use delete_collection::Selection;
 pub use list::cache_error;
+pub use policy::{StoreOptions, StorePolicy};
 
 /// What a store is made of.
 #[derive(Clone)]
@@ -49,6 +51,7 @@ pub struct Store {
     guard: Option<Arc<dyn Guard>>,
     /// Whether a write is answered only when the cache has it.
     settles: bool,
+    options: StoreOptions,
 }
 
 /// How long a write waits for the cache.
@@ -147,7 +150,13 @@ pub(crate) struct State {
 
 impl Store {
     pub fn new(config: StoreConfig) -> Store {
-        Store { config, system: Arc::new(Machine), guard: None, settles: false }
+        Store {
+            config,
+            system: Arc::new(Machine),
+            guard: None,
+            settles: false,
+            options: StoreOptions::default(),
+        }
     }
 
     /// With other times, names and identities than the machine's.
@@ -165,6 +174,7 @@ impl Store {
             system: self.system.clone(),
             guard: self.guard.clone(),
             settles: self.settles,
+            options: self.options,
         }
     }
 
@@ -176,6 +186,7 @@ impl Store {
             system: self.system.clone(),
             guard: Some(guard),
             settles: self.settles,
+            options: self.options,
         }
     }
 
@@ -184,6 +195,22 @@ impl Store {
     pub fn settling(mut self) -> Store {
         self.settles = true;
         self
+    }
+
+    #[must_use]
+    pub fn with_options(mut self, options: StoreOptions) -> Store {
+        self.options = options;
+        self
+    }
+
+    /// Whether clients' reads come from the cache. The server's own may in any case.
+    pub fn has_watch_cache(&self) -> bool {
+        self.options.watch_cache
+    }
+
+    /// Whether somebody looks after the dependents of what is deleted.
+    pub(crate) fn collects_garbage(&self) -> bool {
+        self.options.garbage_collection
     }
 
     /// Waits for the cache to have an object that was written, where that is asked for.
@@ -240,13 +267,28 @@ impl Store {
         let full = key::full(&self.config.prefix, &own);
         let found = self.config.backend.get(&full, None).await;
         let (found, _) = found.map_err(|error| self.failed(&error, "get", name))?;
-        self.config.cache.load_soon();
+        if self.options.watch_cache {
+            self.config.cache.load_soon();
+        }
         let found = found.and_then(|kv| self.config.cache.entry_of(&kv));
         let entry = found.ok_or_else(|| self.not_found(name))?;
         match entry.read() {
             Ok(_) => Ok(entry),
             Err(reason) => Err(self.undecodable(&own, reason)),
         }
+    }
+
+    /// The object now, out of the store, whose revision must not be older than the given one.
+    pub async fn entry_not_older(&self, context: &Context, name: &str, revision: u64) -> Result<Arc<Entry>> {
+        let own = self.key(context, name)?;
+        let found = self.config.backend.get(&key::full(&self.config.prefix, &own), None).await;
+        let (found, current) = found.map_err(|error| self.failed(&error, "get", name))?;
+        if revision > current.0 {
+            return Err(Box::new(Status::resource_version_too_large(revision, current.0, 0)));
+        }
+        let found = found.and_then(|kv| self.config.cache.entry_of(&kv));
+        let entry = found.ok_or_else(|| self.not_found(name))?;
+        entry.read().map(|_| ()).map_err(|reason| self.undecodable(&own, reason)).map(|()| entry)
     }
 
     /// An object of the cache as clients see it, at its revision.

@@ -16,6 +16,7 @@ pub struct IndicatorsEndpoint(pub Metrics);
 #[async_trait]
 impl Handler for MetricsEndpoint {
     async fn handle(&self, request: Box<Request>) -> Response {
+        self.0.refresh().await;
         answer(&request, self.0.render())
     }
 }

@@ -91,6 +91,14 @@ impl<B: MetricVecBuilder> Labelled<MetricVec<B>> {
         let values: Vec<String> = values.iter().zip(&self.allowed).map(known).collect();
         self.metric.with_label_values(&values)
     }
+
+    /// Shows the figure of these values no more.
+    pub(super) fn remove(&self, values: &[&str]) {
+        // Where values were not allowed, others may count under the same.
+        if self.allowed.is_empty() {
+            let _ = self.metric.remove_label_values(values);
+        }
+    }
 }
 
 #[cfg(test)]

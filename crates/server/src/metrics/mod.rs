@@ -18,6 +18,7 @@ mod peers;
 mod process;
 mod resources;
 mod signer;
+mod stored;
 mod tokens;
 
 use access::Access;
@@ -30,6 +31,7 @@ pub use labels::{AllowListError, MetricsOptions};
 pub use peers::Configuration;
 use process::ProcessCollector;
 pub(crate) use resources::{Counted, EndpointMetrics, EventMetrics, Kind, LongRunning, Place};
+pub use stored::StoredCount;
 use tokens::TokenFigures;
 
 const REQUEST_LABELS: [&str; 8] =
@@ -69,6 +71,7 @@ struct Inner {
     health: Labelled<IntGaugeVec>,
     healths: Labelled<IntCounterVec>,
     storage_size: Labelled<IntGaugeVec>,
+    stored: stored::StoredFigures,
     tokens: TokenFigures,
     signer: signer::SignerFigures,
     conversions: Conversions,
@@ -224,6 +227,7 @@ impl Metrics {
                 "Bytes that the store takes on its disk.",
                 &["storage_cluster_id"],
             )?,
+            stored: stored::StoredFigures::new(&maker)?,
             tokens: TokenFigures::new(&maker)?,
             signer: signer::SignerFigures::new(&maker)?,
             conversions: Conversions::new(&maker)?,

@@ -12,7 +12,7 @@ use pintle_registry::Context;
 
 use super::answer::Negotiated;
 use super::endpoint::Endpoint;
-use crate::lifecycle::Signal;
+use crate::lifecycle::{Signal, WatchTermination};
 use crate::{Metrics, Request};
 
 /// What every endpoint of a control plane uses.
@@ -30,8 +30,28 @@ pub struct Shared {
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,
     pub metrics: Metrics,
-    /// Watches end when it comes.
+    pub features: Features,
+    /// Watches end when it comes...
     pub stop: Signal,
+    /// ...or by and by from then on.
+    pub termination: Option<Arc<WatchTermination>>,
+}
+
+/// What feature gates switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Features {
+    /// WatchList: watches may begin with what is there.
+    pub watch_list: bool,
+    /// ShardedListAndWatch: lists and watches may be of a part of the objects, chosen by a hash.
+    pub sharding: bool,
+    /// ListFromCacheSnapshot: lists of the past come from memory where it still has them.
+    pub snapshots: bool,
+}
+
+impl Default for Features {
+    fn default() -> Features {
+        Features { watch_list: true, sharding: false, snapshots: true }
+    }
 }
 
 /// A request that has found its endpoint.

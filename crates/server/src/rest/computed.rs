@@ -23,7 +23,7 @@ pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<
 
 pub(crate) async fn list(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
     // There are no pages and no revisions, but what is asked for must make sense.
-    ListOptions::read(call.request, false)?;
+    ListOptions::read(call.request, false, call.shared.features.watch_list)?;
     let selection = Selection::read(call.request, endpoint)?;
     let mut objects = behind.list(&endpoint.context(call.request)).await?;
     objects.retain(|object| selection.matches(object));

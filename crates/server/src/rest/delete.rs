@@ -31,12 +31,12 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
 }
 
 pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let list_options = ListOptions::read(call.request, false)?;
-    let selection = Selection::read(call.request, serving)?;
+    let list_options = ListOptions::read(call.request, false, call.shared.features.watch_list)?;
+    let selection = Selection::read(call.request, serving, call.shared.features)?;
     let options = read_options(call).await?;
     let context = serving.context(call.request);
     let gate = call.gate(serving, &context, options.dry_run);
-    let page: Page = list::page(serving, &list_options, &selection).await?;
+    let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
     serving.store.delete_each(&context, &page.entries, &gate, &options, workers).await?;

@@ -7,7 +7,7 @@ use pintle_meta::Status;
 use super::answer::Negotiated;
 use super::endpoint::Serving;
 use super::list::parse_version;
-use super::{Result, cache_error, unexpected};
+use super::{Result, bad_request, cache_error, unexpected};
 use crate::{Request, Response};
 
 /// How long a read waits for a revision that the server has not seen yet.
@@ -19,6 +19,11 @@ pub(crate) async fn get(serving: &Serving, request: &Request, negotiated: Negoti
     let store = &serving.store;
     if version.is_empty() {
         return negotiated.entry(serving, &store.entry(&context, name).await?);
+    }
+    if !store.has_watch_cache() {
+        let version = parse_version(&version);
+        let version = version.map_err(|why| bad_request(format!("invalid resource version: {why}")))?;
+        return negotiated.entry(serving, &store.entry_not_older(&context, name, version).await?);
     }
     let version = parse_version(&version).map_err(unexpected)?;
     let cache = store.cache();

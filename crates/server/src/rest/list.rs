@@ -13,13 +13,14 @@ use pintle_codec::protobuf::envelope;
 use pintle_meta::{Object, Status, Value};
 
 use super::answer::{Negotiated, Shape, indented};
+use super::call::{Call, Features};
 use super::endpoint::{Endpoint, Serving};
 use super::get::WAIT;
 use super::options::{ListOptions, Match};
 use super::select::Selection;
 use super::token::Token;
-use super::{Result, bad_request, cache_error, internal, shown};
-use crate::{Body, Request, Response};
+use super::{Result, bad_request, cache_error, internal, shown, uncached};
+use crate::{Body, Response};
 
 /// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
 const WHOLE: usize = 128 * 1024;
@@ -34,19 +35,27 @@ pub(crate) struct Page {
     pub(crate) revision: String,
     pub(crate) token: String,
     pub(crate) remaining: Option<i64>,
+    /// Which shard it is of; empty for all.
+    pub(crate) shard: String,
 }
 
 impl Page {
     pub(crate) fn meta(&self) -> ListMeta<'_> {
-        ListMeta { resource_version: &self.revision, continue_token: &self.token, remaining: self.remaining }
+        ListMeta {
+            resource_version: &self.revision,
+            continue_token: &self.token,
+            remaining: self.remaining,
+            shard: &self.shard,
+        }
     }
 }
 
-pub(crate) async fn list(serving: &Serving, request: &Request, negotiated: Negotiated) -> Result<Response> {
-    let options = ListOptions::read(request, false)?;
-    let selection = Selection::read(request, serving)?;
-    let page = page(serving, &options, &selection).await?;
-    answer(serving, negotiated, page)
+pub(crate) async fn list(serving: &Serving, call: &Call<'_>) -> Result<Response> {
+    let features = call.shared.features;
+    let options = ListOptions::read(call.request, false, features.watch_list)?;
+    let selection = Selection::read(call.request, serving, features)?;
+    let page = page(serving, &options, &selection, features).await?;
+    answer(serving, call.negotiated, page)
 }
 
 /// Objects as a list, in the shape that was asked for.
@@ -65,12 +74,20 @@ pub(crate) fn answer(serving: &Serving, negotiated: Negotiated, page: Page) -> R
     }
 }
 
-pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &Selection) -> Result<Page> {
-    let (snapshot, start) = snapshot(serving, options).await?;
+pub(crate) async fn page(
+    serving: &Serving,
+    options: &ListOptions,
+    selection: &Selection,
+    features: Features,
+) -> Result<Page> {
+    if !serving.store.has_watch_cache() {
+        return uncached::page(serving, options, selection).await;
+    }
+    let (snapshot, start) = snapshot(serving, options, features).await?;
     let only = selection.key(serving.namespaced).filter(|_| start.is_empty());
     if let Some(key) = only {
         let found = snapshot.objects.get(&key).filter(|entry| selection.matches(entry)).cloned();
-        return finish(found.into_iter().collect(), &snapshot, String::new(), None);
+        return finish(found.into_iter().collect(), snapshot.revision, selection, String::new(), None);
     }
     let after = format!("{}{start}", selection.prefix);
     let indexed = selection.fields.iter().filter(|(_, value, equal)| *equal && !value.is_empty());
@@ -79,7 +96,9 @@ pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &S
         Some(found) => Box::new(found.filter(|entry| selection.in_scope(entry))),
         None => Box::new(snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry))),
     };
-    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+    // Who is content with whatever memory has gets it at once.
+    let unlimited = options.limit == 0 || options.resource_version == "0";
+    let limit = if unlimited { usize::MAX } else { options.limit };
     let found = left.by_ref().filter(|entry| selection.matches(entry));
     let entries: Vec<Arc<Entry>> = found.take(limit).cloned().collect();
     // Whether they match or not: the reference does not look at them.
@@ -88,18 +107,18 @@ pub(crate) async fn page(serving: &Serving, options: &ListOptions, selection: &S
     let revision = i64::try_from(snapshot.revision).unwrap_or(i64::MAX);
     let token = last.map(|last| Token { revision, start: format!("{last}\0") }.encode()).unwrap_or_default();
     // Only where counting is all there is to it.
-    let remaining = last.filter(|_| selection.is_everything()).map(|last| {
-        let next = format!("{}{last}\0", selection.prefix);
-        let count = snapshot.objects.count_from(&next) - snapshot.objects.count_from(&selection.end());
-        i64::try_from(count).unwrap_or(i64::MAX)
+    let remaining = last.filter(|_| selection.is_everything()).map(|_| {
+        let count = snapshot.objects.count_from(&after) - snapshot.objects.count_from(&selection.end());
+        i64::try_from(count.saturating_sub(limit)).unwrap_or(i64::MAX)
     });
-    finish(entries, &snapshot, token, remaining)
+    finish(entries, snapshot.revision, selection, token, remaining)
 }
 
 /// One object that cannot be read fails the whole list.
-fn finish(
+pub(super) fn finish(
     entries: Vec<Arc<Entry>>,
-    snapshot: &Snapshot,
+    revision: u64,
+    selection: &Selection,
     token: String,
     remaining: Option<i64>,
 ) -> Result<Page> {
@@ -108,11 +127,16 @@ fn finish(
             return Err(internal(format_args!("unable to decode {}: {reason}", entry.key())));
         }
     }
-    Ok(Page { entries, revision: snapshot.revision.to_string(), token, remaining })
+    let shard = selection.shards.as_ref().map(ToString::to_string).unwrap_or_default();
+    Ok(Page { entries, revision: revision.to_string(), token, remaining, shard })
 }
 
 /// The objects that the options ask for, and where to begin among them.
-async fn snapshot(serving: &Serving, options: &ListOptions) -> Result<(Snapshot, String)> {
+async fn snapshot(
+    serving: &Serving,
+    options: &ListOptions,
+    features: Features,
+) -> Result<(Snapshot, String)> {
     let cache = serving.store.cache();
     let failed = |error: Error| cache_error(&error);
     if !options.continue_token.is_empty() {
@@ -123,7 +147,7 @@ async fn snapshot(serving: &Serving, options: &ListOptions) -> Result<(Snapshot,
         let Ok(revision) = u64::try_from(token.revision) else {
             return Ok((cache.snapshot_now(WAIT).await.map_err(failed)?, token.start));
         };
-        let snapshot = match past(serving, revision).await {
+        let snapshot = match past(serving, revision, features).await {
             Err(Error::Storage(pintle_storage::Error::Compacted { .. })) => return Err(expired(&token)),
             other => other.map_err(failed)?,
         };
@@ -137,23 +161,26 @@ async fn snapshot(serving: &Serving, options: &ListOptions) -> Result<(Snapshot,
     let exact = options.version_match == Match::Exact
         || (options.version_match == Match::Unset && options.limit > 0 && version > 0);
     let snapshot = match exact {
-        true => past(serving, version).await,
+        true => past(serving, version, features).await,
         false => cache.snapshot_since(version, WAIT).await,
     };
     Ok((snapshot.map_err(failed)?, String::new()))
 }
 
 /// The objects at an older revision: from the changes that are kept, else from the store.
-async fn past(serving: &Serving, revision: u64) -> std::result::Result<Snapshot, Error> {
+async fn past(serving: &Serving, revision: u64, features: Features) -> std::result::Result<Snapshot, Error> {
     let cache = serving.store.cache();
     cache.snapshot_since(revision, WAIT).await?;
+    if !features.snapshots {
+        return cache.snapshot_from_store(revision).await;
+    }
     match cache.snapshot_at(revision) {
         Err(Error::TooOld { .. }) => cache.snapshot_from_store(revision).await,
         other => other,
     }
 }
 
-fn expired(token: &Token) -> Box<Status> {
+pub(super) fn expired(token: &Token) -> Box<Status> {
     let mut status = Status::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
          the continue parameter, or use the continue token in this response to retrieve the remainder of the results. \
@@ -338,6 +365,11 @@ pub(crate) fn tree(
     }
     if let Some(remaining) = meta.remaining {
         metadata.insert("remainingItemCount", remaining);
+    }
+    if !meta.shard.is_empty() && !endpoint.served.is_custom() {
+        let mut shard = Object::new();
+        shard.insert("selector", meta.shard);
+        metadata.insert("shardInfo", shard);
     }
     let of = endpoint.list_type_meta();
     let mut list = Object::new();

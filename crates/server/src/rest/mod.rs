@@ -25,12 +25,13 @@ mod select;
 mod shown;
 mod subresource;
 mod token;
+mod uncached;
 mod update;
 mod watch;
 mod websocket;
 mod write;
 
-pub use call::Shared;
+pub use call::{Features, Shared};
 pub use endpoint::{Behind, Endpoint, EndpointConfig};
 pub use route::Rest;
 

@@ -85,7 +85,7 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    pub(crate) fn read(request: &Request, is_watch: bool) -> Result<ListOptions> {
+    pub(crate) fn read(request: &Request, is_watch: bool, watch_list: bool) -> Result<ListOptions> {
         let text = |name: &str| request.query(name).next().unwrap_or_default();
         let limit = integer(&text("limit"))?;
         let timeout = text("timeoutSeconds");
@@ -93,7 +93,7 @@ impl ListOptions {
             if timeout.is_empty() { None } else { Some(integer(&timeout)?.max(0).unsigned_abs()) };
         let send_initial_events = boolean(request, "sendInitialEvents");
         let given = text("resourceVersionMatch");
-        let options = ListOptions {
+        let mut options = ListOptions {
             resource_version: text("resourceVersion"),
             version_match: match given.as_str() {
                 "NotOlderThan" => Match::NotOlderThan,
@@ -106,11 +106,17 @@ impl ListOptions {
             send_initial_events,
             allow_bookmarks: boolean(request, "allowWatchBookmarks").unwrap_or(false),
         };
-        refuse("ListOptions", options.check(&given, is_watch))?;
+        refuse("ListOptions", options.check(&given, is_watch, watch_list))?;
+        // Who asks for no version in particular gets what is there, and is told where that ends. Paths of their own for
+        // watches are from before.
+        let begins_anew = matches!(options.resource_version.as_str(), "" | "0");
+        if watch_list && begins_anew && given.is_empty() && boolean(request, "watch").unwrap_or(false) {
+            options.send_initial_events.get_or_insert(true);
+        }
         Ok(options)
     }
 
-    fn check(&self, given: &str, is_watch: bool) -> Vec<Error> {
+    fn check(&self, given: &str, is_watch: bool, watch_list: bool) -> Vec<Error> {
         let path = Path::new("resourceVersionMatch");
         let mut errors = Vec::new();
         let forbidden = |why: &str| Error::forbidden(&path, why);
@@ -118,6 +124,12 @@ impl ListOptions {
             if self.send_initial_events.is_some() && self.version_match != Match::NotOlderThan {
                 errors.push(forbidden(
                     "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                ));
+            }
+            if self.send_initial_events.is_some() && !watch_list {
+                errors.push(Error::forbidden(
+                    &Path::new("sendInitialEvents"),
+                    "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
                 ));
             }
             if !given.is_empty() {

@@ -75,7 +75,7 @@ impl Rest {
                 let serving = Serving { endpoint: endpoint.clone(), store, pool };
                 match verb {
                     "get" => get::get(&serving, call.request, negotiated).await,
-                    "list" => list::list(&serving, call.request, negotiated).await,
+                    "list" => list::list(&serving, &call).await,
                     "watch" => watch::watch(&serving, &mut call).await,
                     "create" => create::create(&serving, &mut call).await,
                     "delete" => delete::delete(&serving, &mut call).await,

@@ -1,10 +1,13 @@
 //! Which objects a list, watch or collection deletion is about.
 
 use pintle_cache::{Entry, Interest};
+use pintle_cel::{ShardKey, Shards};
+use pintle_codec::scan::Paths;
 use pintle_meta::selector::{field, label};
 
+use super::call::Features;
 use super::endpoint::Endpoint;
-use super::{Result, bad_request};
+use super::{Result, bad_request, unexpected};
 use crate::Request;
 
 /// Scope and selectors.
@@ -17,10 +20,12 @@ pub(crate) struct Selection {
     labels: label::Selector,
     /// Terms by the place of their field in what the cache has read: the value, and whether it must be or must not be.
     pub(crate) fields: Vec<(usize, String, bool)>,
+    pub(crate) shards: Option<Shards>,
+    namespaced: bool,
 }
 
 impl Selection {
-    pub(crate) fn read(request: &Request, endpoint: &Endpoint) -> Result<Selection> {
+    pub(crate) fn read(request: &Request, endpoint: &Endpoint, features: Features) -> Result<Selection> {
         let text = |name: &str| request.query(name).next().unwrap_or_default();
         let labels = label::Selector::parse(&text("labelSelector")).map_err(bad_request)?;
         let parsed = field::Selector::parse(&text("fieldSelector")).map_err(bad_request)?;
@@ -51,7 +56,10 @@ impl Selection {
             }
             None => parsed.requires_exact_match("metadata.name").map(str::to_owned),
         };
-        Ok(Selection { prefix, name, labels, fields })
+        let shards = text("shardSelector");
+        let shards = (features.sharding && !shards.is_empty()).then(|| Shards::parse(&shards)).transpose();
+        let shards = shards.map_err(|why| unexpected(format_args!("invalid shard selector: {why}")))?;
+        Ok(Selection { prefix, name, labels, fields, shards, namespaced: endpoint.namespaced })
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -64,11 +72,24 @@ impl Selection {
             return false;
         }
         let Ok(read) = entry.read() else { return true };
+        if self.shards.as_ref().is_some_and(|shards| !self.in_shards(shards, entry, read.value())) {
+            return false;
+        }
         let fields = self.fields.iter().all(|(place, value, equal)| {
             let found = read.field(*place).unwrap_or_default();
             (found == value) == *equal
         });
         fields && (self.labels.is_empty() || self.labels.matches(|key| read.label(key)))
+    }
+
+    fn in_shards(&self, shards: &Shards, entry: &Entry, value: &[u8]) -> bool {
+        match shards.key {
+            ShardKey::Uid => Paths::uid(value).is_ok_and(|uid| shards.contains(&uid)),
+            ShardKey::Namespace => {
+                let namespace = entry.key().split_once('/').filter(|_| self.namespaced);
+                shards.contains(namespace.map_or("", |(namespace, _)| namespace))
+            }
+        }
     }
 
     pub(crate) fn in_scope(&self, entry: &Entry) -> bool {

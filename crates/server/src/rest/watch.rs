@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use futures_core::Stream as Chunks;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
-use pintle_cache::{Change, Cursor, Entry, Error, Form, Frame, Next};
+use pintle_cache::{Change, Cursor, Entry, Error, Follow, Form, Frame, Next};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, frame, json, partial, protobuf};
 use pintle_meta::{Status, Value};
@@ -29,8 +29,8 @@ use super::list::parse_version;
 use super::options::ListOptions;
 use super::route::scope;
 use super::select::Selection;
-use super::{Result, cache_error, internal, shown, unexpected, websocket};
-use crate::lifecycle::Signal;
+use super::{Result, cache_error, internal, shown, uncached, unexpected, websocket};
+use crate::lifecycle::{Signal, Terminating, WatchTermination};
 use crate::metrics::{EventMetrics, LongRunning};
 use crate::{Body, Response, streams};
 
@@ -44,8 +44,8 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let options = ListOptions::read(call.request, true)?;
-    let selection = Selection::read(call.request, serving)?;
+    let options = ListOptions::read(call.request, true, call.shared.features.watch_list)?;
+    let selection = Selection::read(call.request, serving, call.shared.features)?;
     let content_type = content_type(serving, call)?;
     let timeout = match options.timeout_seconds {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
@@ -70,6 +70,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         Ok(state) => (Some(state), None),
         // What is too old is told within the watch, as clients expect it.
         Err(Failed::Cache(error @ Error::TooOld { .. })) => (None, Some(cache_error(&error))),
+        Err(Failed::Within(status)) => (None, Some(status)),
         Err(Failed::Cache(error)) => return Err(cache_error(&error)),
         Err(Failed::Told(status)) => return Err(status),
     };
@@ -82,8 +83,10 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         deadline,
         stop: call.shared.stop.clone(),
         ended: serving.ended.clone(),
+        stopping: false,
         other: Other::new(deadline, call.shared.stop.clone(), serving.ended.clone()),
         at_once: BATCH,
+        terminating: call.shared.termination.as_ref().map(WatchTermination::enter),
         _counted: metrics.long_running(serving.place(), "WATCH", scope),
     };
     if is_websocket {
@@ -119,6 +122,8 @@ fn content_type(serving: &Serving, call: &Call<'_>) -> Result<&'static str> {
 /// Why a watch cannot begin.
 enum Failed {
     Cache(Error),
+    /// Told as an event.
+    Within(Box<Status>),
     Told(Box<Status>),
 }
 
@@ -134,11 +139,14 @@ async fn start(
     selection: Selection,
 ) -> std::result::Result<State, Failed> {
     let cache = serving.store.cache();
-    cache.ready().await?;
     let version = match options.resource_version.as_str() {
         "" => None,
         text => Some(parse_version(text).map_err(|why| Failed::Told(unexpected(why)))?),
     };
+    if !serving.store.has_watch_cache() {
+        return start_uncached(serving, options, selection, version.unwrap_or(0)).await;
+    }
+    cache.ready().await?;
     let everything = options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
     if everything || version.is_none() || version == Some(0) {
         match version {
@@ -159,7 +167,7 @@ async fn start(
         return Ok(State {
             initial: initial.into_iter(),
             ends,
-            cursor,
+            source: Source::Cache(cursor),
             after: snapshot.revision,
             selection,
             pending: Vec::new().into_iter(),
@@ -170,11 +178,63 @@ async fn start(
     Ok(State {
         initial: Vec::new().into_iter(),
         ends: None,
-        cursor,
+        source: Source::Cache(cursor),
         after,
         selection,
         pending: Vec::new().into_iter(),
     })
+}
+
+/// The watch of a resource that is not kept in memory: what the store has now, if that is asked for, and then what the
+/// store tells.
+async fn start_uncached(
+    serving: &Serving,
+    options: &ListOptions,
+    selection: Selection,
+    version: u64,
+) -> std::result::Result<State, Failed> {
+    let cache = serving.store.cache();
+    let everything = options.send_initial_events.unwrap_or(version == 0);
+    let mut after = version;
+    let mut initial = Vec::new();
+    if everything || version == 0 {
+        let current = cache.current_revision().await?;
+        if version > current {
+            let retry = rand::rng().random_range(1..4);
+            return Err(Failed::Within(Box::new(Status::resource_version_too_large(
+                version, current, retry,
+            ))));
+        }
+        if everything {
+            initial = uncached::all(serving, &selection, current).await?;
+        }
+        after = current;
+    }
+    let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks).then_some(after);
+    let prefix = selection.key(serving.namespaced).unwrap_or_else(|| selection.prefix.clone());
+    let follow = match cache.follow(&prefix, after).await {
+        Err(error) => return Err(lost(&error).map_or(Failed::Cache(error), Failed::Within)),
+        Ok(follow) => follow,
+    };
+    let source = Source::Store(follow);
+    Ok(State {
+        initial: initial.into_iter(),
+        ends,
+        source,
+        after,
+        selection,
+        pending: Vec::new().into_iter(),
+    })
+}
+
+/// What the store has forgotten is told within the watch.
+fn lost(error: &Error) -> Option<Box<Status>> {
+    match error {
+        Error::Storage(pintle_storage::Error::Compacted { .. }) => {
+            Some(Box::new(Status::expired("The resourceVersion for the provided watch is too old.")))
+        }
+        _ => None,
+    }
 }
 
 /// Now and then, and once more shortly before the end; then no more.
@@ -190,11 +250,46 @@ struct State {
     initial: std::vec::IntoIter<Arc<Entry>>,
     /// The revision of the bookmark that follows it.
     ends: Option<u64>,
-    cursor: Cursor,
+    source: Source,
     /// Changes up to this revision were seen before.
     after: u64,
     selection: Selection,
     pending: std::vec::IntoIter<Arc<Change>>,
+}
+
+/// Who tells of changes.
+enum Source {
+    Cache(Cursor),
+    Store(Follow),
+}
+
+impl Source {
+    /// The revision up to which everything was told, if anybody knows.
+    fn progress(&mut self) -> Option<u64> {
+        match self {
+            Source::Cache(cursor) => cursor.progress(),
+            Source::Store(_) => None,
+        }
+    }
+
+    /// The next changes; nothing where there will be no more.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Result<Poll<Option<Vec<Arc<Change>>>>> {
+        Ok(match self {
+            Source::Cache(cursor) => cursor.poll_next(cx).map(|next| match next {
+                Next::Changes(changes) => Some(changes),
+                Next::Expired => None,
+            }),
+            Source::Store(follow) => match follow.poll_next(cx) {
+                Poll::Ready(Some(Err(error))) => match lost(&error) {
+                    Some(status) => return Err(status),
+                    None => Poll::Ready(None),
+                },
+                Poll::Ready(Some(Ok(changes))) => Poll::Ready(Some(changes)),
+                Poll::Ready(None) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            },
+        })
+    }
 }
 
 pub(super) struct Stream {
@@ -208,9 +303,13 @@ pub(super) struct Stream {
     stop: Signal,
     /// The endpoint's end.
     ended: Option<Signal>,
+    /// The server ends, and it was told until when it may go on.
+    stopping: bool,
     other: Other,
     /// How much is put together from several events.
     at_once: usize,
+    /// Where watches end one after the other.
+    terminating: Option<Terminating>,
     _counted: LongRunning,
 }
 
@@ -236,7 +335,12 @@ impl Stream {
         loop {
             let now = Instant::now();
             let ended = self.ended.as_ref().is_some_and(Signal::is_set);
-            if now >= self.deadline || self.stop.is_set() || ended {
+            if self.stop.is_set() && !std::mem::replace(&mut self.stopping, true) {
+                let delay = self.terminating.as_ref().map(Terminating::delay).unwrap_or_default();
+                self.deadline = self.deadline.min(now + delay);
+                self.next_bookmark = self.deadline;
+            }
+            if now >= self.deadline || ended {
                 return Poll::Ready(None);
             }
             let Some(state) = &mut self.state else { return Poll::Ready(None) };
@@ -253,7 +357,7 @@ impl Stream {
             }
             if self.bookmarks && now >= self.next_bookmark {
                 self.next_bookmark = next_bookmark(self.deadline);
-                if let Some(revision) = state.cursor.progress().filter(|revision| *revision >= state.after) {
+                if let Some(revision) = state.source.progress().filter(|revision| *revision >= state.after) {
                     let bookmark = self.writer.bookmark(revision, false);
                     return Poll::Ready(Some(bookmark.map(|event| self.writer.sent(event))));
                 }
@@ -313,7 +417,12 @@ impl Other {
         }
         // A task that has run for long is told to wait by whatever it asks, which then remembers nobody.
         let timer = pin!(unconstrained(self.timer.as_mut())).poll(cx);
-        if timer.is_ready() || pin!(unconstrained(self.stopped.as_mut())).poll(cx).is_ready() {
+        if timer.is_ready() {
+            return Poll::Ready(());
+        }
+        if pin!(unconstrained(self.stopped.as_mut())).poll(cx).is_ready() {
+            // It is told once.
+            self.stopped = Box::pin(std::future::pending());
             return Poll::Ready(());
         }
         self.waker = Some(cx.waker().clone());
@@ -327,15 +436,15 @@ impl State {
         &mut self,
         writer: &mut Writer,
         at_once: usize,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Result<Poll<Option<Bytes>>> {
         loop {
             if let Some(events) = self.ready(writer, at_once)? {
                 return Ok(Poll::Ready(Some(events)));
             }
-            match self.cursor.poll_next(cx) {
-                Poll::Ready(Next::Changes(changes)) => self.pending = changes.into_iter(),
-                Poll::Ready(Next::Expired) => return Ok(Poll::Ready(None)),
+            match self.source.poll_next(cx)? {
+                Poll::Ready(Some(changes)) => self.pending = changes.into_iter(),
+                Poll::Ready(None) => return Ok(Poll::Ready(None)),
                 Poll::Pending => return Ok(Poll::Pending),
             }
         }

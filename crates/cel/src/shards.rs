@@ -1,0 +1,290 @@
+//! Selectors of shards: expressions that are read and never evaluated.
+//!
+//! ```text
+//! shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(...)
+//! ```
+
+use crate::ast::{Expr, Kind, Literal};
+use crate::parser;
+
+/// What is hashed of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardKey {
+    Uid,
+    Namespace,
+}
+
+impl ShardKey {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ShardKey::Uid => "object.metadata.uid",
+            ShardKey::Namespace => "object.metadata.namespace",
+        }
+    }
+}
+
+/// The objects whose hash is in one of some ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shards {
+    pub key: ShardKey,
+    /// Each from a hash on, up to one that is not part of it. Never empty.
+    ranges: Vec<(u64, u128)>,
+}
+
+impl Shards {
+    /// Reads a selector; the error is what is wrong with it.
+    pub fn parse(text: &str) -> Result<Shards, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".into());
+        }
+        let ast = parser::parse(text).map_err(|error| {
+            let first =
+                error.issues().first().map_or_else(|| error.to_string(), |issue| issue.message.clone());
+            format!("CEL parse error: {first}")
+        })?;
+        let mut found = Vec::new();
+        ranges(&ast.root, &mut found)?;
+        let Some((key, _)) = found.first().copied() else { return Err("no shard ranges".into()) };
+        if let Some((other, _)) = found.iter().find(|(other, _)| *other != key) {
+            let (key, other) = (key.as_str(), other.as_str());
+            return Err(format!("all shard ranges must use the same field, got {key:?} and {other:?}"));
+        }
+        Ok(Shards { key, ranges: found.into_iter().map(|(_, range)| range).collect() })
+    }
+
+    /// Whether an object with this uid or in this namespace is one of them.
+    pub fn contains(&self, value: &str) -> bool {
+        let hash = fnv1a(value.as_bytes());
+        self.ranges.iter().any(|(start, end)| *start <= hash && u128::from(hash) < *end)
+    }
+}
+
+/// As clients are told which shard they got.
+impl std::fmt::Display for Shards {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (place, (start, end)) in self.ranges.iter().enumerate() {
+            let or = if place > 0 { " || " } else { "" };
+            write!(f, "{or}shardRange({}, '0x{start:016x}', '0x{end:016x}')", self.key.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+type Range = (u64, u128);
+
+fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, Range)>) -> Result<(), String> {
+    match &expression.kind {
+        Kind::Call { function, args, .. } if function == "_||_" => {
+            args.iter().try_for_each(|side| ranges(side, found))
+        }
+        Kind::Call { function, args, .. } if function == "shardRange" => {
+            found.push(range(args)?);
+            Ok(())
+        }
+        Kind::Call { function, .. } => {
+            let function = pintle_meta::quote(function);
+            Err(format!("unsupported function {function}; only shardRange() and || are allowed"))
+        }
+        kind => Err(format!(
+            "unexpected expression kind {}; expected shardRange() call or || operator",
+            number(kind)
+        )),
+    }
+}
+
+fn range(args: &[Expr]) -> Result<(ShardKey, Range), String> {
+    let [field, start, end] = args else {
+        return Err(format!("shardRange() requires exactly 3 arguments, got {}", args.len()));
+    };
+    let path = path(field).map_err(|why| format!("shardRange() first argument: {why}"))?;
+    let key = match path.as_str() {
+        "object.metadata.uid" => ShardKey::Uid,
+        "object.metadata.namespace" => ShardKey::Namespace,
+        other => {
+            let (other, known) =
+                (pintle_meta::quote(other), "object.metadata.uid, object.metadata.namespace");
+            return Err(format!("unsupported field path {other}; supported: {known}"));
+        }
+    };
+    let (from, until) = (bound(start, "hexStart")?, bound(end, "hexEnd")?);
+    match u64::try_from(from) {
+        Ok(start) if from < until => Ok((key, (start, until))),
+        _ => Err(format!("shard range start 0x{from:016x} must be less than end 0x{until:016x}")),
+    }
+}
+
+fn path(expression: &Expr) -> Result<String, String> {
+    match &expression.kind {
+        Kind::Ident(name) => Ok(name.clone()),
+        Kind::Select { operand, field, .. } => Ok(format!("{}.{field}", path(operand)?)),
+        kind => Err(format!(
+            "expected field path (e.g. object.metadata.uid), got expression kind {}",
+            number(kind)
+        )),
+    }
+}
+
+fn bound(expression: &Expr, name: &str) -> Result<u128, String> {
+    let literal = match &expression.kind {
+        Kind::Literal(literal) => literal,
+        kind => {
+            let kind = number(kind);
+            return Err(format!("{name} must be a string literal (e.g. '0xff'), got expression kind {kind}"));
+        }
+    };
+    let text = match literal {
+        Literal::String(text) => text,
+        other => return Err(format!("{name} must be a string literal, got {}", go_type(other))),
+    };
+    let quoted = pintle_meta::quote(text);
+    let Some(digits) = text.strip_prefix("0x") else {
+        return Err(format!("{name} must have '0x' prefix, got {quoted}"));
+    };
+    let length = digits.len();
+    if length == 0 {
+        return Err(format!("{name}: hex value is required after '0x'"));
+    }
+    if length > 17 {
+        let digits = pintle_meta::quote(digits);
+        return Err(format!("{name}: hex value too long ({length} chars, max 17): {digits}"));
+    }
+    if let Some(wrong) = digits.chars().find(|c| !matches!(c, '0'..='9' | 'a'..='f')) {
+        let wrong = pintle_meta::quote(&wrong.to_string());
+        return Err(format!("{name}: invalid hex character {wrong} in {quoted}"));
+    }
+    if length == 17 && digits != "10000000000000000" {
+        return Err(format!("{name}: 17-digit hex value must be '0x10000000000000000' (2^64), got {quoted}"));
+    }
+    if length < 16 {
+        let meant = format!("\"0x{digits:0>16}\"");
+        return Err(format!(
+            "{name} must be a 0x-prefixed 16-digit hex value, got {quoted} (did you mean {meant}?)"
+        ));
+    }
+    u128::from_str_radix(digits, 16).map_err(|error| error.to_string())
+}
+
+/// How cel-go numbers kinds of expressions, which is what a client is told.
+fn number(kind: &Kind) -> u8 {
+    match kind {
+        Kind::Unspecified => 0,
+        Kind::Call { .. } => 1,
+        Kind::Comprehension(_) => 2,
+        Kind::Ident(_) => 3,
+        Kind::List { .. } => 4,
+        Kind::Literal(_) => 5,
+        Kind::Map { .. } => 6,
+        Kind::Select { .. } => 7,
+        Kind::Struct { .. } => 8,
+    }
+}
+
+fn go_type(literal: &Literal) -> &'static str {
+    match literal {
+        Literal::Null => "structpb.NullValue",
+        Literal::Bool(_) => "bool",
+        Literal::Int(_) => "int64",
+        Literal::Uint(_) => "uint64",
+        Literal::Double(_) => "float64",
+        Literal::String(_) => "string",
+        Literal::Bytes(_) => "[]uint8",
+    }
+}
+
+/// The 64-bit FNV-1a hash.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZERO: &str = "0x0000000000000000";
+    const HALF: &str = "0x8000000000000000";
+    const ALL: &str = "0x10000000000000000";
+
+    #[test]
+    fn hashes_are_those_of_fnv() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn each_value_is_in_exactly_one_half() {
+        let low = Shards::parse(&format!("shardRange(object.metadata.uid, '{ZERO}', '{HALF}')")).unwrap();
+        let high = Shards::parse(&format!("shardRange(object.metadata.uid,'{HALF}','{ALL}')")).unwrap();
+        let both = format!("  {low} || {high} ");
+        let both = Shards::parse(&both).unwrap();
+        assert_eq!(both.to_string(), format!("{low} || {high}"));
+        for value in ["", "a", "foobar", "b5e9cd6f-2c5b-4a5a-a1f2-6d0c8e3a7c11"] {
+            assert!(low.contains(value) != high.contains(value), "{value}");
+            assert!(both.contains(value), "{value}");
+        }
+        assert!(low.contains("x") || high.contains("x"));
+        assert!(high.contains("foobar") && high.contains("a"));
+    }
+
+    #[test]
+    fn what_is_no_selector_is_refused_in_the_references_words() {
+        let uid = "object.metadata.uid";
+        let check = |text: &str, expect: &str| assert_eq!(Shards::parse(text).unwrap_err(), expect, "{text}");
+        check("  ", "empty shard selector is not allowed; omit the parameter for unfiltered lists");
+        check(&format!("shardRange({uid}, '{ZERO}')"), "shardRange() requires exactly 3 arguments, got 2");
+        check(
+            &format!("shardRange(object.metadata.name, '{ZERO}', '{HALF}')"),
+            r#"unsupported field path "object.metadata.name"; supported: object.metadata.uid, object.metadata.namespace"#,
+        );
+        check(
+            &format!("hash({uid}, '{ZERO}', '{HALF}')"),
+            r#"unsupported function "hash"; only shardRange() and || are allowed"#,
+        );
+        check(
+            "shardRange(a, 'b', 'c') && shardRange(a, 'b', 'c')",
+            r#"unsupported function "_&&_"; only shardRange() and || are allowed"#,
+        );
+        check("'x'", "unexpected expression kind 5; expected shardRange() call or || operator");
+        check(
+            &format!("shardRange('x', '{ZERO}', '{HALF}')"),
+            "shardRange() first argument: expected field path (e.g. object.metadata.uid), got expression kind 5",
+        );
+        check(&format!("shardRange({uid}, 0, 8)"), "hexStart must be a string literal, got int64");
+        check(
+            &format!("shardRange({uid}, hex(0), '{HALF}')"),
+            "hexStart must be a string literal (e.g. '0xff'), got expression kind 1",
+        );
+        check(&format!("shardRange({uid}, '00', '{HALF}')"), r#"hexStart must have '0x' prefix, got "00""#);
+        check(&format!("shardRange({uid}, '0x', '{HALF}')"), "hexStart: hex value is required after '0x'");
+        check(
+            &format!("shardRange({uid}, '{ZERO}', '0x0g')"),
+            r#"hexEnd: invalid hex character "g" in "0x0g""#,
+        );
+        check(
+            &format!("shardRange({uid}, '0x0', '{HALF}')"),
+            r#"hexStart must be a 0x-prefixed 16-digit hex value, got "0x0" (did you mean "0x0000000000000000"?)"#,
+        );
+        check(
+            &format!("shardRange({uid}, '{ZERO}', '0x20000000000000000')"),
+            r#"hexEnd: 17-digit hex value must be '0x10000000000000000' (2^64), got "0x20000000000000000""#,
+        );
+        check(
+            &format!("shardRange({uid}, '0x000000000000000000', '{HALF}')"),
+            r#"hexStart: hex value too long (18 chars, max 17): "000000000000000000""#,
+        );
+        check(
+            &format!("shardRange({uid}, '{HALF}', '{HALF}')"),
+            "shard range start 0x8000000000000000 must be less than end 0x8000000000000000",
+        );
+        check(
+            &format!(
+                "shardRange({uid}, '{ZERO}', '{HALF}') || shardRange(object.metadata.namespace, '{ZERO}', '{HALF}')"
+            ),
+            r#"all shard ranges must use the same field, got "object.metadata.uid" and "object.metadata.namespace""#,
+        );
+        assert!(Shards::parse("shardRange(").unwrap_err().starts_with("CEL parse error: Syntax error: "));
+    }
+}

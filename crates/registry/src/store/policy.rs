@@ -1,0 +1,39 @@
+//! What the command line says about all stores, and about single ones.
+
+/// How a store serves its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// Clients' reads come from the cache; else from the store itself.
+    pub watch_cache: bool,
+    /// Somebody looks after the dependents of what is deleted, and is told so by finalizers.
+    pub garbage_collection: bool,
+}
+
+impl Default for StoreOptions {
+    fn default() -> StoreOptions {
+        StoreOptions { watch_cache: true, garbage_collection: true }
+    }
+}
+
+/// The options of any store.
+#[derive(Clone, Debug)]
+pub struct StorePolicy {
+    pub options: StoreOptions,
+    /// Group and resource of what has no watch cache although others do.
+    pub uncached: Vec<(String, String)>,
+}
+
+impl Default for StorePolicy {
+    /// Events come and go, and hardly anybody reads them twice.
+    fn default() -> StorePolicy {
+        let events = |group: &str| (group.to_owned(), "events".to_owned());
+        StorePolicy { options: StoreOptions::default(), uncached: vec![events(""), events("events.k8s.io")] }
+    }
+}
+
+impl StorePolicy {
+    pub fn of(&self, group: &str, resource: &str) -> StoreOptions {
+        let is_uncached = self.uncached.iter().any(|(known, name)| known == group && name == resource);
+        StoreOptions { watch_cache: self.options.watch_cache && !is_uncached, ..self.options }
+    }
+}
