@@ -1,24 +1,28 @@
 //! Documents of custom resources.
 //!
 //! [`Templates`] are what all of them have in common, made once. What is left to be done for a resource is its schema, which
-//! comes out of its definition when it is needed ([`Source`]) and is not kept. The hash of a document follows from the
-//! content of the definitions ([`digest`]), so that the index can be written without any of the documents.
+//! comes out of its definition when it is needed ([`Source`]). What the document of everything says of it is kept with the
+//! definition ([`kept`]). The hash of a document follows from the content of the definitions ([`digest`]), so that the index
+//! can be written without any of the documents.
 
+mod kept;
 mod names;
 mod paths;
 mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use pintle_codec::json;
-use pintle_discovery::{Custom, CustomVersion, GroupVersion};
+use pintle_discovery::{Custom, CustomVersion};
 use pintle_meta::Value;
 use pintle_schema::{Type, find};
 
+pub use self::kept::{Builtin, Kept, Member};
 use self::names::{Names, Template};
 use self::paths::Shape;
 use self::schema::Writer;
@@ -55,6 +59,8 @@ pub struct Templates {
     /// Built-in types that are referred to in documents of version 3, without and with those of `scale`.
     types: [OnceLock<Texts>; 2],
     messages: Mutex<Messages>,
+    /// How many bytes are kept with definitions.
+    kept: Arc<AtomicUsize>,
 }
 
 /// The paths of resources in version 2 as messages, which cannot be written as templates: lengths stand before names. They do not
@@ -118,8 +124,7 @@ impl<'a> Source<'a> {
     }
 
     fn shape(&self) -> Shape {
-        let CustomVersion { status, scale, .. } = *self.version;
-        Shape { namespaced: self.custom.namespaced, status, scale }
+        shape(self.custom, self.version)
     }
 
     /// The resource and the list of it.
@@ -182,47 +187,51 @@ impl Templates {
     }
 
     /// The document of version 2 of everything: of built-in group versions and these.
-    pub fn v2<'a>(
+    pub fn v2<'a, F: FnOnce() -> Source<'a>>(
         &self,
-        served: &[GroupVersion],
-        logs: bool,
-        sources: impl Iterator<Item = Source<'a>>,
-        form: Form,
+        builtin: &Builtin,
+        members: impl Iterator<Item = Member<'a, F>>,
         options: &Options<'_>,
     ) -> Vec<u8> {
-        let also: Vec<&'static Type> = roots(true).collect();
-        let mut parts = Parts::of(served, logs, options, &also);
-        let taken: HashSet<String> = parts.definitions.iter().map(|(name, _)| name.clone()).collect();
+        let form = builtin.form;
+        let mut parts =
+            Parts { paths: Vec::new(), definitions: Vec::new(), parameters: builtin.parameters.clone() };
         let mut definitions: Vec<(String, Part<'_>)> = Vec::new();
         let mut paths: Vec<(String, Part<'_>)> = Vec::new();
-        for source in sources {
-            let names = Names::of(source.custom, source.version).renamed(|name| taken.contains(name));
-            let made = source.definitions(&names, Dialect::V2, options);
-            let templates = self.v2_paths(source.shape(), options);
+        if form == Form::Protobuf {
+            parts.definitions.extend_from_slice(&builtin.definitions);
+            parts.paths.extend_from_slice(&builtin.paths);
+        }
+        for member in members {
+            let names = Names::of(member.custom, member.version).renamed(|name| builtin.has(name));
+            let shape = shape(member.custom, member.version);
+            let templates = self.v2_paths(shape, options);
             for (name, parameter) in &templates.parameters {
                 if !parts.parameters.contains_key(name) {
                     parts.parameters.insert(name.clone(), parameter.clone());
                 }
             }
+            let written = member.written(&names, form, &self.kept, options);
+            let called = [names.definition().to_owned(), names.list_definition().to_owned()];
+            let written = called.into_iter().zip(written);
             match form {
                 Form::Json => {
-                    definitions.extend(made.map(|(name, value)| (name, Part::Made(text(&value)))));
+                    definitions.extend(written.map(|(name, value)| (name, Part::Written(value))));
                     paths.extend(templates.paths.iter().map(|template| template.fill(&names)));
                 }
                 Form::Protobuf => {
                     // Each as the message that it becomes, so that there are never all of them as trees.
-                    let made = made.map(|(name, value)| (name, Value::bytes(protobuf::schema(&value))));
-                    parts.definitions.extend(made);
-                    parts.paths.extend(self.v2_messages(names, source.shape(), options).iter().cloned());
+                    parts.definitions.extend(written);
+                    parts.paths.extend(self.v2_messages(names, shape, options).iter().cloned());
                 }
             }
         }
         if form == Form::Protobuf {
             return protobuf::encode(&parts.tree(options));
         }
-        let kept = |(name, value): (String, Value)| (name, Part::Made(text(&value)));
-        definitions.extend(std::mem::take(&mut parts.definitions).into_iter().map(kept));
-        paths.extend(std::mem::take(&mut parts.paths).into_iter().map(kept));
+        let kept = |(name, value): &(String, Value)| (name.clone(), Part::Written(value.clone()));
+        definitions.extend(builtin.definitions.iter().map(kept));
+        paths.extend(builtin.paths.iter().map(kept));
         let rest = parts.tree(options);
         let mut out = Vec::new();
         for (place, (key, value)) in rest.as_object().into_iter().flat_map(|rest| rest.iter()).enumerate() {
@@ -289,23 +298,34 @@ impl PathTemplate {
     }
 }
 
+fn shape(custom: &Custom, version: &CustomVersion) -> Shape {
+    let CustomVersion { status, scale, .. } = *version;
+    Shape { namespaced: custom.namespaced, status, scale }
+}
+
 /// A value as JSON.
 enum Part<'a> {
     Kept(&'a [u8]),
     Made(Vec<u8>),
+    /// In bytes that are shared.
+    Written(Value),
+}
+
+impl Part<'_> {
+    fn text(&self) -> &[u8] {
+        match self {
+            Part::Kept(text) => text,
+            Part::Made(text) => text,
+            Part::Written(value) => value.as_bytes().unwrap_or(b"{}"),
+        }
+    }
 }
 
 /// An object of these. Where a name is there twice, the first counts.
 fn write_parts(mut parts: Vec<(String, Part<'_>)>, out: &mut Vec<u8>) {
     parts.sort_by(|(a, _), (b, _)| a.cmp(b));
     parts.dedup_by(|(later, _), (earlier, _)| later == earlier);
-    let size = |(name, part): &(String, Part<'_>)| {
-        let part = match part {
-            Part::Kept(text) => text.len(),
-            Part::Made(text) => text.len(),
-        };
-        name.len() + part + 4
-    };
+    let size = |(name, part): &(String, Part<'_>)| name.len() + part.text().len() + 4;
     out.reserve(parts.iter().map(size).sum());
     out.push(b'{');
     for (place, (name, part)) in parts.iter().enumerate() {
@@ -314,10 +334,7 @@ fn write_parts(mut parts: Vec<(String, Part<'_>)>, out: &mut Vec<u8>) {
         }
         json::write::string(name, out);
         out.push(b':');
-        out.extend_from_slice(match part {
-            Part::Kept(text) => text,
-            Part::Made(text) => text,
-        });
+        out.extend_from_slice(part.text());
     }
     out.push(b'}');
 }

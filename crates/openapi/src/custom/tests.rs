@@ -1,6 +1,8 @@
 //! What is published of definitions of our own.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pintle_codec::json::decode_any;
 use pintle_discovery::Schemas;
@@ -63,8 +65,10 @@ fn v3(custom: &Custom) -> Json {
 }
 
 fn v2(custom: &Custom) -> Json {
-    let sources = std::iter::once(Source::of(custom, &custom.versions[0]));
-    let text = Templates::default().v2(&[], false, sources, Form::Json, &options());
+    let (kept, version) = (Kept::default(), &custom.versions[0]);
+    let member = Member { custom, version, kept: &kept, source: || Source::of(custom, version) };
+    let builtin = Builtin::of(&[], false, Form::Json, &options());
+    let text = Templates::default().v2(&builtin, std::iter::once(member), &options());
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -418,15 +422,20 @@ fn both_forms_come_of_the_same() {
     let served = pintle_discovery::builtin(&pintle_schema::Resources::builtin().unwrap(), |version| {
         version.group == "policy"
     });
-    let source = || std::iter::once(Source::of(&custom, &custom.versions[0]));
-    let text = Templates::default().v2(&served, false, source(), Form::Json, &options());
+    let builtin = |form: Form| Builtin::of(&served, false, form, &options());
+    let kept = Kept::default();
+    let member = || {
+        let (version, kept) = (&custom.versions[0], &kept);
+        std::iter::once(Member { custom: &custom, version, kept, source: || Source::of(&custom, version) })
+    };
+    let text = Templates::default().v2(&builtin(Form::Json), member(), &options());
     let tree = decode_any(&text).unwrap().value;
     let templates = Templates::default();
-    let message = || templates.v2(&served, false, source(), Form::Protobuf, &options());
+    let message = || templates.v2(&builtin(Form::Protobuf), member(), &options());
     assert_eq!(message(), protobuf::encode(&tree));
     assert_eq!(message(), protobuf::encode(&tree), "what was kept is the same");
     // With nothing of its own it is that of built-in group versions, and the types that all custom resources need.
-    let none = Templates::default().v2(&served, false, std::iter::empty(), Form::Json, &options());
+    let none = Templates::default().v2(&builtin(Form::Json), member().filter(|_| false), &options());
     let none: Json = serde_json::from_slice(&none).unwrap();
     let builtin: Json = serde_json::from_slice(&v2::document(&served, false, &options()).json).unwrap();
     assert_eq!((&none["paths"], &none["info"]), (&builtin["paths"], &builtin["info"]));
@@ -449,4 +458,29 @@ fn the_digest_is_of_the_content() {
     assert_eq!(digest(&one), digest(&other));
     assert_eq!(hash("", [digest(&one)]).len(), 128);
     assert_ne!(hash("", [digest(&one)]), hash("a", [digest(&one)]));
+}
+
+#[test]
+fn what_was_said_of_a_resource_is_kept_while_its_definition_is() {
+    let custom = custom(Some(json!({"type": "object", "properties": {"a": {"type": "string"}}})));
+    let (templates, kept, asked) = (Templates::default(), Kept::default(), Cell::new(0));
+    let document = |form: Form| {
+        let version = &custom.versions[0];
+        let source = || {
+            asked.set(asked.get() + 1);
+            Source::of(&custom, version)
+        };
+        let member = Member { custom: &custom, version, kept: &kept, source };
+        let builtin = Builtin::of(&[], false, form, &options());
+        templates.v2(&builtin, std::iter::once(member), &options())
+    };
+    for (form, expect) in [(Form::Json, 1), (Form::Protobuf, 2), (Form::Json, 2)] {
+        let first = document(form);
+        assert_eq!(asked.get(), expect);
+        assert!(!first.is_empty() && first == document(form));
+        assert_eq!(asked.get(), expect, "nobody looks at the schema again");
+    }
+    assert!(templates.kept.load(Ordering::Relaxed) > 0);
+    drop(kept);
+    assert_eq!(templates.kept.load(Ordering::Relaxed), 0);
 }

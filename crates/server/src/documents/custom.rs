@@ -6,7 +6,7 @@ use pintle_codec::json;
 use pintle_discovery::aggregated::{self, Version};
 use pintle_discovery::{Custom, CustomVersion};
 use pintle_meta::Value;
-use pintle_openapi::custom::Digest;
+use pintle_openapi::custom::{Digest, Kept};
 
 pub(super) struct Entry {
     pub(super) custom: Custom,
@@ -20,6 +20,8 @@ struct Made {
     discovery: OnceLock<Value>,
     /// What its part of OpenAPI comes down to.
     digest: OnceLock<Digest>,
+    /// What the OpenAPI document of everything says of it.
+    openapi: Kept,
 }
 
 impl Entry {
@@ -36,6 +38,11 @@ impl Entry {
             Value::raw(text)
         };
         self.made.get(place).map_or(Value::NULL, |made| made.discovery.get_or_init(make).clone())
+    }
+
+    /// What is kept for the OpenAPI document of everything, for one of its versions.
+    pub(super) fn openapi(&self, place: usize) -> Option<&Kept> {
+        self.made.get(place).map(|made| &made.openapi)
     }
 
     /// What a version's part of OpenAPI comes down to; made if it is not known.

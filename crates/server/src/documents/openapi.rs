@@ -11,7 +11,7 @@ use http::header::{
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate;
 use pintle_discovery::CustomVersion;
-use pintle_openapi::custom::{self, Form, Source, Templates};
+use pintle_openapi::custom::{self, Form, Member, Source, Templates};
 use pintle_openapi::v3::Document;
 use pintle_openapi::{v2, v3};
 
@@ -207,13 +207,17 @@ impl Maker {
                 self.templates.v3(&sources, form, &options)
             }
             Which::V2(customs) if !customs.is_empty() => {
-                let members = customs.iter().flat_map(Members::iter);
-                let sources = members.map(|(entry, place, version)| {
-                    let source = Source::of(&entry.custom, version);
-                    entry.digest(place, || source.digest());
-                    source
+                let members = customs.iter().flat_map(Members::iter).filter_map(|(entry, place, version)| {
+                    let source = move || {
+                        let source = Source::of(&entry.custom, version);
+                        entry.digest(place, || source.digest());
+                        source
+                    };
+                    Some(Member { custom: &entry.custom, version, kept: entry.openapi(place)?, source })
                 });
-                let body = self.templates.v2(versions, config.logs, sources, form, &options);
+                let builtin = wanted.builtin.v2[usize::from(form == Form::Protobuf)]
+                    .get_or_init(|| custom::Builtin::of(versions, config.logs, form, &options));
+                let body = self.templates.v2(builtin, members, &options);
                 self.name(wanted)?;
                 Some(body)
             }

@@ -40,6 +40,8 @@ pub(super) struct Builtin {
     pub(super) v3: Vec<(String, Arc<Slot>)>,
     /// What it comes down to.
     content: OnceLock<String>,
+    /// Its part of the OpenAPI document of version 2, in each form, where there are also custom resources.
+    pub(super) v2: [OnceLock<custom::Builtin>; 2],
 }
 
 /// What is about everything.
@@ -121,7 +123,7 @@ impl Builtin {
             (name, slot)
         };
         let v3 = v3::names(&versions, logs).into_iter().map(slot).collect();
-        Builtin { versions, core: OnceLock::new(), v3, content: OnceLock::new() }
+        Builtin { versions, core: OnceLock::new(), v3, content: OnceLock::new(), v2: Default::default() }
     }
 
     /// `None` is the core group.
