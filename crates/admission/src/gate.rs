@@ -74,6 +74,10 @@ impl Gate {
 
 #[async_trait]
 impl Mutation for Gate {
+    async fn on_create(&self, object: Value) -> Result<Value> {
+        Gate::on_create(self, object).await
+    }
+
     async fn on_update(&self, new: Value, old: &Value) -> Result<Value> {
         Gate::on_update(self, new, old).await
     }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::Result;
 
+use crate::default_service_range::DefaultServiceRange;
 use crate::keep::keep;
 use crate::objects::Objects;
 
@@ -43,11 +44,12 @@ pub struct ServiceConfig {
     pub interval: Duration,
 }
 
-/// Keeps the service, its address and its endpoints.
+/// Keeps the service and its endpoints.
 #[derive(Clone)]
 pub struct KubernetesService {
     pub services: Objects,
-    pub addresses: Objects,
+    /// Without it the service has no address.
+    pub range: DefaultServiceRange,
     pub endpoints: Objects,
     pub slices: Objects,
     pub config: ServiceConfig,
@@ -89,32 +91,26 @@ impl KubernetesService {
 
     async fn ensure_service(&self) -> Result<()> {
         let ServiceConfig { service_ip: ip, node_port, port, .. } = &self.config;
-        let address = async {
-            if self.addresses.find("", &ip.to_string()).await?.is_some() {
-                return Ok(());
-            }
-            let family = if ip.is_ipv4() { "IPv4" } else { "IPv6" };
-            let json = format!(
-                r#"{{"kind":"IPAddress","apiVersion":"networking.k8s.io/v1","metadata":{{"name":"{ip}","labels":{{"ipaddress.kubernetes.io/ip-family":"{family}","ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"}}}},"spec":{{"parentRef":{{"resource":"services","namespace":"{NAMESPACE}","name":"{NAME}"}}}}}}"#
-            );
-            self.addresses.create_if_missing("", json.as_bytes()).await.map(|_| ())
+        // Once it is there it is left alone.
+        if self.services.find(NAMESPACE, NAME).await?.is_some() {
+            return Ok(());
+        }
+        self.range.ensure().await?;
+        let (kind, node_port) = match node_port {
+            0 => ("ClusterIP", String::new()),
+            port => ("NodePort", format!(r#","nodePort":{port}"#)),
         };
-        let service = async {
-            // Once it is there it is left alone.
-            if self.services.find(NAMESPACE, NAME).await?.is_some() {
-                return Ok(());
+        let json = format!(
+            r#"{{"kind":"Service","apiVersion":"v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}","labels":{{"component":"apiserver","provider":"kubernetes"}}}},"spec":{{"ports":[{{"name":"https","protocol":"TCP","port":443,"targetPort":{port}{node_port}}}],"clusterIP":"{ip}","type":"{kind}","sessionAffinity":"None","ipFamilyPolicy":"SingleStack"}}}}"#
+        );
+        match self.services.create_if_missing(NAMESPACE, json.as_bytes()).await {
+            // Another server was faster: it has the address for this service.
+            Err(status) if status.reason == Reason::Invalid => {
+                let found = self.services.find(NAMESPACE, NAME).await?;
+                found.map(|_| ()).ok_or(status)
             }
-            let (kind, node_port) = match node_port {
-                0 => ("ClusterIP", String::new()),
-                port => ("NodePort", format!(r#","nodePort":{port}"#)),
-            };
-            let json = format!(
-                r#"{{"kind":"Service","apiVersion":"v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}","labels":{{"component":"apiserver","provider":"kubernetes"}}}},"spec":{{"ports":[{{"name":"https","protocol":"TCP","port":443,"targetPort":{port}{node_port}}}],"clusterIP":"{ip}","type":"{kind}","sessionAffinity":"None","ipFamilyPolicy":"SingleStack"}}}}"#
-            );
-            self.services.create_if_missing(NAMESPACE, json.as_bytes()).await.map(|_| ())
-        };
-        let (address, service) = tokio::join!(address, service);
-        address.and(service)
+            done => done.map(|_| ()),
+        }
     }
 
     async fn ensure_endpoints(&self) -> Result<()> {

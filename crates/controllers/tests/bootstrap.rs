@@ -8,11 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
-use pintle_controllers::{FlowControl, KubernetesService, Objects, Peers, PriorityClasses, ServiceConfig};
+use pintle_controllers::{
+    DefaultServiceRange, FlowControl, KubernetesService, Objects, Peers, PriorityClasses, ServiceConfig,
+};
 use pintle_meta::Value;
-use pintle_registry::{Store, StoreConfig};
+use pintle_registry::{Admission, Loopback, Mutation, Record, Result as Checked, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
+use pintle_resources::service::{Links, PortRange, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_schema::Resources;
 use pintle_storage::Backend;
@@ -27,6 +30,31 @@ struct Cluster {
     _feed: Feed,
 }
 
+/// Admission that nobody is asked by.
+struct Unasked;
+
+#[async_trait]
+impl Admission for Unasked {
+    async fn create(&self, _: &Value) -> Checked<()> {
+        Ok(())
+    }
+
+    async fn update(&self, _: &Value, _: &Value) -> Checked<()> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &Value) -> Checked<()> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Mutation for Unasked {
+    async fn on_update(&self, new: Value, _: &Value) -> Checked<Value> {
+        Ok(new)
+    }
+}
+
 impl Cluster {
     async fn new() -> Cluster {
         let backend: Arc<dyn Backend> =
@@ -34,6 +62,14 @@ impl Cluster {
         let feed = Feed::start(backend.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
         let resources = Resources::builtin().unwrap();
         let mut objects = HashMap::new();
+        let network = ServiceNetwork {
+            ipv6_first: false,
+            dual_stack: false,
+            node_ports: PortRange { first: 30_000, last: 32_767 },
+            random: Settings::default().random,
+        };
+        let allocations = Arc::new(ServiceAllocations::new(network));
+        let mut addresses = None;
         for (group, name) in [
             (FLOW_CONTROL, "flowschemas"),
             (FLOW_CONTROL, "prioritylevelconfigurations"),
@@ -42,6 +78,7 @@ impl Cluster {
             ("", "endpoints"),
             ("discovery.k8s.io", "endpointslices"),
             ("networking.k8s.io", "ipaddresses"),
+            ("networking.k8s.io", "servicecidrs"),
         ] {
             let resource = resources.find(group, "v1", name).unwrap();
             let builtin = Builtin::new(resource.storage.unwrap().kind, &resources);
@@ -57,9 +94,27 @@ impl Cluster {
                 stored: builtin.clone(),
                 strategy: strategy::of(group, name, &Settings::default()).unwrap(),
             });
-            let served = Version::new(resource, Some(builtin));
-            objects.insert(name, Objects::new(Arc::new(store), Arc::new(served)));
+            let served = Arc::new(Version::new(resource, Some(builtin)));
+            let store = match name {
+                "services" => store.reserving(allocations.clone()),
+                _ => store,
+            };
+            if name == "ipaddresses" {
+                let gates = Arc::new(|_: &str, _: &str| Box::new(Unasked) as Box<dyn Mutation>);
+                let own = store.with_strategy(store.config().strategy.clone());
+                addresses = Some(Loopback::new(own, served.clone(), "", gates));
+            }
+            objects.insert(name, Objects::new(Arc::new(store), served));
         }
+        let stored = |name: &str| -> Arc<Store> { Objects::store(&objects[name]).clone() };
+        let record = pintle_schema::find("core/v1.RangeAllocation").unwrap();
+        allocations.connect(Links {
+            services: Arc::downgrade(&stored("services")),
+            addresses: addresses.unwrap(),
+            ranges: stored("servicecidrs"),
+            endpoints: stored("endpoints"),
+            ports: Record::new(backend.clone(), &b"/r/ranges/ports"[..], Builtin::new(record, &resources)),
+        });
         Cluster { backend, resources, objects, _feed: feed }
     }
 
@@ -227,10 +282,43 @@ impl Peers for Servers {
     }
 }
 
+fn default_range(cluster: &Cluster, cidrs: &[&str]) -> DefaultServiceRange {
+    let ranges = cluster.of("servicecidrs");
+    let status = strategy::of("networking.k8s.io", "servicecidrs/status", &Settings::default()).unwrap();
+    let statuses = Arc::new(ranges.store().with_strategy(status));
+    let cidrs = cidrs.iter().map(|cidr| (*cidr).to_owned()).collect();
+    DefaultServiceRange::new(ranges, statuses, cidrs, Duration::from_secs(10))
+}
+
+#[tokio::test]
+async fn the_default_range_is_there_and_ready_and_grows_by_a_family() {
+    let cluster = Cluster::new().await;
+    let range = default_range(&cluster, &["10.0.0.0/24"]);
+    range.sync().await;
+    let found = cluster.get("servicecidrs", "", "kubernetes").await.unwrap();
+    let condition = &found.items_at(&["status", "conditions"])[0];
+    assert_eq!((condition.text_at(&["type"]), condition.text_at(&["status"])), ("Ready", "True"));
+    assert_eq!(condition.text_at(&["message"]), "Kubernetes default Service CIDR is ready");
+    let managers: Vec<&str> = found
+        .items_at(&["metadata", "managedFields"])
+        .iter()
+        .map(|entry| entry.text_at(&["manager"]))
+        .collect();
+    assert_eq!(managers, ["kubernetes-service-cidr-controller", "kube-apiserver"]);
+    let before = cluster.revision().await;
+    range.sync().await;
+    // Others' networks are left alone.
+    default_range(&cluster, &["10.1.0.0/24"]).sync().await;
+    assert_eq!(cluster.revision().await, before);
+    default_range(&cluster, &["10.0.0.0/24", "fd00::/112"]).sync().await;
+    let found = cluster.get("servicecidrs", "", "kubernetes").await.unwrap();
+    assert_eq!(found.items_at(&["spec", "cidrs"]).len(), 2);
+}
+
 fn service(cluster: &Cluster, peers: Option<Arc<Servers>>) -> KubernetesService {
     KubernetesService {
         services: cluster.of("services"),
-        addresses: cluster.of("ipaddresses"),
+        range: default_range(cluster, &["10.0.0.0/24"]),
         endpoints: cluster.of("endpoints"),
         slices: cluster.of("endpointslices"),
         config: ServiceConfig {

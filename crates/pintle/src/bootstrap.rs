@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use pintle_controllers::{
-    ClusterAuthenticationTrust, FlowControl, Identity, IdentityConfig, KubernetesService,
-    LegacyTokenTracking, Objects, PriorityClasses, ServiceConfig, Trust,
+    ClusterAuthenticationTrust, DefaultServiceRange, FlowControl, Identity, IdentityConfig,
+    KubernetesService, LegacyTokenTracking, Objects, PriorityClasses, ServiceConfig, Trust,
 };
 use pintle_resources::strategy::{self, Settings};
 use pintle_server::lifecycle::{Hooks, Signal};
@@ -14,12 +14,13 @@ use tokio::sync::Notify;
 use crate::plane::Stores;
 
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+const NETWORKING: &str = "networking.k8s.io";
 
 /// `serves` says of a group whether it is served: of others, nothing is kept.
 pub(crate) fn add_hooks(
     stores: &Stores,
     settings: &Settings,
-    service: ServiceConfig,
+    (service, service_ranges): (ServiceConfig, Vec<String>),
     (trust, authorities_changed): (Trust, Arc<Notify>),
     serves: impl Fn(&str) -> bool,
     hooks: &mut Hooks,
@@ -59,9 +60,19 @@ pub(crate) fn add_hooks(
         controller.start(async move { stopped.wait().await });
         Ok(())
     });
+    let ranges = objects(NETWORKING, "servicecidrs")?;
+    let status = strategy::of(NETWORKING, "servicecidrs/status", settings)
+        .context("networks of services have no status")?;
+    let statuses = Arc::new(ranges.store().with_strategy(status));
+    let range = DefaultServiceRange::new(ranges, statuses, service_ranges, service.interval);
+    let (keeping, ended) = (range.clone(), stop.clone());
+    hooks.post_start(DefaultServiceRange::HOOK, move || async move {
+        keeping.start(async move { ended.wait().await }).await;
+        Ok(())
+    });
     let controller = KubernetesService {
         services: objects("", "services")?,
-        addresses: objects("networking.k8s.io", "ipaddresses")?,
+        range,
         endpoints: objects("", "endpoints")?,
         slices: objects("discovery.k8s.io", "endpointslices")?,
         config: service,

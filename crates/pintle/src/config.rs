@@ -13,6 +13,8 @@ use pintle_auth::authenticator::{
 };
 use pintle_controllers::{FrontProxies, Peers, ServiceConfig, Trust};
 use pintle_flags::DataDir;
+use pintle_resources::service::ServiceNetwork;
+use pintle_resources::strategy::Settings;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
 use regex_lite::Regex;
@@ -198,7 +200,7 @@ fn names(serving: &ServingOptions) -> anyhow::Result<Names> {
         addresses.push(first_address(range)?);
     }
     if serving.service_ip_ranges.is_empty() {
-        addresses.push(Ipv4Addr::new(10, 0, 0, 1).into());
+        addresses.push(first_address(DEFAULT_SERVICE_RANGE)?);
     }
     if serving.bind_address.is_unspecified() {
         addresses.extend(serving.advertise_address.or_else(own_address));
@@ -223,22 +225,54 @@ fn is_dns_name(name: &str) -> bool {
     name.len() < 254 && name.split('.').all(label)
 }
 
-/// The first address of a service range, which the `kubernetes` Service gets.
-fn first_address(range: &str) -> anyhow::Result<IpAddr> {
+/// A service range: its first address, which nobody gets, and how many bits of it count.
+fn network(range: &str) -> anyhow::Result<(IpAddr, u32)> {
     let bad = || anyhow!("--service-cluster-ip-range: {range:?} is not a CIDR");
     let (address, length) = range.split_once('/').ok_or_else(bad)?;
     let length: u32 = length.parse().map_err(|_| bad())?;
-    Ok(match address.parse().map_err(|_| bad())? {
+    let address = match address.parse().map_err(|_| bad())? {
         IpAddr::V4(address) if length <= 32 => {
             let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
-            Ipv4Addr::from_bits((address.to_bits() & mask).saturating_add(1)).into()
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
         }
         IpAddr::V6(address) if length <= 128 => {
             let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
-            Ipv6Addr::from_bits((address.to_bits() & mask).saturating_add(1)).into()
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
         }
         _ => return Err(bad()),
+    };
+    Ok((address, length))
+}
+
+/// The first address of a service range that somebody can have: the `kubernetes` Service.
+fn first_address(range: &str) -> anyhow::Result<IpAddr> {
+    Ok(match network(range)?.0 {
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits().saturating_add(1)).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits().saturating_add(1)).into(),
     })
+}
+
+/// Where services are if nobody says it.
+const DEFAULT_SERVICE_RANGE: &str = "10.0.0.0/24";
+
+/// The networks of services, one or two, as the default `ServiceCIDR` has them.
+pub(crate) fn service_ranges(options: &Options) -> anyhow::Result<Vec<String>> {
+    let given = &options.serving.service_ip_ranges;
+    if given.is_empty() {
+        return Ok(vec![DEFAULT_SERVICE_RANGE.into()]);
+    }
+    let ranges = given.iter().map(|range| network(range).map(|(address, bits)| format!("{address}/{bits}")));
+    ranges.collect()
+}
+
+/// What services get addresses and ports from.
+pub(crate) fn service_network(options: &Options, settings: &Settings) -> ServiceNetwork {
+    ServiceNetwork {
+        ipv6_first: options.serving.is_ipv6_first(),
+        dual_stack: options.serving.service_ip_ranges.len() > 1,
+        node_ports: options.api.node_ports,
+        random: settings.random,
+    }
 }
 
 /// Where pods find this server, as the `kubernetes` Service says.
@@ -248,10 +282,8 @@ pub(crate) fn kubernetes_service(
     port: u16,
 ) -> anyhow::Result<ServiceConfig> {
     let serving = &options.serving;
-    let service_ip = match serving.service_ip_ranges.first() {
-        Some(range) => first_address(range)?,
-        None => Ipv4Addr::new(10, 0, 0, 1).into(),
-    };
+    let range = serving.service_ip_ranges.first().map_or(DEFAULT_SERVICE_RANGE, String::as_str);
+    let service_ip = first_address(range)?;
     let address = reachable_address(serving);
     let (peers, interval): (Arc<dyn Peers>, _) = match storage.embedded() {
         Some(_) => (Arc::new(peers::Alone(address)), Duration::from_secs(60)),

@@ -176,11 +176,18 @@ impl Endpoints<'_> {
         })
     }
 
-    /// A subresource for the server itself.
-    fn loopback(&self, group: &str, version: &str, name: &str, subresource: &str) -> Option<Loopback> {
+    /// A resource or subresource for the server itself.
+    pub(crate) fn loopback(
+        &self,
+        group: &str,
+        version: &str,
+        name: &str,
+        subresource: &str,
+    ) -> Option<Loopback> {
         let resource = self.resources.find(group, version, name)?;
         let kept = self.kept.get(resource.storage?.path)?;
-        let strategy = strategy::of(group, &format!("{name}/{subresource}"), self.settings)?;
+        let path = if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") };
+        let strategy = strategy::of(group, &path, self.settings)?;
         let served = Arc::new(Version::new(resource, Some(kept.builtin.clone())));
         let target = Arc::new(Target {
             kind: served.kind().clone(),

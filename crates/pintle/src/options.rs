@@ -10,6 +10,7 @@ use pintle_admission::TolerationSeconds;
 use pintle_codec::negotiate::Encoding;
 use pintle_flags::{DataDir, Parsed};
 use pintle_registry::StorePolicy;
+use pintle_resources::service::PortRange;
 use pintle_server::tls::{KeyPairFiles, MinVersion};
 
 mod peers;
@@ -91,6 +92,8 @@ pub(crate) struct ApiOptions {
     pub(crate) keeps_endpoints: bool,
     /// Of the `kubernetes` Service; 0 for none.
     pub(crate) service_node_port: u16,
+    /// Of services.
+    pub(crate) node_ports: PortRange,
     /// How many objects of a collection are deleted at once.
     pub(crate) delete_workers: usize,
     /// Whether services are reached at their endpoints instead of their own address.
@@ -246,6 +249,7 @@ fn api(flags: &Parsed) -> ApiOptions {
         event_ttl: flags.duration("event-ttl"),
         keeps_endpoints: flags.string("endpoint-reconciler-type") != "none",
         service_node_port: positive("kubernetes-service-node-port").try_into().unwrap_or(0),
+        node_ports: node_ports(flags),
         delete_workers: positive("delete-collection-workers").max(1).try_into().unwrap_or(usize::MAX),
         endpoint_routing: flags.bool("enable-aggregator-routing"),
         min_request_timeout: Duration::from_secs(positive("min-request-timeout")),
@@ -268,6 +272,14 @@ fn store_policy(flags: &Parsed) -> StorePolicy {
         }
     }
     policy
+}
+
+/// Without a range, or with one that is no range of ports, the usual one.
+fn node_ports(flags: &Parsed) -> PortRange {
+    let range = flags.port_range("service-node-port-range").and_then(|range| {
+        Some(PortRange { first: range.first.try_into().ok()?, last: range.last.try_into().ok()? })
+    });
+    range.unwrap_or(PortRange { first: 30_000, last: 32_767 })
 }
 
 fn store(flags: &Parsed) -> anyhow::Result<StoreOptions> {

@@ -14,13 +14,14 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::{DefaultServiceAccounts, Objects, SystemNamespaces};
+use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper};
 use pintle_outbound::services::Resolver;
-use pintle_registry::{Computed, Served, Store, StoreConfig, StorePolicy};
+use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
+use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
 use pintle_schema::{GroupVersion, Resource, Resources};
@@ -35,6 +36,8 @@ use crate::endpoints::Endpoints;
 
 /// How much all encoded bodies may take together.
 const POOL: usize = 96 << 20;
+
+const NETWORKING: &str = "networking.k8s.io";
 
 /// What the flags say about resources.
 pub(crate) struct PlaneOptions {
@@ -76,6 +79,9 @@ pub(crate) struct Plane {
     statuses: Objects,
     namespaces: Arc<Store>,
     namespace_kind: Arc<dyn Served>,
+    /// What services hold, and they themselves.
+    allocations: Arc<ServiceAllocations>,
+    _services: Arc<Store>,
     /// Follows the store while it lives.
     _feed: Arc<Feed>,
 }
@@ -97,6 +103,10 @@ pub(crate) struct Stores {
     /// Of all keys, with slashes around it.
     root: String,
     policy: Arc<StorePolicy>,
+    /// New values of built-in kinds are written so.
+    stored_as: Encoding,
+    /// What services hold.
+    allocations: Arc<ServiceAllocations>,
 }
 
 impl Stores {
@@ -107,12 +117,15 @@ impl Stores {
         settings: &Settings,
         stored_as: Encoding,
         policy: Arc<StorePolicy>,
+        network: ServiceNetwork,
     ) -> anyhow::Result<Stores> {
         let resources = Resources::builtin()?;
         let root = format!("/{}/", prefix.trim_matches('/'));
         let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
-        let kept = stores(&resources, &backend, &feed, &root, settings, stored_as, &policy);
-        Ok(Stores { resources: Arc::new(resources), kept, feed: Arc::new(feed), backend, root, policy })
+        let allocations = Arc::new(ServiceAllocations::new(network));
+        let kept = stores(&resources, &backend, &feed, &root, settings, stored_as, (&policy, &allocations));
+        let (resources, feed) = (Arc::new(resources), Arc::new(feed));
+        Ok(Stores { resources, kept, feed, backend, root, policy, stored_as, allocations })
     }
 
     /// By the path of its keys, such as `namespaces`.
@@ -157,7 +170,7 @@ impl Plane {
         let definitions = Arc::new(definitions);
         let newest = Arc::downgrade(&definitions);
         options.documents.refresh_with(move || newest.upgrade().iter().for_each(|known| known.refresh()));
-        let Stores { resources, kept, feed, .. } = stores;
+        let Stores { resources, kept, feed, backend, root, stored_as, allocations, .. } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
@@ -190,6 +203,23 @@ impl Plane {
             let stores = kept.values().map(|kept| kept.store.clone()).collect();
             count_stored_objects(&metrics, period, options.count_sizes, stores, definitions.clone());
         }
+        let stored =
+            |name: &str| Some(kept.get(resources.find("", "v1", name)?.storage?.path)?.store.clone());
+        let services = stored("services").context("there is no resource services")?;
+        let ranges = resources.find(NETWORKING, "v1", "servicecidrs").and_then(|ranges| ranges.storage);
+        let ranges =
+            ranges.and_then(|storage| kept.get(storage.path)).context("there are no service ranges")?;
+        let record = pintle_schema::find("core/v1.RangeAllocation").context("there are no allocations")?;
+        let record = Builtin::stored_as(stored_as, record, &resources);
+        allocations.connect(Links {
+            services: Arc::downgrade(&services),
+            addresses: leading
+                .loopback(NETWORKING, "v1", "ipaddresses", "")
+                .context("there is no resource ipaddresses")?,
+            ranges: ranges.store.clone(),
+            endpoints: stored("endpoints").context("there is no resource endpoints")?,
+            ports: Record::new(backend, format!("{root}ranges/servicenodeports"), record),
+        });
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),
             encodings: options.encodings,
@@ -214,7 +244,16 @@ impl Plane {
         }
         let resource = resources.find("", "v1", "namespaces").context("there is no resource namespaces")?;
         let namespace_kind = Arc::new(Version::new(resource, Some(builtin)));
-        Ok(Plane { rest: Arc::new(rest), definitions, statuses, namespaces, namespace_kind, _feed: feed })
+        Ok(Plane {
+            rest: Arc::new(rest),
+            definitions,
+            statuses,
+            namespaces,
+            namespace_kind,
+            allocations,
+            _services: services,
+            _feed: feed,
+        })
     }
 }
 
@@ -265,6 +304,15 @@ impl Plane {
             keeper.start(async move { ended.wait().await });
             Ok(())
         });
+        let (allocations, ended) = (self.allocations.clone(), stop.clone());
+        let repair = ServiceRepair::new(move || {
+            let allocations = allocations.clone();
+            async move { allocations.repair().await }
+        });
+        hooks.post_start(ServiceRepair::HOOK, move || async move {
+            repair.start(async move { ended.wait().await });
+            Ok(())
+        });
         hooks.post_start(Definitions::HOOK, move || async move {
             definitions.ready().await.map_err(|status| status.message)
         });
@@ -296,7 +344,7 @@ fn stores(
     root: &str,
     settings: &Settings,
     stored_as: Encoding,
-    policy: &StorePolicy,
+    (policy, allocations): (&StorePolicy, &Arc<ServiceAllocations>),
 ) -> HashMap<&'static str, Kept> {
     let mut kept = HashMap::new();
     for version in resources.versions() {
@@ -325,6 +373,9 @@ fn stores(
             // Who defines a resource finds it served, as it is defined now.
             if resource.name == "customresourcedefinitions" {
                 store = store.settling();
+            }
+            if (version.group, resource.name) == ("", "services") {
+                store = store.reserving(allocations.clone());
             }
             kept.insert(storage.path, Kept { builtin, store: Arc::new(store) });
         }

@@ -144,9 +144,15 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         ipv6_first: options.serving.is_ipv6_first(),
         ..Settings::default()
     };
-    let policy = options.api.policy.clone();
-    let prefix = options.storage_prefix();
-    let stores = Stores::open(storage.backend(), prefix, &settings, options.api.stored_as, policy).await?;
+    let stores = Stores::open(
+        storage.backend(),
+        options.storage_prefix(),
+        &settings,
+        options.api.stored_as,
+        options.api.policy.clone(),
+        config::service_network(options, &settings),
+    )
+    .await?;
     let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
     let believed = issuers::load(&options.peers, &accounts.issuers, &metrics)?;
     let tokens = config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone())?;
@@ -183,7 +189,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     bootstrap::add_hooks(
         &stores,
         &settings,
-        config::kubernetes_service(options, &storage, port)?,
+        (config::kubernetes_service(options, &storage, port)?, config::service_ranges(options)?),
         (config::trust(options, &serving), authorities_changed.clone()),
         |group| served.iter().any(|version| version.group == group),
         &mut hooks,

@@ -1,13 +1,14 @@
 //! What happens to an object between a request and the store, the same way for every resource.
 //!
 //! ```text
-//! create   Guard -> name, uid, time -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
-//! update   old -> the caller's function -> Guard -> Strategy::prepare_for_update, validate -> admission -> compare and swap
+//! create   Guard -> name, uid, time -> Reserve -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
+//! update   old -> the caller's function -> Guard -> Reserve -> Strategy::prepare_for_update, validate -> admission -> compare and swap
 //! delete   preconditions -> grace, finalizers: an update; or neither: gone; a collection: each of what was chosen
 //! ```
 //!
 //! An update's function may be called several times: whenever somebody else was faster, with what they left. What is
-//! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`].
+//! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`]; what they hold beside
+//! themselves is taken and given back by its [`Reserve`].
 
 mod computed;
 mod delete;
@@ -16,6 +17,8 @@ mod key;
 mod loopback;
 mod metadata;
 mod mirror;
+mod record;
+mod reserve;
 mod served;
 mod store;
 mod strategy;
@@ -29,6 +32,8 @@ pub use field_manager::FieldManager;
 pub use loopback::{Gates, Loopback, Mutation};
 pub use metadata::SystemFields;
 pub use mirror::{Mirror, Reflect};
+pub use record::Record;
+pub use reserve::{Reservation, Reserve, Settle};
 pub use served::{Received, Served, Submitted, Table};
 pub use store::{
     Admission, AdmitAll, Created, Guard, Preconditions, Selection, Store, StoreConfig, StoreOptions,

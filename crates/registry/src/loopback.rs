@@ -5,8 +5,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pintle_cache::{Entry, Resource};
+use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
 
+use crate::delete::DeleteOptions;
 use crate::field_manager::FieldManager;
 use crate::served::Served;
 use crate::store::{Admission, Preconditions, Store, Transform, WriteOptions};
@@ -16,6 +19,11 @@ use crate::{MANAGER, Result};
 /// Admission of one write, with those who may change the object.
 #[async_trait]
 pub trait Mutation: Admission {
+    /// Called with a new object. Returns it as plugins left it.
+    async fn on_create(&self, object: Value) -> Result<Value> {
+        Ok(object)
+    }
+
     /// Called on every attempt, with what there is. Returns the new object as plugins left it.
     async fn on_update(&self, new: Value, old: &Value) -> Result<Value>;
 }
@@ -43,15 +51,52 @@ impl Loopback {
         self.store.list(namespace).await
     }
 
+    /// What the cache has of these objects.
+    pub fn cache(&self) -> &Arc<Resource> {
+        self.store.cache()
+    }
+
+    /// An object of the cache.
+    pub fn object(&self, entry: &Entry) -> Result<Value> {
+        self.store.object(entry)
+    }
+
+    /// The object now.
+    pub async fn get(&self, namespace: &str, name: &str) -> Result<Value> {
+        self.store.get(&in_namespace(namespace), name).await
+    }
+
+    /// Creates an object. `json` is of the served version; defaults and managers come of themselves.
+    pub async fn create(&self, namespace: &str, json: &[u8]) -> Result<Value> {
+        let Loopback { store, served, manager, gates } = self;
+        let mut object = served.to_stored(served.read(Encoding::Json, json)?.object?)?;
+        manager.record(&**served, None, &mut object, &store.now())?;
+        let gate = gates(namespace, object.name());
+        let object = gate.on_create(object).await?;
+        store.create(&mut in_namespace(namespace), &object, &*gate, WriteOptions::default()).await
+    }
+
+    /// Deletes an object, of this identity if one is given.
+    pub async fn delete(&self, namespace: &str, name: &str, uid: Option<&str>) -> Result<()> {
+        let preconditions = Preconditions { uid: uid.map(str::to_owned), ..Preconditions::default() };
+        let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
+        let gate = (self.gates)(namespace, name);
+        self.store.delete(&in_namespace(namespace), name, &*gate, options).await.map(|_| ())
+    }
+
     /// Changes an object that is there; the transform may refuse.
     pub async fn update(&self, namespace: &str, name: &str, transform: &mut dyn Transform) -> Result<Value> {
-        let mut context = Context { namespace: namespace.into(), ..Context::default() };
+        let mut context = in_namespace(namespace);
         let gate = (self.gates)(namespace, name);
         let mut change = Change { to: self, gate: &*gate, transform };
         let options = WriteOptions::default();
         let updated = self.store.update(&mut context, name, &mut change, &*gate, false, options).await?;
         Ok(updated.object)
     }
+}
+
+fn in_namespace(namespace: &str) -> Context {
+    Context { namespace: namespace.into(), ..Context::default() }
 }
 
 struct Change<'a> {

@@ -22,6 +22,8 @@ mod collections;
 mod guards;
 #[path = "flow/mirrors.rs"]
 mod mirrors;
+#[path = "flow/reserves.rs"]
+mod reserves;
 
 #[derive(Default)]
 struct Things {

@@ -1,5 +1,5 @@
 //! What is particular to each built-in resource: one folder per group; in it the defaults, conversions and columns of its
-//! kinds, and later their validation, subresources and allocators.
+//! kinds, what they hold beside themselves, and later all of their validation.
 
 mod admissionregistration;
 mod apiextensions;
@@ -36,4 +36,4 @@ pub mod served;
 pub mod strategy;
 pub mod subresources;
 
-pub use self::core::{binding, component_status};
+pub use self::core::{binding, component_status, service};

@@ -100,5 +100,6 @@ pub(super) const FLAGS: &[Flag] = &[
         PortRange,
         "30000-32767",
         "Ports for services of type NodePort, both ends included.",
-    ),
+    )
+    .active(),
 ];

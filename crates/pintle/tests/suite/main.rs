@@ -39,6 +39,7 @@ mod reviews;
 mod routes;
 mod service_account_tokens;
 mod service_accounts;
+mod services;
 mod shutdown;
 mod snapshots;
 mod start;

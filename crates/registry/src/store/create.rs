@@ -48,9 +48,26 @@ impl Store {
         options: WriteOptions,
     ) -> Result<Value> {
         metadata::fill(&mut object, &*self.system, &*self.config.strategy)?;
-        self.before_create(context, &mut object)?;
-        admission.create(&object).await?;
-        self.write_new(context, object, options).await
+        let mut taken = self.reserve_new(context, &mut object, options).await?;
+        let done = match self.checked_new(context, &mut object, admission).await {
+            Ok(()) => {
+                taken.writing();
+                self.write_new(context, object, options).await
+            }
+            Err(refused) => Err(refused),
+        };
+        taken.conclude(&done).await;
+        done
+    }
+
+    pub(super) async fn checked_new(
+        &self,
+        context: &mut Context,
+        object: &mut Value,
+        admission: &dyn Admission,
+    ) -> Result<()> {
+        self.before_create(context, object)?;
+        admission.create(object).await
     }
 
     /// The last step of a creation, also of one by update.

@@ -20,6 +20,7 @@ use pintle_meta::{Status, Value};
 use pintle_storage::{Backend, KeyValue};
 
 use crate::metadata::{self, Machine, SystemFields};
+use crate::reserve::{Reservation, Reserve};
 use crate::strategy::{Context, Strategy};
 use crate::{Result, Stored, key};
 
@@ -49,6 +50,9 @@ pub struct Store {
     config: StoreConfig,
     system: Arc<dyn SystemFields>,
     guard: Option<Arc<dyn Guard>>,
+    reserve: Option<Arc<dyn Reserve>>,
+    /// Whether writes take something, or only deletions give it back.
+    takes: bool,
     /// Whether a write is answered only when the cache has it.
     settles: bool,
     options: StoreOptions,
@@ -154,6 +158,8 @@ impl Store {
             config,
             system: Arc::new(Machine),
             guard: None,
+            reserve: None,
+            takes: false,
             settles: false,
             options: StoreOptions::default(),
         }
@@ -166,16 +172,27 @@ impl Store {
         self
     }
 
-    /// The same objects by other rules, such as those of a subresource.
+    /// The same objects by other rules, such as those of a subresource. Who writes by them takes nothing for an object; what
+    /// it holds is given back all the same when it goes.
     #[must_use]
     pub fn with_strategy(&self, strategy: Arc<dyn Strategy>) -> Store {
         Store {
             config: StoreConfig { strategy, ..self.config.clone() },
             system: self.system.clone(),
             guard: self.guard.clone(),
+            reserve: self.reserve.clone(),
+            takes: false,
             settles: self.settles,
             options: self.options,
         }
+    }
+
+    /// The same objects, which hold something beside themselves.
+    #[must_use]
+    pub fn reserving(mut self, reserve: Arc<dyn Reserve>) -> Store {
+        self.reserve = Some(reserve);
+        self.takes = true;
+        self
     }
 
     /// The same objects for those who must be asked whether they may.
@@ -185,6 +202,8 @@ impl Store {
             config: self.config.clone(),
             system: self.system.clone(),
             guard: Some(guard),
+            reserve: self.reserve.clone(),
+            takes: self.takes,
             settles: self.settles,
             options: self.options,
         }
@@ -238,6 +257,32 @@ impl Store {
         let Some(guard) = &self.guard else { return Ok(()) };
         let errors = guard.examine(context, new, old).await;
         if errors.is_empty() { Ok(()) } else { Err(self.invalid(new, &errors)) }
+    }
+
+    fn taking(&self) -> Option<&Arc<dyn Reserve>> {
+        self.reserve.as_ref().filter(|_| self.takes)
+    }
+
+    /// Takes what a new object needs.
+    async fn reserve_new(
+        &self,
+        context: &Context,
+        object: &mut Value,
+        options: WriteOptions,
+    ) -> Result<Reservation> {
+        match self.taking() {
+            Some(reserve) => reserve.on_create(context, object, options).await,
+            None => Ok(Reservation::default()),
+        }
+    }
+
+    /// Gives back what an object held that is gone.
+    async fn give_back(&self, object: &Value) {
+        if let Some(reserve) = self.reserve.clone() {
+            let object = self.shown(object.clone());
+            // To the end, whoever waits for it.
+            let _ = tokio::spawn(async move { reserve.on_delete(&object).await }).await;
+        }
     }
 
     pub fn config(&self) -> &StoreConfig {

@@ -27,6 +27,7 @@ impl Store {
             let result = self.config.backend.txn(txn).await;
             let result = result.map_err(|error| self.failed(&error, "delete", name))?;
             if result.succeeded {
+                self.give_back(&object).await;
                 return Ok(Some(metadata::at_revision(object, result.revision.0)));
             }
         }

@@ -1,5 +1,7 @@
 //! Updating, and creating by update.
 
+use std::mem;
+
 use async_trait::async_trait;
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
@@ -7,6 +9,7 @@ use pintle_patch::managed;
 
 use super::swap::{Attempt, Step, Swapped};
 use super::{Admission, Created, Preconditions, Store, Transform, WriteOptions};
+use crate::reserve::Reservation;
 use crate::strategy::Context;
 use crate::{Result, metadata};
 
@@ -38,8 +41,17 @@ impl Store {
             may_create,
             created: false,
             emptied: None,
+            options,
+            taken: Reservation::default(),
         };
-        match self.swap(&own, name, &preconditions, options, &mut attempt).await? {
+        let swapped = self.swap(&own, name, &preconditions, options, &mut attempt).await;
+        let taken = mem::take(&mut attempt.taken);
+        match &swapped {
+            // Nothing was written of what it was taken for.
+            Ok(Swapped::Stopped) => taken.revert().await,
+            swapped => taken.conclude(swapped).await,
+        }
+        match swapped? {
             Swapped::Written(object) => {
                 let created = attempt.created;
                 self.settle(&object).await;
@@ -71,12 +83,29 @@ struct Update<'a> {
     created: bool,
     /// The new object, when it lost its last finalizer while it was being deleted.
     emptied: Option<Value>,
+    options: WriteOptions,
+    /// For the object of this attempt.
+    taken: Reservation,
 }
 
 #[async_trait]
 impl Attempt for Update<'_> {
     async fn attempt(&mut self, old: Option<&Value>) -> Result<Step> {
-        let store = self.store;
+        // The last attempt's object was not written.
+        mem::take(&mut self.taken).revert().await;
+        let (step, taken) = self.step(old).await?;
+        self.taken = taken;
+        Ok(step)
+    }
+
+    fn may_drop_managers(&self) -> bool {
+        !self.transform.needs_managers()
+    }
+}
+
+impl Update<'_> {
+    async fn step(&mut self, old: Option<&Value>) -> Result<(Step, Reservation)> {
+        let (store, options) = (self.store, self.options);
         self.context.warnings.clear();
         let Some(old) = old else {
             if !self.may_create {
@@ -86,14 +115,38 @@ impl Attempt for Update<'_> {
             store.check_guard(self.context, self.name, &new, None).await?;
             metadata::fill(&mut new, &*store.system, &*store.config.strategy)?;
             self.created = true;
-            store.before_create(self.context, &mut new)?;
-            self.admission.create(&new).await?;
-            return Ok(Step::Write(new));
+            let mut taken = store.reserve_new(self.context, &mut new, options).await?;
+            let checked = store.checked_new(self.context, &mut new, self.admission).await;
+            if checked.is_err() {
+                taken.revert().await;
+                return checked.map(|()| (Step::Stop, Reservation::default()));
+            }
+            taken.writing();
+            return Ok((Step::Write(new), taken));
         };
         self.created = false;
         let mut new = self.transform.transform(Some(old)).await?;
         store.check_guard(self.context, self.name, &new, Some(old)).await?;
         self.settle_version(&mut new, old)?;
+        let Some(reserve) = store.taking() else {
+            return Ok((self.checked(new, old).await?, Reservation::default()));
+        };
+        let shown = store.shown(old.clone());
+        let mut taken = reserve.on_update(self.context, &mut new, &shown, options).await?;
+        match self.checked(new, &shown).await {
+            Ok(step) => {
+                taken.writing();
+                Ok((step, taken))
+            }
+            Err(refused) => {
+                taken.revert().await;
+                Err(refused)
+            }
+        }
+    }
+
+    async fn checked(&mut self, mut new: Value, old: &Value) -> Result<Step> {
+        let store = self.store;
         store.before_update(self.context, &mut new, old)?;
         store.examine_guarded(self.context, &new, old).await?;
         // Only here it is known whether anything else changes.
@@ -106,12 +159,6 @@ impl Attempt for Update<'_> {
         Ok(Step::Write(new))
     }
 
-    fn may_drop_managers(&self) -> bool {
-        !self.transform.needs_managers()
-    }
-}
-
-impl Update<'_> {
     /// The new object is of the old one's revision, or says none where that means any.
     fn settle_version(&self, new: &mut Value, old: &Value) -> Result<()> {
         let version = metadata::revision_of(new)?;

@@ -7,5 +7,6 @@ pub(crate) mod conversion;
 pub(crate) mod defaults;
 mod key_pair;
 pub(crate) mod pod;
+pub mod service;
 pub(crate) mod strategy;
 pub(crate) mod validation;

@@ -4,3 +4,4 @@ pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
 pub(crate) mod strategy;
+mod validation;

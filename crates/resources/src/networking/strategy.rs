@@ -7,6 +7,7 @@ use pintle_meta::field_path::Path;
 use pintle_meta::validation::{cidr_warnings, ip, ip_warnings};
 use pintle_registry::Strategy;
 
+use super::validation;
 use crate::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
@@ -24,7 +25,14 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "ipaddresses",
         kind: "networking/v1.IPAddress",
-        rules: Rules { name: address, takes_prefixes: true, recheck: Recheck::Both, ..CLUSTER },
+        rules: Rules {
+            name: address,
+            takes_prefixes: true,
+            recheck: Recheck::Both,
+            validate: |_, address| validation::address(address),
+            validate_update: |_, new, old| validation::address_update(new, old),
+            ..CLUSTER
+        },
     },
     Entry {
         name: "networkpolicies",
@@ -41,7 +49,11 @@ const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 const INGRESSES: Rules =
     Rules { recheck: Recheck::Both, warnings: ingress_class, ..NAMESPACED.with_status().counting_spec() };
 
-const RANGES: Rules = CLUSTER.with_status();
+const RANGES: Rules = Rules {
+    validate: |_, range| validation::service_range(range),
+    validate_update: |_, new, old| validation::service_range_update(new, old),
+    ..CLUSTER.with_status()
+};
 
 fn address(name: &str, _: bool) -> Vec<String> {
     ip(&Path::NOWHERE, name).into_iter().map(|error| error.detail).collect()

@@ -1,44 +1,29 @@
-//! Services: what a change of type makes meaningless goes, and what a client left out stays.
-
-use std::collections::BTreeSet;
-use std::net::IpAddr;
+//! Services: what a change of type makes meaningless goes.
 
 use pintle_meta::Value;
 use pintle_meta::field_path::Path as FieldPath;
-use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta, parse_ip_sloppy};
+use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta};
 
 use super::NAMESPACED;
+use crate::core::service::fields::{
+    ADDRESS, ADDRESSES, ALLOCATES, FAMILIES, FAMILY_POLICY, HEALTH_PORT, PORTS, address, addresses,
+    has_address, has_health_port, has_node_ports, has_selector, is_ipv6, is_reached_from_outside, kind,
+    node_port, node_ports,
+};
+use crate::core::service::validation;
 use crate::strategy::tree::{self, Path};
 use crate::strategy::{Rules, Settings};
 
-const ADDRESS: Path = &["spec", "clusterIP"];
-const ADDRESSES: Path = &["spec", "clusterIPs"];
-const FAMILIES: Path = &["spec", "ipFamilies"];
-const FAMILY_POLICY: Path = &["spec", "ipFamilyPolicy"];
 const INTERNAL_POLICY: Path = &["spec", "internalTrafficPolicy"];
-const PORTS: Path = &["spec", "ports"];
-const HEALTH_PORT: Path = &["spec", "healthCheckNodePort"];
-const ALLOCATES: Path = &["spec", "allocateLoadBalancerNodePorts"];
 const LOAD_BALANCER: Path = &["status", "loadBalancer"];
 
 pub(super) const SERVICES: Rules = Rules {
     name: object_meta::label_name,
     create_on_update: true,
     returns_deleted_object: true,
-    on_create: |_, _, service| {
-        // Older clients know only the first address.
-        if !address(service).is_empty() && service.items_at(ADDRESSES).is_empty() {
-            let address = Value::string(address(service));
-            tree::set(service, ADDRESSES, vec![address]);
-        }
-    },
-    on_update: |settings, _, new, old| {
-        let whole = decorated(settings, old);
-        let whole = whole.as_ref().unwrap_or(old);
-        keep_allocated(new, whole);
-        settle_addresses(new, whole);
-        drop_what_another_type_had(new, old);
-    },
+    on_update: |_, _, new, old| drop_what_another_type_had(new, old),
+    validate: |_, service| validation::service(service, None),
+    validate_update: |_, new, old| validation::service_update(new, old),
     warnings: |_, service, _| warnings(service),
     decorated,
     ..NAMESPACED.with_status()
@@ -50,91 +35,9 @@ pub(super) const SERVICE_STATUS: Rules = Rules {
         let points = service.items_at(&["status", "loadBalancer", "ingress"]).iter().enumerate();
         points.flat_map(|(index, point)| ip_warnings(&path.index(index), point.text_at(&["ip"]))).collect()
     },
+    validate_update: |_, new, old| validation::status_update(new, old),
     ..SERVICES.of_status()
 };
-
-fn kind(service: &Value) -> &str {
-    service.text_at(&["spec", "type"])
-}
-
-fn address(service: &Value) -> &str {
-    service.text_at(ADDRESS)
-}
-
-fn has_address(service: &Value) -> bool {
-    kind(service) != "ExternalName"
-}
-
-fn has_node_ports(service: &Value) -> bool {
-    matches!(kind(service), "NodePort" | "LoadBalancer")
-}
-
-fn has_health_port(service: &Value) -> bool {
-    kind(service) == "LoadBalancer" && service.text_at(&["spec", "externalTrafficPolicy"]) == "Local"
-}
-
-fn is_reached_from_outside(service: &Value) -> bool {
-    has_node_ports(service)
-        || (kind(service) == "ClusterIP" && !service.items_at(&["spec", "externalIPs"]).is_empty())
-}
-
-fn node_port(port: &Value) -> i64 {
-    port.get("nodePort").and_then(Value::as_i64).unwrap_or_default()
-}
-
-fn node_ports(service: &Value) -> BTreeSet<i64> {
-    service.items_at(PORTS).iter().map(node_port).filter(|port| *port != 0).collect()
-}
-
-/// Keeps what was given to a service, if the client did not say it again.
-fn keep_allocated(new: &mut Value, old: &Value) {
-    if has_address(new) && has_address(old) {
-        if address(new).is_empty() {
-            tree::keep(new, old, ADDRESS);
-        }
-        if new.items_at(ADDRESSES).is_empty() {
-            tree::keep(new, old, ADDRESSES);
-        }
-    }
-    let is_given_ports = |service: &Value| {
-        kind(service) == "NodePort"
-            || (kind(service) == "LoadBalancer"
-                && service.at(ALLOCATES).and_then(Value::as_bool).unwrap_or(true))
-    };
-    if is_given_ports(new) && is_given_ports(old) {
-        let taken: BTreeSet<i64> = node_ports(new).intersection(&node_ports(old)).copied().collect();
-        // By name, whatever else of a port was changed. Of several with one name the last counts.
-        let before = |port: &Value| {
-            let name = port.text_at(&["name"]);
-            let same = old.items_at(PORTS).iter().rfind(|known| known.text_at(&["name"]) == name);
-            same.map(node_port).filter(|known| *known != 0 && !taken.contains(known))
-        };
-        for port in tree::items_mut(new, PORTS, |port| node_port(port) == 0 && before(port).is_some()) {
-            if let Some(known) = before(port) {
-                tree::set(port, &["nodePort"], known);
-            }
-        }
-    }
-    if has_health_port(new) && has_health_port(old) && new.at(HEALTH_PORT).is_none() {
-        tree::keep(new, old, HEALTH_PORT);
-    }
-}
-
-/// Brings the list of addresses in line with the first of them, for clients that know only that.
-fn settle_addresses(new: &mut Value, old: &Value) {
-    if new.items_at(ADDRESSES).is_empty() && address(new) == address(old) {
-        tree::keep(new, old, ADDRESSES);
-    }
-    if address(new) == address(old) || !tree::is_same(new, old, ADDRESSES) {
-        return;
-    }
-    if address(new).is_empty() {
-        tree::remove(new, ADDRESSES);
-    } else {
-        let address = Value::string(address(new));
-        tree::set(new, ADDRESSES, vec![address]);
-    }
-}
 
 /// A change of type alone is enough: clients need not clear what the new type does not have. What they did change is left
 /// for validation.
@@ -212,17 +115,12 @@ fn families(settings: &Settings, service: &Value) -> (Vec<&'static str>, Option<
     if address(service) == "None" {
         let order = if settings.ipv6_first { ["IPv6", "IPv4"] } else { ["IPv4", "IPv6"] };
         // Nobody knows what endpoints somebody gives to a service that selects none itself.
-        let selects = service.at(&["spec", "selector"]).and_then(Value::as_object);
-        return match selects.is_some_and(|selector| !selector.is_empty()) {
+        return match has_selector(service) {
             true => (order[..1].to_vec(), SINGLE),
             false => (order.to_vec(), BOTH),
         };
     }
-    let is_ipv6 = |address: &Value| match address.as_str().and_then(parse_ip_sloppy) {
-        Some(IpAddr::V6(address)) => address.to_ipv4_mapped().is_none(),
-        _ => false,
-    };
-    let addresses = service.items_at(ADDRESSES).iter();
+    let addresses = addresses(service).into_iter();
     let families: Vec<_> = addresses.map(|address| if is_ipv6(address) { "IPv6" } else { "IPv4" }).collect();
     let policy = match families.len() {
         1 => SINGLE,
