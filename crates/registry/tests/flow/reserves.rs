@@ -35,7 +35,7 @@ impl Numbers {
         let spec = thing
             .as_object_mut()
             .unwrap()
-            .get_or_insert_with("spec", || Value::object([].into_iter().collect()));
+            .get_or_insert_with("spec", || Value::object(pintle_meta::Object::default()));
         spec.as_object_mut().unwrap().insert("number", free);
         Ok((!options.dry_run).then_some(free))
     }

@@ -122,26 +122,34 @@ impl Addresses {
         owner: &Owner,
         family: Family,
     ) -> std::result::Result<IpAddr, Refusal> {
-        let mut ranges = self.ranges(family, |range| range.is_ready).await;
-        ranges.retain(|range| range.is_ready);
-        // So that not all come from the first.
-        if !ranges.is_empty() {
-            let first = (self.random)() as usize % ranges.len();
-            ranges.rotate_left(first);
-        }
         let cache = self.objects.cache();
-        for range in ranges {
-            for ip in range.network.candidates(self.random) {
-                if cache.get(&ip.to_string()).is_some() {
-                    continue;
-                }
-                match self.create(owner, ip).await {
-                    Ok(()) => return Ok(ip),
-                    // Another server was faster.
-                    Err(Refusal::Allocated) => {}
-                    Err(refusal) => return Err(refusal),
+        let mut tried: Vec<Range> = Vec::new();
+        for is_last in [false, true] {
+            let mut ranges = self.ranges(family, |range| range.is_ready && !tried.contains(range)).await;
+            ranges.retain(|range| range.is_ready && !tried.contains(range));
+            // So that not all come from the first.
+            if !ranges.is_empty() {
+                let first = (self.random)() as usize % ranges.len();
+                ranges.rotate_left(first);
+            }
+            for range in &ranges {
+                for ip in range.network.candidates(self.random) {
+                    if cache.get(&ip.to_string()).is_some() {
+                        continue;
+                    }
+                    match self.create(owner, ip).await {
+                        Ok(()) => return Ok(ip),
+                        // Another server was faster.
+                        Err(Refusal::Allocated) => {}
+                        Err(refusal) => return Err(refusal),
+                    }
                 }
             }
+            // Nothing was new, however long one waited for it.
+            if is_last || ranges.is_empty() {
+                break;
+            }
+            tried = ranges;
         }
         Err(Refusal::Full)
     }
