@@ -34,8 +34,10 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
      [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
      [+]poststarthook/start-cluster-authentication-info-controller ok\n\
      [+]poststarthook/start-legacy-token-tracking-controller ok\n\
+     [+]poststarthook/start-kubernetes-service-cidr-controller ok\n\
      [+]poststarthook/bootstrap-controller ok\n\
      [+]poststarthook/start-apiextensions-controllers ok\n\
+     [+]poststarthook/start-service-ip-repair-controllers ok\n\
      [+]poststarthook/crd-informer-synced ok\n\
      [+]poststarthook/start-system-namespaces-controller ok\n\
          [-]shutdown failed: reason withheld\nreadyz check failed\n",
