@@ -35,7 +35,7 @@ pub(crate) fn families(service: &Value) -> Vec<&str> {
     texts(service, FAMILIES)
 }
 
-fn texts<'a>(service: &'a Value, path: Path) -> Vec<&'a str> {
+fn texts(service: &Value, path: Path) -> Vec<&str> {
     service.items_at(path).iter().map(|item| item.as_str().unwrap_or_default()).collect()
 }
 
