@@ -185,7 +185,7 @@ mod tests {
             (all[0].as_str(), all[13].as_str(), all[14].as_str()),
             ("10.0.0.22", "10.0.0.21", "10.0.0.6")
         );
-        let mut unique = all.clone();
+        let mut unique = all;
         unique.sort();
         unique.dedup();
         assert_eq!(unique.len(), 30);
