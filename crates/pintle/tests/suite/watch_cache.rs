@@ -215,12 +215,11 @@ async fn stored_objects_are_counted_when_somebody_looks() {
     let server = Launch::new().start().await;
     server.until_it_has_namespaces().await;
     let admin = server.admin();
-    create(&admin, MAPS, "a").await;
-    admin.get(MAPS).await.gives(200);
+    create(&admin, "/api/v1/namespaces/default/secrets", "a").await;
     let text = admin.get("/metrics").await.body;
     for line in [
-        "apiserver_storage_objects{resource=\"configmaps\"} 1\n",
-        "apiserver_resource_objects{group=\"\",resource=\"configmaps\"} 1\n",
+        "apiserver_storage_objects{resource=\"secrets\"} 1\n",
+        "apiserver_resource_objects{group=\"\",resource=\"secrets\"} 1\n",
         "apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 0\n",
         "apiserver_storage_objects{resource=\"deployments.apps\"} 0\n",
         "apiserver_resource_size_estimate_bytes{group=\"apps\",resource=\"deployments\"} 0\n",
@@ -268,7 +267,8 @@ async fn watches_end_one_after_the_other_where_they_are_given_time() {
 
 #[tokio::test]
 async fn a_server_has_a_lease_while_it_runs() {
-    let mut server = Launch::new().start().await;
+    // Watches go on for a moment, so that this one sees the end.
+    let mut server = Launch::new().arg("--shutdown-delay-duration=1s").start().await;
     server.until_it_has_namespaces().await;
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     let admin = server.admin();
