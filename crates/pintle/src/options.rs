@@ -107,8 +107,11 @@ pub(crate) enum StoreOptions {
     Etcd(EtcdOptions),
 }
 
+#[derive(Clone)]
 pub(crate) struct EtcdOptions {
     pub(crate) servers: Vec<String>,
+    /// Group, resource and servers of what is kept elsewhere.
+    pub(crate) overrides: Vec<(String, String, Vec<String>)>,
     pub(crate) prefix: String,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) cert: Option<PathBuf>,
@@ -290,12 +293,24 @@ fn store(flags: &Parsed) -> anyhow::Result<StoreOptions> {
     }
     Ok(StoreOptions::Etcd(EtcdOptions {
         servers: flags.strings("etcd-servers").to_vec(),
+        overrides: flags
+            .strings("etcd-servers-overrides")
+            .iter()
+            .filter_map(|text| etcd_override(text))
+            .collect(),
         prefix: flags.string("etcd-prefix").to_owned(),
         ca: path(flags, "etcd-cafile"),
         cert: path(flags, "etcd-certfile"),
         key: path(flags, "etcd-keyfile"),
         lease_reuse,
     }))
+}
+
+/// `group/resource#url;url`; what is not was refused.
+fn etcd_override(text: &str) -> Option<(String, String, Vec<String>)> {
+    let (name, servers) = text.split_once('#')?;
+    let (group, resource) = name.split_once('/')?;
+    Some((group.into(), resource.into(), servers.split(';').map(str::to_owned).collect()))
 }
 
 fn serving(flags: &Parsed) -> ServingOptions {

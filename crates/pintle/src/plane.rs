@@ -33,6 +33,7 @@ use pintle_storage::Backend;
 use crate::access::rbac::Roles;
 use crate::config::Tokens;
 use crate::endpoints::Endpoints;
+use crate::storage::Elsewhere;
 
 /// How much all encoded bodies may take together.
 const POOL: usize = 96 << 20;
@@ -83,7 +84,7 @@ pub(crate) struct Plane {
     allocations: Arc<ServiceAllocations>,
     _services: Arc<Store>,
     /// Follows the store while it lives.
-    _feed: Arc<Feed>,
+    _places: Places,
 }
 
 /// One kind that is stored, whatever versions it is served in.
@@ -92,14 +93,41 @@ pub(crate) struct Kept {
     pub(crate) store: Arc<Store>,
 }
 
+/// A store below, and what follows it.
+struct Place {
+    backend: Arc<dyn Backend>,
+    feed: Arc<Feed>,
+}
+
+impl Place {
+    async fn new(backend: Arc<dyn Backend>, root: &str) -> anyhow::Result<Place> {
+        let feed = Feed::start(backend.clone(), Bytes::from(root.to_owned()), Limits::default()).await?;
+        Ok(Place { backend, feed: Arc::new(feed) })
+    }
+}
+
+/// Where objects are: mostly in one store.
+struct Places {
+    own: Place,
+    others: Vec<Place>,
+    /// Group, resource and place of what is in another one.
+    resources: Vec<(String, String, usize)>,
+}
+
+impl Places {
+    fn of(&self, group: &str, resource: &str) -> &Place {
+        let named = self.resources.iter().rev().find(|(known, name, _)| known == group && name == resource);
+        named.and_then(|(_, _, place)| self.others.get(*place)).unwrap_or(&self.own)
+    }
+}
+
 /// The stores of everything that is kept. They are there before the plane, for those who must know the cluster to let
 /// anybody in.
 pub(crate) struct Stores {
     resources: Arc<Resources>,
     /// By the path of the keys.
     kept: HashMap<&'static str, Kept>,
-    feed: Arc<Feed>,
-    backend: Arc<dyn Backend>,
+    places: Places,
     /// Of all keys, with slashes around it.
     root: String,
     policy: Arc<StorePolicy>,
@@ -118,14 +146,19 @@ impl Stores {
         stored_as: Encoding,
         policy: Arc<StorePolicy>,
         network: ServiceNetwork,
+        elsewhere: &Elsewhere,
     ) -> anyhow::Result<Stores> {
         let resources = Resources::builtin()?;
         let root = format!("/{}/", prefix.trim_matches('/'));
-        let feed = Feed::start(backend.clone(), Bytes::from(root.clone()), Limits::default()).await?;
+        let mut others = Vec::new();
+        for other in elsewhere.backends() {
+            others.push(Place::new(other, &root).await?);
+        }
+        let own = Place::new(backend, &root).await?;
+        let places = Places { own, others, resources: elsewhere.resources().to_vec() };
         let allocations = Arc::new(ServiceAllocations::new(network));
-        let kept = stores(&resources, &backend, &feed, &root, settings, stored_as, (&policy, &allocations));
-        let (resources, feed) = (Arc::new(resources), Arc::new(feed));
-        Ok(Stores { resources, kept, feed, backend, root, policy, stored_as, allocations })
+        let kept = stores(&resources, &places, &root, settings, stored_as, (&policy, &allocations));
+        Ok(Stores { resources: Arc::new(resources), kept, places, root, policy, stored_as, allocations })
     }
 
     /// By the path of its keys, such as `namespaces`.
@@ -159,8 +192,8 @@ impl Plane {
             .context("there is no resource customresourcedefinitions")?;
         let definitions = Definitions::new(DefinitionsConfig {
             store: statuses.store().clone(),
-            backend: stores.backend.clone(),
-            feed: stores.feed.clone(),
+            backend: stores.places.own.backend.clone(),
+            feed: stores.places.own.feed.clone(),
             root: stores.root.clone(),
             resources: stores.resources.clone(),
             documents: options.documents.clone(),
@@ -170,7 +203,7 @@ impl Plane {
         let definitions = Arc::new(definitions);
         let newest = Arc::downgrade(&definitions);
         options.documents.refresh_with(move || newest.upgrade().iter().for_each(|known| known.refresh()));
-        let Stores { resources, kept, feed, backend, root, stored_as, allocations, .. } = stores;
+        let Stores { resources, kept, places, root, stored_as, allocations, .. } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
         let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
@@ -218,7 +251,7 @@ impl Plane {
                 .context("there is no resource ipaddresses")?,
             ranges: ranges.store.clone(),
             endpoints: stored("endpoints").context("there is no resource endpoints")?,
-            ports: Record::new(backend, format!("{root}ranges/servicenodeports"), record),
+            ports: Record::new(places.own.backend.clone(), format!("{root}ranges/servicenodeports"), record),
         });
         let rest = Rest::new(Shared {
             pool: Arc::new(Pool::new(POOL)),
@@ -252,7 +285,7 @@ impl Plane {
             namespace_kind,
             allocations,
             _services: services,
-            _feed: feed,
+            _places: places,
         })
     }
 }
@@ -339,8 +372,7 @@ fn definition_statuses(stores: &Stores, settings: &Settings) -> Option<Objects> 
 /// A store for everything that is kept, by the path of its keys. It costs nothing until it is used.
 fn stores(
     resources: &Resources,
-    backend: &Arc<dyn Backend>,
-    feed: &Feed,
+    places: &Places,
     root: &str,
     settings: &Settings,
     stored_as: Encoding,
@@ -358,6 +390,7 @@ fn stores(
             };
             let builtin = Builtin::decorated_by(strategy.clone(), stored_as, storage.kind, resources);
             let prefix = Bytes::from(format!("{root}{}/", storage.path));
+            let Place { backend, feed } = places.of(version.group, resource.name);
             let mut store = Store::new(StoreConfig {
                 group: version.group.into(),
                 resource: resource.name.into(),

@@ -115,10 +115,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
     let waiting = async {
         let signer = ExternalSigner::connect(options, &metrics).await?;
-        anyhow::Ok((signer, storage::open(options).await?))
+        anyhow::Ok((signer, storage::open(options).await?, storage::open_elsewhere(options).await?))
     };
-    let (signer, storage) = tokio::select! {
-        both = waiting => both?,
+    let (signer, storage, elsewhere) = tokio::select! {
+        all = waiting => all?,
         _ = stop.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
@@ -130,6 +130,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let mut health = HealthRegistry::new(options.livez_grace_period);
     health.add(HealthCheck::new("log", LogCheck::start(logging.clone())));
     storage.add_checks(&mut health, options);
+    elsewhere.add_checks(&mut health, options);
     let mut hooks = Hooks::default();
     if flags.feature_gates().enabled("WatchCacheInitializationPostStartHook") {
         storage.add_hooks(&mut hooks);
@@ -151,6 +152,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         options.api.stored_as,
         options.api.policy.clone(),
         config::service_network(options, &settings),
+        &elsewhere,
     )
     .await?;
     let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
@@ -265,6 +267,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         lifecycle,
     });
     storage.look_after(options, &metrics);
+    elsewhere.look_after(options);
     keep_certificates(&serving, options, port, authorities_changed);
 
     let kubeconfig =
@@ -286,7 +289,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         });
     };
     let result = server.run(listener, plain, stopped, ready).await;
-    storage.backend().close().await.map_err(|error| anyhow!("the store did not close cleanly: {error}"))?;
+    let closed = storage.backend().close().await.and(elsewhere.close().await);
+    closed.map_err(|error| anyhow!("the store did not close cleanly: {error}"))?;
     result?;
     tracing::info!("stopped");
     Ok(())

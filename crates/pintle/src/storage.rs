@@ -59,6 +59,71 @@ fn etcd_config(options: &EtcdOptions, timeout: Duration) -> etcd::Config {
     }
 }
 
+/// Resources that have etcd servers of their own.
+#[derive(Default)]
+pub(crate) struct Elsewhere {
+    /// Servers in order, and the store that they are.
+    clusters: Vec<(Vec<String>, Storage)>,
+    /// Group, resource and the place of the cluster.
+    resources: Vec<(String, String, usize)>,
+}
+
+/// Connects to those that the options name besides the store that everything else is in.
+pub(crate) async fn open_elsewhere(options: &Options) -> anyhow::Result<Elsewhere> {
+    let mut elsewhere = Elsewhere::default();
+    let StoreOptions::Etcd(etcd) = &options.store else { return Ok(elsewhere) };
+    for (group, resource, servers) in &etcd.overrides {
+        let mut sorted = servers.clone();
+        sorted.sort();
+        let known = elsewhere.clusters.iter().position(|(known, _)| *known == sorted);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let own = EtcdOptions { servers: servers.clone(), ..etcd.clone() };
+                elsewhere.clusters.push((sorted, connect(&own, options.storage_timeout).await?));
+                elsewhere.clusters.len() - 1
+            }
+        };
+        elsewhere.resources.push((group.clone(), resource.clone(), place));
+    }
+    Ok(elsewhere)
+}
+
+impl Elsewhere {
+    pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
+        self.clusters.iter().map(|(_, storage)| storage.backend())
+    }
+
+    /// Group, resource and the place of its backend. What is said last of a resource holds.
+    pub(crate) fn resources(&self) -> &[(String, String, usize)] {
+        &self.resources
+    }
+
+    pub(crate) fn add_checks(&self, health: &mut HealthRegistry, options: &Options) {
+        for (place, backend) in self.backends().enumerate() {
+            let check =
+                |timeout| StoreAnswers { backend: backend.clone(), timeout, last: Default::default() };
+            let name = format!("etcd-override-{place}");
+            health.add(HealthCheck::new(&name, check(options.health_timeout)).in_group("etcd"));
+            let name = format!("etcd-override-readiness-{place}");
+            let ready = HealthCheck::new(&name, check(options.ready_timeout));
+            health.add_readyz(ready.in_group("etcd-readiness"));
+        }
+    }
+
+    /// Gives up history now and then, until the server ends.
+    pub(crate) fn look_after(&self, options: &Options) {
+        self.clusters.iter().for_each(|(_, storage)| storage.compact(options));
+    }
+
+    pub(crate) async fn close(&self) -> Result<(), pintle_storage::Error> {
+        for backend in self.backends() {
+            backend.close().await?;
+        }
+        Ok(())
+    }
+}
+
 async fn connect(options: &EtcdOptions, timeout: Duration) -> anyhow::Result<Storage> {
     let config = etcd_config(options, timeout);
     let servers = options.servers.join(",");
@@ -139,6 +204,13 @@ impl Storage {
 
     /// Gives up history and reports the size, now and then, until the server ends.
     pub(crate) fn look_after(&self, options: &Options, metrics: &Metrics) {
+        self.compact(options);
+        if !options.size_poll_interval.is_zero() {
+            tokio::spawn(report_size(self.backend(), options.size_poll_interval, metrics.clone()));
+        }
+    }
+
+    fn compact(&self, options: &Options) {
         if !options.compaction_interval.is_zero() {
             match self {
                 Storage::Embedded(store) => {
@@ -148,9 +220,6 @@ impl Storage {
                     tokio::spawn(etcd::compactor::run((**store).clone(), options.compaction_interval));
                 }
             }
-        }
-        if !options.size_poll_interval.is_zero() {
-            tokio::spawn(report_size(self.backend(), options.size_poll_interval, metrics.clone()));
         }
     }
 }

@@ -55,7 +55,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Strings,
         "",
         "Other etcd members for single resources, each as group/resource#url;url, comma separated.",
-    ),
+    )
+    .active(),
     flag(
         "lease-reuse-duration-seconds",
         Int,

@@ -44,6 +44,9 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
 
 /// Embedded or etcd, not both.
 fn check_which_store(flags: &Parsed, problems: &mut Problems) {
+    if flags.strings("etcd-servers").is_empty() && !flags.strings("etcd-servers-overrides").is_empty() {
+        problems.push("--etcd-servers-overrides needs --etcd-servers".into());
+    }
     if !flags.strings("etcd-servers").is_empty() {
         let embedded = [
             ("data-dir", flags.non_empty("data-dir").is_some()),

@@ -291,3 +291,28 @@ async fn a_server_has_a_lease_while_it_runs() {
     assert_eq!(watch.line().await.expect("an event")["type"], "DELETED", "it ends with the server");
     assert_eq!(server.exited().await.code(), Some(0));
 }
+
+#[tokio::test]
+async fn some_resources_are_kept_in_another_etcd() {
+    let (main, other) = (Etcd::start(Version::New), Etcd::start(Version::New));
+    let server = Launch::on_etcd(&main)
+        .arg(format!("--etcd-servers-overrides=/configmaps#{0},apps/deployments#{0}", other.endpoint()))
+        .start()
+        .await;
+    server.until_it_has_namespaces().await;
+    let admin = server.admin();
+    create(&admin, MAPS, "there").await;
+    create(&admin, "/api/v1/namespaces/default/secrets", "here").await;
+    let mut watch = admin.follow(&format!("{MAPS}?watch=1"), &[]).await;
+    assert_eq!(watch.line().await.expect("an event")["object"]["metadata"]["name"], "there");
+    let health = admin.get("/readyz?verbose").await.body;
+    for check in ["etcd-override-0", "etcd-override-readiness-0"] {
+        assert!(health.contains(&format!("[+]{check} ok\n")), "{health}");
+    }
+    assert!(!health.contains("etcd-override-1"), "one other cluster has one check");
+    let alone = Launch::on_etcd(&main).start().await;
+    assert_eq!(alone.admin().get(&format!("{MAPS}/there")).await.code, 404);
+    alone.admin().get("/api/v1/namespaces/default/secrets/here").await.gives(200);
+    let alone = Launch::on_etcd(&other).start().await;
+    alone.admin().get(&format!("{MAPS}/there")).await.gives(200);
+}
