@@ -15,6 +15,10 @@ struct Definition {
     two: Structural,
 }
 
+fn read(text: &[u8]) -> Option<Value> {
+    Some(json::decode_any(text).ok()?.value)
+}
+
 fn compiled(size: &str) -> Structural {
     let text = format!(
         r#"{{"type":"object","properties":{{"spec":{{"type":"object","properties":{{
@@ -22,7 +26,7 @@ fn compiled(size: &str) -> Structural {
             "parts":{{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
                 "items":{{"type":"object","properties":{{"name":{{"type":"string"}},"color":{{"type":"string"}}}}}}}}}}}}}}}}"#
     );
-    Structural::compile(&json::decode_any(text.as_bytes()).unwrap().value).unwrap()
+    Structural::compile(&read(text.as_bytes()).unwrap(), read).unwrap()
 }
 
 impl Definition {
