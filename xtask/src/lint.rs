@@ -65,6 +65,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pintle-discovery",
             "pintle-meta",
             "pintle-openapi",
+            "pintle-outbound",
             "pintle-patch",
             "pintle-registry",
             "pintle-schema",

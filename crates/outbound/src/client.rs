@@ -14,7 +14,8 @@ use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
-use crate::dial::Connection;
+use crate::dial::{Connection, Dialer};
+use crate::egress::Egress;
 use crate::error::broken;
 use crate::pool::Pool;
 use crate::services::{Address, Service};
@@ -54,6 +55,8 @@ pub struct ClientOptions {
     pub follow_redirects: bool,
     /// Where the origin is a service of the cluster, which is looked up before every request.
     pub service: Option<Service>,
+    /// The way of connections, if it is not the straight one.
+    pub egress: Option<Egress>,
 }
 
 impl Default for ClientOptions {
@@ -65,6 +68,7 @@ impl Default for ClientOptions {
             largest_answer: 3 << 20,
             follow_redirects: false,
             service: None,
+            egress: None,
         }
     }
 }
@@ -81,7 +85,7 @@ pub struct Answer {
 pub struct Client {
     origin: Url,
     options: ClientOptions,
-    tls: Tls,
+    dialer: Dialer,
     pool: Pool,
     token: Mutex<Option<(Instant, HeaderValue)>>,
 }
@@ -89,9 +93,14 @@ pub struct Client {
 impl Client {
     /// The path of `origin` means nothing here; requests bring their own.
     pub fn new(origin: &Url, options: ClientOptions) -> Result<Client, SetupError> {
-        let tls = Tls::new(options.tls.clone())?;
-        let client =
-            Client { origin: origin.clone(), options, tls, pool: Pool::default(), token: Mutex::new(None) };
+        let dialer = Dialer { tls: Tls::new(options.tls.clone())?, egress: options.egress.clone() };
+        let client = Client {
+            origin: origin.clone(),
+            options,
+            dialer,
+            pool: Pool::default(),
+            token: Mutex::new(None),
+        };
         // What is wrong with credentials is better known now than with the first request.
         client.authorization()?;
         Ok(client)
@@ -190,12 +199,12 @@ impl Client {
         has_header: &Mutex<bool>,
     ) -> Result<Answer, Failure> {
         let request = request.body(Full::new(body)).map_err(|error| Failure::Protocol(error.to_string()))?;
-        let (mut connection, reused) = pool.connection(address, url, &self.tls).await?;
+        let (mut connection, reused) = pool.connection(address, url, &self.dialer).await?;
         let again = (reused && request.method() == Method::GET).then(|| request.clone());
         match self.attempt(pool, connection, address, url, request, has_header).await {
             Err((failure, unsent)) => {
                 let Some(request) = unsent.or(again).filter(|_| reused) else { return Err(failure) };
-                connection = pool.fresh(address, url, &self.tls).await?;
+                connection = pool.fresh(address, url, &self.dialer).await?;
                 self.attempt(pool, connection, address, url, request, has_header)
                     .await
                     .map_err(|(failure, _)| failure)

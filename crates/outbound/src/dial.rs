@@ -8,11 +8,11 @@ use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls_pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::Failure;
+use crate::egress::{BoxedStream, Egress};
 use crate::error::{broken, dial_reason};
 use crate::services::Address;
 use crate::tls::Tls;
@@ -21,7 +21,7 @@ use crate::url::Url;
 /// How long connecting to one address may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a TLS handshake may take.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Of an answer's header; also how many headers hyper takes at most is bounded.
 const LARGEST_HEADER: usize = 64 << 10;
 
@@ -30,29 +30,42 @@ pub(crate) enum Connection {
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-/// The URL says what is spoken there, and who is expected.
-pub(crate) async fn dial(address: &Address, url: &Url, tls: &Tls) -> Result<Connection, Failure> {
-    let stream = connect(address).await?;
-    if !url.https {
-        return http1(stream).await;
-    }
-    let name = tls.options.server_name.as_deref().unwrap_or(&url.host).to_owned();
-    let name = ServerName::try_from(name.clone())
-        .map_err(|_| Failure::Tls(format!("tls: {} is not a server name", pintle_meta::quote(&name))))?;
-    let config = tls.current().map_err(|error| Failure::Setup(error.to_string()))?;
-    let handshake = TlsConnector::from(config).connect(name, stream);
-    let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
-        .await
-        .map_err(|_| Failure::Tls("net/http: TLS handshake timeout".into()))?
-        .map_err(|error| broken(&error))?;
-    match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => http2(stream).await,
-        _ => http1(stream).await,
+/// How connections of a client are made.
+pub(crate) struct Dialer {
+    pub(crate) tls: Tls,
+    pub(crate) egress: Option<Egress>,
+}
+
+impl Dialer {
+    /// The URL says what is spoken there, and who is expected.
+    pub(crate) async fn dial(&self, address: &Address, url: &Url) -> Result<Connection, Failure> {
+        // One kind of stream for all of them, since every kind is code of its own.
+        let stream: BoxedStream = match &self.egress {
+            Some(egress) => egress.connect(address).await?,
+            None => Box::new(connect(address).await?),
+        };
+        if !url.https {
+            return http1(stream).await;
+        }
+        let tls = &self.tls;
+        let name = tls.options.server_name.as_deref().unwrap_or(&url.host).to_owned();
+        let name = ServerName::try_from(name.clone())
+            .map_err(|_| Failure::Tls(format!("tls: {} is not a server name", pintle_meta::quote(&name))))?;
+        let config = tls.current().map_err(|error| Failure::Setup(error.to_string()))?;
+        let handshake = TlsConnector::from(config).connect(name, stream);
+        let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
+            .await
+            .map_err(|_| Failure::Tls("net/http: TLS handshake timeout".into()))?
+            .map_err(|error| broken(&error))?;
+        match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => http2(Box::new(stream)).await,
+            _ => http1(Box::new(stream)).await,
+        }
     }
 }
 
 /// Tries every address of the host; the first failure is the one that is told.
-async fn connect(to: &Address) -> Result<TcpStream, Failure> {
+pub(crate) async fn connect(to: &Address) -> Result<TcpStream, Failure> {
     let lookup = |reason: &str| Failure::Lookup { host: to.host.clone(), reason: reason.into() };
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host((to.host.as_str(), to.port))
         .await
@@ -74,7 +87,7 @@ async fn connect(to: &Address) -> Result<TcpStream, Failure> {
     Err(failed.unwrap_or_else(|| lookup("no such host")))
 }
 
-async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, Failure> {
+async fn http1(stream: BoxedStream) -> Result<Connection, Failure> {
     let (sender, connection) = http1::Builder::new()
         .max_buf_size(LARGEST_HEADER)
         .handshake(TokioIo::new(stream))
@@ -88,7 +101,7 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> 
     Ok(Connection::Http1(sender))
 }
 
-async fn http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, Failure> {
+async fn http2(stream: BoxedStream) -> Result<Connection, Failure> {
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))

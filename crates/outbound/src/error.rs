@@ -25,6 +25,9 @@ pub enum Failure {
     Lookup { host: String, reason: String },
     #[error("dial tcp {address}: {reason}")]
     Dial { address: String, reason: String },
+    /// A proxy on the way could not be reached, or did not reach whom it should.
+    #[error("{0}")]
+    Proxy(String),
     /// The handshake failed, or what was presented in it.
     #[error("{0}")]
     Tls(String),

@@ -27,12 +27,12 @@ use tonic::codegen::{BoxFuture, Service};
 use tonic_prost::ProstCodec;
 
 /// The pauses between attempts to connect.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// One that accepts a connection and says nothing is tried again after this.
 const HANDSHAKE: Duration = Duration::from_secs(20);
 /// Nothing longer is read.
-const LARGEST: usize = 4 << 20;
+pub(crate) const LARGEST: usize = 4 << 20;
 
 /// A method of a service, by its request.
 pub trait Method: Message + Clone + 'static {
@@ -159,7 +159,7 @@ impl UnixClient {
             if let Some(not_before) = dialing.not_before {
                 tokio::time::sleep_until(not_before).await;
             }
-            let (current, why) = match self.dial().await {
+            let (current, why) = match connect(&self.address).await {
                 Ok(connection) => {
                     dialing.failures = 0;
                     (Some(connection), None)
@@ -176,29 +176,33 @@ impl UnixClient {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = why;
         }
     }
+}
 
-    async fn dial(&self) -> Result<SendRequest<Body>, String> {
-        // As Go: the name of an abstract socket begins with a zero byte, for which `@` stands.
-        let path = match self.address.strip_prefix('@') {
-            Some(name) => PathBuf::from(format!("\0{name}")),
-            None => PathBuf::from(&self.address),
-        };
-        let stream = UnixStream::connect(path).await.map_err(|error| {
-            format!("transport: Error while dialing: dial unix {}: {}", self.address, dial_reason(&error))
-        })?;
-        let mut builder = Builder::new(TokioExecutor::new());
-        builder.timer(TokioTimer::new());
-        let handshake = tokio::time::timeout(HANDSHAKE, builder.handshake(TokioIo::new(stream))).await;
-        let (connection, driver) = handshake
-            .map_err(|_| "context deadline exceeded".to_owned())?
-            .map_err(|error| format!("transport: {error}"))?;
-        tokio::spawn(async move {
-            if let Err(error) = driver.await {
-                tracing::debug!(%error, "the connection to a gRPC service ended");
-            }
-        });
-        Ok(connection)
-    }
+/// One HTTP/2 connection to a socket.
+pub(crate) async fn connect(address: &str) -> Result<SendRequest<Body>, String> {
+    let stream = dial_unix(address).await.map_err(|why| format!("transport: Error while dialing: {why}"))?;
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.timer(TokioTimer::new());
+    let handshake = tokio::time::timeout(HANDSHAKE, builder.handshake(TokioIo::new(stream))).await;
+    let (connection, driver) = handshake
+        .map_err(|_| "context deadline exceeded".to_owned())?
+        .map_err(|error| format!("transport: {error}"))?;
+    tokio::spawn(async move {
+        if let Err(error) = driver.await {
+            tracing::debug!(%error, "the connection to a gRPC service ended");
+        }
+    });
+    Ok(connection)
+}
+
+pub(crate) async fn dial_unix(address: &str) -> Result<UnixStream, String> {
+    // As Go: the name of an abstract socket begins with a zero byte, for which `@` stands.
+    let path = match address.strip_prefix('@') {
+        Some(name) => PathBuf::from(format!("\0{name}")),
+        None => PathBuf::from(address),
+    };
+    let stream = UnixStream::connect(path).await;
+    stream.map_err(|error| format!("dial unix {address}: {}", dial_reason(&error)))
 }
 
 fn dial_reason(error: &std::io::Error) -> String {
@@ -248,7 +252,7 @@ fn explain(status: &RawStatus) -> Status {
 }
 
 /// One HTTP/2 connection, as tonic wants it.
-struct Connection(SendRequest<Body>);
+pub(crate) struct Connection(pub(crate) SendRequest<Body>);
 
 impl Service<http::Request<Body>> for Connection {
     type Response = http::Response<Incoming>;

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pintle_meta::{Value, quote};
 
+use crate::egress::{Network, Selector};
 use crate::services::{Resolver, Service};
 use crate::{ClientOptions, Material, Roots, TlsOptions, Url};
 
@@ -18,8 +19,14 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Reads a `clientConfig`. The error is for whoever wants to call the webhook; `name` is what it is called there.
-    pub fn of(name: &str, config: &Value, services: &Arc<dyn Resolver>) -> Result<Hook, String> {
+    /// Reads a `clientConfig`. The error is for whoever wants to call the webhook; `name` is what it is called there. Services
+    /// are in the cluster, URLs are somewhere in the control plane; `ways` lead to both.
+    pub fn of(
+        name: &str,
+        config: &Value,
+        services: &Arc<dyn Resolver>,
+        ways: Option<&Selector>,
+    ) -> Result<Hook, String> {
         let failed = |reason: String| format!("failed calling webhook {}: {reason}", quote(name));
         let roots = roots(config)?;
         if let Some(service) = config.get("service").filter(|service| !service.is_null()) {
@@ -40,7 +47,12 @@ impl Hook {
                 http1_only: true,
                 ..TlsOptions::default()
             };
-            let options = ClientOptions { tls, service: Some(service_there), ..ClientOptions::default() };
+            // Of which one is this server itself.
+            let is_own = (service_there.namespace.as_str(), service_there.name.as_str(), port)
+                == ("default", "kubernetes", 443);
+            let egress = ways.filter(|_| !is_own).and_then(|ways| ways.lookup(Network::Cluster));
+            let options =
+                ClientOptions { tls, service: Some(service_there), egress, ..ClientOptions::default() };
             return Ok(Hook { url, options });
         }
         let url = match config.text_at(&["url"]) {
@@ -50,7 +62,8 @@ impl Hook {
         let url = url.with_path(&cleaned(url.path()));
         // Somewhere else, there may be many of them behind one name.
         let tls = TlsOptions { roots, http1_only: !is_local(url.host()), ..TlsOptions::default() };
-        Ok(Hook { url, options: ClientOptions { tls, ..ClientOptions::default() } })
+        let egress = ways.and_then(|ways| ways.lookup(Network::ControlPlane));
+        Ok(Hook { url, options: ClientOptions { tls, egress, ..ClientOptions::default() } })
     }
 }
 
@@ -110,7 +123,7 @@ mod tests {
 
     fn hook(config: &str) -> Result<Hook, String> {
         let services: Arc<dyn Resolver> = Arc::new(Nowhere);
-        Hook::of("boats", &json::decode_any(config.as_bytes()).unwrap().value, &services)
+        Hook::of("boats", &json::decode_any(config.as_bytes()).unwrap().value, &services, None)
     }
 
     #[test]

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 use crate::client::{Authorization, ClientOptions};
+use crate::configuration::null_is_default;
 use crate::tls::{KeyPair, Material, Roots, TlsOptions, reason};
 use crate::url::Url;
 
@@ -102,14 +103,6 @@ struct User {
 struct Context {
     cluster: String,
     user: String,
-}
-
-fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Kubeconfig {

@@ -5,7 +5,9 @@
 //! do, since clients see them in answers.
 
 mod client;
+pub mod configuration;
 mod dial;
+pub mod egress;
 mod error;
 pub mod grpc;
 mod hook;

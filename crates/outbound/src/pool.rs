@@ -12,9 +12,8 @@ use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 
 use crate::Failure;
-use crate::dial::{Connection, dial};
+use crate::dial::{Connection, Dialer};
 use crate::services::Address;
-use crate::tls::Tls;
 use crate::url::Url;
 
 /// As in the reference.
@@ -44,16 +43,21 @@ impl Pool {
         &self,
         address: &Address,
         url: &Url,
-        tls: &Tls,
+        dialer: &Dialer,
     ) -> Result<(Connection, bool), Failure> {
         if let Some(connection) = self.take(address) {
             return Ok((connection, true));
         }
-        Ok((self.fresh(address, url, tls).await?, false))
+        Ok((self.fresh(address, url, dialer).await?, false))
     }
 
-    pub(crate) async fn fresh(&self, address: &Address, url: &Url, tls: &Tls) -> Result<Connection, Failure> {
-        let connection = dial(address, url, tls).await?;
+    pub(crate) async fn fresh(
+        &self,
+        address: &Address,
+        url: &Url,
+        dialer: &Dialer,
+    ) -> Result<Connection, Failure> {
+        let connection = dialer.dial(address, url).await?;
         if let Connection::Http2(sender) = &connection {
             let kept = &mut self.kept.lock().unwrap_or_else(PoisonError::into_inner).http2;
             kept.retain(|idle| idle.address != *address);

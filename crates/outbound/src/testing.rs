@@ -1,6 +1,7 @@
 //! For tests: a real HTTPS server that answers as a test tells it to.
 
 pub mod grpc;
+pub mod proxies;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};

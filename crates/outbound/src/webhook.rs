@@ -8,6 +8,7 @@ use http::{HeaderMap, Method};
 use pintle_meta::{Reason, ServerResponse, Status};
 
 use crate::client::{Answer, Client, ClientOptions};
+use crate::egress::Egress;
 use crate::kubeconfig::Kubeconfig;
 use crate::tls::SetupError;
 use crate::url::Url;
@@ -80,8 +81,13 @@ pub struct Attempt<'a> {
 
 impl Webhook {
     /// Posts go to the server's URL as it is, with `?timeout=`, as those of client-go.
-    pub fn new(kubeconfig: &Kubeconfig, timeout: Duration, backoff: Backoff) -> Result<Webhook, SetupError> {
-        let options = ClientOptions { timeout, ..kubeconfig.client_options() };
+    pub fn new(
+        kubeconfig: &Kubeconfig,
+        timeout: Duration,
+        backoff: Backoff,
+        egress: Option<Egress>,
+    ) -> Result<Webhook, SetupError> {
+        let options = ClientOptions { timeout, egress, ..kubeconfig.client_options() };
         Webhook::to(&kubeconfig.server, options, backoff)
     }
 

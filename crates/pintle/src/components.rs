@@ -12,6 +12,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use pintle_resources::component_status::{Component, ComponentStatuses, Health};
 use pintle_storage::Backend;
+use pintle_storage_etcd::Dialer;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
@@ -33,12 +34,16 @@ const CONTROLLER_MANAGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCA
 const SCHEDULER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10259);
 
 /// The controller manager, the scheduler, and every server of the store.
-pub(crate) fn statuses(storage: &Storage, options: &Options) -> anyhow::Result<ComponentStatuses> {
+pub(crate) fn statuses(
+    storage: &Storage,
+    options: &Options,
+    dialer: Option<Dialer>,
+) -> anyhow::Result<ComponentStatuses> {
     let tls = Arc::new(tls()?);
     let web = |address| Arc::new(Web { address, path: "/healthz", tls: tls.clone() }) as Arc<dyn Component>;
     let programs = [("controller-manager", CONTROLLER_MANAGER), ("scheduler", SCHEDULER)];
     let programs = programs.map(|(name, address)| (name.to_owned(), web(address)));
-    let stores = storage.servers(options).into_iter().enumerate();
+    let stores = storage.servers(options, dialer).into_iter().enumerate();
     let stores =
         stores.map(|(place, server)| (format!("etcd-{place}"), Arc::new(server) as Arc<dyn Component>));
     Ok(ComponentStatuses::new(programs.into_iter().chain(stores)))

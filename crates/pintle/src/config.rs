@@ -13,6 +13,7 @@ use pintle_auth::authenticator::{
 };
 use pintle_controllers::{FrontProxies, Peers, ServiceConfig, Trust};
 use pintle_flags::DataDir;
+use pintle_outbound::egress::Egress;
 use pintle_resources::service::ServiceNetwork;
 use pintle_resources::strategy::Settings;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
@@ -390,6 +391,7 @@ pub(crate) fn tokens(
     objects: Arc<StoredAccounts>,
     believed: Option<&Believed>,
     metrics: Metrics,
+    egress: Option<Egress>,
 ) -> anyhow::Result<Tokens> {
     let audiences = accounts.audiences.clone();
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
@@ -405,7 +407,7 @@ pub(crate) fn tokens(
     }
     // After all that is known here: asking takes longest.
     if let Some(options) = &options.peers.token_webhook {
-        tokens.push(webhooks::tokens(options, audiences.clone())?);
+        tokens.push(webhooks::tokens(options, audiences.clone(), egress)?);
     }
     let all = Arc::new(authenticator::TokenUnion(tokens));
     let cached = TokenCache::new(all, TokenCacheOptions::default(), Some(Arc::new(metrics)))?;

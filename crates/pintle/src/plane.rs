@@ -17,6 +17,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper};
+use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::builtin::Builtin;
@@ -70,6 +71,8 @@ pub(crate) struct PlaneOptions {
     pub(crate) documents: Arc<Documents>,
     /// Where webhooks are that a service stands for.
     pub(crate) services: Arc<dyn Resolver>,
+    /// Lead to webhooks in other networks.
+    pub(crate) ways: Option<Selector>,
 }
 
 /// The resources, served.
@@ -197,7 +200,11 @@ impl Plane {
             root: stores.root.clone(),
             resources: stores.resources.clone(),
             documents: options.documents.clone(),
-            webhooks: Means { services: options.services.clone(), metrics: metrics.clone() },
+            webhooks: Means {
+                services: options.services.clone(),
+                ways: options.ways.clone(),
+                metrics: metrics.clone(),
+            },
             policy: stores.policy.clone(),
         });
         let definitions = Arc::new(definitions);

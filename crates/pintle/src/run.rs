@@ -39,7 +39,9 @@ use crate::plane::{Plane, PlaneOptions, Stores};
 use crate::service_accounts::{self, ServiceAccounts};
 use crate::services::Services;
 use crate::storage::{self, Storage};
-use crate::{api_groups, banner, bootstrap, components, identity, pki, print, sentence, snapshot, version};
+use crate::{
+    api_groups, banner, bootstrap, components, egress, identity, pki, print, sentence, snapshot, version,
+};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -106,16 +108,21 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
-    let metrics = Metrics::new(&config::metrics(options)?)?;
+    let metrics_options = config::metrics(options)?;
+    let metrics = Metrics::new(&metrics_options)?;
     metrics.build_info(&kubernetes)?;
     metrics.features(
         flags.feature_gates().iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)),
     )?;
 
+    let ways = egress::load(options.peers.egress_config.as_deref(), &metrics, &metrics_options)?;
+    let (ways, peers_way) = (ways.as_ref(), egress::control_plane(ways.as_ref()));
     // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
     let waiting = async {
         let signer = ExternalSigner::connect(options, &metrics).await?;
-        anyhow::Ok((signer, storage::open(options).await?, storage::open_elsewhere(options).await?))
+        let dialer = egress::etcd(ways);
+        let storage = storage::open(options, dialer.clone()).await?;
+        anyhow::Ok((signer, storage, storage::open_elsewhere(options, dialer).await?))
     };
     let (signer, storage, elsewhere) = tokio::select! {
         all = waiting => all?,
@@ -156,11 +163,17 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     )
     .await?;
     let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
-    let believed = issuers::load(&options.peers, &accounts.issuers, &metrics)?;
-    let tokens = config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone())?;
+    let issuer_means = issuers::Means {
+        own: accounts.issuers.clone(),
+        networks: options.peers.issuer_networks,
+        ways: ways.cloned(),
+    };
+    let believed = issuers::load(&options.peers, &issuer_means, &metrics)?;
+    let tokens =
+        config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone(), peers_way.clone())?;
     let authenticator = config::authenticator(options, &serving, tokens.clone(), believed.as_ref())?;
     if let Some(believed) = believed {
-        issuers::keep(believed, accounts.issuers.clone());
+        issuers::keep(believed, issuer_means);
     }
     let roles = Roles::new(&stores)?;
     let sources = modes::Sources {
@@ -170,6 +183,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         policy_file: options.authorization_policy_file.as_deref(),
         peers: &options.peers,
         metrics: &metrics,
+        egress: peers_way,
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
     rbac::add_hooks(
@@ -222,9 +236,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             watch_termination: options.watch_termination,
             count_period: Some(options.count_poll_period).filter(|period| !period.is_zero()),
             count_sizes: flags.feature_gates().enabled("SizeBasedListCostEstimate"),
-            components: Arc::new(components::statuses(&storage, options)?),
+            components: Arc::new(components::statuses(&storage, options, egress::etcd(ways))?),
             documents: documents.clone(),
             services,
+            ways: ways.cloned(),
         },
         |version, resource| api_groups::contains(&served, version, resource),
         metrics.clone(),

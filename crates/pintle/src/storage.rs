@@ -32,7 +32,7 @@ pub(crate) enum Storage {
     Etcd(Arc<etcd::Store>),
 }
 
-pub(crate) async fn open(options: &Options) -> anyhow::Result<Storage> {
+pub(crate) async fn open(options: &Options, dialer: Option<etcd::Dialer>) -> anyhow::Result<Storage> {
     match &options.store {
         StoreOptions::Embedded { location, no_fsync, lease_reuse } => {
             let mut store = match location {
@@ -43,11 +43,11 @@ pub(crate) async fn open(options: &Options) -> anyhow::Result<Storage> {
             store.lease_window = Window { reuse: *lease_reuse, ..Window::default() };
             Ok(Storage::Embedded(Arc::new(embedded::Store::open(store)?)))
         }
-        StoreOptions::Etcd(etcd) => connect(etcd, options.storage_timeout).await,
+        StoreOptions::Etcd(etcd) => connect(etcd, options.storage_timeout, dialer).await,
     }
 }
 
-fn etcd_config(options: &EtcdOptions, timeout: Duration) -> etcd::Config {
+fn etcd_config(options: &EtcdOptions, timeout: Duration, dialer: Option<etcd::Dialer>) -> etcd::Config {
     let defaults = etcd::Config::default();
     etcd::Config {
         endpoints: options.servers.clone(),
@@ -55,6 +55,7 @@ fn etcd_config(options: &EtcdOptions, timeout: Duration) -> etcd::Config {
         prefix: options.prefix.clone(),
         lease_window: Window { reuse: options.lease_reuse, ..Window::default() },
         dial_timeout: defaults.dial_timeout.min(timeout),
+        dialer,
         ..defaults
     }
 }
@@ -69,7 +70,10 @@ pub(crate) struct Elsewhere {
 }
 
 /// Connects to those that the options name besides the store that everything else is in.
-pub(crate) async fn open_elsewhere(options: &Options) -> anyhow::Result<Elsewhere> {
+pub(crate) async fn open_elsewhere(
+    options: &Options,
+    dialer: Option<etcd::Dialer>,
+) -> anyhow::Result<Elsewhere> {
     let mut elsewhere = Elsewhere::default();
     let StoreOptions::Etcd(etcd) = &options.store else { return Ok(elsewhere) };
     for (group, resource, servers) in &etcd.overrides {
@@ -80,7 +84,9 @@ pub(crate) async fn open_elsewhere(options: &Options) -> anyhow::Result<Elsewher
             Some(place) => place,
             None => {
                 let own = EtcdOptions { servers: servers.clone(), ..etcd.clone() };
-                elsewhere.clusters.push((sorted, connect(&own, options.storage_timeout).await?));
+                elsewhere
+                    .clusters
+                    .push((sorted, connect(&own, options.storage_timeout, dialer.clone()).await?));
                 elsewhere.clusters.len() - 1
             }
         };
@@ -124,8 +130,12 @@ impl Elsewhere {
     }
 }
 
-async fn connect(options: &EtcdOptions, timeout: Duration) -> anyhow::Result<Storage> {
-    let config = etcd_config(options, timeout);
+async fn connect(
+    options: &EtcdOptions,
+    timeout: Duration,
+    dialer: Option<etcd::Dialer>,
+) -> anyhow::Result<Storage> {
+    let config = etcd_config(options, timeout, dialer);
     let servers = options.servers.join(",");
     // A server that cannot reach its store has nothing to serve; saying so beats failing every request.
     let mut answering = pin!(tokio::time::timeout(timeout, first_answer(config)));
@@ -174,9 +184,9 @@ impl Storage {
     }
 
     /// The store's servers, each by itself.
-    pub(crate) fn servers(&self, options: &Options) -> Vec<StoreServer> {
+    pub(crate) fn servers(&self, options: &Options, dialer: Option<etcd::Dialer>) -> Vec<StoreServer> {
         let StoreOptions::Etcd(etcd) = &options.store else { return vec![StoreServer::Own(self.backend())] };
-        let config = etcd_config(etcd, options.storage_timeout);
+        let config = etcd_config(etcd, options.storage_timeout, dialer);
         let only = |server: &String| etcd::Config { endpoints: vec![server.clone()], ..config.clone() };
         etcd.servers.iter().map(|server| StoreServer::Etcd(Box::new(only(server)))).collect()
     }

@@ -1,9 +1,17 @@
 //! How to reach etcd.
 
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper_util::rt::TokioIo;
 use pintle_storage::lease::Window;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::codegen::Service;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
 use crate::classify::chain;
@@ -31,6 +39,51 @@ pub struct Config {
     /// The largest answer to take. Ranges are read in pages, so that even the largest list stays far below.
     pub max_message_bytes: usize,
     pub progress: Progress,
+    /// Makes connections to members, where they are not reached straight away.
+    pub dialer: Option<Dialer>,
+}
+
+/// What bytes go through both ways.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+type Dialing = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
+
+/// Makes a connection to a host, which may be a name, and a port.
+#[derive(Clone)]
+pub struct Dialer(Arc<dyn Fn(String, u16) -> Dialing + Send + Sync>);
+
+impl Dialer {
+    pub fn new(dial: impl Fn(String, u16) -> Dialing + Send + Sync + 'static) -> Dialer {
+        Dialer(Arc::new(dial))
+    }
+}
+
+impl fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dialer")
+    }
+}
+
+/// As tonic asks for connections.
+impl Service<Uri> for Dialer {
+    type Response = TokioIo<Box<dyn Stream>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, member: Uri) -> Self::Future {
+        let host = member.host().unwrap_or_default();
+        // Brackets are of URLs.
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let port = member.port_u16().unwrap_or(if member.scheme_str() == Some("https") { 443 } else { 80 });
+        let dialing = (self.0)(host, port);
+        Box::pin(async move { dialing.await.map(TokioIo::new) })
+    }
 }
 
 /// TLS files. They are read at every new connection, so that rotated ones are taken up.
@@ -63,7 +116,7 @@ pub enum Error {
     #[error("etcd endpoint {endpoint:?} is not valid: {reason}")]
     BadEndpoint { endpoint: String, reason: String },
     #[error("cannot read {}: {source}", path.display())]
-    File { path: PathBuf, source: std::io::Error },
+    File { path: PathBuf, source: io::Error },
     #[error("etcd client certificate and key must be given together")]
     HalfIdentity,
     #[error("no CA certificates for etcd: none given, and the system has none")]
@@ -87,6 +140,7 @@ impl Default for Config {
             request_timeout: Duration::from_secs(10),
             max_message_bytes: 256 << 20,
             progress: Progress::default(),
+            dialer: None,
         }
     }
 }
@@ -104,7 +158,7 @@ impl Config {
 
     /// A member to dial, with its TLS files freshly read.
     pub(crate) fn endpoint(&self, address: &str) -> Result<Endpoint, Error> {
-        let bad = |reason: &dyn std::fmt::Display| Error::BadEndpoint {
+        let bad = |reason: &dyn fmt::Display| Error::BadEndpoint {
             endpoint: address.to_owned(),
             reason: reason.to_string(),
         };

@@ -24,5 +24,5 @@ mod proto;
 mod store;
 mod watch;
 
-pub use config::{Config, Error, Progress, Tls};
+pub use config::{Config, Dialer, Error, Progress, Stream, Tls};
 pub use store::Store;

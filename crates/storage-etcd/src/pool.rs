@@ -182,7 +182,11 @@ impl Pool {
     async fn dial_once(&self, index: usize) -> Result<Connection, String> {
         let member = &self.members[index];
         let endpoint = self.config.endpoint(&member.address).map_err(|error| error.to_string())?;
-        let channel = endpoint.connect().await.map_err(|error| chain(&error))?;
+        let channel = match &self.config.dialer {
+            Some(dialer) => endpoint.connect_with_connector(dialer.clone()).await,
+            None => endpoint.connect().await,
+        };
+        let channel = channel.map_err(|error| chain(&error))?;
         let status = unary(&channel, StatusRequest {}, self.config.max_message_bytes).await;
         let status = status.map_err(|status| describe(&status))?;
         let trusted = progress::is_trusted(&status.version);

@@ -158,7 +158,7 @@ mod tests {
         let kubeconfig = Kubeconfig::parse(server.kubeconfig("/").as_bytes(), Path::new("/")).unwrap();
         let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
         let tokens = WebhookTokens {
-            webhook: Webhook::new(&kubeconfig, Duration::from_secs(5), backoff).unwrap(),
+            webhook: Webhook::new(&kubeconfig, Duration::from_secs(5), backoff, None).unwrap(),
             version,
             audiences: Arc::new(["api".into()]),
         };

@@ -102,15 +102,24 @@ pub struct UserValidationRule {
 
 const MOST_ISSUERS: usize = 64;
 
+/// What a file may say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules<'a> {
+    /// Issuers of this server itself, which nobody else may be.
+    pub disallowed: &'a [String],
+    /// Whether issuers may be in another network.
+    pub egress_selectors: bool,
+}
+
 impl AuthenticationConfiguration {
-    /// Reads and validates. `disallowed`: issuers of this server itself.
-    pub fn read(text: &[u8], disallowed: &[String]) -> Result<AuthenticationConfiguration, Error> {
+    /// Reads and validates.
+    pub fn read(text: &[u8], rules: Rules<'_>) -> Result<AuthenticationConfiguration, Error> {
         let configuration: AuthenticationConfiguration = read(text, "AuthenticationConfiguration")?;
-        let errors = configuration.validate(disallowed);
+        let errors = configuration.validate(rules);
         if errors.is_empty() { Ok(configuration) } else { Err(Error::Invalid(errors)) }
     }
 
-    pub fn validate(&self, disallowed: &[String]) -> Vec<FieldError> {
+    pub fn validate(&self, rules: Rules<'_>) -> Vec<FieldError> {
         let root = Path::new("jwt");
         let mut errors = Vec::new();
         if self.jwt.len() > MOST_ISSUERS {
@@ -119,7 +128,7 @@ impl AuthenticationConfiguration {
         let (mut issuers, mut discoveries) = (BTreeSet::new(), BTreeSet::new());
         for (at, authenticator) in self.jwt.iter().enumerate() {
             let path = root.index(at);
-            authenticator.validate(&path, disallowed, &mut errors);
+            authenticator.validate(&path, rules, &mut errors);
             let (issuer, at_issuer) = (&authenticator.issuer, path.child("issuer"));
             if !issuers.insert(&issuer.url) {
                 errors.push(FieldError::duplicate(&at_issuer.child("url"), issuer.url.as_str()));
@@ -146,8 +155,8 @@ impl AuthenticationConfiguration {
 }
 
 impl JwtAuthenticator {
-    fn validate(&self, path: &Path<'_>, disallowed: &[String], errors: &mut Vec<FieldError>) {
-        self.issuer.validate(&path.child("issuer"), disallowed, errors);
+    fn validate(&self, path: &Path<'_>, rules: Rules<'_>, errors: &mut Vec<FieldError>) {
+        self.issuer.validate(&path.child("issuer"), rules, errors);
         self.validate_rules(&path.child("claimValidationRules"), errors);
         self.validate_mappings(&path.child("claimMappings"), errors);
         let rules = path.child("userValidationRules");
@@ -324,11 +333,11 @@ fn domain_prefixed_path(path: &Path<'_>, key: &str, errors: &mut Vec<FieldError>
 }
 
 impl Issuer {
-    fn validate(&self, path: &Path<'_>, disallowed: &[String], errors: &mut Vec<FieldError>) {
+    fn validate(&self, path: &Path<'_>, rules: Rules<'_>, errors: &mut Vec<FieldError>) {
         let at_url = path.child("url");
         match self.url.as_str() {
             "" => errors.push(FieldError::required(&at_url, "")),
-            url => check_url(&at_url, url, disallowed, errors),
+            url => check_url(&at_url, url, rules.disallowed, errors),
         }
         if !self.discovery_url.is_empty() {
             let (at, url) = (path.child("discoveryURL"), self.discovery_url.as_str());
@@ -348,20 +357,15 @@ impl Issuer {
         }
         if !self.egress_selector_type.is_empty() {
             let (at, given) = (path.child("egressSelectorType"), self.egress_selector_type.as_str());
-            match given {
-                // There is no egress selector here that it could name.
-                "controlplane" | "cluster" => errors.push(FieldError::invalid(
-                    &at,
-                    given,
-                    format!(
-                        "oidc: egress lookup required with egress selector type {}",
-                        pintle_meta::quote(given)
-                    ),
-                )),
-                _ => {
-                    let why = "egress selector must be either controlplane or cluster";
-                    errors.push(FieldError::invalid(&at, given, why));
-                }
+            let mut wrong = |why: &str| errors.push(FieldError::invalid(&at, given, why));
+            if !rules.egress_selectors {
+                wrong(
+                    "egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature \
+                     gate is disabled",
+                );
+            }
+            if !matches!(given, "controlplane" | "cluster") {
+                wrong("egress selector must be either controlplane or cluster");
             }
         }
     }

@@ -7,7 +7,8 @@ fn issuer(rest: &str) -> String {
 }
 
 fn error(text: &str) -> String {
-    AuthenticationConfiguration::read(text.as_bytes(), &["https://own".into()])
+    let rules = Rules { disallowed: &["https://own".into()], egress_selectors: true };
+    AuthenticationConfiguration::read(text.as_bytes(), rules)
         .err()
         .map(|error| error.to_string())
         .unwrap_or_default()
@@ -21,7 +22,7 @@ fn a_good_file_is_read() {
         assert_eq!(error(&issuer(NAMED).replace("/v1", &format!("/{version}"))), "");
     }
     let text = format!("{HEAD}anonymous:\n  enabled: true\n  conditions:\n  - path: /livez\n");
-    let read = AuthenticationConfiguration::read(text.as_bytes(), &[]).unwrap();
+    let read = AuthenticationConfiguration::read(text.as_bytes(), Rules::default()).unwrap();
     assert_eq!(read.anonymous.unwrap().conditions[0].path, "/livez");
 }
 
@@ -146,4 +147,26 @@ fn issuers_are_different_and_anonymous_is_consistent() {
             && found.ends_with("enabled should be set to true when conditions are defined"),
         "{found}"
     );
+}
+
+#[test]
+fn issuers_may_name_a_network_where_the_gate_is_on() {
+    let file = |kind: &str| {
+        format!(
+            "{HEAD}jwt:\n- issuer: {{url: 'https://a', audiences: [x], egressSelectorType: {kind}}}\n{NAMED}"
+        )
+    };
+    assert_eq!(error(&file("controlplane")), "");
+    assert_eq!(error(&file("cluster")), "");
+    let must = "egress selector must be either controlplane or cluster";
+    let at = "jwt[0].issuer.egressSelectorType: Invalid value:";
+    assert_eq!(error(&file("etcd")), format!("{at} \"etcd\": {must}"));
+    let off = |kind: &str| {
+        let rules = Rules::default();
+        AuthenticationConfiguration::read(file(kind).as_bytes(), rules).unwrap_err().to_string()
+    };
+    let disabled = "egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature gate is \
+                    disabled";
+    assert_eq!(off("cluster"), format!("{at} \"cluster\": {disabled}"));
+    assert_eq!(off("etcd"), format!("[{at} \"etcd\": {disabled}, {at} \"etcd\": {must}]"));
 }

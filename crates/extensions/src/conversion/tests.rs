@@ -78,7 +78,8 @@ impl Resolver for Nowhere {
 }
 
 fn means() -> Means {
-    Means { services: Arc::new(Nowhere), metrics: Metrics::new(&MetricsOptions::default()).unwrap() }
+    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    Means { services: Arc::new(Nowhere), ways: Option::default(), metrics }
 }
 
 fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use pintle_codec::json;
 use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
 use pintle_meta::{Value, names};
+use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
 use pintle_outbound::{ClientOptions, Hook};
@@ -27,6 +28,8 @@ const LARGEST_ANSWER: usize = 16 << 20;
 pub struct Means {
     /// Finds those that are named by a service.
     pub services: Arc<dyn Resolver>,
+    /// Lead to networks that are not reached straight away.
+    pub ways: Option<Selector>,
     pub metrics: Metrics,
 }
 
@@ -50,7 +53,7 @@ impl Webhook {
             }
         };
         let name = format!("conversion_webhook_for_{}", definition.name());
-        let hook = Hook::of(&name, config.unwrap_or(&Value::NULL), &means.services)?;
+        let hook = Hook::of(&name, config.unwrap_or(&Value::NULL), &means.services, means.ways.as_ref())?;
         let options = ClientOptions { timeout: TIMEOUT, largest_answer: LARGEST_ANSWER, ..hook.options };
         let once = Backoff { attempts: 1, ..Backoff::default() };
         let webhook = pintle_outbound::Webhook::to(&hook.url, options, once);

@@ -32,6 +32,7 @@ pub(super) const WITH_EFFECT: &[&str] = &[
     "ShardedListAndWatch",
     "StorageVersionHash",
     "StorageVersionMigrator",
+    "StructuredAuthenticationConfigurationEgressSelector",
     "StructuredAuthenticationConfigurationJWKSMetrics",
     "TokenRequestServiceAccountUIDValidation",
     "UnauthenticatedHTTP2DOSMitigation",

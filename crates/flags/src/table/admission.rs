@@ -16,8 +16,9 @@ pub(super) const EGRESS_SELECTOR: &[Flag] = &[flag(
     "egress-selector-config-file",
     String,
     "",
-    "File that says through which proxies to reach the cluster.",
-)];
+    "File that says through which proxies to reach the control plane, etcd and the cluster.",
+)
+.active()];
 
 pub(super) const FLAGS: &[Flag] = &[
     flag("admission-control", Strings, "", "The complete list of admission plugins; all others are off.").deprecated(

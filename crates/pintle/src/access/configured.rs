@@ -10,6 +10,7 @@ use pintle_auth::authorizer::webhook::{Conditions, Matches};
 use pintle_auth::authorizer::{Exchangeable, PrivilegedGroup, Union, WebhookAuthorizer, WebhookOptions};
 use pintle_auth::configuration::AuthorizationConfiguration;
 use pintle_auth::configuration::authorization::WebhookConfiguration;
+use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
 use pintle_server::{Configuration, Counting, Metrics, WatchedFiles};
@@ -26,6 +27,8 @@ struct Parts {
     metrics: Metrics,
     /// Who we are, in figures.
     server: String,
+    /// The way to webhooks.
+    egress: Option<Egress>,
 }
 
 /// The authorizers of a file, which follows its changes.
@@ -35,6 +38,7 @@ pub(crate) fn authorizer(
     selectors: bool,
     metrics: &Metrics,
     server: &str,
+    egress: Option<Egress>,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     let watched = WatchedFiles::new(vec![path.to_owned()]);
     let flag = || format!("--authorization-config: {}", path.display());
@@ -49,6 +53,7 @@ pub(crate) fn authorizer(
         selectors,
         metrics: metrics.clone(),
         server: server.to_owned(),
+        egress,
     };
     let current = Arc::new(Exchangeable::new(parts.build(&configuration).with_context(flag)?));
     metrics.configured(Configuration::Authorization, &content, server);
@@ -101,7 +106,8 @@ impl Parts {
     fn webhook(&self, name: &str, webhook: &WebhookConfiguration) -> anyhow::Result<Arc<dyn Authorizer>> {
         let path = webhook.kubeconfig().context("the webhook has no kubeconfig")?;
         let kubeconfig = Kubeconfig::load(&path)?;
-        let client = Webhook::new(&kubeconfig, webhook.timeout(), Backoff::default())?;
+        let egress = self.egress.clone();
+        let client = Webhook::new(&kubeconfig, webhook.timeout(), Backoff::default(), egress)?;
         let conditions = webhook.conditions();
         let conditions: Option<Arc<dyn Matches>> = match conditions.is_empty() {
             true => None,

@@ -8,9 +8,10 @@ use anyhow::{Context, anyhow, bail};
 use pintle_auth::authenticator::{Issuers, KeyEvents, Oidc};
 use pintle_auth::configuration::AuthenticationConfiguration;
 use pintle_auth::configuration::authentication::{
-    Anonymous, ClaimMappings, ClaimValidationRule, Issuer, JwtAuthenticator, Mapping,
+    Anonymous, ClaimMappings, ClaimValidationRule, Issuer, JwtAuthenticator, Mapping, Rules,
 };
 use pintle_auth::jwt::Algorithm;
+use pintle_outbound::egress::Selector;
 use pintle_server::{Configuration, Metrics, WatchedFiles};
 use tokio::sync::Notify;
 
@@ -55,10 +56,26 @@ impl KeyEvents for Counted {
     }
 }
 
-/// Reads what is configured. `own`: issuers of this server itself, which nobody else may be.
+/// What issuers are made by, at the start and whenever the file changes.
+#[derive(Clone)]
+pub(crate) struct Means {
+    /// Issuers of this server itself, which nobody else may be.
+    pub(crate) own: Vec<String>,
+    /// Whether issuers may be in other networks, and the ways there.
+    pub(crate) networks: bool,
+    pub(crate) ways: Option<Selector>,
+}
+
+impl Means {
+    fn rules(&self) -> Rules<'_> {
+        Rules { disallowed: &self.own, egress_selectors: self.networks }
+    }
+}
+
+/// Reads what is configured.
 pub(crate) fn load(
     options: &PeerOptions,
-    own: &[String],
+    means: &Means,
     metrics: &Metrics,
 ) -> anyhow::Result<Option<Believed>> {
     let counted =
@@ -68,7 +85,7 @@ pub(crate) fn load(
         AuthenticationSource::Flags(options) => {
             let configuration =
                 AuthenticationConfiguration { jwt: vec![from_flags(options)?], anonymous: None };
-            let errors = configuration.validate(own);
+            let errors = configuration.validate(means.rules());
             if !errors.is_empty() {
                 bail!("{}", pintle_meta::field_path::aggregate(&errors));
             }
@@ -76,7 +93,7 @@ pub(crate) fn load(
                 Algorithm::named(name).ok_or_else(|| anyhow!("oidc: unsupported signing alg: {name:?}"))
             });
             let algorithms: Vec<Algorithm> = algorithms.collect::<Result<_, _>>()?;
-            let issuers = build(&configuration, &algorithms, &counted)?;
+            let issuers = build(&configuration, &algorithms, means, &counted)?;
             Ok(Some(Believed {
                 issuers: Arc::new(Issuers::new(issuers)),
                 anonymous: None,
@@ -88,7 +105,7 @@ pub(crate) fn load(
             let watched = WatchedFiles::new(vec![path.clone()]);
             let flag = || format!("--authentication-config: {}", path.display());
             let content = std::fs::read(path).with_context(flag)?;
-            let configuration = AuthenticationConfiguration::read(&content, own)
+            let configuration = AuthenticationConfiguration::read(&content, means.rules())
                 .map_err(|error| anyhow!("invalid authentication configuration: {error}"))
                 .with_context(flag)?;
             if configuration.anonymous.is_some() && options.anonymous_flag {
@@ -97,7 +114,7 @@ pub(crate) fn load(
                      authentication configuration file"
                 );
             }
-            let issuers = build(&configuration, &Algorithm::ALL, &counted)?;
+            let issuers = build(&configuration, &Algorithm::ALL, means, &counted)?;
             metrics.configured(Configuration::Authentication, &content, &options.server_id);
             Ok(Some(Believed {
                 issuers: Arc::new(Issuers::new(issuers)),
@@ -112,11 +129,13 @@ pub(crate) fn load(
 fn build(
     configuration: &AuthenticationConfiguration,
     algorithms: &[Algorithm],
+    means: &Means,
     counted: &Counted,
 ) -> anyhow::Result<Vec<Oidc>> {
     let events: Arc<dyn KeyEvents> = Arc::new(counted.clone());
     let one = |issuer: &JwtAuthenticator| {
-        Oidc::new(issuer.clone(), algorithms.to_vec(), Some(events.clone())).map_err(|error| anyhow!(error))
+        let (algorithms, events) = (algorithms.to_vec(), Some(events.clone()));
+        Oidc::new(issuer.clone(), algorithms, events, means.ways.as_ref()).map_err(|error| anyhow!(error))
     };
     configuration.jwt.iter().map(one).collect()
 }
@@ -163,7 +182,7 @@ fn from_flags(options: &OidcOptions) -> anyhow::Result<JwtAuthenticator> {
 }
 
 /// Takes up changes of the file. One that cannot be used changes nothing.
-pub(crate) fn keep(believed: Believed, own: Vec<String>) {
+pub(crate) fn keep(believed: Believed, means: Means) {
     let Believed { issuers, anonymous, file, counted } = believed;
     let Some(File { path, watched, mut content }) = file else { return };
     let changed = Arc::new(Notify::new());
@@ -172,7 +191,7 @@ pub(crate) fn keep(believed: Believed, own: Vec<String>) {
     tokio::spawn(async move {
         loop {
             changed.notified().await;
-            let done = reload(&path, &content, &own, anonymous.as_ref(), &issuers, &counted).await;
+            let done = reload(&path, &content, &means, anonymous.as_ref(), &issuers, &counted).await;
             match done {
                 Ok(None) => {}
                 Ok(Some(fresh)) => {
@@ -198,7 +217,7 @@ pub(crate) fn keep(believed: Believed, own: Vec<String>) {
 async fn reload(
     path: &Path,
     content: &[u8],
-    own: &[String],
+    means: &Means,
     anonymous: Option<&Anonymous>,
     issuers: &Issuers,
     counted: &Counted,
@@ -207,11 +226,11 @@ async fn reload(
     if fresh == content {
         return Ok(None);
     }
-    let configuration = AuthenticationConfiguration::read(&fresh, own)?;
+    let configuration = AuthenticationConfiguration::read(&fresh, means.rules())?;
     if configuration.anonymous.as_ref() != anonymous {
         bail!("anonymous: Forbidden: changed from initial configuration file");
     }
-    let built = build(&configuration, &Algorithm::ALL, counted)?;
+    let built = build(&configuration, &Algorithm::ALL, means, counted)?;
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while let Some(problem) = built.iter().find_map(Oidc::problem) {
         if tokio::time::Instant::now() >= deadline {

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::node::{self, Node};
 use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
+use pintle_outbound::egress::Egress;
 use pintle_server::{Counting, Metrics};
 
 use super::node::NodeGraph;
@@ -23,12 +24,14 @@ pub(crate) struct Sources<'a> {
     pub(crate) policy_file: Option<&'a Path>,
     pub(crate) peers: &'a PeerOptions,
     pub(crate) metrics: &'a Metrics,
+    /// The way to webhooks.
+    pub(crate) egress: Option<Egress>,
 }
 
 /// Everyone who can allow something, in the order of `--authorization-mode` or of the file that says more about them.
 /// `system:masters` comes before all of them: no policy can shut the administrator out.
 pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Result<Arc<dyn Authorizer>> {
-    let Sources { roles, nodes, node_gates, policy_file, peers, metrics } = sources;
+    let Sources { roles, nodes, node_gates, policy_file, peers, metrics, egress } = sources;
     let node: Arc<dyn Authorizer> = Arc::new(Node::new(Arc::new(nodes), node_gates));
     let factory = |mode: &str| -> anyhow::Result<Arc<dyn Authorizer>> {
         Ok(match mode {
@@ -43,13 +46,14 @@ pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Resu
             "Webhook" => {
                 let options = peers.authorization_webhook.as_ref();
                 let options = options.context("--authorization-webhook-config-file is not given")?;
-                webhooks::authorizer(options, peers.selectors, metrics)?
+                webhooks::authorizer(options, peers.selectors, metrics, egress.clone())?
             }
             mode => bail!("--authorization-mode: {mode} is not known"),
         })
     };
     if let Some(path) = &peers.authorization_config {
-        return configured::authorizer(path, &factory, peers.selectors, metrics, &peers.server_id);
+        let server = &peers.server_id;
+        return configured::authorizer(path, &factory, peers.selectors, metrics, server, egress.clone());
     }
     let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
     for mode in modes {

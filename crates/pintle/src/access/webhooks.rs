@@ -8,6 +8,7 @@ use pintle_auth::authenticator::{TokenAuthenticator, TokenCache, TokenCacheOptio
 use pintle_auth::authorizer::{WebhookAuthorizer, WebhookOptions};
 use pintle_auth::review::Version;
 use pintle_auth::{Authorizer, Decision};
+use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
 use pintle_server::Metrics;
@@ -21,6 +22,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) fn tokens(
     options: &TokenWebhookOptions,
     audiences: Arc<[String]>,
+    egress: Option<Egress>,
 ) -> anyhow::Result<Arc<dyn TokenAuthenticator>> {
     const FLAG: &str = "--authentication-token-webhook-config-file";
     let version = Version::named(&options.version).ok_or_else(|| {
@@ -30,7 +32,7 @@ pub(crate) fn tokens(
         )
     })?;
     let kubeconfig = Kubeconfig::load(&options.kubeconfig).context(FLAG)?;
-    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default()).context(FLAG)?;
+    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default(), egress).context(FLAG)?;
     let cache = TokenCacheOptions {
         success: options.cache_ttl,
         failure: options.cache_ttl,
@@ -47,6 +49,7 @@ pub(crate) fn authorizer(
     options: &AuthorizationWebhookOptions,
     selectors: bool,
     metrics: &Metrics,
+    egress: Option<Egress>,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     const FLAG: &str = "--authorization-webhook-config-file";
     let version = Version::named(&options.version).ok_or_else(|| {
@@ -56,7 +59,7 @@ pub(crate) fn authorizer(
         )
     })?;
     let kubeconfig = Kubeconfig::load(&options.kubeconfig).context(FLAG)?;
-    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default()).context(FLAG)?;
+    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default(), egress).context(FLAG)?;
     let options = WebhookOptions {
         name: "webhook".into(),
         version,

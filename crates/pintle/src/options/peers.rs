@@ -28,6 +28,10 @@ pub(crate) struct PeerOptions {
     pub(crate) uid_headers: bool,
     /// Whether there are figures about the keys of issuers.
     pub(crate) key_metrics: bool,
+    /// The file that says which way connections leave.
+    pub(crate) egress_config: Option<PathBuf>,
+    /// Whether issuers of tokens may be in other networks.
+    pub(crate) issuer_networks: bool,
 }
 
 /// Where issuers of tokens are named.
@@ -150,6 +154,8 @@ impl PeerOptions {
             },
             uid_headers: gates.enabled("RemoteRequestHeaderUID"),
             key_metrics: gates.enabled("StructuredAuthenticationConfigurationJWKSMetrics"),
+            egress_config: path(flags, "egress-selector-config-file"),
+            issuer_networks: gates.enabled("StructuredAuthenticationConfigurationEgressSelector"),
         }
     }
 }

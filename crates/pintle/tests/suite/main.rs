@@ -15,6 +15,7 @@ mod connections;
 mod csr;
 mod custom_resources;
 mod documents;
+mod egress;
 mod endpoints;
 mod external_signer;
 mod failures;

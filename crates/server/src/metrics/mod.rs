@@ -13,6 +13,7 @@ use crate::request_info::RequestInfo;
 
 mod access;
 mod conversion;
+mod egress;
 mod labels;
 mod peers;
 mod process;
@@ -26,6 +27,7 @@ pub use access::Counting;
 pub(crate) use access::Filtered;
 use conversion::Conversions;
 pub use conversion::{Conversion, ConversionFailure};
+pub use egress::EgressFigures;
 use labels::Labelled;
 pub use labels::{AllowListError, MetricsOptions};
 pub use peers::Configuration;

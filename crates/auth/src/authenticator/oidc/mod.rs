@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_meta::value::Node;
+use pintle_outbound::egress::{Egress, Network, Selector};
 use pintle_outbound::{ClientOptions, Material, Roots, TlsOptions};
 
 use super::{Error, Identity, TokenAuthenticator};
@@ -98,6 +99,20 @@ impl Compiled {
     }
 }
 
+/// The way to an issuer that is said to be in another network. There must be one: whoever says so means it.
+fn way(kind: &str, ways: Option<&Selector>) -> Result<Option<Egress>, String> {
+    if kind.is_empty() {
+        return Ok(None);
+    }
+    let quoted = pintle_meta::quote(kind);
+    let network =
+        Network::named(kind).ok_or_else(|| format!("oidc: unknown egress selector type {quoted}"))?;
+    let ways =
+        ways.ok_or_else(|| format!("oidc: egress lookup required with egress selector type {quoted}"))?;
+    let egress = ways.lookup(network);
+    egress.map(Some).ok_or_else(|| format!("oidc: egress lookup for {quoted} is not configured"))
+}
+
 impl Drop for Oidc {
     fn drop(&mut self) {
         self.discovery.abort();
@@ -105,20 +120,22 @@ impl Drop for Oidc {
 }
 
 impl Oidc {
-    /// Begins to look for the issuer. The configuration must be valid.
+    /// Begins to look for the issuer, by one of these ways if it says so. The configuration must be valid.
     pub fn new(
         configuration: JwtAuthenticator,
         algorithms: Vec<Algorithm>,
         events: Option<Arc<dyn KeyEvents>>,
+        ways: Option<&Selector>,
     ) -> Result<Oidc, String> {
         let compiled = Compiled::new(&configuration)?;
         let issuer = configuration.issuer.clone();
+        let egress = way(&issuer.egress_selector_type, ways)?;
         let roots = match issuer.certificate_authority.as_str() {
             "" => Roots::System,
             pem => Roots::Bundle(Material::Text(pem.into())),
         };
-        let options =
-            ClientOptions { tls: TlsOptions { roots, ..TlsOptions::default() }, ..ClientOptions::default() };
+        let tls = TlsOptions { roots, ..TlsOptions::default() };
+        let options = ClientOptions { tls, egress, ..ClientOptions::default() };
         let state = Arc::new(State::default());
         *state.problem.lock().unwrap_or_else(PoisonError::into_inner) =
             format!("oidc: authenticator for issuer {} is not initialized", pintle_meta::quote(&issuer.url));

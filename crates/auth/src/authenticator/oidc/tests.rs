@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::configuration::AuthenticationConfiguration;
+use crate::configuration::authentication::Rules;
 use crate::jwt::{PrivateKey, write_set};
 
 /// An issuer with keys that can be exchanged.
@@ -55,11 +56,11 @@ fn configuration(provider: &Provider, rest: Json) -> JwtAuthenticator {
     let text = json!({
         "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", "jwt": [whole],
     });
-    AuthenticationConfiguration::read(text.to_string().as_bytes(), &[]).unwrap().jwt.remove(0)
+    AuthenticationConfiguration::read(text.to_string().as_bytes(), Rules::default()).unwrap().jwt.remove(0)
 }
 
 async fn oidc(provider: &Provider, rest: Json) -> Oidc {
-    let oidc = Oidc::new(configuration(provider, rest), Algorithm::ALL.to_vec(), None).unwrap();
+    let oidc = Oidc::new(configuration(provider, rest), Algorithm::ALL.to_vec(), None, None).unwrap();
     for _ in 0..200 {
         if oidc.problem().is_none() {
             return oidc;
@@ -238,7 +239,8 @@ async fn an_issuer_that_is_another_or_too_large_is_not_believed() {
         let key = key();
         let server = HttpsServer::start(move |_| reply.clone()).await;
         let provider = Provider { server, keys: Arc::default(), fetches: Arc::default() };
-        let oidc = Oidc::new(configuration(&provider, json!({})), Algorithm::ALL.to_vec(), None).unwrap();
+        let oidc =
+            Oidc::new(configuration(&provider, json!({})), Algorithm::ALL.to_vec(), None, None).unwrap();
         for _ in 0..200 {
             if oidc.problem().is_some_and(|problem| problem.contains(expect)) {
                 let error = ask(&oidc, &token(&provider, &key, json!({}))).await.unwrap_err();
@@ -254,4 +256,19 @@ async fn an_issuer_that_is_another_or_too_large_is_not_believed() {
     check(Reply::text(200, &"x".repeat(2 << 20)), "the answer is longer than 1048576 bytes").await;
     check(Reply::text(500, "down"), "500").await;
     check(Reply::text(200, "<html>"), "failed to decode provider discovery object").await;
+}
+
+#[test]
+fn an_issuer_in_another_network_needs_a_way_there() {
+    let none = Selector::default();
+    assert!(way("", None).unwrap().is_none());
+    assert_eq!(
+        way("cluster", None).unwrap_err(),
+        "oidc: egress lookup required with egress selector type \"cluster\""
+    );
+    assert_eq!(
+        way("controlplane", Some(&none)).unwrap_err(),
+        "oidc: egress lookup for \"controlplane\" is not configured"
+    );
+    assert_eq!(way("moon", Some(&none)).unwrap_err(), "oidc: unknown egress selector type \"moon\"");
 }

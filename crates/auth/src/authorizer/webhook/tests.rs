@@ -35,7 +35,7 @@ fn with_events(
 ) -> WebhookAuthorizer {
     let kubeconfig = Kubeconfig::parse(server.kubeconfig("/authorize").as_bytes(), Path::new("/")).unwrap();
     let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
-    let webhook = Webhook::new(&kubeconfig, Duration::from_millis(500), backoff).unwrap();
+    let webhook = Webhook::new(&kubeconfig, Duration::from_millis(500), backoff, None).unwrap();
     WebhookAuthorizer::new(webhook, options, None, events)
 }
 

@@ -8,6 +8,7 @@ use crate::support::{Answer, Client, Server, eventually};
 
 mod changes;
 mod conversion;
+mod conversion_egress;
 mod conversion_services;
 mod definitions;
 mod etcd;
