@@ -264,6 +264,7 @@ fn store_policy(flags: &Parsed) -> StorePolicy {
     let mut policy = StorePolicy::default();
     policy.options.watch_cache = flags.bool("watch-cache");
     policy.options.garbage_collection = flags.bool("enable-garbage-collector");
+    policy.options.unsafe_deletion = flags.feature_gates().enabled("AllowUnsafeMalformedObjectDeletion");
     for entry in flags.strings("watch-cache-sizes") {
         // What has another form was refused.
         let Some((name, size)) = entry.split_once('#') else { continue };

@@ -33,6 +33,8 @@ pub struct DeleteOptions {
     pub orphan_dependents: Option<bool>,
     pub propagation: Option<Propagation>,
     pub dry_run: bool,
+    /// The object cannot be read, and is to go nevertheless.
+    pub ignore_read_errors: bool,
 }
 
 /// How a deletion is answered.

@@ -9,6 +9,7 @@ pub(super) const WITH_EFFECT: &[&str] = &[
     "AllBeta",
     "AllowInsecureKubeletCertificateSigningRequests",
     "AllowParsingUserUIDFromCertAuth",
+    "AllowUnsafeMalformedObjectDeletion",
     "AuthorizePodWebsocketUpgradeCreatePermission",
     "CBORServingAndStorage",
     "ClusterTrustBundle",

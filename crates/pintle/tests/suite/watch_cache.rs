@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::Method;
+use pintle_storage::{Backend, Txn};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::etcd::{Etcd, Version};
-use crate::support::{Client, Launch, eventually};
+use crate::support::{ALICE, Client, Launch, eventually};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -315,4 +317,73 @@ async fn some_resources_are_kept_in_another_etcd() {
     alone.admin().get("/api/v1/namespaces/default/secrets/here").await.gives(200);
     let alone = Launch::on_etcd(&other).start().await;
     alone.admin().get(&format!("{MAPS}/there")).await.gives(200);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_deleted_by_those_who_may() {
+    let etcd = Etcd::start(Version::New);
+    let gate = "--feature-gates=AllowUnsafeMalformedObjectDeletion=true";
+    let launch = Launch::on_etcd(&etcd).tokens().args(&[gate, "--authorization-mode=RBAC"]);
+    let server = launch.start().await;
+    server.until_it_has_namespaces().await;
+    let admin = server.admin();
+    for name in ["good", "bad"] {
+        create(&admin, MAPS, name).await;
+    }
+    put(&etcd, "/registry/configmaps/default/bad", b"k8s\0nonsense").await;
+    let bad = format!("{MAPS}/bad");
+    eventually("what is wrong", async || admin.get(MAPS).await.code == 500).await;
+    let list = admin.get(MAPS).await.gives(500);
+    assert_eq!(list["message"], "failed to read one or more configmaps from the storage");
+    assert_eq!((&list["reason"], &list["details"]["name"]), (&"StorageReadError".into(), &"list".into()));
+    assert_eq!(list["details"]["causes"][0]["field"], "/registry/configmaps/default/bad");
+    let message = admin.get(&bad).await.gives(500)["message"].as_str().expect("a message").to_owned();
+    assert!(
+        message.starts_with("Internal error occurred: StorageError: corrupt object, Code: 7, Key: "),
+        "{message}"
+    );
+    admin.request(Method::DELETE, &bad, &[], "").await.gives(500);
+
+    let unsafely = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+    let refused = admin.request(Method::DELETE, &format!("{MAPS}/good?{unsafely}"), &[], "").await.gives(422);
+    assert!(
+        refused["message"].as_str().is_some_and(|text| text.contains("exclusively used to delete corrupt"))
+    );
+    let refused = admin.request(Method::DELETE, &format!("{MAPS}?{unsafely}"), &[], "").await.gives(422);
+    assert!(
+        refused["message"].as_str().is_some_and(|text| text.contains("not allowed with DELETECOLLECTION"))
+    );
+    let both = format!("{bad}?{unsafely}&gracePeriodSeconds=0");
+    let refused = admin.request(Method::DELETE, &both, &[], "").await.gives(422);
+    assert!(
+        refused["message"].as_str().is_some_and(|text| text.contains("together with .gracePeriodSeconds"))
+    );
+
+    let role = r#"{"metadata":{"name":"alice"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["delete"]}]}"#;
+    let binding = r#"{"metadata":{"name":"alice"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"alice"}],
+        "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"alice"}}"#;
+    for (resource, object) in [("roles", role), ("rolebindings", binding)] {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/default/{resource}");
+        admin.request(Method::POST, &path, &[("content-type", "application/json")], object).await.gives(201);
+    }
+    let alice = server.client().token(ALICE);
+    let may_delete =
+        async || alice.request(Method::DELETE, &format!("{MAPS}/none"), &[], "").await.code == 404;
+    eventually("alice may delete", may_delete).await;
+    let refused = alice.request(Method::DELETE, &format!("{bad}?{unsafely}"), &[], "").await.gives(403);
+    let why =
+        "configmaps \"bad\" is forbidden: not permitted to do \"unsafe-delete-ignore-read-errors\", reason: ";
+    assert!(refused["message"].as_str().is_some_and(|text| text.starts_with(why)), "{refused}");
+
+    let deleted = admin.request(Method::DELETE, &format!("{bad}?{unsafely}"), &[], "").await.gives(200);
+    assert_eq!((&deleted["status"], &deleted["details"]["kind"]), (&"Success".into(), &"ConfigMap".into()));
+    eventually("a list", async || admin.get(MAPS).await.code == 200).await;
+    assert_eq!(names(&admin.get(MAPS).await.gives(200)), ["good"]);
+}
+
+/// Writes behind the server's back.
+async fn put(etcd: &Etcd, key: &str, value: &'static [u8]) {
+    let store = etcd.store().await;
+    let txn = Txn::put(Bytes::from(key.to_owned()), Bytes::from_static(value));
+    store.txn(txn).await.expect("written");
 }

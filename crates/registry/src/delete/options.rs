@@ -6,7 +6,27 @@ use pintle_meta::field_path::{self, Error, Path};
 use super::{DeleteOptions, Propagation};
 use crate::store::Preconditions;
 
+const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
 impl DeleteOptions {
+    /// Where it is known, the deletion of what cannot be read goes with nothing else. What does is added to the errors.
+    pub fn check_ignoring(&self, errors: &mut Vec<Error>) {
+        if !self.ignore_read_errors {
+            return;
+        }
+        let others = [
+            ("dryRun", self.dry_run),
+            ("propagationPolicy", self.propagation.is_some()),
+            ("orphanDependents", self.orphan_dependents.is_some()),
+            ("gracePeriodSeconds", self.grace_period_seconds.is_some()),
+            ("preconditions", self.preconditions != Preconditions::default()),
+        ];
+        for (name, _) in others.into_iter().filter(|(_, given)| *given) {
+            let why = format!("cannot be set together with .{name}");
+            errors.push(Error::invalid(&Path::new(IGNORE_READ_ERRORS), field_path::Value::json(&true), why));
+        }
+    }
+
     /// Of an object of the kind `DeleteOptions`. What is wrong with it is added to the errors.
     pub fn read(object: &Value, errors: &mut Vec<Error>) -> DeleteOptions {
         let text = |path: &[&str]| object.at(path).and_then(Value::as_str);
@@ -20,6 +40,7 @@ impl DeleteOptions {
             orphan_dependents: object.at(&["orphanDependents"]).and_then(Value::as_bool),
             propagation: text(&["propagationPolicy"]).and_then(|given| Propagation::parse(given, errors)),
             dry_run: dry_run(&dry_runs, errors),
+            ignore_read_errors: object.at(&[IGNORE_READ_ERRORS]).and_then(Value::as_bool).unwrap_or(false),
         }
     }
 }

@@ -307,7 +307,7 @@ impl Store {
         let known = self.config.backend.known_revision();
         if let Some(kept) = known.and_then(|revision| self.config.cache.entry_at(&own, revision.0)) {
             let entry = kept.ok_or_else(|| self.not_found(name))?;
-            return entry.read().map(|_| ()).map_err(|reason| self.undecodable(&own, reason)).map(|()| entry);
+            return self.readable(entry);
         }
         let full = key::full(&self.config.prefix, &own);
         let found = self.config.backend.get(&full, None).await;
@@ -317,9 +317,13 @@ impl Store {
         }
         let found = found.and_then(|kv| self.config.cache.entry_of(&kv));
         let entry = found.ok_or_else(|| self.not_found(name))?;
+        self.readable(entry)
+    }
+
+    fn readable(&self, entry: Arc<Entry>) -> Result<Arc<Entry>> {
         match entry.read() {
             Ok(_) => Ok(entry),
-            Err(reason) => Err(self.undecodable(&own, reason)),
+            Err(reason) => Err(self.undecodable(entry.key(), entry.revision(), reason)),
         }
     }
 
@@ -333,13 +337,13 @@ impl Store {
         }
         let found = found.and_then(|kv| self.config.cache.entry_of(&kv));
         let entry = found.ok_or_else(|| self.not_found(name))?;
-        entry.read().map(|_| ()).map_err(|reason| self.undecodable(&own, reason)).map(|()| entry)
+        self.readable(entry)
     }
 
     /// An object of the cache as clients see it, at its revision.
     pub fn object(&self, entry: &Entry) -> Result<Value> {
         let object = self.config.stored.decode(entry.stored());
-        let object = object.map_err(|reason| self.undecodable(entry.key(), &reason))?;
+        let object = object.map_err(|reason| self.undecodable(entry.key(), entry.revision(), &reason))?;
         Ok(self.shown(metadata::at_revision(object, entry.revision())))
     }
 
@@ -371,12 +375,30 @@ impl Store {
     fn state(&self, kv: &KeyValue) -> Result<State> {
         let object = self.config.stored.decode(&kv.value).map_err(|reason| {
             let own = kv.key.strip_prefix(&*self.config.prefix).unwrap_or(&kv.key);
-            self.undecodable(&String::from_utf8_lossy(own), &reason)
+            self.undecodable(&String::from_utf8_lossy(own), kv.mod_revision.0, &reason)
         })?;
         Ok(State { object, stored: kv.value.clone(), revision: kv.mod_revision.0 })
     }
 
-    fn undecodable(&self, own: &str, reason: &str) -> Box<Status> {
+    /// Whether what cannot be read may be deleted by those who may do that.
+    pub fn allows_unsafe_deletion(&self) -> bool {
+        self.options.unsafe_deletion
+    }
+
+    /// What an object that cannot be read is called, where such may be deleted: its key and what is wrong with it.
+    pub fn corrupt(&self, own: &str, revision: u64, reason: &str) -> (String, String) {
+        let key = format!("{}{own}", String::from_utf8_lossy(&self.config.prefix));
+        let message = format!(
+            "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: object not decodable \
+             revision={revision}: {reason}"
+        );
+        (key, message)
+    }
+
+    fn undecodable(&self, own: &str, revision: u64, reason: &str) -> Box<Status> {
+        if self.options.unsafe_deletion {
+            return Box::new(Status::internal(self.corrupt(own, revision, reason).1));
+        }
         let prefix = String::from_utf8_lossy(&self.config.prefix);
         Box::new(Status::internal(format!("unable to decode {prefix}{own}: {reason}")))
     }

@@ -7,11 +7,13 @@ pub struct StoreOptions {
     pub watch_cache: bool,
     /// Somebody looks after the dependents of what is deleted, and is told so by finalizers.
     pub garbage_collection: bool,
+    /// What cannot be read may be deleted, and is told of as such.
+    pub unsafe_deletion: bool,
 }
 
 impl Default for StoreOptions {
     fn default() -> StoreOptions {
-        StoreOptions { watch_cache: true, garbage_collection: true }
+        StoreOptions { watch_cache: true, garbage_collection: true, unsafe_deletion: false }
     }
 }
 

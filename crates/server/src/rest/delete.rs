@@ -1,11 +1,13 @@
 //! Deleting one object, or a collection of them.
 
 use http::StatusCode;
+use pintle_auth::Attributes;
 use pintle_codec::kind;
 use pintle_codec::negotiate::Encoding;
-use pintle_meta::field_path::Error;
+use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::gvk::GroupVersionKind;
-use pintle_registry::{DeleteOptions, Deleted, Preconditions, Propagation};
+use pintle_meta::{Details, Status};
+use pintle_registry::{Context, DeleteOptions, Deleted, Preconditions, Propagation};
 
 use super::call::Call;
 use super::endpoint::Serving;
@@ -13,11 +15,19 @@ use super::list::{self, Page};
 use super::options::{self, ListOptions};
 use super::select::Selection;
 use super::{Result, bad_request, body};
+use crate::request_info::Selectors;
 use crate::{Request, Response};
 
+const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+/// What a user must be allowed besides deleting.
+const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
+
 pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let options = read_options(call).await?;
+    let options = read_options(serving, call).await?;
     let context = serving.context(call.request);
+    if options.ignore_read_errors {
+        return delete_unreadable(serving, call, &context).await;
+    }
     let gate = call.gate(serving, &context, options.dry_run);
     let name = call.request.info.name.clone();
     let waits = options.orphan_dependents == Some(false);
@@ -33,7 +43,12 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
 pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
     let list_options = ListOptions::read(call.request, false, call.shared.features.watch_list)?;
     let selection = Selection::read(call.request, serving, call.shared.features)?;
-    let options = read_options(call).await?;
+    let options = read_options(serving, call).await?;
+    if options.ignore_read_errors {
+        let why = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let error = Error::invalid(&Path::new(IGNORE_READ_ERRORS), field_path::Value::json(&true), why);
+        options::refuse("DeleteOptions", vec![error])?;
+    }
     let context = serving.context(call.request);
     let gate = call.gate(serving, &context, options.dry_run);
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
@@ -43,16 +58,44 @@ pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) ->
     list::answer(serving, call.negotiated, page)
 }
 
+/// Deletes what cannot be read, for those who may do that as well.
+async fn delete_unreadable(serving: &Serving, call: &Call<'_>, context: &Context) -> Result<Response> {
+    let (info, user) = (&call.request.info, call.request.user.clone().unwrap_or_default());
+    let refuse =
+        |why: &str| Err(Box::new(Status::forbidden(&serving.group, &serving.resource, &info.name, why)));
+    if serving.subresource.is_some() {
+        return refuse(
+            "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or non-resource \
+             request",
+        );
+    }
+    let selectors = Selectors::default();
+    let attributes = Attributes { verb: UNSAFE_DELETE, ..info.attributes(&user, &selectors) };
+    let verdict = call.shared.authorizer.authorize(&attributes).await;
+    if !verdict.is_allowed() {
+        return refuse(&format!("not permitted to do \"{UNSAFE_DELETE}\", reason: {}", verdict.reason));
+    }
+    serving.store.delete_unreadable(context, &info.name).await?;
+    // Nobody knows what it was.
+    let kind = serving.served.kind().kind.to_string();
+    let details = Details { name: info.name.clone(), kind, ..Details::default() };
+    let mut status = Status::success(details);
+    status.code = 200;
+    Ok(call.negotiated.status(&status, StatusCode::OK))
+}
+
 /// From the body, or without one from the query.
-async fn read_options(call: &mut Call<'_>) -> Result<DeleteOptions> {
+async fn read_options(serving: &Serving, call: &mut Call<'_>) -> Result<DeleteOptions> {
     let bytes = body::read(&mut call.request.body).await?;
     let mut errors = Vec::new();
-    let options = if bytes.is_empty() {
+    let mut options = if bytes.is_empty() {
         from_query(call.request, &mut errors)?
     } else {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
         from_body(encoding, &bytes, &mut errors)?
     };
+    options.ignore_read_errors &= serving.store.allows_unsafe_deletion();
+    options.check_ignoring(&mut errors);
     options::refuse("DeleteOptions", errors)?;
     Ok(options)
 }
@@ -76,5 +119,6 @@ fn from_query(request: &Request, errors: &mut Vec<Error>) -> Result<DeleteOption
         orphan_dependents: options::boolean(request, "orphanDependents"),
         propagation: propagation.and_then(|given| Propagation::parse(&given, errors)),
         dry_run: options::dry_run(request, errors),
+        ignore_read_errors: options::boolean(request, IGNORE_READ_ERRORS).unwrap_or(false),
     })
 }

@@ -10,7 +10,7 @@ use pintle_codec::frame::{self, JSON_LIST_END, ListMeta};
 use pintle_codec::json::Indenter;
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf::envelope;
-use pintle_meta::{Object, Status, Value};
+use pintle_meta::{Cause, CauseType, Details, Object, Reason, Status, Value};
 
 use super::answer::{Negotiated, Shape, indented};
 use super::call::{Call, Features};
@@ -24,6 +24,8 @@ use crate::{Body, Response};
 
 /// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
 const WHOLE: usize = 128 * 1024;
+/// So many objects that cannot be read are told of.
+const MOST_CORRUPT: usize = 100;
 /// How much of a longer one is put together before it is sent.
 const CHUNK: usize = 96 * 1024;
 /// Room for the object that makes it enough. Together less than what allocators ask the system for each time.
@@ -87,7 +89,14 @@ pub(crate) async fn page(
     let only = selection.key(serving.namespaced).filter(|_| start.is_empty());
     if let Some(key) = only {
         let found = snapshot.objects.get(&key).filter(|entry| selection.matches(entry)).cloned();
-        return finish(found.into_iter().collect(), snapshot.revision, selection, String::new(), None);
+        return finish(
+            found.into_iter().collect(),
+            snapshot.revision,
+            selection,
+            String::new(),
+            None,
+            serving,
+        );
     }
     let after = format!("{}{start}", selection.prefix);
     let indexed = selection.fields.iter().filter(|(_, value, equal)| *equal && !value.is_empty());
@@ -111,7 +120,7 @@ pub(crate) async fn page(
         let count = snapshot.objects.count_from(&after) - snapshot.objects.count_from(&selection.end());
         i64::try_from(count.saturating_sub(limit)).unwrap_or(i64::MAX)
     });
-    finish(entries, snapshot.revision, selection, token, remaining)
+    finish(entries, snapshot.revision, selection, token, remaining, serving)
 }
 
 /// One object that cannot be read fails the whole list.
@@ -121,7 +130,11 @@ pub(super) fn finish(
     selection: &Selection,
     token: String,
     remaining: Option<i64>,
+    serving: &Serving,
 ) -> Result<Page> {
+    if serving.store.allows_unsafe_deletion() {
+        refuse_corrupt(serving, &entries)?;
+    }
     for entry in &entries {
         if let Err(reason) = entry.read() {
             return Err(internal(format_args!("unable to decode {}: {reason}", entry.key())));
@@ -129,6 +142,41 @@ pub(super) fn finish(
     }
     let shard = selection.shards.as_ref().map(ToString::to_string).unwrap_or_default();
     Ok(Page { entries, revision: revision.to_string(), token, remaining, shard })
+}
+
+/// Who may delete what cannot be read is told of all of it, or much.
+fn refuse_corrupt(serving: &Serving, entries: &[Arc<Entry>]) -> Result<()> {
+    let corrupt = entries.iter().filter_map(|entry| Some((entry, entry.read().err()?)));
+    let mut causes: Vec<Cause> = corrupt
+        .take(MOST_CORRUPT + 1)
+        .map(|(entry, reason)| {
+            let (field, message) = serving.store.corrupt(entry.key(), entry.revision(), reason);
+            Cause { kind: Some(CauseType::UnexpectedServerResponse), message, field }
+        })
+        .collect();
+    if causes.is_empty() {
+        return Ok(());
+    }
+    if let Some(more) = causes.get_mut(MOST_CORRUPT) {
+        *more = Cause {
+            kind: Some(CauseType::FieldValueTooMany),
+            message: "too many errors, the list is truncated".into(),
+            field: String::new(),
+        };
+    }
+    let (group, resource) = (&serving.group, &serving.resource);
+    let qualified = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
+    let message = format!("failed to read one or more {qualified} from the storage");
+    let details = Details {
+        name: "list".into(),
+        group: group.clone(),
+        kind: resource.clone(),
+        causes,
+        ..Details::default()
+    };
+    let (code, reason) = (500, Reason::StoreReadError);
+    let details = Some(details);
+    Err(Box::new(Status { code, reason, message, details, continue_token: String::new() }))
 }
 
 /// The objects that the options ask for, and where to begin among them.

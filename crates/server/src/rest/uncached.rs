@@ -73,7 +73,7 @@ pub(super) async fn page(serving: &Serving, options: &ListOptions, selection: &S
     if let Some(key) = selection.key(serving.namespaced) {
         let found = one(serving, &key, revision).await.map_err(failed)?;
         let found = found.filter(|entry| selection.matches(entry));
-        return finish(found.into_iter().collect(), revision, selection, String::new(), None);
+        return finish(found.into_iter().collect(), revision, selection, String::new(), None, serving);
     }
     let limit = options.limit;
     let mut at_once = if limit == 0 { PAGE } else { limit.min(MOST) };
@@ -109,7 +109,7 @@ pub(super) async fn page(serving: &Serving, options: &ListOptions, selection: &S
     let token = last.map(|last| Token { revision: at, start: format!("{last}\0") }.encode());
     let counted = first_count.filter(|_| last.is_some() && selection.is_everything());
     let remaining = counted.map(|count| i64::try_from(count).unwrap_or(i64::MAX) - limit as i64);
-    finish(entries, revision, selection, token.unwrap_or_default(), remaining)
+    finish(entries, revision, selection, token.unwrap_or_default(), remaining, serving)
 }
 
 /// Everything that is selected, at a revision.
