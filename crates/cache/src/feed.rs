@@ -137,6 +137,18 @@ impl Feed {
         resource
     }
 
+    /// The caches under a prefix that are loaded.
+    pub fn in_use(&self, prefix: &Bytes) -> Vec<Arc<Resource>> {
+        let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
+        let mut used: Vec<Arc<Resource>> = match resources.get(prefix) {
+            Some(Slot::Kept(resource)) => vec![resource.clone()],
+            Some(Slot::Used(users)) => users.iter().filter_map(Weak::upgrade).collect(),
+            None => Vec::new(),
+        };
+        used.retain(|resource| resource.is_ready());
+        used
+    }
+
     /// Forgets the prefixes that nobody uses.
     pub fn tidy(&self, prefix: &Bytes) {
         let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);

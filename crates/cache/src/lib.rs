@@ -5,6 +5,7 @@
 //! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per form
 //! that somebody wants ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
 
+mod consistency;
 mod cursor;
 mod early;
 mod entry;
@@ -20,6 +21,7 @@ mod pool;
 mod resource;
 mod tail;
 
+pub use consistency::Difference;
 pub use cursor::{Cursor, Next};
 pub use entry::{Entry, Form, Kind, Read};
 pub use facts::Facts;

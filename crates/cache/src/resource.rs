@@ -62,6 +62,8 @@ struct State {
     applied: u64,
     /// Counts the times that it was loaded.
     generation: u64,
+    /// It was found to differ from the store, so that the past is not taken from it.
+    doubted: bool,
 }
 
 #[derive(Debug)]
@@ -168,7 +170,8 @@ impl Resource {
             .map(|objects| objects.map().iter_from("").map(|entry| entry.stored().len() as u64).sum())
     }
 
-    fn is_ready(&self) -> bool {
+    /// Whether it is loaded, which it is from when somebody first asked for it.
+    pub fn is_ready(&self) -> bool {
         matches!(self.state().phase, Phase::Ready)
     }
 
@@ -274,9 +277,15 @@ impl Resource {
     ///
     /// Errors: `Storage` with `Compacted` or `FutureRevision`.
     pub async fn snapshot_from_store(&self, revision: u64) -> Result<Snapshot, Error> {
-        let known = self.state().objects.map().clone();
+        let known = self.known();
         let (entries, revision) = self.read_all(Some(Revision(revision)), &known).await?;
         Ok(Snapshot::new(Objects::new(entries, self.kind.indexed_fields()), revision))
+    }
+
+    /// What need not be read again.
+    fn known(&self) -> Map<Entry> {
+        let state = self.state();
+        if state.doubted { Map::default() } else { state.objects.map().clone() }
     }
 
     /// Some of the objects as they were at a revision, out of the store: those whose keys start with `prefix`, from the key
@@ -288,7 +297,7 @@ impl Resource {
         from: &str,
         limit: usize,
     ) -> Result<StorePage, Error> {
-        let known = self.state().objects.map().clone();
+        let known = self.known();
         let from = (from > prefix).then(|| self.full_key(from));
         let prefix = self.full_key(prefix);
         let request = RangeRequest { prefix, from, limit, at: Some(Revision(revision)) };
@@ -335,7 +344,7 @@ impl Resource {
     }
 
     /// The key below the prefix. Keys are paths and thus text; what is not is not ours.
-    fn own_key<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
+    pub(crate) fn own_key<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
         key.strip_prefix(&*self.prefix).and_then(|key| std::str::from_utf8(key).ok())
     }
 
@@ -466,8 +475,9 @@ impl Resource {
             if revision > current {
                 return Err(Error::TooLarge { requested: revision, current });
             }
-            if revision < state.history.since() {
-                return Err(Error::TooOld { requested: revision, oldest: state.history.since() });
+            let oldest = if state.doubted { current } else { state.history.since() };
+            if revision < oldest || state.doubted {
+                return Err(Error::TooOld { requested: revision, oldest });
             }
             let later =
                 state.past.iter().filter(|(known, _)| *known >= revision).min_by_key(|(known, _)| *known);
@@ -489,6 +499,21 @@ impl Resource {
             }
             Ok(Snapshot::new(objects, revision))
         })
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.state().generation
+    }
+
+    /// What was loaded as this generation differs from the store, or does not.
+    pub(crate) fn doubt(&self, doubted: bool, generation: u64) {
+        let mut state = self.state();
+        if state.generation == generation {
+            state.doubted = doubted;
+            if doubted {
+                state.past.clear();
+            }
+        }
     }
 
     /// What the cache has at a key now. `None` does not mean that there is nothing: it may not be loaded.

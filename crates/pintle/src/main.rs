@@ -8,6 +8,7 @@ mod bootstrap;
 mod client;
 mod components;
 mod config;
+mod consistency;
 mod egress;
 mod endpoints;
 mod external_signer;

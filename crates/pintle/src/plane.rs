@@ -33,6 +33,7 @@ use pintle_storage::Backend;
 
 use crate::access::rbac::Roles;
 use crate::config::Tokens;
+use crate::consistency::Checker;
 use crate::endpoints::Endpoints;
 use crate::storage::Elsewhere;
 
@@ -66,6 +67,8 @@ pub(crate) struct PlaneOptions {
     /// How often stored objects are counted, if at all, and whether their sizes are shown.
     pub(crate) count_period: Option<Duration>,
     pub(crate) count_sizes: bool,
+    /// How often caches are compared with the store, if at all.
+    pub(crate) check_period: Option<Duration>,
     pub(crate) components: Arc<dyn Computed>,
     /// Told which custom resources there are.
     pub(crate) documents: Arc<Documents>,
@@ -242,6 +245,11 @@ impl Plane {
         if let Some(period) = options.count_period {
             let stores = kept.values().map(|kept| kept.store.clone()).collect();
             count_stored_objects(&metrics, period, options.count_sizes, stores, definitions.clone());
+        }
+        if let Some(period) = options.check_period {
+            let stores = kept.values().map(|kept| kept.store.clone()).collect();
+            let feed = places.own.feed.clone();
+            Checker::new(stores, definitions.clone(), feed, metrics.clone()).start(period, stop.clone());
         }
         let stored =
             |name: &str| Some(kept.get(resources.find("", "v1", name)?.storage?.path)?.store.clone());

@@ -40,7 +40,8 @@ use crate::service_accounts::{self, ServiceAccounts};
 use crate::services::Services;
 use crate::storage::{self, Storage};
 use crate::{
-    api_groups, banner, bootstrap, components, egress, identity, pki, print, sentence, snapshot, version,
+    api_groups, banner, bootstrap, components, consistency, egress, identity, pki, print, sentence, snapshot,
+    version,
 };
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
@@ -236,6 +237,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             watch_termination: options.watch_termination,
             count_period: Some(options.count_poll_period).filter(|period| !period.is_zero()),
             count_sizes: flags.feature_gates().enabled("SizeBasedListCostEstimate"),
+            check_period: flags
+                .feature_gates()
+                .enabled("DetectCacheInconsistency")
+                .then_some(consistency::PERIOD),
             components: Arc::new(components::statuses(&storage, options, egress::etcd(ways))?),
             documents: documents.clone(),
             services,

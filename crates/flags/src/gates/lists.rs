@@ -21,6 +21,7 @@ pub(super) const WITH_EFFECT: &[&str] = &[
     "DRANodeAllocatableResources",
     "DRAResourceClaimGranularStatusAuthorization",
     "DRAResourcePoolStatus",
+    "DetectCacheInconsistency",
     "GenericWorkload",
     "KubeletServiceAccountTokenForCredentialProviders",
     "ListFromCacheSnapshot",

@@ -12,6 +12,7 @@ use prometheus::{
 use crate::request_info::RequestInfo;
 
 mod access;
+mod consistency;
 mod conversion;
 mod egress;
 mod labels;
@@ -25,6 +26,7 @@ mod tokens;
 use access::Access;
 pub use access::Counting;
 pub(crate) use access::Filtered;
+pub use consistency::CacheCheck;
 use conversion::Conversions;
 pub use conversion::{Conversion, ConversionFailure};
 pub use egress::EgressFigures;
@@ -77,6 +79,7 @@ struct Inner {
     tokens: TokenFigures,
     signer: signer::SignerFigures,
     conversions: Conversions,
+    cache_checks: consistency::Checks,
 }
 
 /// Makes figures that a registry shows, unless they are disabled: then they are counted all the same and never shown.
@@ -233,6 +236,11 @@ impl Metrics {
             tokens: TokenFigures::new(&maker)?,
             signer: signer::SignerFigures::new(&maker)?,
             conversions: Conversions::new(&maker)?,
+            cache_checks: maker.counter(
+                "apiserver_storage_consistency_checks_total",
+                "Comparisons of caches with the store, by result.",
+                &["group", "resource", "status"],
+            )?,
             registry,
             indicators,
         };
