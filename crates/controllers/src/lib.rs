@@ -17,6 +17,7 @@ mod legacy_token_tracking;
 mod objects;
 mod priority_classes;
 mod service_repair;
+mod storage_versions;
 mod system_namespaces;
 
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
@@ -31,4 +32,5 @@ pub use legacy_token_tracking::LegacyTokenTracking;
 pub use objects::Objects;
 pub use priority_classes::PriorityClasses;
 pub use service_repair::ServiceRepair;
+pub use storage_versions::{Pending, StorageVersionObjects, StorageVersions, StoredResource};
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};

@@ -24,6 +24,7 @@ mod service_accounts;
 mod services;
 mod snapshot;
 mod storage;
+mod storage_versions;
 mod version;
 
 use std::ffi::OsString;

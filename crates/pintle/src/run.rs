@@ -41,7 +41,7 @@ use crate::services::Services;
 use crate::storage::{self, Storage};
 use crate::{
     api_groups, banner, bootstrap, components, consistency, egress, identity, pki, print, sentence, snapshot,
-    version,
+    storage_versions, version,
 };
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
@@ -198,10 +198,17 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
     let authorities_changed = Arc::new(Notify::new());
+    let mut waiting = None;
     if flags.feature_gates().enabled("APIServerIdentity") {
         let peers = flags.feature_gates().enabled("UnknownVersionInteroperabilityProxy");
         let identity = identity::config(options, port, peers)?;
-        bootstrap::add_identity(&stores, identity, &mut hooks, &lifecycle.not_accepting)?;
+        let stop = &lifecycle.not_accepting;
+        if flags.feature_gates().enabled("StorageVersionAPI") {
+            let name = &identity.name;
+            let added = storage_versions::add_hook(&stores, &settings, &served, name, &mut hooks, stop)?;
+            waiting = Some(added);
+        }
+        bootstrap::add_identity(&stores, identity, &mut hooks, stop)?;
     }
     bootstrap::add_hooks(
         &stores,
@@ -270,6 +277,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             send_retry_after: options.shutdown_send_retry_after,
             encodings,
             compression: flags.feature_gates().enabled("APIResponseCompression"),
+            waiting,
         },
         version: kubernetes,
         metrics: metrics.clone(),

@@ -13,7 +13,7 @@ use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
     AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
     Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
-    StatusEncoding, Unsecured, WarningHeaders,
+    StatusEncoding, StorageVersions, Unsecured, Waiting, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -41,6 +41,8 @@ pub struct ChainConfig {
     pub encodings: &'static [Encoding],
     /// Whether long answers are compressed for those who ask for it.
     pub compression: bool,
+    /// Which writes wait until others know how this server stores them, if any ever do (`StorageVersionAPI`).
+    pub waiting: Option<Waiting>,
 }
 
 impl ChainConfig {
@@ -62,6 +64,7 @@ impl ChainConfig {
             send_retry_after: false,
             encodings: pintle_codec::negotiate::ENCODINGS,
             compression: true,
+            waiting: None,
         }
     }
 }
@@ -123,6 +126,10 @@ pub fn build(
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
     // Nothing behind it asks again.
     filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
+    // Behind authorization: who may not write does not wait either.
+    if let Some(waiting) = config.waiting {
+        filters.push(Box::new(StorageVersions { waiting }));
+    }
     // Last: only handlers' answers are long.
     filters.push(Box::new(Compression { api: config.compression }));
     Chain::new(filters, handler)
@@ -154,6 +161,9 @@ pub(crate) fn build_unsecured(
     filters.push(Box::<Unsecured>::default());
     // Audit's place.
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
+    if let Some(waiting) = config.waiting.clone() {
+        filters.push(Box::new(StorageVersions { waiting }));
+    }
     filters.push(Box::new(Compression { api: config.compression }));
     Chain::new(filters, handler)
 }

@@ -110,16 +110,24 @@ fn the_two_stores_exclude_each_other() {
             &["--encryption-provider-config-automatic-reload"],
             "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config",
         ),
+        (
+            &["--etcd-servers-overrides=/events#http://a:2379"],
+            "--etcd-servers-overrides needs --etcd-servers",
+        ),
         (&["--watch-cache-sizes=pods#x"], "--watch-cache-sizes: invalid size of watch cache size: pods#x"),
         (
             &["--watch-cache-sizes=pods#-1"],
             "--watch-cache-sizes: watch cache size cannot be negative: pods#-1",
         ),
     ]);
-    assert!(
-        error(&["--etcd-servers-overrides=events#http://a"]).starts_with("--etcd-servers-overrides invalid")
-    );
-    valid(&["--etcd-servers-overrides=/events#http://a:2379;http://b:2379", "--watch-cache-sizes=pods#0"]);
+    let etcd = "--etcd-servers=http://a:2379";
+    let malformed = error(&[etcd, "--etcd-servers-overrides=events#http://a"]);
+    assert!(malformed.starts_with("--etcd-servers-overrides invalid"), "{malformed}");
+    valid(&[
+        etcd,
+        "--etcd-servers-overrides=/events#http://a:2379;http://b:2379",
+        "--watch-cache-sizes=pods#0",
+    ]);
     valid(&["--data-dir=:memory:", "--unsafe-no-fsync"]);
     valid(&["--etcd-servers=http://a:2379", "--data-dir="]);
 }

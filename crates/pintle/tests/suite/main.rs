@@ -44,6 +44,7 @@ mod services;
 mod shutdown;
 mod snapshots;
 mod start;
+mod storage_versions;
 mod stored_objects;
 mod tls;
 mod watch_cache;

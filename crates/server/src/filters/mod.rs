@@ -18,6 +18,7 @@ mod panic_recovery;
 mod request_info;
 mod retry_after;
 mod status_encoding;
+mod storage_versions;
 mod unsecured;
 mod warning_headers;
 
@@ -41,6 +42,7 @@ pub use request_info::ParseRequestInfo;
 pub use retry_after::RetryAfter;
 pub use status_encoding::StatusEncoding;
 pub(crate) use status_encoding::wants_pretty;
+pub use storage_versions::{StorageVersions, Waiting};
 pub use unsecured::Unsecured;
 pub use warning_headers::WarningHeaders;
 pub(crate) use warning_headers::warn;

@@ -1,0 +1,431 @@
+//! What servers say of how they store resources, for those who bring stored objects up to date: one `StorageVersion` per
+//! resource, in which every server has an entry.
+//!
+//! Until all of them are written, what clients write of a resource whose own is not must wait: it could be stored in a
+//! version that nobody has been told of.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use pintle_meta::{Object, Reason, ServerResponse, Status, Value};
+use pintle_registry::Result;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::objects::Objects;
+
+const GROUP: &str = "internal.apiserver.k8s.io";
+const RESOURCE: &str = "storageversions";
+const LEASES: &str = "kube-system";
+
+/// How often everything is written again, in case that somebody has changed it.
+const INTERVAL: Duration = Duration::from_secs(600);
+/// How often the lease of this server is looked for.
+const LEASE_INTERVAL: Duration = Duration::from_millis(100);
+const RETRY: Duration = Duration::from_secs(1);
+const ATTEMPTS: usize = 3;
+
+const CONDITION: &str = "AllEncodingVersionsEqual";
+
+/// A resource, and how this server stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredResource {
+    /// Empty for the core group.
+    pub group: String,
+    pub resource: String,
+    /// As objects say it in `apiVersion`.
+    pub encoding: String,
+    pub decodable: Vec<String>,
+    pub served: Vec<String>,
+    /// Groups that serve the same objects as a resource of the same name.
+    pub also_in: Vec<String>,
+}
+
+impl StoredResource {
+    /// The name of the object that tells of it.
+    fn name(&self) -> String {
+        let group = if self.group.is_empty() { "core" } else { &self.group };
+        format!("{group}.{}", self.resource)
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.group.as_str()).chain(self.also_in.iter().map(String::as_str))
+    }
+}
+
+/// The resources that are still to be told of.
+#[derive(Default)]
+pub struct Pending {
+    /// Nothing pends any more, or ever will.
+    completed: AtomicBool,
+    completion: Notify,
+    /// By name and group, with what went wrong last.
+    resources: RwLock<BTreeMap<String, BTreeMap<String, Option<String>>>>,
+}
+
+impl Pending {
+    fn new(resources: &[StoredResource]) -> Pending {
+        let mut pending: BTreeMap<String, BTreeMap<String, Option<String>>> = BTreeMap::new();
+        for resource in resources {
+            let groups = resource.groups().map(|group| (group.to_owned(), None));
+            pending.entry(resource.resource.clone()).or_default().extend(groups);
+        }
+        Pending { resources: RwLock::new(pending), ..Pending::default() }
+    }
+
+    /// Whether writes of a resource have to wait; then also what went wrong last, if anything did.
+    pub fn of(&self, group: &str, resource: &str) -> Option<Option<String>> {
+        if self.completed.load(Ordering::Acquire) {
+            return None;
+        }
+        let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
+        resources.get(resource)?.get(group).cloned()
+    }
+
+    fn note(&self, resource: &StoredResource, outcome: &Result<()>) {
+        let mut pending = self.resources.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(groups) = pending.get_mut(&resource.resource) else { return };
+        for group in resource.groups() {
+            match (outcome, groups.get_mut(group)) {
+                (Ok(()), _) => drop(groups.remove(group)),
+                (Err(status), Some(last)) => *last = Some(status.message.clone()),
+                (Err(_), None) => {}
+            }
+        }
+    }
+
+    fn complete(&self) {
+        self.completed.store(true, Ordering::Release);
+        self.completion.notify_waiters();
+    }
+
+    async fn wait(&self) {
+        let completion = self.completion.notified();
+        if !self.completed.load(Ordering::Acquire) {
+            completion.await;
+        }
+    }
+}
+
+/// Where it is told.
+#[derive(Clone)]
+pub struct StorageVersionObjects {
+    pub versions: Objects,
+    /// The same by the rules of their status.
+    pub statuses: Objects,
+}
+
+/// Tells how this server stores its resources.
+pub struct StorageVersions {
+    /// Nothing if they are not served: then nobody can be told, and everybody waits.
+    objects: Option<StorageVersionObjects>,
+    leases: Objects,
+    /// The name of this server's lease.
+    server: String,
+    resources: Vec<StoredResource>,
+    pending: Arc<Pending>,
+}
+
+impl StorageVersions {
+    /// The name of the hook that starts it.
+    pub const HOOK: &'static str = "built-in-resources-storage-version-updater";
+
+    pub fn new(
+        objects: Option<StorageVersionObjects>,
+        leases: Objects,
+        server: String,
+        resources: Vec<StoredResource>,
+    ) -> StorageVersions {
+        let pending = Arc::new(Pending::new(&resources));
+        StorageVersions { objects, leases, server, resources, pending }
+    }
+
+    pub fn pending(&self) -> Arc<Pending> {
+        self.pending.clone()
+    }
+
+    /// Goes on until `shutdown`, and returns when everything has been told once.
+    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
+        let pending = self.pending.clone();
+        let mut rounds = tokio::spawn(async move {
+            let rounds = async {
+                // Entries of servers without a lease are removed by who looks after them.
+                self.until_there_is_a_lease().await;
+                loop {
+                    self.sync().await;
+                    sleep(INTERVAL).await;
+                }
+            };
+            tokio::select! {
+                () = rounds => {}
+                () = shutdown => {}
+            }
+        });
+        tokio::select! {
+            () = pending.wait() => {}
+            _ = &mut rounds => {}
+        }
+    }
+
+    async fn until_there_is_a_lease(&self) {
+        loop {
+            match self.leases.find(LEASES, &self.server).await {
+                Ok(Some(_)) => return,
+                Ok(None) => {}
+                Err(status) => tracing::error!("Failed to get lease {}: {}", self.server, status.message),
+            }
+            sleep(LEASE_INTERVAL).await;
+        }
+    }
+
+    /// One round.
+    pub async fn sync(&self) {
+        let updates = self.resources.iter().map(|resource| async move {
+            let outcome = self.update(resource).await;
+            let name = resource.name();
+            match &outcome {
+                Ok(()) => tracing::debug!("successfully updated storage version for {name}"),
+                Err(status) => {
+                    tracing::error!("failed to update storage version for {name}: {}", status.message);
+                }
+            }
+            self.pending.note(resource, &outcome);
+            outcome.is_ok()
+        });
+        if join_all(updates).await.into_iter().all(|updated| updated) {
+            tracing::debug!("storage version updates complete");
+            self.pending.complete();
+        }
+    }
+
+    async fn update(&self, resource: &StoredResource) -> Result<()> {
+        let mut attempt = 1;
+        loop {
+            let status = match self.update_once(resource).await {
+                Err(status) => status,
+                done => return done,
+            };
+            if !matches!(status.reason, Reason::AlreadyExists | Reason::Conflict) {
+                if attempt == ATTEMPTS {
+                    return Err(status);
+                }
+                attempt += 1;
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn update_once(&self, resource: &StoredResource) -> Result<()> {
+        let Some(StorageVersionObjects { versions, statuses }) = &self.objects else {
+            let answer = ServerResponse {
+                code: 404,
+                verb: "POST",
+                group: GROUP,
+                resource: RESOURCE,
+                ..Default::default()
+            };
+            return Err(Status::from(answer).into());
+        };
+        let name = resource.name();
+        if versions.find("", &name).await?.is_none() {
+            versions.create_if_missing("", &json(&name, [])).await?;
+        }
+        let now = statuses.store().now().truncated().to_string();
+        let mut change = |old: &Value| {
+            let new = reported(old, &self.server, resource, &now, |json| versions.read(json))?;
+            Ok((new != *old).then_some(new))
+        };
+        statuses.update("", &name, &mut change).await.map(drop)
+    }
+}
+
+/// An object with these fields in its status.
+fn json<const N: usize>(name: &str, status: [(&'static str, Value); N]) -> Vec<u8> {
+    let object = Object::from_iter([
+        ("apiVersion", Value::from(format!("{GROUP}/v1alpha1"))),
+        ("kind", "StorageVersion".into()),
+        ("metadata", Object::from_iter([("name", Value::from(name))]).into()),
+        ("spec", Object::default().into()),
+        ("status", Object::from_iter(status).into()),
+    ]);
+    let mut json = Vec::new();
+    pintle_codec::json::encode(&object.into(), &mut json);
+    json
+}
+
+/// The object with what `server` says of `resource`, and what follows for all servers. `read` reads objects.
+fn reported(
+    old: &Value,
+    server: &str,
+    resource: &StoredResource,
+    now: &str,
+    read: impl Fn(&[u8]) -> Result<Value>,
+) -> Result<Value> {
+    let texts = |texts: &[String]| Value::list(texts.iter().map(|text| text.as_str().into()).collect());
+    let own = Object::from_iter([
+        ("apiServerID", server.into()),
+        ("encodingVersion", resource.encoding.as_str().into()),
+        ("decodableVersions", texts(&resource.decodable)),
+        ("servedVersions", texts(&resource.served)),
+    ]);
+    let mut entries = old.items_at(&["status", "storageVersions"]).to_vec();
+    match entries.iter_mut().find(|entry| entry.text_at(&["apiServerID"]) == server) {
+        Some(entry) => *entry = own.into(),
+        None => entries.push(own.into()),
+    }
+    let encoding = |entry: &Value| entry.text_at(&["encodingVersion"]).to_owned();
+    let common = encoding(&entries[0]);
+    let common = entries.iter().all(|entry| encoding(entry) == common).then_some(common);
+    let (status, reason, message) = match common {
+        Some(_) => ("True", "CommonEncodingVersionSet", "Common encoding version set"),
+        None => ("False", "CommonEncodingVersionUnset", "Common encoding version unset"),
+    };
+    let mut conditions = old.items_at(&["status", "conditions"]).to_vec();
+    let existing = conditions.iter_mut().find(|condition| condition.text_at(&["type"]) == CONDITION);
+    // Another version that all have in common is a transition too.
+    let before = old.at(&["status", "commonEncodingVersion"]).and_then(Value::as_str);
+    let other = before.is_some_and(|before| common.as_deref().is_some_and(|common| common != before));
+    let since = match &existing {
+        Some(existing) if !other && existing.text_at(&["status"]) == status => {
+            existing.get("lastTransitionTime").cloned().unwrap_or(Value::NULL)
+        }
+        _ => now.into(),
+    };
+    let condition = Object::from_iter([
+        ("type", Value::from(CONDITION)),
+        ("status", status.into()),
+        ("observedGeneration", old.generation().into()),
+        ("lastTransitionTime", since),
+        ("reason", reason.into()),
+        ("message", message.into()),
+    ]);
+    match existing {
+        Some(existing) => *existing = condition.into(),
+        None => conditions.push(condition.into()),
+    }
+    let read = read(&json(
+        old.name(),
+        [
+            ("storageVersions", Value::list(entries)),
+            ("commonEncodingVersion", common.map_or(Value::NULL, Value::from)),
+            ("conditions", Value::list(conditions)),
+        ],
+    ))?;
+    let mut new = old.clone();
+    if let (Some(object), Some(status)) = (new.as_object_mut(), read.get("status")) {
+        object.insert("status", status.clone());
+    }
+    Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &[u8]) -> Result<Value> {
+        let of = pintle_schema::find("apiserverinternal/v1alpha1.StorageVersion").unwrap();
+        Ok(pintle_codec::json::decode(of, json).unwrap().value)
+    }
+
+    fn resource(encoding: &str) -> StoredResource {
+        StoredResource {
+            group: "apps".into(),
+            resource: "deployments".into(),
+            encoding: encoding.into(),
+            decodable: vec!["apps/v1".into(), "apps/v1beta1".into()],
+            served: vec!["apps/v1".into()],
+            also_in: Vec::new(),
+        }
+    }
+
+    fn status(object: &Value) -> String {
+        let mut json = Vec::new();
+        pintle_codec::json::encode(object.get("status").unwrap(), &mut json);
+        String::from_utf8(json).unwrap()
+    }
+
+    fn told(old: &Value, server: &str, encoding: &str, hour: u8) -> Value {
+        reported(old, server, &resource(encoding), &format!("2026-01-01T{hour:02}:00:00Z"), read).unwrap()
+    }
+
+    fn entry(server: &str, encoding: &str) -> String {
+        format!(
+            r#"{{"apiServerID":"{server}","encodingVersion":"{encoding}","decodableVersions":["apps/v1","apps/v1beta1"],"servedVersions":["apps/v1"]}}"#
+        )
+    }
+
+    fn equal(hour: u8) -> String {
+        format!(
+            r#"[{{"type":"AllEncodingVersionsEqual","status":"True","lastTransitionTime":"2026-01-01T{hour:02}:00:00Z","reason":"CommonEncodingVersionSet","message":"Common encoding version set"}}]"#
+        )
+    }
+
+    #[test]
+    fn servers_that_agree_have_a_common_version_since_the_first_said_so() {
+        let nobody = read(&json("apps.deployments", [])).unwrap();
+        let one = told(&nobody, "a", "apps/v1", 1);
+        let expect = format!(
+            r#"{{"storageVersions":[{}],"commonEncodingVersion":"apps/v1","conditions":{}}}"#,
+            entry("a", "apps/v1"),
+            equal(1)
+        );
+        assert_eq!(status(&one), expect);
+        let two = told(&one, "b", "apps/v1", 2);
+        let both = [entry("a", "apps/v1"), entry("b", "apps/v1")].join(",");
+        let expect = format!(
+            r#"{{"storageVersions":[{both}],"commonEncodingVersion":"apps/v1","conditions":{}}}"#,
+            equal(1)
+        );
+        assert_eq!(status(&two), expect);
+        assert!(told(&two, "a", "apps/v1", 3) == two, "nothing is new");
+    }
+
+    #[test]
+    fn servers_that_differ_have_none() {
+        let nobody = read(&json("apps.deployments", [])).unwrap();
+        let one = told(&nobody, "a", "apps/v1", 1);
+        let two = told(&one, "b", "apps/v1beta1", 2);
+        let both = [entry("a", "apps/v1"), entry("b", "apps/v1beta1")].join(",");
+        let condition = r#"{"type":"AllEncodingVersionsEqual","status":"False","lastTransitionTime":"2026-01-01T02:00:00Z","reason":"CommonEncodingVersionUnset","message":"Common encoding version unset"}"#;
+        assert_eq!(status(&two), format!(r#"{{"storageVersions":[{both}],"conditions":[{condition}]}}"#));
+        let again = told(&two, "a", "apps/v1beta1", 3);
+        assert!(
+            status(&again)
+                .ends_with(&format!(r#""commonEncodingVersion":"apps/v1beta1","conditions":{}}}"#, equal(3)))
+        );
+    }
+
+    #[test]
+    fn another_common_version_is_a_transition() {
+        let nobody = read(&json("apps.deployments", [])).unwrap();
+        let before = told(&nobody, "a", "apps/v1beta1", 1);
+        let after = told(&before, "a", "apps/v1", 2);
+        assert!(status(&after).ends_with(&format!("{}}}", equal(2))), "{}", status(&after));
+    }
+
+    #[test]
+    fn what_is_not_told_of_yet_is_pending_in_all_its_groups() {
+        let events = StoredResource {
+            group: String::new(),
+            resource: "events".into(),
+            encoding: "v1".into(),
+            decodable: vec!["v1".into(), "events.k8s.io/v1".into()],
+            served: vec!["v1".into()],
+            also_in: vec!["events.k8s.io".into()],
+        };
+        assert_eq!(events.name(), "core.events");
+        let pending = Pending::new(&[events.clone(), resource("apps/v1")]);
+        assert_eq!(pending.of("", "events"), Some(None));
+        assert_eq!(pending.of("example.com", "events"), None);
+        pending.note(&events, &Err(Status::service_unavailable("not now").into()));
+        assert_eq!(pending.of("events.k8s.io", "events"), Some(Some("not now".into())));
+        pending.note(&events, &Ok(()));
+        assert_eq!((pending.of("", "events"), pending.of("events.k8s.io", "events")), (None, None));
+        assert_eq!(pending.of("apps", "deployments"), Some(None));
+        pending.complete();
+        assert_eq!(pending.of("apps", "deployments"), None);
+    }
+}
