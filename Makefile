@@ -4,7 +4,7 @@ CARGO ?= cargo
 ARGS ?=
 FUZZ ?=
 
-.PHONY: run test lint bench fuzz deny etcd
+.PHONY: run test lint bench layout fuzz deny etcd
 
 # Builds and starts the server on the embedded store; ARGS="--secure-port=7443 ..." adds flags.
 run:
@@ -30,6 +30,10 @@ lint:
 bench: etcd
 	$(CARGO) build --release -p pintle -p pintle-bench
 	set -a && . build/etcd.env && target/release/pintle-bench $(ARGS)
+
+# Lists anew which functions run, so that they lie together in memory; before a release, or when bench shows more of it.
+layout:
+	scripts/layout.sh
 
 # Feeds every parser mutated input, 60 seconds each; FUZZ="--seconds 3600 json" for longer or for one of them.
 fuzz:

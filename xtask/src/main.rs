@@ -1,8 +1,10 @@
 //! Chores of this repository.
 //!
 //! - `cargo xtask lint` holds it to the rules that rustc and clippy do not know.
+//! - `cargo xtask layout --map MAP --start PROFILE ... --requests PROFILE ...` lists functions that belong together in memory.
 //! - `cargo xtask schema --kubernetes CHECKOUT` writes the facts about built-in types down.
 
+mod layout;
 mod lint;
 mod schema;
 
@@ -13,6 +15,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     let result = match arguments.first().map(String::as_str) {
+        Some("layout") => layout::run(root, &arguments[1..]),
         Some("lint") => lint::run(root),
         Some("schema") => schema::run(root, &arguments[1..]),
         _ => Err(anyhow::anyhow!(

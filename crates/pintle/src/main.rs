@@ -33,6 +33,10 @@ use std::process::ExitCode;
 
 use pintle_flags::CommandLine;
 
+/// Objects are trees of many small parts: with the C library's allocator, a sixth to a fourth of a write's time is spent in it.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
     let program = args.next().unwrap_or_else(|| "pintle".into());
