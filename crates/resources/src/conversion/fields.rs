@@ -9,13 +9,11 @@ use pintle_schema::normal::{normal_field, zero};
 pub(crate) struct Fields {
     of: &'static Struct,
     found: Vec<Option<Value>>,
-    /// A list that is empty and shows.
-    empty: Option<usize>,
 }
 
 impl Fields {
     pub(crate) fn new(of: &'static Struct) -> Fields {
-        Fields { of, found: vec![None; of.flat.len()], empty: None }
+        Fields { of, found: vec![None; of.flat.len()] }
     }
 
     fn place(&self, name: &str) -> Option<usize> {
@@ -41,12 +39,6 @@ impl Fields {
         }
     }
 
-    /// Sets the field to a list without items even where such a list is left out. For objects that are about to be refused, so that
-    /// they are shown as they came.
-    pub(crate) fn set_empty(&mut self, name: &str) {
-        self.empty = self.place(name);
-    }
-
     pub(crate) fn clear(&mut self, name: &str) {
         self.copy(name, None);
     }
@@ -69,9 +61,8 @@ impl Fields {
     /// The struct in normal form.
     pub(crate) fn close(self) -> Value {
         let mut entries = Vec::with_capacity(self.found.len());
-        for (place, (field, found)) in self.of.flat.iter().zip(self.found).enumerate() {
-            let empty = || (self.empty == Some(place)).then(|| Value::list(Vec::new()));
-            if let Some(value) = normal_field(field, found).or_else(empty) {
+        for (field, found) in self.of.flat.iter().zip(self.found) {
+            if let Some(value) = normal_field(field, found) {
                 entries.push((Key::new_static(field.name), value));
             }
         }

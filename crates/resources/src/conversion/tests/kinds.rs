@@ -39,19 +39,6 @@ fn a_definition_of_old_may_name_its_version_and_nothing_more() {
 }
 
 #[test]
-fn versions_that_are_none_differ_from_no_versions() {
-    let stored = |versions: &str| {
-        let text = format!(
-            r#"{{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{{"group":"e.com",
-            "names":{{"plural":"ws","kind":"W"}},"scope":"Cluster"{versions}}}}}"#
-        );
-        convert(find("apiextensions/v1beta1.CustomResourceDefinition").unwrap(), read(&text)).unwrap()
-    };
-    assert_eq!(stored(r#","versions":[]"#).at(&["spec", "versions"]), Some(&Value::list(Vec::new())));
-    assert_eq!(stored("").at(&["spec", "versions"]), None);
-}
-
-#[test]
 fn json_in_schemas_is_written_anew() {
     let definition = |first: &str, second: &str| {
         format!(
