@@ -53,6 +53,8 @@ pub(crate) struct Arguments {
     only: Vec<String>,
     /// For a part that needs a fresh process: this program calls itself.
     pub(crate) reopen: Option<PathBuf>,
+    /// For the bare server that others are compared with, likewise.
+    pub(crate) floor: bool,
 }
 
 impl Arguments {
@@ -73,6 +75,7 @@ impl Arguments {
             events: 100,
             only: Vec::new(),
             reopen: None,
+            floor: false,
         };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
@@ -110,6 +113,7 @@ impl Arguments {
             "--dir" => self.directory = value.into(),
             "--server" => self.program = value.into(),
             "--reopen" => self.reopen = Some(value.into()),
+            "--floor" => self.floor = value == "serve",
             "--kubeconfig" => {
                 self.running.push(Running { kubeconfig: value.into(), ..Running::default() });
             }

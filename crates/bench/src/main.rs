@@ -54,6 +54,10 @@ fn run() -> anyhow::Result<()> {
     if let Some(directory) = &arguments.reopen {
         return embedded::reopen(directory);
     }
+    let runtime = tokio::runtime::Runtime::new()?;
+    if arguments.floor {
+        return runtime.block_on(server::floor::serve());
+    }
     let directory = tempfile::tempdir_in(&arguments.directory)
         .with_context(|| format!("cannot write to {}", arguments.directory.display()))?;
     let (directory, time) = (directory.path(), arguments.time);
@@ -62,7 +66,6 @@ fn run() -> anyhow::Result<()> {
         codec::measure()?;
         fields::measure()?;
     }
-    let runtime = tokio::runtime::Runtime::new()?;
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;

@@ -20,6 +20,7 @@ mod objects;
 mod pool;
 mod resource;
 mod tail;
+mod together;
 
 pub use consistency::Difference;
 pub use cursor::{Cursor, Next};
@@ -34,6 +35,7 @@ pub use map::{Keyed, Map};
 pub use objects::Snapshot;
 pub use pool::Pool;
 pub use resource::{Resource, StorePage};
+pub use together::wake_last;
 
 /// Why the cache cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use crate::together::together;
+
 /// Told of changes; when it is dropped, so is the topic, and everybody is woken to find out.
 #[derive(Debug, Default)]
 pub(crate) struct Head(Arc<Shared>);
@@ -44,7 +46,7 @@ impl Shared {
     fn tell(&self) {
         self.told.fetch_add(1, Ordering::Release);
         // Whoever is listed by now is woken; whoever comes later sees the number.
-        self.waiting().places.iter().flatten().for_each(Waker::wake_by_ref);
+        together(|| self.waiting().places.iter().flatten().for_each(Waker::wake_by_ref));
     }
 }
 

@@ -124,9 +124,10 @@ impl Connections {
                 answer(handler.clone(), connection.clone(), activity.begin(), request)
             }
         });
-        let io = TokioIo::new(Watched { stream: Gather::new(stream), activity: activity.clone() });
         let limits = &self.limits;
+        let watched = |stream| TokioIo::new(Watched { stream, activity: activity.clone() });
         let result = if http2 {
+            let (stream, sender) = Gather::with_sender(stream);
             let (starter, mut settled) = Settled::new();
             let mut builder = http2::Builder::new(starter);
             builder
@@ -142,10 +143,11 @@ impl Connections {
                 .max_send_buf_size(SEND_AHEAD)
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
-            let serving = pin!(builder.serve_connection(io, service));
-            let beside = |cx: &mut Context<'_>| settled.poll(cx);
+            let serving = pin!(builder.serve_connection(watched(stream), service));
+            let before = |cx: &mut Context<'_>| settled.poll(cx);
+            let after = |cx: &mut Context<'_>| sender.poll(cx);
             let shut_down = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
-            self.drive(serving, beside, shut_down, &connection, &activity, false).await
+            self.drive(serving, before, after, shut_down, &connection, &activity, false).await
         } else {
             let mut builder = http1::Builder::new();
             builder
@@ -153,9 +155,11 @@ impl Connections {
                 .header_read_timeout(None)
                 .max_headers(limits.headers)
                 .max_buf_size(limits.header_bytes as usize);
-            let serving = pin!(builder.serve_connection(io, service).with_upgrades());
-            self.drive(serving, |_| {}, |serving| serving.graceful_shutdown(), &connection, &activity, true)
-                .await
+            let serving =
+                pin!(builder.serve_connection(watched(Gather::new(stream)), service).with_upgrades());
+            let shut_down =
+                |serving: Pin<&mut http1::UpgradeableConnection<_, _>>| serving.graceful_shutdown();
+            self.drive(serving, |_| {}, |_| {}, shut_down, &connection, &activity, true).await
         };
         if let Err(error) = result {
             tracing::trace!(remote = %connection.remote, %error, "connection ended");
@@ -166,11 +170,14 @@ impl Connections {
         }
     }
 
-    /// Runs a connection until it ends, with whatever runs beside it, and asks it to end when the server stops, a filter says so, or it idles.
+    /// Runs a connection until it ends, with what runs before and after it in each turn, and asks it to end when the
+    /// server stops, a filter says so, or it idles.
+    #[allow(clippy::too_many_arguments, reason = "it is the one function of two protocols")]
     async fn drive<F: Future<Output = hyper::Result<()>>>(
         &self,
         mut serving: Pin<&mut F>,
-        mut beside: impl FnMut(&mut Context<'_>),
+        mut before: impl FnMut(&mut Context<'_>),
+        after: impl Fn(&mut Context<'_>),
         shut_down: impl Fn(Pin<&mut F>),
         connection: &Connection,
         activity: &Activity,
@@ -181,7 +188,12 @@ impl Connections {
             let overdue = activity.deadline(&self.limits, http1);
             tokio::select! {
                 // What the others have to send goes out in the same turn.
-                result = poll_fn(|cx| { beside(cx); serving.as_mut().poll(cx) }) => return result,
+                result = poll_fn(|cx| {
+                    before(cx);
+                    let served = serving.as_mut().poll(cx);
+                    after(cx);
+                    served
+                }) => return result,
                 () = connection.abort.notified() => return Ok(()),
                 () = connection.close.notified(), if !stopping => {}
                 () = self.stop.wait(), if !stopping => connection.close_when_idle(),

@@ -1,32 +1,91 @@
-//! Gathers small writes of a connection into one.
+//! Gathers the writes of a connection into few large ones.
 //!
-//! On HTTP/2 many answers share a connection: a change that a hundred watches see is a hundred small frames. Written as they
-//! come, each is a record of TLS and a call of the system. So small writes are kept until the connection is flushed, and
-//! a flush first lets everybody else run who is ready to, once: what they add goes out with it.
+//! On HTTP/2 many answers share a connection: a change that a hundred watches see is a hundred small frames, and a long
+//! list is thousands that are a few bytes longer than a record of TLS. Its library writes and flushes them one by one; each
+//! would be a record or two and a call of the system that wakes the client. So writes are kept until there is no room for
+//! more or until the task of the connection, at the end of its turn, sends them. It first lets everybody else run who is
+//! ready to, once: what they add goes out with it.
+//!
+//! HTTP/1.1 has one answer at a time, and its library flushes when there is nothing more to add. Nobody else sends then.
 
+use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// From this size on a write is not worth a copy.
-const LARGE: usize = 16 * 1024;
-/// What is kept at most.
-const ROOM: usize = 64 * 1024;
+/// What is kept at most: whole records of TLS.
+const ROOM: usize = 4 * 16 * 1024;
+/// So much is worth a call of its own.
+const ENOUGH: usize = 16 * 1024;
 
-pub(crate) struct Gather<S> {
+thread_local! {
+    /// Room that nobody uses at the moment. A connection has some only while it has something to send.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What is read and written by whoever speaks HTTP.
+pub(crate) struct Gather<S>(Arc<Mutex<Gathering<S>>>);
+
+/// Sends what was gathered, at the end of each turn.
+pub(crate) struct Sender<S>(Arc<Mutex<Gathering<S>>>);
+
+struct Gathering<S> {
     stream: S,
     kept: Vec<u8>,
     /// How much of it is written.
     written: usize,
     /// The others had their turn.
     waited: bool,
+    /// Somebody sends at the end of each turn, so that a flush need not.
+    has_sender: bool,
+}
+
+fn lock<S>(gathering: &Mutex<Gathering<S>>) -> MutexGuard<'_, Gathering<S>> {
+    // Both sides are of one task, so that nobody ever waits; and a panic ends that task.
+    gathering.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: AsyncWrite + Unpin> Gather<S> {
+    /// For HTTP/1.1.
     pub(crate) fn new(stream: S) -> Gather<S> {
-        Gather { stream, kept: Vec::new(), written: 0, waited: false }
+        let gathering = Gathering { stream, kept: Vec::new(), written: 0, waited: false, has_sender: false };
+        Gather(Arc::new(Mutex::new(gathering)))
+    }
+
+    /// For HTTP/2, with whoever sends.
+    pub(crate) fn with_sender(stream: S) -> (Gather<S>, Sender<S>) {
+        let gather = Gather::new(stream);
+        lock(&gather.0).has_sender = true;
+        let sender = Sender(gather.0.clone());
+        (gather, sender)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Sender<S> {
+    /// Sends what is kept. Errors are told to whoever writes next.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) {
+        let mut gathering = lock(&self.0);
+        if !gathering.kept.is_empty() {
+            let _ = gathering.poll_send(cx);
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Gathering<S> {
+    /// Keeps what there is room for; how much that was.
+    fn keep(&mut self, bufs: &[io::IoSlice<'_>]) -> usize {
+        if self.kept.capacity() == 0 {
+            self.kept = SPARE.take();
+        }
+        let before = self.kept.len();
+        for buf in bufs {
+            let room = ROOM - self.kept.len();
+            self.kept.extend_from_slice(&buf[..buf.len().min(room)]);
+        }
+        self.kept.len() - before
     }
 
     /// Writes all that is kept.
@@ -39,19 +98,28 @@ impl<S: AsyncWrite + Unpin> Gather<S> {
             self.written += count;
         }
         self.written = 0;
-        // An idle connection keeps no memory.
-        self.kept = Vec::new();
+        self.kept.clear();
         Poll::Ready(Ok(()))
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let few = (1..ENOUGH).contains(&self.kept.len()) && self.written == 0;
+        if few && !std::mem::replace(&mut self.waited, true) {
+            // Behind all that are ready already.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        ready!(self.poll_empty(cx))?;
+        self.waited = false;
+        // An idle connection keeps no memory.
+        SPARE.set(std::mem::take(&mut self.kept));
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Gather<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut lock(&self.0).stream).poll_read(cx, buf)
     }
 }
 
@@ -61,39 +129,34 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let mut gathering = lock(&self.0);
+        if gathering.kept.len() == ROOM {
+            ready!(gathering.poll_empty(cx))?;
+        }
         let size: usize = bufs.iter().map(|buf| buf.len()).sum();
-        if size >= LARGE || self.kept.len() + size > ROOM {
-            ready!(self.poll_empty(cx))?;
+        if gathering.kept.is_empty() && size >= ROOM {
+            return Pin::new(&mut gathering.stream).poll_write_vectored(cx, bufs);
         }
-        if size >= LARGE {
-            return Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        }
-        bufs.iter().for_each(|buf| self.kept.extend_from_slice(buf));
-        Poll::Ready(Ok(size))
+        Poll::Ready(Ok(gathering.keep(bufs)))
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.kept.is_empty() && !std::mem::replace(&mut self.waited, true) {
-            // Behind all that are ready already.
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        ready!(self.poll_empty(cx))?;
-        self.waited = false;
-        Pin::new(&mut self.stream).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gathering = lock(&self.0);
+        if gathering.has_sender { Poll::Ready(Ok(())) } else { gathering.poll_send(cx) }
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_empty(cx))?;
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gathering = lock(&self.0);
+        ready!(gathering.poll_empty(cx))?;
+        Pin::new(&mut gathering.stream).poll_shutdown(cx)
     }
 }
 
@@ -159,16 +222,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_writes_are_passed_on_behind_the_small_ones() {
+    async fn long_answers_fill_records() {
+        let (mut stream, log) = gather(usize::MAX);
+        let frame = vec![b'x'; 16 * 1024 + 9];
+        for _ in 0..9 {
+            stream.write_all(&frame).await.unwrap();
+        }
+        stream.flush().await.unwrap();
+        let sizes: Vec<usize> = log.lock().unwrap().iter().map(Vec::len).collect();
+        assert_eq!(sizes, [ROOM, ROOM, 9 * frame.len() - 2 * ROOM]);
+    }
+
+    #[tokio::test]
+    async fn what_there_is_no_room_for_is_passed_on_behind_the_rest() {
         let (mut stream, log) = gather(10_000);
         stream.write_all(b"ab").await.unwrap();
-        let large = vec![b'x'; LARGE];
+        let large: Vec<u8> = (0..3 * ROOM).map(|number| (number % 251) as u8).collect();
         stream.write_all(&large).await.unwrap();
         stream.write_all(b"c").await.unwrap();
         stream.shutdown().await.unwrap();
-        let written = log.lock().unwrap().concat();
-        assert_eq!(written, [&b"ab"[..], &large, b"c"].concat());
-        assert_eq!(log.lock().unwrap()[0], b"ab");
+        assert_eq!(log.lock().unwrap().concat(), [&b"ab"[..], &large, b"c"].concat());
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_keeps_no_memory() {
+        let (mut stream, _) = gather(usize::MAX);
+        stream.write_all(b"ab").await.unwrap();
+        stream.flush().await.unwrap();
+        assert_eq!(lock(&stream.0).kept.capacity(), 0);
     }
 
     #[tokio::test]
@@ -176,9 +257,38 @@ mod tests {
         let (mut stream, log) = gather(7);
         for _ in 0..100 {
             stream.write_all(&[b'y'; 1000]).await.unwrap();
-            assert!(stream.kept.len() <= ROOM);
+            assert!(lock(&stream.0).kept.len() <= ROOM);
         }
         stream.flush().await.unwrap();
         assert_eq!(log.lock().unwrap().concat().len(), 100_000);
+    }
+
+    async fn end_of_turn<S: AsyncWrite + Unpin>(sender: &Sender<S>) {
+        std::future::poll_fn(|cx| {
+            sender.poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn with_a_sender_a_flush_waits_for_the_end_of_the_turn() {
+        let log = Writes::default();
+        let (mut stream, sender) = Gather::with_sender(Log(log.clone(), 10_000));
+        for _ in 0..100 {
+            stream.write_all(&[b'z'; 500]).await.unwrap();
+            stream.flush().await.unwrap();
+        }
+        assert!(log.lock().unwrap().is_empty());
+        end_of_turn(&sender).await;
+        assert_eq!(log.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>(), [10_000; 5]);
+
+        // A few bytes wait once for those of others.
+        stream.write_all(b"a").await.unwrap();
+        end_of_turn(&sender).await;
+        assert_eq!(log.lock().unwrap().len(), 5);
+        stream.write_all(b"b").await.unwrap();
+        end_of_turn(&sender).await;
+        assert_eq!(log.lock().unwrap()[5], b"ab");
     }
 }

@@ -6,11 +6,14 @@
 
 use std::cell::Cell;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use hyper::rt::Executor;
+use pintle_cache::wake_last;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::unconstrained;
 
@@ -66,12 +69,50 @@ impl Future for Lively {
 pub(crate) struct Settled {
     arriving: UnboundedReceiver<Running>,
     running: FuturesUnordered<Running>,
+    /// How they wake the connection's task.
+    waker: Option<(Arc<Last>, Waker)>,
+}
+
+/// Wakes the connection's task when all its requests that a change concerns have been told. What is woken while they run
+/// runs in the same turn.
+struct Last {
+    task: Waker,
+    /// [`TURN`] while they run, with [`AGAIN`] if one was woken since.
+    state: AtomicU8,
+}
+
+const TURN: u8 = 1;
+const AGAIN: u8 = 2;
+/// How often one turn may go round. A request is woken by what it sends itself, once, and then waits.
+const ROUNDS: usize = 1000;
+
+impl Wake for Last {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.state.fetch_or(AGAIN, Ordering::AcqRel) & TURN == 0 {
+            wake_last(&self.task);
+        }
+    }
 }
 
 impl Settled {
     pub(crate) fn new() -> (Starter, Settled) {
         let (sender, arriving) = unbounded_channel();
-        (Starter(sender), Settled { arriving, running: FuturesUnordered::new() })
+        (Starter(sender), Settled { arriving, running: FuturesUnordered::new(), waker: None })
+    }
+
+    fn waker(&mut self, task: &Waker) -> (Arc<Last>, Waker) {
+        match &self.waker {
+            Some(known) if known.0.task.will_wake(task) => known.clone(),
+            _ => {
+                let last = Arc::new(Last { task: task.clone(), state: AtomicU8::new(0) });
+                let known = (last.clone(), Waker::from(last));
+                self.waker.insert(known).clone()
+            }
+        }
     }
 
     /// Lets everybody run who is ready to.
@@ -79,21 +120,32 @@ impl Settled {
         while let Poll::Ready(Some(running)) = self.arriving.poll_recv(cx) {
             self.running.push(running);
         }
+        if self.running.is_empty() {
+            return;
+        }
+        let (last, waker) = self.waker(cx.waker());
         // Each does little, and there are few: they need not be stopped half way.
         let all = &mut self.running;
         let mut turn = unconstrained(std::future::poll_fn(|cx| {
-            while let Poll::Ready(Some(())) = all.poll_next_unpin(cx) {}
-            Poll::<()>::Pending
+            // The set stops for breath when two have woken themselves.
+            for _ in 0..ROUNDS {
+                last.state.store(TURN, Ordering::Release);
+                while let Poll::Ready(Some(())) = all.poll_next_unpin(cx) {}
+                if last.state.swap(0, Ordering::AcqRel) & AGAIN == 0 {
+                    return Poll::<()>::Pending;
+                }
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
         }));
-        let _ = Pin::new(&mut turn).poll(cx);
+        let _ = Pin::new(&mut turn).poll(&mut Context::from_waker(&waker));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 
     use tokio::sync::Notify;
@@ -176,5 +228,38 @@ mod tests {
         assert_eq!(Arc::strong_count(&held), 2);
         drop(settled);
         assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    /// Streams of HTTP/2 wake themselves with what they send.
+    #[tokio::test]
+    async fn all_that_are_ready_run_in_one_turn() {
+        let (starter, mut settled) = Settled::new();
+        let ran = Arc::<AtomicUsize>::default();
+        for _ in 0..100 {
+            let ran = ran.clone();
+            let mut polls = 0;
+            starter.execute(poll_fn(move |cx| {
+                polls += 1;
+                match polls {
+                    // As a task of its own, and then for the first time in the connection's.
+                    1 => settle(),
+                    2 => {
+                        ran.fetch_add(1, Ordering::Relaxed);
+                        cx.waker().wake_by_ref();
+                    }
+                    _ => {}
+                }
+                Poll::Pending
+            }));
+        }
+        while settled.arriving.len() < 100 {
+            tokio::task::yield_now().await;
+        }
+        poll_fn(|cx| {
+            settled.poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+        assert_eq!(ran.load(Ordering::Relaxed), 100);
     }
 }

@@ -6,6 +6,7 @@
 
 mod client;
 pub(crate) mod definitions;
+pub(crate) mod floor;
 mod kubeconfig;
 mod load;
 mod objects;
@@ -25,6 +26,7 @@ use anyhow::Context;
 
 use crate::arguments::Arguments;
 use client::{JSON, PROTOBUF, Request};
+use floor::Floor;
 use own::Own;
 use table::{Cell, Row};
 use target::{REST, Target};
@@ -35,14 +37,20 @@ const STARTS: usize = 15;
 /// Measures what the arguments say and prints one table, also of what was measured before an error.
 pub(crate) async fn measure(arguments: &Arguments, directory: &Path) -> anyhow::Result<()> {
     let (mut targets, mut rows) = (Vec::new(), Vec::new());
-    let mut result = run(arguments, directory, &mut targets, &mut rows).await;
+    let mut floor = Floor::start(arguments).await?;
+    floor.measure(arguments).await?;
+    let mut result = run(arguments, directory, &mut targets, &mut rows, Some(&mut floor)).await;
     for target in &targets {
         let tidied = target.tidy().await.context("what was created could not be deleted");
         result = result.and(tidied);
     }
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
     if !rows.is_empty() {
+        rows.extend(floor.rows(names.len()));
         println!("{}", table::render(&names, &rows).trim_end());
+        if let Some(slowness) = floor.slowness() {
+            println!("The floor is at {slowness:.2} times what it was where the budgets were set.");
+        }
     }
     result
 }
@@ -52,6 +60,7 @@ async fn run(
     directory: &Path,
     targets: &mut Vec<Target>,
     rows: &mut Vec<Row>,
+    floor: Option<&mut Floor>,
 ) -> anyhow::Result<()> {
     if arguments.running.is_empty() {
         let starts = if arguments.measures("start") { STARTS } else { 1 };
@@ -71,7 +80,7 @@ async fn run(
         .iter()
         .any(|part| arguments.measures(part))
     {
-        operate(arguments, targets, rows).await?;
+        operate(arguments, targets, rows, floor).await?;
     }
     // Last, since they stay.
     if arguments.measures("crd") {
@@ -86,6 +95,7 @@ async fn operate(
     arguments: &Arguments,
     targets: &mut Vec<Target>,
     rows: &mut Vec<Row>,
+    mut floor: Option<&mut Floor>,
 ) -> anyhow::Result<()> {
     for target in &mut *targets {
         target.prepare().await?;
@@ -96,6 +106,7 @@ async fn operate(
         if arguments.measures("create") {
             rows.extend(created);
         }
+        look(&mut floor, arguments).await?;
     }
     if arguments.measures("memory") {
         say("looking at memory");
@@ -104,18 +115,22 @@ async fn operate(
     if arguments.measures("get") {
         say("getting");
         rows.extend(operations::get(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
     }
     if arguments.measures("list") {
         say("listing");
         rows.extend(operations::list(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
     }
     if arguments.measures("patch") {
         say("patching");
         rows.extend(operations::patch(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
     }
     if arguments.measures("watch") {
         say("watching");
         rows.extend(watch::measure(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
     }
     if arguments.measures("load") {
         say("listing by many at once");
@@ -124,6 +139,14 @@ async fn operate(
         rows.extend(load::watches(targets, arguments).await?);
     }
     Ok(())
+}
+
+/// How fast the machine is at this moment.
+async fn look(floor: &mut Option<&mut Floor>, arguments: &Arguments) -> anyhow::Result<()> {
+    match floor {
+        Some(floor) => floor.measure(arguments).await,
+        None => Ok(()),
+    }
 }
 
 /// What is going on, for whoever waits.

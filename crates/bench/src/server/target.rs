@@ -70,6 +70,19 @@ impl Target {
         Ok(target)
     }
 
+    /// A server that has no resources, and is known without a kubeconfig.
+    pub(crate) async fn bare(
+        client: Client,
+        processes: Processes,
+        connections: usize,
+    ) -> anyhow::Result<Target> {
+        let (name, client) = ("floor".to_owned(), Arc::new(client));
+        let mut target =
+            Target { name, client, connections: Vec::new(), processes, own: None, objects: None };
+        target.connect(connections).await?;
+        Ok(target)
+    }
+
     async fn connect(&mut self, connections: usize) -> anyhow::Result<()> {
         for _ in 0..connections {
             self.connections.push(self.client.connect().await?);

@@ -172,7 +172,7 @@ fn arguments(folder: &Path, more: &str) -> Arguments {
 /// The rows by their labels.
 async fn rows(arguments: &Arguments) -> anyhow::Result<(Vec<Target>, BTreeMap<String, Cell>)> {
     let (mut targets, mut rows) = (Vec::new(), Vec::new());
-    run(arguments, Path::new("."), &mut targets, &mut rows).await?;
+    run(arguments, Path::new("."), &mut targets, &mut rows, None).await?;
     Ok((targets, rows.into_iter().map(|row| (row.label, row.cells[0].clone())).collect()))
 }
 

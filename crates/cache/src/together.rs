@@ -1,0 +1,105 @@
+//! Wakes of many at once.
+//!
+//! A change may concern hundreds of watches, and a hundred of them may share a connection. The task of that connection is
+//! woken with the first of them, and would run on another core, again and again, while the others are still being told: it
+//! would send each client a few events at a time. So whoever gathers the work of many has its own wake put off until all
+//! that are concerned have been told.
+
+use std::cell::RefCell;
+use std::task::Waker;
+
+thread_local! {
+    static TURN: RefCell<Turn> = const { RefCell::new(Turn { telling: false, last: Vec::new() }) };
+}
+
+struct Turn {
+    /// This thread is telling many.
+    telling: bool,
+    /// To be woken when it has told all of them.
+    last: Vec<Waker>,
+}
+
+/// Wakes at the end of the turn if this thread is telling many of a change, else now.
+pub fn wake_last(waker: &Waker) {
+    let kept = TURN.with_borrow_mut(|turn| {
+        if turn.telling {
+            turn.last.push(waker.clone());
+        }
+        turn.telling
+    });
+    if !kept {
+        waker.wake_by_ref();
+    }
+}
+
+/// Runs what tells many.
+pub(crate) fn together(tell: impl FnOnce()) {
+    let within = TURN.with_borrow_mut(|turn| std::mem::replace(&mut turn.telling, true));
+    // A turn within a turn ends with the outer one.
+    let _end = (!within).then_some(End);
+    tell();
+}
+
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut last = TURN.with_borrow_mut(|turn| {
+            turn.telling = false;
+            std::mem::take(&mut turn.last)
+        });
+        last.drain(..).for_each(Waker::wake);
+        // The room for them is kept.
+        TURN.with_borrow_mut(|turn| turn.last = last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_is_to_be_woken_last_is_woken_after_all_were_told() {
+        let count = Arc::<Count>::default();
+        let woken = || count.0.load(Ordering::Relaxed);
+        let waker = Waker::from(count.clone());
+        wake_last(&waker);
+        assert_eq!(woken(), 1, "nobody is telling anything");
+        together(|| {
+            wake_last(&waker);
+            together(|| wake_last(&waker));
+            assert_eq!(woken(), 1);
+        });
+        assert_eq!(woken(), 3);
+        wake_last(&waker);
+        assert_eq!(woken(), 4);
+    }
+
+    #[test]
+    fn a_turn_that_breaks_off_loses_no_wake() {
+        let count = Arc::<Count>::default();
+        let waker = Waker::from(count.clone());
+        let broken = std::panic::catch_unwind(|| {
+            together(|| {
+                wake_last(&waker);
+                panic!("on purpose");
+            });
+        });
+        assert!(broken.is_err());
+        wake_last(&waker);
+        assert_eq!(count.0.load(Ordering::Relaxed), 2);
+    }
+}
