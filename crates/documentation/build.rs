@@ -15,6 +15,7 @@ fn main() {
     for (name, schema) in generator.definitions() {
         add(&mut texts, name, schema);
     }
+    any_object(&mut texts);
     // The type there is generic and says nothing of its fields.
     let event = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent";
     let object = "What has changed, as it is now or was last; a Status where the event is an error.";
@@ -49,6 +50,28 @@ fn list(texts: &mut BTreeMap<String, String>, name: &str) {
     texts.insert(format!("{name}List"), format!("{kind}List is a list of objects of kind {kind}."));
     texts.insert(format!("{name}List/metadata"), "The metadata of the list, not of an object.".to_owned());
     texts.insert(format!("{name}List/items"), "The objects of the list.".to_owned());
+}
+
+/// The texts about what every object and every list has, which those of any kind say. Documents of custom resources ask for
+/// them by the types that stand for any object.
+fn any_object(texts: &mut BTreeMap<String, String>) {
+    const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+    let pod = "io.k8s.api.core.v1.Pod".to_owned();
+    let status = format!("{META}.Status");
+    let said = [
+        ("PartialObjectMetadata", "apiVersion", &pod),
+        ("PartialObjectMetadata", "kind", &pod),
+        ("PartialObjectMetadata", "metadata", &pod),
+        ("PartialObjectMetadataList", "apiVersion", &pod),
+        ("PartialObjectMetadataList", "kind", &pod),
+        // It has the metadata of a list.
+        ("PartialObjectMetadataList", "metadata", &status),
+    ];
+    for (of, field, by) in said {
+        let text = texts.get(&format!("{by}/{field}")).cloned();
+        let text = text.unwrap_or_else(|| panic!("{by} says nothing of {field}"));
+        texts.insert(format!("{META}.{of}/{field}"), text);
+    }
 }
 
 /// Writes the table that the library reads.

@@ -73,6 +73,19 @@ mod tests {
     }
 
     #[test]
+    fn what_every_object_has_is_explained_for_custom_resources_too() {
+        let of = |name| pintle_schema::find(name).unwrap();
+        let (any, list) = (of("meta/v1.PartialObjectMetadata"), of("meta/v1.PartialObjectMetadataList"));
+        let pod = of("core/v1.Pod");
+        for field in ["apiVersion", "kind"] {
+            assert_eq!(Texts.field(any, field), Texts.field(pod, field));
+            assert_eq!(Texts.field(list, field), Texts.field(pod, field));
+        }
+        assert!(Texts.field(any, "metadata").unwrap().starts_with("Standard object's metadata."));
+        assert!(Texts.field(list, "metadata").unwrap().starts_with("Standard list metadata."));
+    }
+
+    #[test]
     fn lists_are_explained_though_nobody_else_does() {
         let list = pintle_schema::find("apps/v1.DeploymentList").unwrap();
         for field in ["kind", "apiVersion", "metadata", "items"] {
