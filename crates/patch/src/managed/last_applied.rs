@@ -4,8 +4,8 @@
 //! annotation is kept up to date for those who go back.
 
 use pintle_codec::json;
-use pintle_meta::Value;
 use pintle_meta::validation::object_meta;
+use pintle_meta::{Object, Value};
 
 use super::update::Write;
 use crate::fieldset::Set;
@@ -60,18 +60,51 @@ pub fn keep_last_applied(object: &mut Value, manager: &str, config: &Value) {
     }
 }
 
-/// A configuration without the annotation itself.
+/// A configuration without the annotation itself. Annotations are read as a map of texts for that: null is an empty one, and
+/// what is no such map is left out.
 fn text_of(config: &Value) -> String {
     let mut config = config.clone();
-    if let Some(metadata) = config.metadata_mut() {
-        match metadata.get_mut("annotations").map(Value::as_object_mut) {
-            Some(Some(annotations)) => drop(annotations.remove(ANNOTATION)),
-            Some(None) => drop(metadata.remove("annotations")),
-            None => {}
+    if let Some(metadata) = config.metadata_mut()
+        && let Some(annotations) = metadata.get("annotations")
+    {
+        match annotations.as_object().and_then(texts) {
+            Some(annotations) => drop(metadata.insert("annotations", annotations)),
+            None => drop(metadata.remove("annotations")),
         }
     }
     let mut text = Vec::new();
     json::encode(&config, &mut text);
     text.push(b'\n');
     String::from_utf8_lossy(&text).into_owned()
+}
+
+fn texts(annotations: &Object) -> Option<Object> {
+    let mut texts = Object::new();
+    for (key, value) in annotations.iter().filter(|(key, _)| *key != ANNOTATION) {
+        let text = if value.is_null() { "" } else { value.as_str()? };
+        texts.insert(key.to_owned(), text);
+    }
+    Some(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_are_noted_as_texts() {
+        let noted = |annotations: &str| {
+            let config = format!(r#"{{"metadata":{{"annotations":{annotations},"name":"a"}}}}"#);
+            text_of(&json::decode_untyped(config.as_bytes()).unwrap().value)
+        };
+        let with = |annotations: &str| {
+            format!("{{\"metadata\":{{\"annotations\":{annotations},\"name\":\"a\"}}}}\n")
+        };
+        let own = format!(r#"{{"{ANNOTATION}":"x"}}"#);
+        assert_eq!(noted(r#"{"x":null,"y":"z"}"#), with(r#"{"x":"","y":"z"}"#));
+        assert_eq!(noted(&own), with("{}"));
+        for none in ["null", "[]", r#"{"x":1}"#] {
+            assert_eq!(noted(none), "{\"metadata\":{\"name\":\"a\"}}\n", "{none}");
+        }
+    }
 }
