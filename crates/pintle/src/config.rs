@@ -382,6 +382,8 @@ pub(crate) struct Tokens {
     pub(crate) tokens: Arc<dyn TokenAuthenticator>,
     /// Of this server.
     pub(crate) audiences: Arc<[String]>,
+    /// Whether those without any are let in, wherever they ask.
+    pub(crate) anonymous: bool,
 }
 
 /// Everyone who can say whose token something is, in the reference's order.
@@ -411,7 +413,8 @@ pub(crate) fn tokens(
     }
     let all = Arc::new(authenticator::TokenUnion(tokens));
     let cached = TokenCache::new(all, TokenCacheOptions::default(), Some(Arc::new(metrics)))?;
-    Ok(Tokens { tokens: Arc::new(cached), audiences })
+    let anonymous = anonymous_paths(options, believed).is_some_and(|paths| paths.is_empty());
+    Ok(Tokens { tokens: Arc::new(cached), audiences, anonymous })
 }
 
 /// Everyone who can say who is asking, in the reference's order.
@@ -421,7 +424,7 @@ pub(crate) fn authenticator(
     tokens: Tokens,
     believed: Option<&Believed>,
 ) -> anyhow::Result<Arc<dyn Authenticator>> {
-    let Tokens { tokens, audiences } = tokens;
+    let Tokens { tokens, audiences, .. } = tokens;
     let mut all: Vec<Arc<dyn Authenticator>> = Vec::new();
     // Before clients' own certificates: the proxy's is one, and not what the request is about.
     all.extend(serving.front_proxy.clone().map(|proxy| proxy as Arc<dyn Authenticator>));
@@ -439,13 +442,18 @@ pub(crate) fn authenticator(
              a different authorizer"
         );
     }
+    Ok(match anonymous_paths(options, believed) {
+        Some(paths) => Arc::new(authenticator::OrAnonymous::at(union, paths)),
+        None => Arc::new(union),
+    })
+}
+
+/// Where those without credentials are let in; nothing said means everywhere, `None` nowhere.
+fn anonymous_paths(options: &Options, believed: Option<&Believed>) -> Option<Vec<String>> {
     let anonymous = believed.and_then(|believed| believed.anonymous.as_ref());
     let conditions = anonymous.map(|anonymous| anonymous.conditions.as_slice()).unwrap_or_default();
-    let paths = conditions.iter().map(|condition| condition.path.clone()).collect();
-    Ok(match anonymous.map_or(options.allows_anonymous(), |anonymous| anonymous.enabled) {
-        true => Arc::new(authenticator::OrAnonymous::at(union, paths)),
-        false => Arc::new(union),
-    })
+    let enabled = anonymous.map_or(options.allows_anonymous(), |anonymous| anonymous.enabled);
+    enabled.then(|| conditions.iter().map(|condition| condition.path.clone()).collect())
 }
 
 pub(crate) fn cors(options: &Options) -> anyhow::Result<Vec<Regex>> {

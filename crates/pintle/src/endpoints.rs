@@ -148,6 +148,7 @@ impl Endpoints<'_> {
             ("authentication.k8s.io", "tokenreviews") => Arc::new(TokenReview {
                 tokens: self.tokens.tokens.clone(),
                 audiences: self.tokens.audiences.clone(),
+                anonymous: self.tokens.anonymous,
             }),
             ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview),
             _ => return None,

@@ -39,15 +39,47 @@ pub struct Credentials<'a> {
 }
 
 impl<'a> Credentials<'a> {
+    /// What an `Authorization` header holds.
+    pub fn bearer(&self) -> Bearer<'a> {
+        self.headers
+            .get(http::header::AUTHORIZATION)
+            .map_or(Bearer::Absent, |value| Bearer::of(value.as_bytes()))
+    }
+
     /// The token of an `Authorization: Bearer` header, which may be any bytes. An empty one counts as none.
     pub fn bearer_token(&self) -> Option<&'a [u8]> {
-        let header = self.headers.get(http::header::AUTHORIZATION)?.as_bytes().trim_ascii();
-        let mut words = header.split(|byte| *byte == b' ');
-        if !words.next()?.eq_ignore_ascii_case(b"bearer") {
-            return None;
+        match self.bearer() {
+            Bearer::Token(token) => Some(token),
+            Bearer::Absent | Bearer::BehindSpaces => None,
         }
-        // Two spaces leave an empty token behind, which is no token at all.
-        words.next().filter(|token| !token.is_empty())
+    }
+}
+
+/// What the text of an `Authorization` header is to those who look for a bearer token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bearer<'a> {
+    Absent,
+    Token(&'a [u8]),
+    /// Two spaces leave an empty token behind, which is no token at all, whatever follows.
+    BehindSpaces,
+}
+
+impl<'a> Bearer<'a> {
+    /// What a client is told whose token is [`Bearer::BehindSpaces`].
+    pub const SPACES_WARNING: &'static str =
+        "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+    pub fn of(header: &'a [u8]) -> Bearer<'a> {
+        let header = std::str::from_utf8(header).map_or(header.trim_ascii(), |text| text.trim().as_bytes());
+        let mut words = header.split(|byte| *byte == b' ');
+        if !words.next().is_some_and(|word| word.eq_ignore_ascii_case(b"bearer")) {
+            return Bearer::Absent;
+        }
+        match words.next() {
+            None => Bearer::Absent,
+            Some(b"") => Bearer::BehindSpaces,
+            Some(token) => Bearer::Token(token),
+        }
     }
 }
 
@@ -338,11 +370,15 @@ mod tests {
                 now: SystemTime::now(),
             };
             assert_eq!(credentials.bearer_token(), expect.map(str::as_bytes), "{header:?}");
+            let spaced = credentials.bearer() == Bearer::BehindSpaces;
+            assert_eq!(spaced, header.starts_with("Bearer  a"), "{header:?}");
         };
         check("Bearer abc", Some("abc"));
         check("bearer abc", Some("abc"));
         check("Bearer  abc", None);
         check("Bearer", None);
+        check("Bearer  ", None);
+        check(" Bearer abc ", Some("abc"));
         check("Bearer \u{fc}ml\u{e4}ut", Some("\u{fc}ml\u{e4}ut"));
         check("Basic abc", None);
         check("Bearer abc def", Some("abc"));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use pintle_auth::authenticator::Error;
-use pintle_auth::{Identity, TokenAuthenticator};
+use pintle_auth::authenticator::{Bearer, Error};
+use pintle_auth::{Identity, TokenAuthenticator, User};
 use pintle_meta::{Status, Value};
 use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
 use serde::Deserialize;
@@ -18,6 +18,8 @@ pub struct TokenReview {
     pub tokens: Arc<dyn TokenAuthenticator>,
     /// Of this server, for those who ask about none.
     pub audiences: Arc<[String]>,
+    /// Whether those without credentials are let in, wherever they ask.
+    pub anonymous: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -45,13 +47,14 @@ impl Subresource for TokenReview {
         admission.create(&object).await?;
         let audiences = if spec.audiences.is_empty() { &*self.audiences } else { &spec.audiences };
         let status = match self.ask(&spec.token, audiences).await {
-            Ok(Identity { user, audiences: found, .. }) => {
+            Ok(Some(Identity { user, audiences: found, .. })) => {
                 let found = found.unwrap_or_default();
                 if !audiences.is_empty() && !audiences.iter().any(|audience| found.contains(audience)) {
                     return Err(Box::new(Status::internal("error validating audiences")));
                 }
                 json!({ "authenticated": true, "user": shown(&user), "audiences": &*found })
             }
+            Ok(None) => json!({}),
             Err(error) => json!({ "error": error.to_string() }),
         };
         if let Some(object) = object.as_object_mut() {
@@ -62,14 +65,59 @@ impl Subresource for TokenReview {
 }
 
 impl TokenReview {
-    /// As if the token had come in a request: what could not be there is nobody's.
-    async fn ask(&self, token: &str, audiences: &[String]) -> std::result::Result<Identity, Error> {
-        let Some(token) = token.trim().split(' ').next().filter(|token| !token.is_empty()) else {
-            return Err(Error::InvalidToken);
+    /// As if a request had come with nothing but the token: where the header then holds no token at all, it has come without
+    /// credentials.
+    async fn ask(&self, token: &str, audiences: &[String]) -> std::result::Result<Option<Identity>, Error> {
+        let header = format!("Bearer {token}");
+        let Bearer::Token(token) = Bearer::of(header.as_bytes()) else {
+            let anonymous = || Identity {
+                audiences: Some(audiences.into()),
+                ..Identity::from(Arc::new(User::anonymous()))
+            };
+            return Ok(self.anonymous.then(anonymous));
         };
-        let found = self.tokens.authenticate_token(token.as_bytes(), audiences, SystemTime::now()).await;
+        let found = self.tokens.authenticate_token(token, audiences, SystemTime::now()).await;
         // In the reference, whoever knows the server's own token comes first and has nothing else to say.
         let refused = |error| Error::all([Error::InvalidToken, error]).unwrap_or(Error::InvalidToken);
-        found.map_err(refused)?.ok_or(Error::InvalidToken)
+        found.map_err(refused)?.ok_or(Error::InvalidToken).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Alice;
+
+    #[async_trait]
+    impl TokenAuthenticator for Alice {
+        async fn authenticate_token(
+            &self,
+            token: &[u8],
+            _: &[String],
+            _: SystemTime,
+        ) -> std::result::Result<Option<Identity>, Error> {
+            let user = User { name: "alice".into(), ..User::default() };
+            Ok((token == b"alicetoken").then(|| Arc::new(user).into()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_is_read_as_a_request_s_header_would_be() {
+        let ask = async |anonymous, token: &str| {
+            let review = TokenReview { tokens: Arc::new(Alice), audiences: Arc::default(), anonymous };
+            let found = review.ask(token, &["api".into()]).await.map_err(|error| error.to_string());
+            found.map(|found| found.map_or_else(String::new, |found| found.user.name.clone()))
+        };
+        for token in ["alicetoken", "alicetoken ", "alicetoken and more"] {
+            assert_eq!(ask(true, token).await, Ok("alice".into()), "{token:?}");
+        }
+        for token in [" ", " alicetoken", "  alicetoken"] {
+            assert_eq!(ask(true, token).await, Ok("system:anonymous".into()), "{token:?}");
+            assert_eq!(ask(false, token).await, Ok(String::new()), "{token:?}");
+        }
+        for token in ["x", "\talicetoken"] {
+            assert_eq!(ask(true, token).await, Err("invalid bearer token".into()), "{token:?}");
+        }
     }
 }

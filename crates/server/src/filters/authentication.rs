@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Version};
-use pintle_auth::authenticator::{FrontProxyHeaders, forget_protocol_token};
+use pintle_auth::authenticator::{Bearer, FrontProxyHeaders, forget_protocol_token};
 use pintle_auth::{Authenticator, Credentials, Identity};
 use pintle_meta::Status;
 
@@ -37,6 +37,9 @@ impl Filter for Authentication {
             certificates: &request.connection.certificates,
             now: SystemTime::now(),
         };
+        // Told to everybody, whatever else they are believed by: the reference looks there for its own token first.
+        let spaces = credentials.bearer() == Bearer::BehindSpaces;
+        let warning = spaces.then(|| Bearer::SPACES_WARNING.to_owned());
         let result = self.authenticator.authenticate(credentials).await;
         self.metrics.authenticated(&result, start.elapsed());
         if let Err(error) = &result {
@@ -48,6 +51,7 @@ impl Filter for Authentication {
             if let Some(challenge) = &self.challenge {
                 response.headers_mut().insert(WWW_AUTHENTICATE, challenge.clone());
             }
+            warn(&mut response, warning.into_iter().collect());
             return response;
         };
         if user.is_anonymous() {
@@ -59,6 +63,7 @@ impl Filter for Authentication {
         if let Some(notes) = notes {
             warn(&mut response, notes.warnings.clone());
         }
+        warn(&mut response, warning.into_iter().collect());
         response
     }
 }
