@@ -102,7 +102,7 @@ pub fn build(
         filters.push(Box::new(Goaway { chance: config.goaway_chance }));
     }
     // Before the deadline: a request that times out is still counted until it is answered.
-    filters.push(Box::new(InFlight::new(requests.clone(), answers.clone(), metrics)));
+    filters.push(Box::new(InFlight { requests: requests.clone(), answers: answers.clone() }));
     filters.push(Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }));
     // Within the deadline, around all that has something to tell.
     filters.push(Box::new(WarningHeaders));
@@ -151,7 +151,7 @@ pub(crate) fn build_unsecured(
         Box::new(ParseRequestInfo),
         Box::new(Logging),
         Box::new(CacheControl),
-        Box::new(InFlight::new(requests.clone(), answers.clone(), metrics)),
+        Box::new(InFlight { requests: requests.clone(), answers: answers.clone() }),
         Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }),
         Box::new(WarningHeaders),
     ];

@@ -60,6 +60,7 @@ struct Fixture {
     lifecycle: Lifecycle,
     draining: Draining,
     connection: Arc<Connection>,
+    metrics: Metrics,
 }
 
 fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
@@ -75,6 +76,7 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
         lifecycle,
         draining,
         connection: Arc::new(Connection::new(nowhere, nowhere, Vec::new())),
+        metrics,
     }
 }
 
@@ -90,6 +92,13 @@ impl Fixture {
 
     async fn get(&self, uri: &str) -> (StatusCode, http::HeaderMap, String) {
         self.ask(http::Request::get(uri)).await
+    }
+
+    /// The value of a figure, by its name and labels; nothing if it is not shown.
+    fn figure(&self, name: &str) -> Option<String> {
+        let text = String::from_utf8(self.metrics.render().unwrap()).unwrap();
+        let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
+        text.lines().find_map(value)
     }
 }
 
@@ -240,6 +249,9 @@ async fn who_comes_when_there_is_no_room_is_told_to_come_back() {
     let (headers, body) = refused.await;
     assert_eq!(headers[RETRY_AFTER], "1");
     assert_eq!(body, "Too many requests, please try again later.\n");
+    let dropped = "apiserver_request_total{code=\"429\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"\",\
+                   scope=\"\",subresource=\"\",verb=\"GET\",version=\"\"}";
+    assert_eq!(fixture.figure(dropped).as_deref(), Some("1"));
     let (status, ..) = fixture.ask(http::Request::post("/version")).await;
     assert_eq!(status, StatusCode::FORBIDDEN, "those that write have their own");
     waiting.abort();
@@ -286,4 +298,59 @@ async fn cbor_is_spoken_only_with_its_gate() {
     let request = http::Request::get("/metrics").header(http::header::ACCEPT, "application/cbor");
     let (_, headers, _) = fixture(|_| {}).ask(request).await;
     assert_eq!(headers[http::header::CONTENT_TYPE], "application/json");
+}
+
+/// Knows nobody, and whoever decides cannot be reached.
+struct Failing;
+
+#[async_trait]
+impl Authorizer for Failing {
+    async fn authorize(&self, _: &Attributes<'_>) -> Verdict {
+        Verdict { error: Some("cannot be reached".into()), ..Verdict::no_opinion("") }
+    }
+}
+
+#[tokio::test]
+async fn an_authorization_that_fails_is_counted_as_that() {
+    let fixture = fixture(|config| config.authorizer = Arc::new(Failing));
+    assert_eq!(fixture.get("/version").await.0, StatusCode::INTERNAL_SERVER_ERROR);
+    let attempts =
+        |result: &str| fixture.figure(&format!("authorization_attempts_total{{result=\"{result}\"}}"));
+    assert_eq!(attempts("error").as_deref(), Some("1"));
+    assert_eq!(attempts("no-opinion"), None);
+}
+
+#[tokio::test]
+async fn filters_are_timed_for_requests_that_they_pass_on() {
+    let times = async |constrained: bool, path: &str| {
+        let fixture = fixture(|config| config.constrained_impersonation = constrained);
+        fixture.get(path).await;
+        [
+            "authentication",
+            "constrainedimpersonation",
+            "impersonation",
+            "priorityandfairness",
+            "authorization",
+        ]
+        .map(|filter| {
+            let name = format!("apiserver_request_filter_duration_seconds_count{{filter=\"{filter}\"}}");
+            fixture.figure(&name).is_some()
+        })
+    };
+    assert_eq!(times(true, "/version").await, [true, true, false, true, true]);
+    assert_eq!(times(false, "/version").await, [true, false, true, true, true]);
+    assert_eq!(times(true, "/secret").await, [true, true, false, true, false], "it was refused");
+}
+
+#[tokio::test]
+async fn a_token_behind_two_spaces_is_none_and_the_client_is_told() {
+    let ask = |fixture: Fixture| async move {
+        let request = http::Request::get("/version").header(AUTHORIZATION, "Bearer  secret");
+        let (status, headers, _) = fixture.ask(request).await;
+        (status, headers[http::header::WARNING].to_str().unwrap().to_owned())
+    };
+    let warning = "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
+    assert_eq!(ask(fixture(|_| {})).await, (StatusCode::OK, warning.into()));
+    let nobody = fixture(|config| config.authenticator = Arc::new(Nobody));
+    assert_eq!(ask(nobody).await, (StatusCode::UNAUTHORIZED, warning.into()));
 }

@@ -152,11 +152,6 @@ impl RequestInfo {
         matches!(self.verb.as_str(), "watch" | "proxy")
             || matches!(self.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
     }
-
-    /// Whether the request changes something.
-    pub fn is_mutating(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch" | "head" | "options")
-    }
 }
 
 /// The selectors of a request, or why they are none.

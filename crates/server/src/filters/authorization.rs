@@ -9,7 +9,7 @@ use pintle_auth::{Attributes, Authorizer};
 use pintle_meta::{Status, quote};
 
 use crate::filter::{Filter, Next};
-use crate::metrics::Metrics;
+use crate::metrics::{Filtered, Metrics};
 use crate::{Request, Response, respond};
 
 pub struct Authorization {
@@ -28,8 +28,10 @@ impl Filter for Authorization {
         let attributes = info.attributes(&user, &selectors);
         let start = Instant::now();
         let verdict = self.authorizer.authorize(&attributes).await;
-        self.metrics.authorized(verdict.decision, start.elapsed());
+        let took = start.elapsed();
+        self.metrics.authorized(&verdict, took);
         if verdict.is_allowed() {
+            self.metrics.filtered(Filtered::Authorization, took);
             return next.run(request).await;
         }
         if let Some(error) = &verdict.error {

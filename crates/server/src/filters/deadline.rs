@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use pintle_meta::{Status, parse_duration};
 
 use crate::filter::{Filter, Next};
-use crate::metrics::Metrics;
+use crate::metrics::{Asked, Metrics};
 use crate::{Request, Response, respond};
 
 pub struct Deadline {
@@ -36,11 +36,11 @@ impl Filter for Deadline {
         let timeout = asked.map_or(self.timeout, |asked| asked.min(self.timeout));
         let deadline = request.received + timeout;
         request.deadline = Some(deadline);
-        let info = request.info.clone();
+        let asked = Asked::of(&request);
         match tokio::time::timeout_at(deadline, next.run(request)).await {
             Ok(response) => response,
             Err(_) => {
-                self.metrics.terminated(&info, 504);
+                self.metrics.terminated(&asked, 504);
                 respond::status(&Status::timeout("request did not complete within the allotted timeout"))
             }
         }

@@ -4,46 +4,15 @@
 use async_trait::async_trait;
 use http::header::RETRY_AFTER;
 use pintle_meta::Status;
-use prometheus::IntGauge;
 
 use super::is_exempt_from_shutdown;
 use crate::filter::{Filter, Next};
 use crate::lifecycle::Draining;
-use crate::metrics::Metrics;
 use crate::{Request, Response, respond};
 
 pub struct InFlight {
-    requests: Draining,
-    answers: Draining,
-    mutating: IntGauge,
-    read_only: IntGauge,
-}
-
-impl InFlight {
-    pub fn new(requests: Draining, answers: Draining, metrics: &Metrics) -> InFlight {
-        InFlight {
-            requests,
-            answers,
-            mutating: metrics.in_flight("mutating"),
-            read_only: metrics.in_flight("readOnly"),
-        }
-    }
-}
-
-/// Counts up, and down again when the request ends, however it does.
-struct Counted(IntGauge);
-
-impl Counted {
-    fn new(gauge: &IntGauge) -> Counted {
-        gauge.inc();
-        Counted(gauge.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
+    pub requests: Draining,
+    pub answers: Draining,
 }
 
 #[async_trait]
@@ -52,13 +21,12 @@ impl Filter for InFlight {
         if request.info.is_long_running() {
             return next.run(request).await;
         }
-        let counted = Counted::new(if request.info.is_mutating() { &self.mutating } else { &self.read_only });
         match self.requests.enter() {
             Some(guard) => {
                 let response = next.run(request).await;
                 let answer = self.answers.enter();
                 drop(guard);
-                response.map(|body| body.holding((counted, answer)))
+                response.map(|body| body.holding(answer))
             }
             None if is_exempt_from_shutdown(&request) => next.run(request).await,
             None => {

@@ -14,11 +14,11 @@ use http::header::RETRY_AFTER;
 use pintle_auth::PRIVILEGED_GROUP;
 
 use crate::filter::{Filter, Next};
-use crate::metrics::{Filtered, Metrics};
+use crate::metrics::{Asked, Filtered, Metrics};
 use crate::{Request, Response, respond};
 
 pub struct Limits {
-    /// Of requests that change nothing; `None` for no limit.
+    /// For requests that change nothing; `None` for no limit.
     read_only: Option<Arc<Room>>,
     mutating: Option<Arc<Room>>,
     metrics: Metrics,
@@ -27,20 +27,27 @@ pub struct Limits {
 impl Limits {
     /// Zero is no limit.
     pub fn new(read_only: usize, mutating: usize, metrics: Metrics) -> Limits {
-        let room = |most: usize| (most > 0).then(|| Arc::new(Room { most, taken: AtomicUsize::new(0) }));
-        Limits { read_only: room(read_only), mutating: room(mutating), metrics }
+        let room = |most: usize, mutating| {
+            let metrics = metrics.clone();
+            (most > 0).then(|| Arc::new(Room { most, taken: AtomicUsize::new(0), mutating, metrics }))
+        };
+        Limits { read_only: room(read_only, false), mutating: room(mutating, true), metrics }
     }
 }
 
 struct Room {
     most: usize,
     taken: AtomicUsize,
+    /// What it is for, for those who look at how full it is.
+    mutating: bool,
+    metrics: Metrics,
 }
 
 impl Room {
-    fn enter(self: &Arc<Room>) -> Option<Place> {
+    fn enter(self: &Arc<Room>, now: Instant) -> Option<Place> {
         let enter = |taken: usize| (taken < self.most).then_some(taken + 1);
-        self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).ok()?;
+        let before = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).ok()?;
+        self.metrics.working_on(self.mutating, before + 1, now);
         Some(Place(self.clone()))
     }
 }
@@ -50,7 +57,8 @@ struct Place(Arc<Room>);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.taken.fetch_sub(1, Ordering::AcqRel);
+        let before = self.0.taken.fetch_sub(1, Ordering::AcqRel);
+        self.0.metrics.working_on(self.0.mutating, before - 1, Instant::now());
     }
 }
 
@@ -62,12 +70,15 @@ impl Filter for Limits {
         let changes = !matches!(info.verb.as_str(), "get" | "list" | "watch");
         let room = if changes { &self.mutating } else { &self.read_only };
         let Some(room) = room.as_ref().filter(|_| !info.is_long_running()) else {
+            self.metrics.filtered(Filtered::Limits, start.elapsed());
             return next.run(request).await;
         };
-        let place = room.enter();
+        let place = room.enter(start);
         let may_do_everything = || request.user.as_ref().is_some_and(|user| user.is_in(PRIVILEGED_GROUP));
         if place.is_none() && !may_do_everything() {
-            self.metrics.terminated(info, StatusCode::TOO_MANY_REQUESTS.as_u16());
+            let asked = Asked::of(&request);
+            self.metrics.dropped(&asked);
+            self.metrics.terminated(&asked, StatusCode::TOO_MANY_REQUESTS.as_u16());
             let why = "Too many requests, please try again later.";
             let mut response = respond::text_error(StatusCode::TOO_MANY_REQUESTS, why);
             response.headers_mut().insert(RETRY_AFTER, 1.into());
@@ -89,12 +100,14 @@ mod tests {
 
     #[test]
     fn a_room_takes_so_many_and_no_more() {
-        let room = Arc::new(Room { most: 2, taken: AtomicUsize::new(0) });
-        let (first, second) = (room.enter(), room.enter());
+        let metrics = Metrics::new(&crate::MetricsOptions::default()).unwrap();
+        let room = Limits::new(2, 0, metrics).read_only.unwrap();
+        let enter = || room.enter(Instant::now());
+        let (first, second) = (enter(), enter());
         assert!(first.is_some() && second.is_some());
-        assert!(room.enter().is_none());
+        assert!(enter().is_none());
         drop(first);
-        assert!(room.enter().is_some(), "and is free again");
+        assert!(enter().is_some(), "and is free again");
         assert_eq!(room.taken.load(Ordering::Acquire), 1);
     }
 }

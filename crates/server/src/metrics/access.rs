@@ -43,7 +43,7 @@ pub(super) struct Access {
     certificates: Histogram,
     graph: Labelled<HistogramVec>,
     filters: Labelled<HistogramVec>,
-    filter: [OnceLock<Histogram>; 4],
+    filter: [OnceLock<Histogram>; 5],
 }
 
 /// The filters whose share of a request's time is measured.
@@ -51,6 +51,7 @@ pub(super) struct Access {
 pub(crate) enum Filtered {
     Authentication,
     Impersonation,
+    ConstrainedImpersonation,
     /// Until there is priority and fairness, limits stand in its place.
     Limits,
     Authorization,
@@ -61,6 +62,7 @@ impl Filtered {
         match self {
             Filtered::Authentication => "authentication",
             Filtered::Impersonation => "impersonation",
+            Filtered::ConstrainedImpersonation => "constrainedimpersonation",
             Filtered::Limits => "priorityandfairness",
             Filtered::Authorization => "authorization",
         }
@@ -71,8 +73,8 @@ impl Filtered {
 struct Attempts {
     total: Labelled<IntCounterVec>,
     duration: Labelled<HistogramVec>,
-    outcomes: [&'static str; 3],
-    kept: [OnceLock<(IntCounter, Histogram)>; 3],
+    outcomes: &'static [&'static str],
+    kept: [OnceLock<(IntCounter, Histogram)>; 4],
 }
 
 impl Attempts {
@@ -119,7 +121,7 @@ impl Access {
                 "authentication_attempts",
                 "authentication_duration_seconds",
                 "authentications",
-                ["success", "failure", "error"],
+                &["success", "failure", "error"],
             )?,
             users: maker.counter(
                 "authenticated_user_requests",
@@ -130,7 +132,7 @@ impl Access {
                 "authorization_attempts_total",
                 "authorization_duration_seconds",
                 "authorizations",
-                ["allowed", "denied", "no-opinion"],
+                &["allowed", "denied", "no-opinion", "error"],
             )?,
             decisions: maker.counter(
                 "apiserver_authorization_decisions_total",
@@ -178,14 +180,15 @@ impl Metrics {
         self.filtered(Filtered::Authentication, took);
     }
 
-    pub(crate) fn authorized(&self, decision: Decision, took: Duration) {
-        let outcome = match decision {
+    pub(crate) fn authorized(&self, verdict: &Verdict, took: Duration) {
+        let outcome = match verdict.decision {
+            // Somebody may have failed before somebody else allowed it.
             Decision::Allow => 0,
+            _ if verdict.error.is_some() => 3,
             Decision::Deny => 1,
             Decision::NoOpinion => 2,
         };
         self.access().authorizations.count(outcome, took);
-        self.filtered(Filtered::Authorization, took);
     }
 
     /// A request came with a certificate that has so many seconds left.
@@ -198,7 +201,7 @@ impl Metrics {
         self.access().graph.with(&[operation]).observe(took.as_secs_f64());
     }
 
-    /// How long a filter had a request to itself.
+    /// How long a filter had a request to itself that it then passed on.
     pub(crate) fn filtered(&self, filter: Filtered, took: Duration) {
         let access = self.access();
         let kept = access.filter[filter as usize].get_or_init(|| access.filters.with(&[filter.name()]));
@@ -208,7 +211,6 @@ impl Metrics {
     /// Somebody wanted to act as somebody else.
     pub(crate) fn impersonated(&self, mode: &str, allowed: bool, took: Duration) {
         count_impersonation(&self.access().impersonations, mode, allowed, took);
-        self.filtered(Filtered::Impersonation, took);
     }
 
     /// One of the questions that this takes.

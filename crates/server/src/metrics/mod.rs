@@ -1,7 +1,7 @@
 //! The server's figures, under the reference's names. They belong to one control plane; nothing is global.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prometheus::core::Collector;
 use prometheus::{
@@ -9,12 +9,12 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::request_info::RequestInfo;
-
 mod access;
+mod asked;
 mod consistency;
 mod conversion;
 mod egress;
+mod in_flight;
 mod labels;
 mod peers;
 mod process;
@@ -26,6 +26,7 @@ mod tokens;
 use access::Access;
 pub use access::Counting;
 pub(crate) use access::Filtered;
+pub(crate) use asked::{Asked, dry_run, is_apply, is_connected};
 pub use consistency::CacheCheck;
 use conversion::Conversions;
 pub use conversion::{Conversion, ConversionFailure};
@@ -67,8 +68,8 @@ struct Inner {
     long_running: Labelled<IntGaugeVec>,
     watch_events: Labelled<IntCounterVec>,
     watch_event_sizes: Labelled<HistogramVec>,
-    in_flight: Labelled<IntGaugeVec>,
-    terminations: Labelled<IntCounterVec>,
+    in_flight: in_flight::InFlight,
+    unserved: asked::Unserved,
     tls_handshake_errors: IntCounter,
     access: Access,
     peers: peers::Peers,
@@ -194,18 +195,8 @@ impl Metrics {
                 &["group", "resource", "version"],
                 &EVENT_BUCKETS,
             )?,
-            in_flight: gauge(
-                &registry,
-                "apiserver_current_inflight_requests",
-                "Requests being worked on, long-running ones aside.",
-                &["request_kind"],
-            )?,
-            terminations: counter(
-                &registry,
-                "apiserver_request_terminations_total",
-                "Requests ended by the server to protect itself.",
-                &["code", "component", "group", "resource", "scope", "subresource", "verb", "version"],
-            )?,
+            in_flight: in_flight::InFlight::new(&maker)?,
+            unserved: asked::Unserved::new(&maker)?,
             tls_handshake_errors: {
                 let help = "Connections dropped because their TLS handshake failed.";
                 let counter = IntCounter::new("apiserver_tls_handshake_errors_total", help)?;
@@ -298,17 +289,6 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that the server ended. What the client named is not known to exist, so it is no label.
-    pub(crate) fn terminated(&self, info: &RequestInfo, code: u16) {
-        let verb = match info.verb.as_str() {
-            verb @ ("get" | "list" | "watch" | "create" | "update" | "patch" | "delete"
-            | "deletecollection") => verb,
-            _ => "other",
-        };
-        let labels = [&code.to_string(), "apiserver", "", "", "", "", &verb.to_ascii_uppercase(), ""];
-        self.0.terminations.with(&labels).inc();
-    }
-
     pub(crate) fn tls_handshake_failed(&self) {
         self.0.tls_handshake_errors.inc();
     }
@@ -319,11 +299,6 @@ impl Metrics {
         self.0.healths.with(&[check, status, endpoint]).inc();
     }
 
-    /// A gauge that counts one kind of request: `mutating` or `readOnly`.
-    pub(crate) fn in_flight(&self, kind: &str) -> IntGauge {
-        self.0.in_flight.with(&[kind])
-    }
-
     pub fn storage_size(&self, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.0.storage_size.with(&["etcd-0"]).set(bytes);
@@ -331,6 +306,7 @@ impl Metrics {
 
     /// All figures in Prometheus' text format.
     pub(crate) fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
+        self.0.in_flight.settle(Instant::now());
         text_of(&self.0.registry)
     }
 
@@ -363,6 +339,8 @@ fn text_of(registry: &Registry) -> Result<Vec<u8>, prometheus::Error> {
 fn compress(name: &str) -> &str {
     match name {
         "admin" | "client" | "kube_proxy" | "kubelet" | "system:serviceaccount:kube-system:default" => name,
+        // Probably an address.
+        _ if name.contains('@') => "email_id",
         _ => "other",
     }
 }

@@ -9,7 +9,7 @@ use prometheus::{Histogram, IntCounter, IntGauge};
 use super::Metrics;
 
 /// What the reference calls itself in its metrics.
-const COMPONENT: &str = "apiserver";
+pub(super) const COMPONENT: &str = "apiserver";
 
 /// A kind of request, as metrics tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

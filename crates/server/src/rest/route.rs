@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
-use http::header::CONTENT_TYPE;
 use pintle_meta::Status;
 
 use super::answer::Negotiated;
@@ -14,7 +13,7 @@ use super::endpoint::{Behind, Endpoint, Serving};
 use super::{Result, computed, connect, create, delete, get, list, patch, subresource, update, watch};
 use crate::delegation::Delegate;
 use crate::filters::warn;
-use crate::metrics::{Counted, Kind};
+use crate::metrics::{self, Counted, Kind};
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
 
@@ -198,26 +197,19 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
 
 /// As what metrics know a request.
 fn counted_as(endpoint: &Endpoint, request: &Request, verb: &str) -> Kind {
-    let connects = ["log", "exec", "portforward", "attach", "proxy"];
-    let is_apply = || request.header(&CONTENT_TYPE) == Some("application/apply-patch+yaml");
     let shown = match verb {
-        _ if endpoint.subresource.as_deref().is_some_and(|name| connects.contains(&name)) => "CONNECT",
+        _ if endpoint.subresource.as_deref().is_some_and(metrics::is_connected) => "CONNECT",
         "get" => "GET",
         "list" => "LIST",
         "watch" => "WATCH",
         "create" => "POST",
         "update" => "PUT",
-        "patch" if is_apply() => "APPLY",
+        "patch" if metrics::is_apply(request) => "APPLY",
         "patch" => "PATCH",
         _ => "DELETE",
     };
     let query = request.parts.uri.query().unwrap_or_default();
-    let dry_run = match query.contains("dryRun") {
-        false => "",
-        true if request.query("dryRun").any(|value| value != "All") => "invalid",
-        true if request.query("dryRun").next().is_none() => "",
-        true => "All",
-    };
+    let dry_run = metrics::dry_run(&request.parts.uri);
     let sized = match shown {
         "GET" | "LIST" => true,
         // The old paths of watches are routes of their own.

@@ -1,10 +1,11 @@
 //! Acting as somebody else, by the `Impersonate-*` headers, for those who may.
 //!
-//! There are several ways of being allowed to ([`Mode`]). The older one asks whether somebody may be whom they name, whatever
-//! they do then. The constrained ones (`ConstrainedImpersonation`) ask in addition whether they may do just this as somebody
-//! else; they come first, and what last let a user through is tried first the next time.
+//! There are several ways of being allowed to ([`Mode`]). The oldest one asks whether somebody may be whom they name, whatever
+//! they do then. The constrained ones ask in addition whether they may do just this as somebody else; they come first, and
+//! what last let a user through is tried first the next time. With `ConstrainedImpersonation=false` there is [`older`] instead.
 
 mod mode;
+mod older;
 mod remembered;
 mod wanted;
 
@@ -12,20 +13,23 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use pintle_auth::{Attributes, Authorizer, User, Verdict};
+use pintle_auth::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, Attributes, Authorizer, User, Verdict};
 use pintle_meta::Status;
 
 use self::mode::{CONSTRAINED, LEGACY, Mode};
 use self::remembered::Remembered;
 use super::authorization::{forbidden, refusal};
 use crate::filter::{Filter, Next};
-use crate::metrics::Metrics;
+use crate::metrics::{Filtered, Metrics};
 use crate::{Request, Response, respond};
+
+/// Group and version of what is only known where users are authenticated.
+const AUTHENTICATION: (&str, &str) = ("authentication.k8s.io", "v1");
 
 pub struct Impersonation {
     authorizer: Arc<dyn Authorizer>,
     metrics: Metrics,
-    /// Of each user, by which mode they last acted as somebody else; `None` where there is only one mode.
+    /// Of each user, by which mode they last acted as somebody else; `None` without modes.
     last: Option<Remembered>,
 }
 
@@ -38,48 +42,79 @@ impl Impersonation {
 #[async_trait]
 impl Filter for Impersonation {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
-        if !wanted::is_asked_for(&request.parts.headers) {
-            return next.run(request).await;
-        }
-        let wanted = match wanted::take(&mut request.parts.headers, self.last.is_some()) {
-            Ok(Some(wanted)) => wanted,
-            // An empty name is none, and so nobody is asked for.
-            Ok(None) => return next.run(request).await,
-            Err(status) => return respond::status(&status),
-        };
-        let Some(user) = request.user.clone() else {
-            return respond::internal_error(&request.parts.uri, &"no User found in the context");
-        };
         let start = Instant::now();
-        let selectors = request.info.selectors();
-        let attributes = request.info.attributes(&user, &selectors);
-        let found = self.find(&wanted, &attributes).await;
-        let mode = found.as_ref().map_or("", |(mode, _)| mode.name);
-        self.metrics.impersonated(mode, found.is_ok(), start.elapsed());
-        match found {
-            Ok((_, actual)) => {
-                tracing::trace!(user = user.name, "is impersonating {}", actual.name);
-                request.user = Some(Arc::new(actual));
-                next.run(request).await
-            }
-            Err(status) => {
-                tracing::debug!(path = attributes.path, why = status.message, "Forbidden");
-                refusal(&status)
-            }
+        if wanted::is_asked_for(&request.parts.headers)
+            && let Err(response) = self.act(&mut request).await
+        {
+            return *response;
         }
+        let name = match self.last {
+            Some(_) => Filtered::ConstrainedImpersonation,
+            None => Filtered::Impersonation,
+        };
+        self.metrics.filtered(name, start.elapsed());
+        next.run(request).await
     }
 }
 
 impl Impersonation {
+    /// Makes the request one of whom it names, if it names anybody; or answers why not.
+    async fn act(&self, request: &mut Request) -> Result<(), Box<Response>> {
+        let wanted = match wanted::take(&mut request.parts.headers, self.last.is_some()) {
+            Ok(Some(wanted)) => wanted,
+            // An empty name is none, and so nobody is asked for.
+            Ok(None) => return Ok(()),
+            Err(status) => return Err(Box::new(respond::status(&status))),
+        };
+        let Some(user) = request.user.clone() else {
+            let why = match self.last {
+                Some(_) => "no User found in the context",
+                None => "no user found for request",
+            };
+            return Err(Box::new(respond::internal_error(&request.parts.uri, &why)));
+        };
+        let found = match &self.last {
+            Some(remembered) => {
+                let selectors = request.info.selectors();
+                let attributes = request.info.attributes(&user, &selectors);
+                self.find_mode(remembered, &wanted, &attributes).await
+            }
+            None => older::check(&*self.authorizer, &wanted, &user).await,
+        };
+        match found {
+            Ok(actual) => {
+                tracing::trace!(user = user.name, "is impersonating {}", actual.name);
+                request.user = Some(Arc::new(actual));
+                Ok(())
+            }
+            Err(status) => {
+                tracing::debug!(path = request.info.path, why = status.message, "Forbidden");
+                Err(Box::new(refusal(&status)))
+            }
+        }
+    }
+
+    /// Whom the user is by the first mode that lets them through.
+    async fn find_mode(
+        &self,
+        remembered: &Remembered,
+        wanted: &User,
+        attributes: &Attributes<'_>,
+    ) -> Result<User, Box<Status>> {
+        let start = Instant::now();
+        let found = self.find(remembered, wanted, attributes).await;
+        let mode = found.as_ref().map_or("", |(mode, _)| mode.name);
+        self.metrics.impersonated(mode, found.is_ok(), start.elapsed());
+        found.map(|(_, actual)| actual)
+    }
+
     /// The first mode that lets the user through, and whom they are then; or why the first that could have did not.
     async fn find(
         &self,
+        remembered: &Remembered,
         wanted: &User,
         attributes: &Attributes<'_>,
     ) -> Result<(&'static Mode, User), Box<Status>> {
-        let Some(remembered) = &self.last else {
-            return Ok((&LEGACY, LEGACY.check(self, wanted, attributes).await?));
-        };
         let last = remembered.of(&attributes.user.name);
         let mut first = None;
         let others = (0..=CONSTRAINED.len()).filter(|place| Some(*place) != last);
@@ -111,6 +146,18 @@ impl Impersonation {
             false => Err(Box::new(forbidden(attributes, &why(&verdict)))),
         }
     }
+}
+
+/// The user, with the group that everybody is in.
+fn with_everybody(mut user: User) -> User {
+    let everybody = match user.name == ANONYMOUS {
+        true => Some(ALL_UNAUTHENTICATED),
+        false => (!user.is_in(ALL_UNAUTHENTICATED)).then_some(ALL_AUTHENTICATED),
+    };
+    if let Some(group) = everybody.filter(|group| !user.is_in(group)) {
+        user.groups.push(group.to_owned());
+    }
+    user
 }
 
 fn why(verdict: &Verdict) -> String {

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pintle_auth::{
-    ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, Attributes, PRIVILEGED_GROUP, User, service_account,
-};
+use pintle_auth::{Attributes, PRIVILEGED_GROUP, User, service_account};
 use pintle_meta::field_path::{Path, aggregate};
 use pintle_meta::validation::{dns1123_subdomain, domain_prefixed_path};
 use pintle_meta::{Status, quote};
 
-use super::{Impersonation, forbidden};
+use super::{AUTHENTICATION, Impersonation, forbidden, with_everybody};
 
-const AUTHENTICATION: (&str, &str) = ("authentication.k8s.io", "v1");
 /// From so many values on, it pays to ask about all at once first.
 const MANY: usize = 4;
 /// What a service account's token says about the node that its pod runs on.
@@ -97,14 +94,7 @@ impl Mode {
         }
         self.check_groups(filter, by, &wanted.groups).await?;
         self.check_extra(filter, by, &wanted.extra).await?;
-        let everybody = match actual.name == ANONYMOUS {
-            true => Some(ALL_UNAUTHENTICATED),
-            false => (!actual.is_in(ALL_UNAUTHENTICATED)).then_some(ALL_AUTHENTICATED),
-        };
-        if let Some(group) = everybody.filter(|group| !actual.is_in(group)) {
-            actual.groups.push(group.to_owned());
-        }
-        Ok(actual)
+        Ok(with_everybody(actual))
     }
 
     fn about<'a>(

@@ -2,7 +2,6 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use pintle_auth::ALL_AUTHENTICATED;
 
 use super::*;
 use crate::metrics::MetricsOptions;
@@ -11,7 +10,10 @@ use crate::metrics::MetricsOptions;
 #[derive(Default)]
 struct Policy {
     allowed: BTreeSet<&'static str>,
+    /// Tells of a failure with every verdict.
+    fails: bool,
     asked: Mutex<Vec<String>>,
+    versions: Mutex<Vec<String>>,
 }
 
 #[async_trait]
@@ -25,7 +27,10 @@ impl Authorizer for Policy {
         let text = format!("{verb} {resource}{subresource}.{group} {}/{}", about.namespace, about.name);
         let allowed = self.allowed.contains(&*text) || self.allowed.contains(about.verb);
         self.asked.lock().unwrap().push(text);
-        if allowed { Verdict::allow("") } else { Verdict::no_opinion("") }
+        self.versions.lock().unwrap().push(about.version.to_owned());
+        let error = self.fails.then(|| "it failed".to_owned());
+        let reason = if self.fails { "for a reason" } else { "" };
+        Verdict { error, ..if allowed { Verdict::allow(reason) } else { Verdict::no_opinion(reason) } }
     }
 }
 
@@ -60,8 +65,11 @@ impl Fixture {
         let wanted = wanted.map_err(|status| status.message)?.unwrap();
         assert!(!wanted::is_asked_for(&headers), "nothing is left of them");
         let about = Attributes { namespace: "n", ..Attributes::of_resource(by, "list", "", "pods") };
-        let found = self.filter.find(&wanted, &about).await;
-        found.map(|(_, user)| user).map_err(|status| status.message)
+        let found = match &self.filter.last {
+            Some(remembered) => self.filter.find_mode(remembered, &wanted, &about).await,
+            None => older::check(&*self.policy, &wanted, by).await,
+        };
+        found.map_err(|status| status.message)
     }
 
     fn asked(&self) -> Vec<String> {
@@ -86,12 +94,54 @@ async fn every_part_of_somebody_is_asked_about() {
         fixture.asked(),
         [
             "impersonate users. /carol",
-            "impersonate uids.authentication.k8s.io /7",
             "impersonate groups. /a",
             "impersonate groups. /b",
             "impersonate userextras/acme.com/scope.authentication.k8s.io /x",
+            "impersonate uids.authentication.k8s.io /7",
         ]
     );
+    assert_eq!(*fixture.policy.versions.lock().unwrap(), ["", "", "", "v1", "v1"]);
+}
+
+#[tokio::test]
+async fn the_newer_filter_asks_the_same_in_another_order() {
+    let fixture = fixture(true, &["impersonate"]);
+    let text = "Impersonate-User: carol\nImpersonate-Group: a\nImpersonate-Uid: 7";
+    fixture.act(&named("eve"), text).await.unwrap();
+    assert_eq!(
+        fixture.asked()[1..],
+        ["impersonate users. /carol", "impersonate uids.authentication.k8s.io /7", "impersonate groups. /a"]
+    );
+    assert_eq!(fixture.policy.versions.lock().unwrap()[1..], ["v1", "v1", "v1"]);
+}
+
+#[tokio::test]
+async fn a_failure_of_those_who_decide_is_told_by_the_newer_filter_only() {
+    let refused = async |constrained| {
+        let mut fixture = fixture(constrained, &[]);
+        let policy = Arc::new(Policy { fails: true, ..Policy::default() });
+        (fixture.filter.authorizer, fixture.policy) = (policy.clone(), policy);
+        let message = fixture.act(&named("eve"), "Impersonate-User: carol").await.unwrap_err();
+        let metrics = String::from_utf8(fixture.filter.metrics.render().unwrap()).unwrap();
+        (message, metrics.contains("apiserver_impersonation_"))
+    };
+    let (message, counted) = refused(false).await;
+    assert!(message.ends_with("at the cluster scope: for a reason"), "{message}");
+    assert!(!counted);
+    let (message, counted) = refused(true).await;
+    assert!(message.ends_with("in the namespace \"n\": it failed: for a reason"), "{message}");
+    assert!(counted);
+}
+
+#[tokio::test]
+async fn the_older_filter_takes_a_failure_for_a_no() {
+    for (constrained, expect) in [(false, false), (true, true)] {
+        let mut fixture = fixture(constrained, &[]);
+        let allowed = BTreeSet::from(["impersonate"]);
+        let policy = Arc::new(Policy { allowed, fails: true, ..Policy::default() });
+        (fixture.filter.authorizer, fixture.policy) = (policy.clone(), policy);
+        assert_eq!(fixture.act(&named("eve"), "Impersonate-User: carol").await.is_ok(), expect);
+    }
 }
 
 #[tokio::test]
