@@ -39,8 +39,6 @@ pub(crate) fn fill(object: &mut Value, system: &dyn SystemFields, strategy: &dyn
     let metadata = object.metadata_mut().ok_or_else(no_metadata)?;
     metadata.insert("creationTimestamp", now);
     metadata.insert("uid", uid);
-    metadata.remove("deletionTimestamp");
-    metadata.remove("deletionGracePeriodSeconds");
     if let Some(name) = generated {
         metadata.insert("name", name);
     }

@@ -25,11 +25,6 @@ pub trait Scaled: Send + Sync + 'static {
 
     /// The object after a write of its scale.
     fn apply(&self, parent: &Value, scale: &Value) -> Result<Value>;
-
-    /// Whether [`Scaled::apply`] sees to it that the scale is of the same object; else the store does.
-    fn compares_uids(&self) -> bool {
-        false
-    }
 }
 
 /// The scale of the objects of a store.
@@ -71,10 +66,6 @@ impl Scaled for Workload {
 
     fn apply(&self, parent: &Value, scale: &Value) -> Result<Value> {
         self.parent.apply(parent, scale, &self.api_version)
-    }
-
-    fn compares_uids(&self) -> bool {
-        true
     }
 }
 
@@ -120,10 +111,7 @@ impl<S: Scaled> Transform for Change<'_, S> {
     }
 
     fn preconditions(&self) -> Preconditions {
-        match self.scaled.compares_uids() {
-            true => Preconditions::default(),
-            false => self.transform.preconditions(),
-        }
+        self.transform.preconditions()
     }
 }
 
