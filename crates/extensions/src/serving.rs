@@ -311,6 +311,7 @@ impl Plan {
                     verbs: verbs.to_vec(),
                     served,
                     behind,
+                    is_defined: true,
                     ended: Some(spec.ended.clone()),
                 }))
             };

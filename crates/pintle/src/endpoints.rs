@@ -56,6 +56,7 @@ impl Endpoints<'_> {
             verbs: resource.verbs.clone(),
             served,
             behind,
+            is_defined: false,
             ended: None,
         })
     }

@@ -24,6 +24,13 @@ impl FieldManager {
         FieldManager { name: name.into(), subresource: subresource.into(), resets: resets_of(resets) }
     }
 
+    /// For a custom resource: strategies of its versions know of their own only, so that managers of other versions lose a
+    /// field to a write that does not reach it.
+    #[must_use]
+    pub fn of_version(self, api_version: impl Into<String>) -> FieldManager {
+        FieldManager { resets: self.resets.only_in(api_version), ..self }
+    }
+
     /// Gives a new object its managers, in terms of the served version. Both objects are of the stored version; `live` is
     /// nothing for one that is being created.
     pub fn record(

@@ -101,7 +101,8 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The fields that `prepare_for_create` and `prepare_for_update` set back, the same in every version.
+    /// The fields that `prepare_for_create` and `prepare_for_update` set back, the same in every version of
+    /// a built-in kind; see [`FieldManager::of_version`](crate::FieldManager::of_version).
     fn reset_fields(&self) -> ResetFields {
         ResetFields::These(&[])
     }

@@ -82,6 +82,15 @@ impl Resets {
         Resets { by_version: filters.into_iter().collect(), everywhere: None }
     }
 
+    /// What was the same in every version, in this one alone.
+    #[must_use]
+    pub fn only_in(self, api_version: impl Into<String>) -> Resets {
+        match self.everywhere {
+            Some(filter) => Resets::by_version([(api_version.into(), filter)]),
+            None => self,
+        }
+    }
+
     pub(super) fn at(&self, api_version: &str) -> Option<&Filter> {
         let found = self.by_version.iter().find(|(known, _)| known == api_version);
         found.map(|(_, filter)| filter).or(self.everywhere.as_ref())

@@ -44,8 +44,7 @@ impl Negotiated {
     ) -> Result<Negotiated> {
         let accept = request.header(&ACCEPT).unwrap_or_default();
         let streams = endpoint.allows("watch") && request.info.parts.len() < 2;
-        // Custom resources are behind no router.
-        if !endpoint.served.is_custom() && !router_accepts(accept, encodings, streams) {
+        if !endpoint.is_defined && !router_accepts(accept, encodings, streams) {
             return Err(Box::new(router_refuses(encodings, streams)));
         }
         let allows =

@@ -68,6 +68,9 @@ pub struct EndpointConfig {
     /// What requests and answers hold.
     pub served: Arc<dyn Served>,
     pub behind: Behind,
+    /// Whether a definition brought it, also if what it serves is built in (`scale`). There is no router before it, which
+    /// would take more patches and refuse in words of its own.
+    pub is_defined: bool,
     /// When it comes, the endpoint is not served any more, and its watches end.
     pub ended: Option<Signal>,
 }

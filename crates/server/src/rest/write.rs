@@ -88,7 +88,12 @@ impl<'a> Manager<'a> {
     ) -> Manager<'a> {
         let name = manager_name(asked, request.user_agent());
         let subresource = endpoint.subresource.clone().unwrap_or_default();
-        Manager { endpoint, manager: FieldManager::new(name, subresource, resets) }
+        let manager = FieldManager::new(name, subresource, resets);
+        let manager = match endpoint.is_defined {
+            true => manager.of_version(endpoint.served.kind().api_version()),
+            false => manager,
+        };
+        Manager { endpoint, manager }
     }
 
     /// The new object of an apply. Both objects are of the stored version.
