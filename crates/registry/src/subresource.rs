@@ -28,6 +28,12 @@ pub trait Subresource: Send + Sync + 'static {
         Err(not_there(name))
     }
 
+    /// Whether what is sent to [`Subresource::create`] keeps its UID and what else only the system says about objects: it is
+    /// then about the parent. Asked only where there is one.
+    fn keeps_system_fields(&self) -> bool {
+        false
+    }
+
     /// Changes the parent by a change of what is shown. The transform's objects are what this shows.
     async fn update(
         &self,

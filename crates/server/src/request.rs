@@ -1,10 +1,12 @@
 //! A request on its way through the filters, and the connection it came on.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::header::HeaderValue;
 use http::request::Parts;
 use pintle_auth::{PeerCertificates, User};
 use rustls_pki_types::CertificateDer;
@@ -57,10 +59,26 @@ impl Request {
         self.parts.headers.get(name)?.to_str().ok()
     }
 
-    /// The `User-Agent`, empty if there is none that can be read.
-    pub fn user_agent(&self) -> &str {
-        self.header(&http::header::USER_AGENT).unwrap_or_default()
+    /// The `User-Agent`, empty if there is none.
+    pub fn user_agent(&self) -> Cow<'_, str> {
+        self.parts.headers.get(http::header::USER_AGENT).map(text_of).unwrap_or_default()
     }
+}
+
+/// A header's text as Go reads it: mostly UTF-8, and each byte that is not becomes a replacement character of its own.
+pub(crate) fn text_of(header: &HeaderValue) -> Cow<'_, str> {
+    let bytes = header.as_bytes();
+    std::str::from_utf8(bytes).map_or_else(
+        |_| {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+            }
+            Cow::Owned(text)
+        },
+        Cow::Borrowed,
+    )
 }
 
 /// One client connection. Shared by its requests and the task that serves it.
@@ -122,5 +140,18 @@ impl Connection {
 
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_may_be_of_any_bytes() {
+        let read = |bytes: &[u8]| text_of(&HeaderValue::from_bytes(bytes).unwrap()).into_owned();
+        assert_eq!(read(b"kubectl/v1.36.0"), "kubectl/v1.36.0");
+        assert_eq!(read("café-op/1.0".as_bytes()), "café-op/1.0");
+        assert_eq!(read(b"caf\xe9/1.0 \xe2\x82"), "caf\u{fffd}/1.0 \u{fffd}\u{fffd}");
     }
 }

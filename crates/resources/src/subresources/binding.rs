@@ -35,6 +35,11 @@ impl Strategy for AsItIs {
 
 #[async_trait]
 impl Subresource for Binding {
+    /// The UID that the scheduler saw, so that no other pod of the same name is bound.
+    fn keeps_system_fields(&self) -> bool {
+        true
+    }
+
     async fn create(
         &self,
         context: &mut Context,

@@ -53,6 +53,11 @@ struct Bound {
 
 #[async_trait]
 impl Subresource for TokenRequest {
+    /// The UID that the account must have.
+    fn keeps_system_fields(&self) -> bool {
+        true
+    }
+
     async fn create(
         &self,
         context: &mut Context,

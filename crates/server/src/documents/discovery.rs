@@ -170,7 +170,7 @@ fn wants_aggregated(request: &Request) -> Option<Accepted> {
 }
 
 fn is_pretty(accepted: &Accepted, request: &Request) -> bool {
-    accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent())
+    accepted.pretty || wants_pretty(&request.parts.uri, &request.user_agent())
 }
 
 fn counted(mut response: Response, name: &'static str) -> Response {

@@ -15,7 +15,7 @@ impl Filter for Logging {
         }
         let (method, uri) = (request.parts.method.clone(), request.parts.uri.clone());
         let (verb, audit_id) = (request.info.verb.clone(), request.audit_id.clone());
-        let user_agent = request.user_agent().to_owned();
+        let user_agent = request.user_agent().into_owned();
         let (remote, received) = (request.connection.remote, request.received);
         let response = next.run(request).await;
         // The query is left out: tokens have been seen in it.

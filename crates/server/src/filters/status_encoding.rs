@@ -1,6 +1,8 @@
 //! Errors in the form the client reads best: in the encoding that it accepts, indented for `?pretty` and for people's own
 //! tools. An error is never hidden behind a negotiation that fails: then it is indented JSON.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use http::Uri;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
@@ -10,6 +12,7 @@ use pintle_meta::{Status, Value};
 
 use crate::filter::{Filter, Next};
 use crate::query;
+use crate::request::text_of;
 use crate::{Body, Request, Response};
 
 pub struct StatusEncoding {
@@ -47,9 +50,9 @@ struct Wish {
 impl Wish {
     /// The encoding, and whether to indent it.
     fn read(&self, encodings: &[Encoding]) -> (Encoding, bool) {
-        match negotiate::output(text(self.accept.as_ref()), encodings, |_, convert| convert.is_none()) {
+        match negotiate::output(&text(self.accept.as_ref()), encodings, |_, convert| convert.is_none()) {
             Some(accepted) => {
-                let pretty = accepted.pretty || wants_pretty(&self.uri, text(self.agent.as_ref()));
+                let pretty = accepted.pretty || wants_pretty(&self.uri, &text(self.agent.as_ref()));
                 (accepted.encoding, pretty)
             }
             None => (Encoding::Json, true),
@@ -65,8 +68,8 @@ pub(crate) fn wants_pretty(uri: &Uri, agent: &str) -> bool {
     }
 }
 
-fn text(header: Option<&HeaderValue>) -> &str {
-    header.and_then(|value| value.to_str().ok()).unwrap_or_default()
+fn text(header: Option<&HeaderValue>) -> Cow<'_, str> {
+    header.map(text_of).unwrap_or_default()
 }
 
 /// The whole document; indented if it is JSON, which is otherwise left as it is.

@@ -67,7 +67,7 @@ impl Negotiated {
                 }
             }
         };
-        let pretty = accepted.pretty || wants_pretty(&request.parts.uri, request.user_agent());
+        let pretty = accepted.pretty || wants_pretty(&request.parts.uri, &request.user_agent());
         Ok(Negotiated {
             encoding: accepted.encoding,
             pretty: pretty && accepted.encoding == Encoding::Json,

@@ -16,8 +16,8 @@ use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
 use super::may_create::MayCreate;
 use super::options::{FieldValidation, WriteOptions, boolean};
-use super::owners::without_duplicates;
-use super::update::{check_name, check_namespace};
+use super::owners::admitted;
+use super::update::{check_name, settle_namespace};
 use super::write::Manager;
 use super::{Result, bad_request, internal};
 use crate::Response;
@@ -104,7 +104,7 @@ impl Applying<'_> {
         self.told.clear();
         let undecodable = |error: &Error| bad_request(format!("error decoding YAML: {error}"));
         let config = self.config.as_ref().map_err(undecodable)?;
-        let new = self.manager.apply(old, &config.value, self.force)?;
+        let mut new = self.manager.apply(old, &config.value, self.force)?;
         match (self.validation, &config.strict[..]) {
             (FieldValidation::Strict, [first, ..]) => {
                 return Err(bad_request(format!(
@@ -122,7 +122,7 @@ impl Applying<'_> {
             let endpoint = self.endpoint;
             return Err(Box::new(Status::conflict(&endpoint.group, &endpoint.resource, self.name, why)));
         }
-        check_namespace(&new, &self.context.namespace)?;
+        settle_namespace(&mut new, &self.context.namespace)?;
         check_name(&new, self.name, &self.context.namespace)?;
         Ok(new)
     }
@@ -132,11 +132,8 @@ impl Applying<'_> {
 impl Transform for Applying<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
         let new = self.applied(old)?;
-        let mut new = match old {
-            Some(old) => self.gate.on_update(new, old).await?,
-            None => self.gate.on_create(new).await?,
-        };
-        self.told.extend(without_duplicates(&mut new, true));
+        let (new, told) = admitted(self.gate, new, old).await?;
+        self.told.extend(told);
         Ok(new)
     }
 

@@ -31,9 +31,9 @@ impl WriteOptions {
 
     /// With what is wrong already.
     pub(crate) fn read_after(request: &Request, kind: &str, mut errors: Vec<Error>) -> Result<WriteOptions> {
-        let dry_run = dry_run(request, &mut errors);
         let field_manager = request.query("fieldManager").next().unwrap_or_default();
         errors.extend(object_meta::field_manager(&Path::new("fieldManager"), &field_manager));
+        let dry_run = dry_run(request, &mut errors);
         let given = request.query("fieldValidation").next().unwrap_or_default();
         let field_validation = match given.as_str() {
             "" | "Warn" => FieldValidation::Warn,

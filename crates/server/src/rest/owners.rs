@@ -2,7 +2,25 @@
 
 use std::collections::HashSet;
 
+use pintle_admission::Gate;
 use pintle_meta::Value;
+
+use super::Result;
+
+/// The object as plugins leave it, with each owner once; and what the client is told about that. `old` is nothing for what is
+/// created.
+pub(crate) async fn admitted(
+    gate: &Gate,
+    new: Value,
+    old: Option<&Value>,
+) -> Result<(Value, Option<String>)> {
+    let mut new = match old {
+        Some(old) => gate.on_update(new, old).await?,
+        None => gate.on_create(new).await?,
+    };
+    let told = without_duplicates(&mut new, true);
+    Ok((new, told))
+}
 
 /// Takes out references that are there already. What the client is told about them; `after_admission` if it was not the
 /// client's own doing.
@@ -40,16 +58,67 @@ fn identity(reference: &Value) -> ([&str; 4], [Option<bool>; 2]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use pintle_admission::{Attributes, Chain, Operation, Plugin, Request, Target};
+    use pintle_auth::User;
     use pintle_codec::json;
 
     use super::*;
 
+    /// A plugin that names an owner twice.
+    struct Twice;
+
+    #[async_trait]
+    impl Plugin for Twice {
+        fn name(&self) -> &'static str {
+            "Twice"
+        }
+
+        fn admits(&self, _: Operation, _: &Target) -> bool {
+            true
+        }
+
+        async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
+            attributes.object = Some(object(r#"{"metadata":{"ownerReferences":[{"uid":"a"},{"uid":"a"}]}}"#));
+            Ok(())
+        }
+    }
+
+    fn object(text: &str) -> Value {
+        json::decode_untyped(text.as_bytes()).unwrap().value
+    }
+
+    #[tokio::test]
+    async fn plugins_name_owners_once() {
+        let target = Target {
+            kind: pintle_meta::gvk::GroupVersionKind::new("", "v1", "Pod"),
+            resource: pintle_meta::gvk::GroupVersionResource::new("", "v1", "pods"),
+            subresource: String::new(),
+        };
+        let request = Request {
+            target: Arc::new(target),
+            namespace: "n".into(),
+            name: "a".into(),
+            user: Arc::new(User::default()),
+            dry_run: false,
+            options: None,
+        };
+        let gate = Gate::new(Chain::new([Arc::new(Twice) as Arc<dyn Plugin>]), request);
+        let old = object("{}");
+        for old in [None, Some(&old)] {
+            let (new, told) = admitted(&gate, object("{}"), old).await.unwrap();
+            assert_eq!(new.items_at(&["metadata", "ownerReferences"]).len(), 1);
+            assert!(told.unwrap().contains("duplicate entries after mutating admission happens"));
+        }
+    }
+
     #[test]
     fn an_owner_is_one_owner() {
-        let text =
-            br#"{"metadata":{"ownerReferences":[{"uid":"a","name":"x"},{"uid":"a","name":"y"},{"uid":"b"},
+        let text = r#"{"metadata":{"ownerReferences":[{"uid":"a","name":"x"},{"uid":"a","name":"y"},{"uid":"b"},
             {"uid":"a","name":"x"},{"uid":"b"},{"uid":"b","controller":false}]}}"#;
-        let mut object = json::decode_untyped(text).unwrap().value;
+        let mut object = object(text);
         let told = without_duplicates(&mut object, false).unwrap();
         assert!(told.ends_with("duplicate UID(s) observed: a, b"), "{told}");
         assert_eq!(object.items_at(&["metadata", "ownerReferences"]).len(), 4);

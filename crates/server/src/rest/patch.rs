@@ -19,8 +19,8 @@ use super::call::Call;
 use super::change::Change;
 use super::endpoint::{Behind, Endpoint};
 use super::options::{FieldValidation, WriteOptions};
-use super::owners::without_duplicates;
-use super::update::{check_name, check_namespace};
+use super::owners::admitted;
+use super::update::{check_name, settle_namespace};
 use super::write::Manager;
 use super::{Result, body, internal};
 use crate::{Request, Response};
@@ -153,12 +153,10 @@ impl Transform for Patching<'_> {
         };
         let mut new = self.patched(old)?;
         self.manager.record(Some(old), &mut new)?;
-        check_namespace(&new, &self.context.namespace)?;
+        settle_namespace(&mut new, &self.context.namespace)?;
         check_name(&new, self.name, &self.context.namespace)?;
-        let mut new = self.gate.on_update(new, old).await?;
-        if let Some(warning) = without_duplicates(&mut new, true) {
-            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(warning);
-        }
+        let (new, told) = admitted(self.gate, new, Some(old)).await?;
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
         Ok(new)
     }
 }

@@ -6,8 +6,10 @@ use pintle_registry::{ResetFields, Subresource, WriteOptions as Registry};
 
 use super::Result;
 use super::call::Call;
+use super::create::wipe;
 use super::endpoint::Endpoint;
-use super::update::check_namespace;
+use super::owners::{admitted, without_duplicates};
+use super::update::settle_namespace;
 use super::write::{Manager, Sent};
 use crate::Response;
 
@@ -24,14 +26,19 @@ pub(crate) async fn create(
 ) -> Result<Response> {
     let Sent { mut object, options } = Sent::by_post(endpoint, call).await?;
     forget_empty_managers(&mut object);
+    if endpoint.subresource.is_none() || !behind.keeps_system_fields() {
+        wipe(&mut object);
+    }
     let mut context = endpoint.context(call.request);
     settle_namespace(&mut object, &context.namespace)?;
     let name = call.request.info.name.clone();
+    call.warnings.extend(without_duplicates(&mut object, false));
     // It is shown where the answer is what was sent.
     let resets = ResetFields::These(&[]);
     Manager::new(endpoint, call.request, &options.field_manager, resets).record(None, &mut object)?;
     let gate = call.gate(endpoint, &context, options.dry_run);
-    let object = gate.on_create(object).await?;
+    let (object, told) = admitted(&gate, object, None).await?;
+    call.warnings.extend(told);
     let dry_run = Registry { dry_run: options.dry_run };
     let result = behind.create(&mut context, &name, object, &gate, dry_run).await;
     call.warnings.append(&mut context.warnings);
@@ -43,20 +50,6 @@ pub(crate) async fn create(
             Ok(call.negotiated.status(&status, StatusCode::CREATED))
         }
     }
-}
-
-/// What says nothing about its namespace is in that of the request.
-fn settle_namespace(object: &mut Value, namespace: &str) -> Result<()> {
-    check_namespace(object, namespace)?;
-    if object.namespace() != namespace
-        && let Some(metadata) = object.metadata_mut()
-    {
-        match namespace {
-            "" => drop(metadata.remove("namespace")),
-            namespace => drop(metadata.insert("namespace", namespace)),
-        }
-    }
-    Ok(())
 }
 
 /// An empty list of managers asks to forget those of what is stored, and this is not.

@@ -9,21 +9,21 @@ use pintle_registry::{Preconditions, Transform, WriteOptions as Registry};
 use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
 use super::may_create::MayCreate;
-use super::owners::without_duplicates;
+use super::owners::{admitted, without_duplicates};
 use super::write::{Manager, Sent};
 use super::{Result, bad_request, internal};
 use crate::Response;
 
 pub(crate) async fn update(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
     let Sent { mut object, options } = Sent::by_put(endpoint, call).await?;
-    call.warnings.extend(without_duplicates(&mut object, false));
     let mut context = endpoint.context(call.request);
     let name = call.request.info.name.clone();
-    check_namespace(&object, &context.namespace)?;
+    settle_namespace(&mut object, &context.namespace)?;
     check_name(&object, &name, &context.namespace)?;
+    call.warnings.extend(without_duplicates(&mut object, false));
     let manager = Manager::new(endpoint, call.request, &options.field_manager, behind.reset_fields());
     let gate = call.gate(endpoint, &context, options.dry_run);
-    let mut put = Put { object, manager, gate: &gate };
+    let mut put = Put { object, manager, gate: &gate, told: None };
     let dry_run = Registry { dry_run: options.dry_run };
     let asked = MayCreate::new(call, &gate);
     let result = match behind {
@@ -33,19 +33,30 @@ pub(crate) async fn update(endpoint: &Endpoint, behind: &Behind, call: &mut Call
             Err(internal("there is nothing to replace"))
         }
     };
+    call.warnings.extend(put.told);
     call.warnings.append(&mut context.warnings);
     let result = result?;
     let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
     call.negotiated.object(endpoint, result.object, code)
 }
 
-/// An object that names a namespace is in that of the request.
-pub(crate) fn check_namespace(object: &Value, namespace: &str) -> Result<()> {
+/// An object that says nothing about its namespace is in that of the request, which everybody after this sees.
+pub(crate) fn settle_namespace(object: &mut Value, namespace: &str) -> Result<()> {
     let own = object.namespace();
-    if own.is_empty() || namespace.is_empty() || own == namespace {
+    if own == namespace {
         return Ok(());
     }
-    Err(bad_request("the namespace of the provided object does not match the namespace sent on the request"))
+    if !own.is_empty() && !namespace.is_empty() {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(bad_request(why));
+    }
+    if let Some(metadata) = object.metadata_mut() {
+        match namespace {
+            "" => drop(metadata.remove("namespace")),
+            namespace => drop(metadata.insert("namespace", namespace)),
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn check_name(object: &Value, name: &str, namespace: &str) -> Result<()> {
@@ -72,6 +83,8 @@ struct Put<'a> {
     object: Value,
     manager: Manager<'a>,
     gate: &'a Gate,
+    /// Of the last attempt.
+    told: Option<String>,
 }
 
 #[async_trait]
@@ -79,10 +92,9 @@ impl Transform for Put<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
         let mut new = self.object.clone();
         self.manager.record(old, &mut new)?;
-        match old {
-            Some(old) => self.gate.on_update(new, old).await,
-            None => self.gate.on_create(new).await,
-        }
+        let (new, told) = admitted(self.gate, new, old).await?;
+        self.told = told;
+        Ok(new)
     }
 
     fn preconditions(&self) -> Preconditions {

@@ -86,7 +86,7 @@ impl<'a> Manager<'a> {
         asked: &str,
         resets: ResetFields,
     ) -> Manager<'a> {
-        let name = manager_name(asked, request.user_agent());
+        let name = manager_name(asked, &request.user_agent());
         let subresource = endpoint.subresource.clone().unwrap_or_default();
         let manager = FieldManager::new(name, subresource, resets);
         let manager = match endpoint.is_defined {

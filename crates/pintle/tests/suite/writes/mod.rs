@@ -5,6 +5,7 @@ mod concurrency;
 mod field_validation;
 mod hostile;
 mod managers;
+mod requests;
 mod too_large;
 
 use http::Method;
