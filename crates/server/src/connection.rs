@@ -30,7 +30,7 @@ use crate::query::escapes_are_whole;
 use crate::request::Connection;
 use crate::streams::Settled;
 use crate::tls::Tls;
-use crate::{Body, Request, Response, respond};
+use crate::{Body, Request, Response, respond, unread};
 
 /// What a client may make us wait for and hold.
 #[derive(Clone, Copy, Debug)]
@@ -126,8 +126,10 @@ impl Connections {
         });
         let limits = &self.limits;
         let watched = |stream| TokioIo::new(Watched { stream, activity: activity.clone() });
-        let result = if http2 {
-            let (stream, sender) = Gather::with_sender(stream);
+        let stream = Gather::new(stream);
+        let rest = stream.clone();
+        let ended = if http2 {
+            let sender = stream.sender();
             let (starter, mut settled) = Settled::new();
             let mut builder = http2::Builder::new(starter);
             builder
@@ -155,23 +157,30 @@ impl Connections {
                 .header_read_timeout(None)
                 .max_headers(limits.headers)
                 .max_buf_size(limits.header_bytes as usize);
-            let serving =
-                pin!(builder.serve_connection(watched(Gather::new(stream)), service).with_upgrades());
+            let serving = pin!(builder.serve_connection(watched(stream), service).with_upgrades());
             let shut_down =
                 |serving: Pin<&mut http1::UpgradeableConnection<_, _>>| serving.graceful_shutdown();
             self.drive(serving, |_| {}, |_| {}, shut_down, &connection, &activity, true).await
         };
-        if let Err(error) = result {
-            tracing::trace!(remote = %connection.remote, %error, "connection ended");
-            return;
+        match ended {
+            None => return,
+            Some(Err(error)) => {
+                tracing::trace!(remote = %connection.remote, %error, "connection ended");
+                return;
+            }
+            Some(Ok(())) => {}
         }
         if let Some(conversation) = connection.take_next() {
-            conversation.await;
+            return conversation.await;
+        }
+        tokio::select! {
+            () = unread::linger(rest) => {}
+            () = self.stop.wait() => {}
         }
     }
 
     /// Runs a connection until it ends, with what runs before and after it in each turn, and asks it to end when the
-    /// server stops, a filter says so, or it idles.
+    /// server stops, a filter says so, or it idles. `None`: it was cut off.
     #[allow(clippy::too_many_arguments, reason = "it is the one function of two protocols")]
     async fn drive<F: Future<Output = hyper::Result<()>>>(
         &self,
@@ -182,7 +191,7 @@ impl Connections {
         connection: &Connection,
         activity: &Activity,
         http1: bool,
-    ) -> hyper::Result<()> {
+    ) -> Option<hyper::Result<()>> {
         let mut stopping = false;
         loop {
             let overdue = activity.deadline(&self.limits, http1);
@@ -193,14 +202,14 @@ impl Connections {
                     let served = serving.as_mut().poll(cx);
                     after(cx);
                     served
-                }) => return result,
-                () = connection.abort.notified() => return Ok(()),
+                }) => return Some(result),
+                () = connection.abort.notified() => return None,
                 () = connection.close.notified(), if !stopping => {}
                 () = self.stop.wait(), if !stopping => connection.close_when_idle(),
                 () = tokio::time::sleep_until(overdue) => match activity.overdue(&self.limits, http1) {
-                    Some(Overdue::Headers) => return Ok(()),
+                    Some(Overdue::Headers) => return None,
                     // Already asked to go and still there, with no request under way: it is not listening.
-                    Some(Overdue::Idle) if stopping => return Ok(()),
+                    Some(Overdue::Idle) if stopping => return None,
                     Some(Overdue::Idle) => {}
                     None => continue,
                 },
@@ -220,11 +229,17 @@ async fn answer(
 ) -> Result<Response, Infallible> {
     let (parts, body) = request.into_parts();
     let (version, is_head) = (parts.version, parts.method == Method::HEAD);
+    // Who waits to be told to send its body is told so by who reads it.
+    let reads_rest = version == Version::HTTP_2 || !parts.headers.contains_key(EXPECT);
+    let (body, rest) = unread::lend(body);
     let body = body.map_err(Into::into).boxed();
     let mut response = match malformed(&parts) {
         Some((code, reason)) => respond::refused(code, reason),
         None => handler.handle(Request::new(parts, body, connection.clone())).await,
     };
+    if reads_rest {
+        rest.forget().await;
+    }
     // HTTP/2 has no such header; what it means there is GOAWAY.
     let closing = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
     if is_head {

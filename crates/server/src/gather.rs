@@ -26,7 +26,7 @@ thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What is read and written by whoever speaks HTTP.
+/// What is read and written by whoever speaks HTTP. Clones are the same stream.
 pub(crate) struct Gather<S>(Arc<Mutex<Gathering<S>>>);
 
 /// Sends what was gathered, at the end of each turn.
@@ -48,6 +48,12 @@ fn lock<S>(gathering: &Mutex<Gathering<S>>) -> MutexGuard<'_, Gathering<S>> {
     gathering.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl<S> Clone for Gather<S> {
+    fn clone(&self) -> Self {
+        Gather(self.0.clone())
+    }
+}
+
 impl<S: AsyncWrite + Unpin> Gather<S> {
     /// For HTTP/1.1.
     pub(crate) fn new(stream: S) -> Gather<S> {
@@ -55,12 +61,10 @@ impl<S: AsyncWrite + Unpin> Gather<S> {
         Gather(Arc::new(Mutex::new(gathering)))
     }
 
-    /// For HTTP/2, with whoever sends.
-    pub(crate) fn with_sender(stream: S) -> (Gather<S>, Sender<S>) {
-        let gather = Gather::new(stream);
-        lock(&gather.0).has_sender = true;
-        let sender = Sender(gather.0.clone());
-        (gather, sender)
+    /// For HTTP/2: whoever sends from now on.
+    pub(crate) fn sender(&self) -> Sender<S> {
+        lock(&self.0).has_sender = true;
+        Sender(self.0.clone())
     }
 }
 
@@ -274,7 +278,8 @@ mod tests {
     #[tokio::test]
     async fn with_a_sender_a_flush_waits_for_the_end_of_the_turn() {
         let log = Writes::default();
-        let (mut stream, sender) = Gather::with_sender(Log(log.clone(), 10_000));
+        let mut stream = Gather::new(Log(log.clone(), 10_000));
+        let sender = stream.sender();
         for _ in 0..100 {
             stream.write_all(&[b'z'; 500]).await.unwrap();
             stream.flush().await.unwrap();

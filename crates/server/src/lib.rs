@@ -25,6 +25,7 @@ mod server;
 mod streams;
 mod systemd;
 pub mod tls;
+mod unread;
 
 pub use body::Body;
 pub use connection::Limits;

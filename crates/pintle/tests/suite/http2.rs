@@ -144,3 +144,22 @@ async fn frames_against_the_rules_end_only_their_connection() {
     })
     .await;
 }
+
+/// Some clients forget an answer that was followed by a reset of its stream while they were sending.
+#[tokio::test]
+async fn who_is_refused_while_sending_a_body_gets_an_answer_and_no_reset() {
+    let server = Launch::new().start().await;
+    let mut raw = Raw::open(server.client()).await;
+    // :method POST in place of GET, and no credentials.
+    let mut headers = get("/api/v1/namespaces");
+    headers[0] = 0x83;
+    assert!(raw.send(&frame(HEADERS, END_HEADERS, 1, &headers)).await);
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    assert!(raw.send(&frame(DATA, END_STREAM, 1, b"{}")).await);
+    let answered = raw.until(|frame| frame.kind == DATA && frame.flags & END_STREAM != 0).await;
+    assert_eq!(answered.map(|frame| frame.stream), Some(1));
+    // What would have followed comes before this.
+    assert!(raw.send(&frame(PING, 0, 0, &[7; 8])).await);
+    let next = raw.until(|frame| frame.kind == RST_STREAM || frame.kind == PING && frame.flags == 1).await;
+    assert_eq!(next.map(|frame| frame.kind), Some(PING));
+}

@@ -1,0 +1,178 @@
+//! What a client still sends when it has its answer already.
+//!
+//! A request may be answered before its body has come: nobody needs to read what is refused anyway. But an answer is lost
+//! to some clients while they send: a stream of HTTP/2 is reset behind it, and who closes a socket with bytes unread has the
+//! system reset the connection. So what is on its way is read and forgotten, for a moment and up to some size.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Buf;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What is read and forgotten at most.
+const MOST: usize = 1 << 20;
+/// How long the rest of a body is waited for before the answer is sent. Most is there already, or under way.
+const BODY: Duration = Duration::from_millis(100);
+/// How long a client may take to see that its connection was closed.
+const CONNECTION: Duration = Duration::from_secs(1);
+
+/// Where a body comes back to from whoever was to read it.
+pub(crate) struct Rest<B>(Arc<Mutex<Option<B>>>);
+
+/// A body that comes back when nobody needs it any more.
+pub(crate) struct Lent<B: Body> {
+    body: Option<B>,
+    to: Arc<Mutex<Option<B>>>,
+}
+
+pub(crate) fn lend<B: Body + Unpin>(body: B) -> (Lent<B>, Rest<B>) {
+    let to = Arc::default();
+    (Lent { body: Some(body), to: Arc::clone(&to) }, Rest(to))
+}
+
+impl<B: Body + Unpin> Body for Lent<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        match &mut self.body {
+            Some(body) => Pin::new(body).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(SizeHint::default, Body::size_hint)
+    }
+}
+
+impl<B: Body> Drop for Lent<B> {
+    fn drop(&mut self) {
+        let unread = self.body.take().filter(|body| !body.is_end_stream());
+        if unread.is_some() {
+            *self.to.lock().unwrap_or_else(PoisonError::into_inner) = unread;
+        }
+    }
+}
+
+impl<B: Body + Unpin> Rest<B> {
+    /// Reads what nobody has read, if nobody holds the body any more.
+    pub(crate) async fn forget(self) {
+        let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut body) = unread else { return };
+        let mut left = MOST;
+        let reading = async {
+            while let Some(Ok(frame)) = body.frame().await {
+                let size = frame.data_ref().map_or(0, Buf::remaining);
+                let Some(after) = left.checked_sub(size) else { return };
+                left = after;
+            }
+        };
+        let _ = tokio::time::timeout(BODY, reading).await;
+    }
+}
+
+/// Reads what comes on a connection that is closed to the other side, until the client has closed it too.
+pub(crate) async fn linger(mut stream: impl AsyncRead + Unpin) {
+    let mut ignored = [0; 4096];
+    let mut left = MOST;
+    let reading = async {
+        while let Ok(size @ 1..) = stream.read(&mut ignored).await {
+            let Some(after) = left.checked_sub(size) else { return };
+            left = after;
+        }
+    };
+    let _ = tokio::time::timeout(CONNECTION, reading).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::{Full, StreamBody};
+    use tokio::io::AsyncWriteExt;
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    type Parts = mpsc::UnboundedSender<Result<Frame<Bytes>, std::io::Error>>;
+
+    fn body() -> (Parts, impl Body<Data = Bytes, Error = std::io::Error> + Unpin) {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        (sender, StreamBody::new(futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx))))
+    }
+
+    fn send(parts: &Parts, size: usize) -> bool {
+        parts.send(Ok(Frame::data(Bytes::from(vec![b'x'; size])))).is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_has_read_is_read_until_it_ends() {
+        let (parts, body) = body();
+        let (lent, rest) = lend(body);
+        drop(lent);
+        assert!(send(&parts, 1000));
+        let forgetting = tokio::spawn(rest.forget());
+        tokio::time::sleep(BODY / 2).await;
+        assert!(send(&parts, 1000) && !forgetting.is_finished());
+        drop(parts);
+        let begun = Instant::now();
+        forgetting.await.unwrap();
+        assert!(begun.elapsed() < BODY / 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sends_slowly_or_without_end_is_not_waited_for() {
+        let begun = Instant::now();
+        let (_parts, body) = body();
+        let (lent, rest) = lend(body);
+        drop(lent);
+        rest.forget().await;
+        assert!(begun.elapsed() >= BODY && begun.elapsed() < 2 * BODY);
+
+        let (parts, body) = self::body();
+        let (lent, rest) = lend(body);
+        drop(lent);
+        for _ in 0..3 {
+            assert!(send(&parts, MOST / 2));
+        }
+        rest.forget().await;
+        assert!(!send(&parts, 1), "the body is dropped");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_read_is_not_waited_for() {
+        let (lent, rest) = lend(Full::new(Bytes::from_static(b"all")));
+        assert_eq!(lent.size_hint().exact(), Some(3));
+        assert_eq!(lent.collect().await.unwrap().to_bytes(), "all");
+        assert!(rest.0.lock().unwrap().is_none());
+        rest.forget().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_connection_is_read_until_the_client_closes_it() {
+        let begun = Instant::now();
+        let (mut client, server) = tokio::io::duplex(64);
+        let lingering = tokio::spawn(linger(server));
+        client.write_all(&[0; 1000]).await.unwrap();
+        drop(client);
+        lingering.await.unwrap();
+        assert!(begun.elapsed() < CONNECTION);
+
+        let (_client, server) = tokio::io::duplex(64);
+        linger(server).await;
+        assert!(begun.elapsed() >= CONNECTION);
+    }
+}
