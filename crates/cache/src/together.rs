@@ -36,7 +36,7 @@ pub fn wake_last(waker: &Waker) {
 pub(crate) fn together(tell: impl FnOnce()) {
     let within = TURN.with_borrow_mut(|turn| std::mem::replace(&mut turn.telling, true));
     // A turn within a turn ends with the outer one.
-    let _end = (!within).then_some(End);
+    let _end = (!within).then(|| End);
     tell();
 }
 
