@@ -87,10 +87,19 @@ impl Parsed {
             if self.changed("admission-control") {
                 return named("admission-control", plugin);
             }
-            named("enable-admission-plugins", plugin)
-                || (plugin.on && !named("disable-admission-plugins", plugin))
+            let on = plugin.on || plugin.name == "NodeRestriction" && self.is_closed_by_default();
+            named("enable-admission-plugins", plugin) || (on && !named("disable-admission-plugins", plugin))
         };
         ADMISSION_PLUGINS.iter().filter(is_on).map(|plugin| plugin.name)
+    }
+
+    /// Whether nobody said who may do what, on the embedded store. Then it is nodes and roles that decide, and what nodes
+    /// may write is restricted too: one without the other is half a wall. With etcd, where this server takes another's
+    /// place, the reference's default holds, which lets everybody do everything.
+    pub fn is_closed_by_default(&self) -> bool {
+        self.strings("etcd-servers").is_empty()
+            && self.strings("authorization-mode").is_empty()
+            && self.non_empty("authorization-config").is_none()
     }
 
     /// A sentence for each plugin that was asked for by name and is not there.

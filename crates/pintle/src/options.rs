@@ -202,15 +202,14 @@ fn path(flags: &Parsed, name: &str) -> Option<PathBuf> {
     flags.non_empty(name).map(PathBuf::from)
 }
 
-/// Whoever runs on the embedded store and asks for nothing gets a server that is closed to strangers; with etcd, where
-/// it takes another server's place, the reference's default holds, which lets everybody do everything.
+/// Whoever runs on the embedded store and asks for nothing gets a server that is closed to strangers.
 fn authorization_modes(flags: &Parsed) -> Vec<String> {
     // A file says it all.
     if flags.non_empty("authorization-config").is_some() {
         return Vec::new();
     }
     let modes = flags.strings("authorization-mode");
-    let default: &[&str] = match flags.strings("etcd-servers").is_empty() {
+    let default: &[&str] = match flags.is_closed_by_default() {
         _ if !modes.is_empty() => return modes.to_vec(),
         true => &["Node", "RBAC"],
         false => &["AlwaysAllow"],
@@ -422,6 +421,18 @@ mod tests {
         assert!(options(&["--data-dir=/d"]).allows_anonymous());
         assert!(!options(&["--data-dir=/d", "--authorization-mode=AlwaysAllow"]).allows_anonymous());
         assert!(!options(&["--data-dir=/d", "--anonymous-auth=false"]).allows_anonymous());
+    }
+
+    #[test]
+    fn a_server_of_its_own_lets_nodes_write_only_what_is_theirs() {
+        let restricts = |args: &[&str]| options(args).api.admission_plugins.contains(&"NodeRestriction");
+        assert!(restricts(&["--data-dir=/d"]));
+        assert!(!restricts(&["--data-dir=/d", "--disable-admission-plugins=NodeRestriction"]));
+        // Who says something says it all, as in the reference.
+        assert!(!restricts(&["--data-dir=/d", "--authorization-mode=Node,RBAC"]));
+        assert!(!restricts(&["--etcd-servers=http://127.0.0.1:2379"]));
+        let asked = "--enable-admission-plugins=NodeRestriction";
+        assert!(restricts(&["--data-dir=/d", "--authorization-mode=Node,RBAC", asked]));
     }
 
     #[test]
