@@ -139,3 +139,121 @@ async fn strangers_may_read_what_the_reference_lets_them_and_nothing_else() {
     let expect: BTreeSet<String> = expect.iter().map(|path| format!("GET {path} 200")).collect();
     assert_eq!(allowed, expect);
 }
+
+const MAPS: &str = "namespaces/default/configmaps";
+const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+
+/// A verb in the path is what is authorized, so nothing else may be done there.
+#[tokio::test]
+async fn who_may_watch_can_do_nothing_else_on_the_paths_of_watches() {
+    let server = Launch::new().tokens().arg("--authorization-mode=RBAC").start().await;
+    ready(&server).await;
+    let (admin, alice) = (server.admin(), server.client().token(ALICE));
+    let create = async |kind: &str, body: String| {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/{kind}");
+        admin.request(Method::POST, &path, JSON, body).await.gives(201);
+    };
+    let rule = r#"{"apiGroups":["*"],"resources":["*"],"verbs":["watch","proxy"]}"#;
+    create("clusterroles", format!(r#"{{"metadata":{{"name":"w"}},"rules":[{rule}]}}"#)).await;
+    let role = r#"{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"w"}"#;
+    let subject = r#"{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"alice"}"#;
+    let binding = format!(r#"{{"metadata":{{"name":"w"}},"roleRef":{role},"subjects":[{subject}]}}"#);
+    create("clusterrolebindings", binding).await;
+    let map = r#"{"metadata":{"name":"kept"},"data":{"a":"b"}}"#;
+    admin.request(Method::POST, &format!("/api/v1/{MAPS}"), JSON, map).await.gives(201);
+
+    let other = r#"{"metadata":{"name":"other"}}"#;
+    let merge: &[(&str, &str)] = &[("content-type", "application/merge-patch+json")];
+    let (all, one) = (format!("/api/v1/watch/{MAPS}"), format!("/api/v1/watch/{MAPS}/kept"));
+    for (method, path, headers, body) in [
+        (Method::POST, &all, JSON, other),
+        (Method::DELETE, &all, JSON, ""),
+        (Method::PUT, &one, JSON, map),
+        (Method::PATCH, &one, merge, r#"{"data":{"a":"c"}}"#),
+        (Method::DELETE, &one, JSON, ""),
+    ] {
+        let answer = alice.request(method.clone(), path, headers, body).await;
+        assert_eq!(answer.code, 405, "{method} {path}");
+    }
+    let (all, one) = (format!("/api/v1/proxy/{MAPS}"), format!("/api/v1/proxy/{MAPS}/kept"));
+    let log = "/api/v1/watch/namespaces/default/pods/x/log".to_owned();
+    for (method, path, body) in [
+        (Method::GET, &all, ""),
+        (Method::POST, &all, other),
+        (Method::GET, &one, ""),
+        (Method::DELETE, &one, ""),
+        (Method::GET, &log, ""),
+    ] {
+        let answer = alice.request(method.clone(), path, JSON, body).await;
+        assert_eq!(answer.code, 404, "{method} {path}");
+    }
+    let list = admin.get(&format!("/api/v1/{MAPS}?labelSelector=!x")).await.gives(200);
+    let names = |item: &Value| item["metadata"]["name"].as_str().map(str::to_owned);
+    let found: Vec<String> = list["items"].as_array().expect("items").iter().filter_map(names).collect();
+    assert!(found.contains(&"kept".to_owned()) && !found.contains(&"other".to_owned()), "{found:?}");
+    let kept = admin.get(&format!("/api/v1/{MAPS}/kept")).await.gives(200);
+    assert_eq!(kept["data"]["a"], "b");
+}
+
+/// Without a body, the options of a deletion are in the query, preconditions too.
+#[tokio::test]
+async fn preconditions_of_a_deletion_may_be_in_the_query() {
+    let server = Launch::new().tokens().start().await;
+    ready(&server).await;
+    let admin = server.admin();
+    let map = r#"{"metadata":{"name":"a"}}"#;
+    let made = admin.request(Method::POST, &format!("/api/v1/{MAPS}"), JSON, map).await.gives(201);
+    let delete =
+        async |query: &str| admin.request(Method::DELETE, &format!("/api/v1/{MAPS}{query}"), &[], "").await;
+    delete("/a?uid=other").await.gives(409);
+    delete("/a?resourceVersion=1").await.gives(409);
+    delete("?resourceVersion=1&resourceVersionMatch=NotOlderThan&fieldSelector=metadata.name%3Da")
+        .await
+        .gives(409);
+    let (uid, version) = (&made["metadata"]["uid"], &made["metadata"]["resourceVersion"]);
+    let right = format!("/a?uid={}&resourceVersion={}", uid.as_str().unwrap(), version.as_str().unwrap());
+    delete(&right).await.gives(200);
+}
+
+#[tokio::test]
+async fn watches_say_what_is_wrong_with_them_as_the_reference_does() {
+    let server = Launch::new().tokens().start().await;
+    ready(&server).await;
+    let admin = server.admin();
+    let ahead = "resourceVersion=99999999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut watch = admin.follow(&format!("/api/v1/{MAPS}?watch=1&{ahead}"), &[]).await;
+    let event = watch.line().await.expect("an event");
+    assert_eq!((&event["type"], &event["object"]["code"]), (&"ERROR".into(), &504.into()), "{event}");
+
+    for (selector, code) in [
+        ("metadata.name%3Db", 400),
+        ("metadata.namespace%3Ddefault", 400),
+        ("metadata.name%3Da", 200),
+        ("", 200),
+    ] {
+        let path = format!("/api/v1/watch/{MAPS}/a?timeoutSeconds=1&fieldSelector={selector}");
+        let answer = admin.get(&path).await;
+        assert_eq!(answer.code, code, "{selector}");
+        if code == 400 {
+            let message = "fieldSelector metadata.name doesn't match requested name";
+            answer.is_status(400, "BadRequest", message);
+        }
+    }
+    // Over before it began, and of the type of any JSON.
+    let accept = [("accept", "application/json;stream=watch")];
+    let path = format!("/api/v1/{MAPS}?watch=1&timeoutSeconds=-1");
+    let answer = admin.request(Method::GET, &path, &accept, "").await;
+    assert_eq!((answer.code, answer.header("content-type")), (200, "application/json"));
+}
+
+#[tokio::test]
+async fn a_request_whose_time_is_over_does_nothing() {
+    let server = Launch::new().tokens().start().await;
+    ready(&server).await;
+    let admin = server.admin();
+    let map = r#"{"metadata":{"name":"late"}}"#;
+    let answer = admin.request(Method::POST, &format!("/api/v1/{MAPS}?timeout=1ns"), JSON, map).await;
+    answer.is_status(504, "Timeout", "Timeout: request did not complete within the allotted timeout");
+    assert_eq!(admin.get(&format!("/api/v1/{MAPS}/late")).await.code, 404);
+    assert_eq!(admin.get("/api/v1/namespaces?timeout=1ns").await.code, 504);
+}

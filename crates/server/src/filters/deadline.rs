@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pintle_meta::{Status, parse_duration};
+use tokio::time::Instant;
 
 use crate::filter::{Filter, Next};
 use crate::metrics::{Asked, Metrics};
@@ -37,9 +38,14 @@ impl Filter for Deadline {
         let deadline = request.received + timeout;
         request.deadline = Some(deadline);
         let asked = Asked::of(&request);
-        match tokio::time::timeout_at(deadline, next.run(request)).await {
-            Ok(response) => response,
-            Err(_) => {
+        // What is over before it has begun is not begun.
+        let answer = match Instant::now() < deadline {
+            true => tokio::time::timeout_at(deadline, next.run(request)).await.ok(),
+            false => None,
+        };
+        match answer {
+            Some(response) => response,
+            None => {
                 self.metrics.terminated(&asked, 504);
                 respond::status(&Status::timeout("request did not complete within the allotted timeout"))
             }

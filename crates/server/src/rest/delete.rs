@@ -111,11 +111,12 @@ fn from_body(encoding: Encoding, bytes: &[u8], errors: &mut Vec<Error>) -> Resul
 }
 
 fn from_query(request: &Request, errors: &mut Vec<Error>) -> Result<DeleteOptions> {
-    let grace = request.query("gracePeriodSeconds").next().filter(|text| !text.is_empty());
+    let given = |name| request.query(name).next().filter(|text| !text.is_empty());
+    let grace = given("gracePeriodSeconds");
     let propagation = request.query("propagationPolicy").next();
     Ok(DeleteOptions {
         grace_period_seconds: grace.map(|text| options::integer(&text)).transpose()?,
-        preconditions: Preconditions::default(),
+        preconditions: Preconditions { uid: given("uid"), resource_version: given("resourceVersion") },
         orphan_dependents: options::boolean(request, "orphanDependents"),
         propagation: propagation.and_then(|given| Propagation::parse(&given, errors)),
         dry_run: options::dry_run(request, errors),

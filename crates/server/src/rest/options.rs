@@ -79,7 +79,7 @@ pub(crate) struct ListOptions {
     pub(crate) version_match: Match,
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
-    pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) timeout_seconds: Option<i64>,
     pub(crate) send_initial_events: Option<bool>,
     pub(crate) allow_bookmarks: bool,
 }
@@ -89,8 +89,7 @@ impl ListOptions {
         let text = |name: &str| request.query(name).next().unwrap_or_default();
         let limit = integer(&text("limit"))?;
         let timeout = text("timeoutSeconds");
-        let timeout_seconds =
-            if timeout.is_empty() { None } else { Some(integer(&timeout)?.max(0).unsigned_abs()) };
+        let timeout_seconds = if timeout.is_empty() { None } else { Some(integer(&timeout)?) };
         let send_initial_events = boolean(request, "sendInitialEvents");
         let given = text("resourceVersionMatch");
         let mut options = ListOptions {

@@ -10,7 +10,9 @@ use pintle_meta::Status;
 use super::answer::Negotiated;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{Result, computed, connect, create, delete, get, list, patch, subresource, update, watch};
+use super::{
+    Result, bad_request, computed, connect, create, delete, get, list, patch, subresource, update, watch,
+};
 use crate::delegation::Delegate;
 use crate::filters::warn;
 use crate::metrics::{self, Counted, Kind};
@@ -57,10 +59,15 @@ impl Rest {
         request: &mut Request,
         warnings: &mut Vec<String>,
     ) -> Result<Response> {
+        let deprecation = endpoint.served.deprecation().map(str::to_owned);
+        // Whoever finds a definition tells this before anything else.
+        let (first, later) = if endpoint.is_defined { (deprecation, None) } else { (None, deprecation) };
+        warnings.extend(first);
         let verb = verb(endpoint, request)?;
+        self.check_named(endpoint, request, verb)?;
         check_namespace(endpoint, request, verb)?;
         let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
-        warnings.extend(endpoint.served.deprecation().map(str::to_owned));
+        warnings.extend(later);
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
         let answer = match &endpoint.behind {
             Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
@@ -95,6 +102,19 @@ impl Rest {
         };
         warnings.append(&mut call.warnings);
         answer
+    }
+}
+
+impl Rest {
+    /// Where there is no router, what changes an object may be asked of all of them.
+    fn check_named(&self, endpoint: &Endpoint, request: &Request, verb: &str) -> Result<()> {
+        if !request.info.name.is_empty() || !matches!(verb, "update" | "patch") {
+            return Ok(());
+        }
+        if verb == "patch" {
+            patch::kind_of(endpoint, request, self.shared.encodings)?;
+        }
+        Err(bad_request("name must be provided"))
     }
 }
 
@@ -143,6 +163,10 @@ fn endpoint<'t>(
     info: &RequestInfo,
 ) -> Option<&'t Arc<Endpoint>> {
     let [resource, rest @ ..] = &info.parts[..] else { return None };
+    // Verbs before the resource: what proxied is gone, and only whole objects are watched.
+    if info.verb == "proxy" || info.verb == "watch" && rest.len() > 1 {
+        return None;
+    }
     let endpoint = match rest {
         [] | [_] => endpoints.get(resource)?,
         [_, subresource] => endpoints.get(&format!("{resource}/{subresource}"))?,
@@ -169,6 +193,13 @@ fn segments(path: &str) -> usize {
 /// What is to be done, if the endpoint can.
 fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     let info = &request.info;
+    // Nobody looks at the method again where there is no router.
+    if endpoint.is_defined {
+        let known = endpoint.verbs.iter().copied().find(|verb| *verb == info.verb);
+        return known.ok_or_else(|| {
+            Box::new(Status::method_not_supported(&endpoint.group, &endpoint.resource, &info.verb))
+        });
+    }
     let named = info.parts.len() > 1;
     let watches = info.verb == "watch";
     let verb = match (&request.parts.method, named) {
@@ -182,6 +213,10 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
         (&Method::DELETE, false) => "deletecollection",
         _ => return Err(Box::new(Status::method_not_allowed())),
     };
+    // What is done is what was authorized: a path may say `watch` whatever the method is.
+    if verb != info.verb {
+        return Err(Box::new(Status::method_not_allowed()));
+    }
     // A list that finds out that it should have been a watch.
     if verb == "watch" && endpoint.allows("list") && !endpoint.allows(verb) {
         let status = Status::method_not_supported(&endpoint.group, &endpoint.resource, verb);

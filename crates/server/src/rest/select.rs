@@ -45,10 +45,9 @@ impl Selection {
             Some(name) => {
                 if let Some(place) = endpoint.served.field_place("metadata.name") {
                     let wanted = parsed.requires_exact_match("metadata.name");
-                    if wanted.is_some_and(|wanted| wanted != name) {
-                        return Err(bad_request(
-                            "both a name and a field selector provided; please provide one or the other.",
-                        ));
+                    if !parsed.requirements().is_empty() && wanted != Some(name) {
+                        let why = "fieldSelector metadata.name doesn't match requested name";
+                        return Err(bad_request(why));
                     }
                     fields.push((place, name.clone(), true));
                 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream as Chunks;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Form, Frame, Next};
 use pintle_codec::negotiate::Encoding;
@@ -48,7 +48,8 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
     let selection = Selection::read(call.request, serving, call.shared.features)?;
     let content_type = content_type(serving, call)?;
     let timeout = match options.timeout_seconds {
-        Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
+        // Less than nothing is over at once.
+        Some(seconds) if seconds != 0 => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
         _ => call.shared.min_request_timeout.mul_f64(rand::rng().random_range(1.0..2.0)),
     };
     let (metrics, is_websocket) =
@@ -106,15 +107,13 @@ fn content_type(serving: &Serving, call: &Call<'_>) -> Result<&'static str> {
     if encoding == Encoding::Protobuf && serving.served.is_custom() && call.negotiated.shape == Shape::Own {
         return Err(no_protobuf(false));
     }
-    let accept = call.request.header(&ACCEPT).unwrap_or_default();
     match encoding {
         Encoding::Yaml => {
             let known: Vec<&str> =
                 call.shared.encodings.iter().filter_map(|encoding| encoding.stream_media_type()).collect();
             Err(Box::new(Status::not_acceptable(&known)))
         }
-        // Only who asked for the stream's own type gets it named.
-        Encoding::Json if !accept.contains("stream=watch") => Ok("application/json"),
+        Encoding::Json => Ok("application/json"),
         _ => Ok(encoding.stream_media_type().unwrap_or("application/json")),
     }
 }
@@ -149,11 +148,15 @@ async fn start(
     cache.ready().await?;
     let everything = options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
     if everything || version.is_none() || version == Some(0) {
-        match version {
+        let waited = match version {
             // The most recent state, not one that the cache happens to have.
-            None => drop(cache.wait_for_current(WAIT).await?),
-            Some(version) => cache.wait_for(version, WAIT).await?,
-        }
+            None => cache.wait_for_current(WAIT).await.map(drop),
+            Some(version) => cache.wait_for(version, WAIT).await,
+        };
+        waited.map_err(|error| match options.send_initial_events {
+            Some(true) => Failed::Within(cache_error(&error)),
+            _ => Failed::Cache(error),
+        })?;
         let (snapshot, cursor) = cache.snapshot_and_watch(selection.interest(serving.namespaced))?;
         let initial: Vec<Arc<Entry>> = match everything {
             true => {
