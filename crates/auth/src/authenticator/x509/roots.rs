@@ -2,12 +2,12 @@
 //!
 //! webpki does the work. It is stricter than what operators' certificates have always been allowed here in three cases,
 //! which are judged by [`Roots::verify_plain`]: certificates of X.509 version 1, ones that are authorities themselves,
-//! and ones that stand among the trusted themselves.
+//! and ones that stand among the trusted themselves. What certificates are for is judged as Go does it ([`ForClients`]).
 
 use std::time::{Duration, SystemTime};
 
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
-use webpki::{EndEntityCert, KeyUsage};
+use webpki::{EndEntityCert, ExtendedKeyUsageValidator, KeyPurposeId, KeyPurposeIdIter, KeyUsage};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Why roots cannot be used.
@@ -31,7 +31,7 @@ pub(super) struct Roots {
 
 struct Root {
     certificate: CertificateDer<'static>,
-    /// `None` for one that may not sign others.
+    /// `None` for one that may not sign others, or none that are clients'.
     anchor: Option<TrustAnchor<'static>>,
     valid: Validity,
 }
@@ -55,7 +55,7 @@ impl Roots {
                 &anchors,
                 intermediates,
                 UnixTime::since_unix_epoch(time),
-                KeyUsage::client_auth(),
+                ForClients,
                 None,
                 None,
             )
@@ -103,7 +103,7 @@ impl Roots {
 impl Root {
     fn new(certificate: &CertificateDer<'static>) -> Result<Root, String> {
         let (_, parsed) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
-        let anchor = match may_sign(&parsed) {
+        let anchor = match may_sign(&parsed) && is_for_clients(&parsed).unwrap_or_default() {
             true => Some(
                 webpki::anchor_from_trusted_cert(certificate).map_err(|error| error.to_string())?.to_owned(),
             ),
@@ -126,6 +126,35 @@ fn may_sign(certificate: &X509Certificate<'_>) -> bool {
         Err(_) => false,
     };
     is_authority && signs
+}
+
+/// Asked about each certificate of a chain but the root: if it says what it is for, that must be clients, or anything at all,
+/// which webpki itself does not know.
+struct ForClients;
+
+impl ForClients {
+    const CLIENT: KeyPurposeId<'static> = KeyPurposeId::new(&[0x2b, 6, 1, 5, 5, 7, 3, 2]);
+    const ANY: KeyPurposeId<'static> = KeyPurposeId::new(&[0x55, 0x1d, 0x25, 0]);
+}
+
+impl ExtendedKeyUsageValidator for ForClients {
+    fn validate(&self, purposes: KeyPurposeIdIter<'_, '_>) -> Result<(), webpki::Error> {
+        let mut present = Vec::new();
+        for purpose in purposes {
+            let purpose = purpose?;
+            if [ForClients::CLIENT, ForClients::ANY].contains(&purpose) {
+                return Ok(());
+            }
+            present.push(purpose.to_decoded_oid());
+        }
+        match present.is_empty() {
+            true => Ok(()),
+            false => Err(webpki::Error::RequiredEkuNotFoundContext(webpki::RequiredEkuNotFoundContext {
+                required: KeyUsage::client_auth(),
+                present,
+            })),
+        }
+    }
 }
 
 /// Whether a certificate may be a client's. `None` if it cannot be told.

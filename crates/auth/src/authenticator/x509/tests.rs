@@ -11,11 +11,28 @@ struct Authority {
 }
 
 fn authority(name: &str) -> Authority {
+    authority_for(name, &[])
+}
+
+/// One that says what it is for.
+fn authority_for(name: &str, usages: &[ExtendedKeyUsagePurpose]) -> Authority {
+    let (params, key) = (authority_params(name, usages), KeyPair::generate().unwrap());
+    let certificate = params.self_signed(&key).unwrap().der().clone();
+    Authority { certificate, issuer: Issuer::new(params, key) }
+}
+
+fn authority_params(name: &str, usages: &[ExtendedKeyUsagePurpose]) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.self_signed(&key).unwrap().der().clone();
+    params.extended_key_usages = usages.to_vec();
+    params
+}
+
+/// One that another vouches for.
+fn intermediate(above: &Authority, usages: &[ExtendedKeyUsagePurpose]) -> Authority {
+    let (params, key) = (authority_params("between", usages), KeyPair::generate().unwrap());
+    let certificate = params.signed_by(&key, &above.issuer).unwrap().der().clone();
     Authority { certificate, issuer: Issuer::new(params, key) }
 }
 
@@ -82,6 +99,35 @@ fn a_server_certificate_is_refused() {
     let certificate =
         client(&ca, |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]);
     assert_ne!(reason(verify(&verifier, &[certificate])), "");
+}
+
+#[test]
+fn every_certificate_of_a_chain_must_be_for_clients_or_for_anything() {
+    use ExtendedKeyUsagePurpose::{Any, ClientAuth, ServerAuth};
+    let check = |root: &[_], between: Option<&[_]>, leaf: &[ExtendedKeyUsagePurpose], expect: bool| {
+        let ca = authority_for("ca", root);
+        let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
+        let between = between.map(|usages| intermediate(&ca, usages));
+        let signer = between.as_ref().unwrap_or(&ca);
+        let mut chain = vec![client(signer, |params| params.extended_key_usages = leaf.to_vec())];
+        chain.extend(between.as_ref().map(|between| between.certificate.clone()));
+        let found = verify(&verifier, &chain);
+        assert_eq!(matches!(&found, Ok(Some(_))), expect, "{chain:?}: {}", reason(found));
+    };
+    check(&[], None, &[Any], true);
+    check(&[], None, &[ServerAuth, Any], true);
+    check(&[], None, &[], true);
+    check(&[], None, &[ServerAuth], false);
+    check(&[], Some(&[]), &[Any], true);
+    check(&[], Some(&[Any]), &[Any], true);
+    check(&[], Some(&[Any]), &[ClientAuth], true);
+    check(&[], Some(&[ClientAuth]), &[Any], true);
+    check(&[], Some(&[ServerAuth]), &[Any], false);
+    check(&[], Some(&[Any]), &[ServerAuth], false);
+    check(&[ClientAuth], None, &[Any], true);
+    check(&[Any], Some(&[]), &[ClientAuth], true);
+    check(&[ServerAuth], None, &[Any], false);
+    check(&[ServerAuth], Some(&[Any]), &[ClientAuth], false);
 }
 
 #[test]
