@@ -113,6 +113,13 @@ impl Shapes {
         Ok((object, place))
     }
 
+    /// A value that was converted, or need not be, and has its form already.
+    fn read_converted(&self, value: &[u8]) -> Result<(Value, usize), String> {
+        let object = json::decode_untyped(value).map_err(|error| error.to_string())?.value;
+        let place = self.place_of(object.api_version()).ok_or("there is no such version")?;
+        Ok((object, place))
+    }
+
     /// Brings an object into the form of its version's schema, without defaults. Returns the fields that nobody knows.
     pub(crate) fn coerce(
         &self,
@@ -211,7 +218,7 @@ pub(crate) struct StoredVersion {
 pub(crate) enum Write {
     /// In the one that is to be stored, which differs in its name only.
     Renamed,
-    /// In the one that is served; whoever is below converts it.
+    /// In the one that is served, and read so; whoever is below converts it.
     AsServed,
     /// In the one that they were in. Nor are they read in another.
     AsItIs,
@@ -219,10 +226,13 @@ pub(crate) enum Write {
 
 impl Stored for StoredVersion {
     fn decode(&self, stored: &[u8]) -> Result<Value, String> {
-        let (object, from) = self.shapes.read_stored(stored)?;
         match self.write {
-            Write::AsItIs => Ok(object),
-            Write::Renamed | Write::AsServed => self.shapes.renamed(object, from, self.place),
+            Write::AsItIs => Ok(self.shapes.read_stored(stored)?.0),
+            Write::AsServed => Ok(self.shapes.read_converted(stored)?.0),
+            Write::Renamed => {
+                let (object, from) = self.shapes.read_stored(stored)?;
+                self.shapes.renamed(object, from, self.place)
+            }
         }
     }
 
@@ -243,7 +253,11 @@ impl Stored for StoredVersion {
 }
 
 /// What the cache knows of the objects. The number of a version is its form.
-pub(crate) struct Cached(pub(crate) Arc<Shapes>);
+pub(crate) struct Cached {
+    pub(crate) shapes: Arc<Shapes>,
+    /// Whoever is below has brought them into the form of the version that is served.
+    pub(crate) converted: bool,
+}
 
 impl Cached {
     pub(crate) fn form(place: usize, encoding: Encoding) -> Option<Form> {
@@ -256,8 +270,11 @@ impl Cached {
 
 impl Kind for Cached {
     fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
-        let Cached(shapes) = self;
-        let (object, place) = shapes.read_stored(stored)?;
+        let shapes = &self.shapes;
+        let (object, place) = match self.converted {
+            true => shapes.read_converted(stored)?,
+            false => shapes.read_stored(stored)?,
+        };
         let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
         let mut fields = Vec::with_capacity(shapes.fields);
         fields.push(object.name().into());
@@ -277,7 +294,7 @@ impl Kind for Cached {
     }
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
-        let Cached(shapes) = self;
+        let shapes = &self.shapes;
         let value = json::decode_untyped(entry.read()?.value()).map_err(|error| error.to_string())?.value;
         let from = shapes.place_of(value.api_version()).ok_or("there is no such version")?;
         let mut object = shapes.renamed(value, from, usize::from(form.0))?;

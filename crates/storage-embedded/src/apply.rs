@@ -77,7 +77,7 @@ impl<'t> Group<'t> {
             if found != compare.mod_revision.0 {
                 let read = txn.otherwise.iter().map(|key| self.read(key)).collect::<Result<_>>()?;
                 let revision = Revision(self.state.revision);
-                return Ok(Ok(TxnResult { succeeded: false, revision, read }));
+                return Ok(Ok(TxnResult { succeeded: false, revision, read, written: Vec::new() }));
             }
         }
         for op in &txn.then {
@@ -88,7 +88,8 @@ impl<'t> Group<'t> {
             }
         }
         self.change(txn.then)?;
-        Ok(Ok(TxnResult { succeeded: true, revision: Revision(self.state.revision), read: Vec::new() }))
+        let revision = Revision(self.state.revision);
+        Ok(Ok(TxnResult { succeeded: true, revision, read: Vec::new(), written: Vec::new() }))
     }
 
     /// Applies operations under one new revision, which is taken only if something changed.

@@ -170,7 +170,7 @@ pub(crate) fn txn_result(response: proto::TxnResponse) -> Result<TxnResult, Fail
     let succeeded = response.succeeded;
     let read = |op: proto::ResponseOp| op.range.and_then(|mut range| range.kvs.pop()).map(key_value);
     let read = if succeeded { Vec::new() } else { response.responses.into_iter().map(read).collect() };
-    Ok(TxnResult { succeeded, revision, read })
+    Ok(TxnResult { succeeded, revision, read, written: Vec::new() })
 }
 
 #[cfg(test)]

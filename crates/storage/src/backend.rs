@@ -43,6 +43,13 @@ pub trait Backend: Send + Sync + 'static {
     /// means perhaps.
     async fn txn(&self, txn: Txn) -> Result<TxnResult>;
 
+    /// What would be read of a value if it were written, for those who only want to know. Called instead of a `txn`.
+    ///
+    /// Errors: `Unreadable`, if that is what the write or the read would say.
+    async fn rehearse(&self, value: Bytes) -> Result<Bytes> {
+        Ok(value)
+    }
+
     /// Starts a watch. Returns once the store has accepted it, so that no later change can be missed.
     ///
     /// `from` before the compacted revision is `Compacted`, either here or as the first item of the stream. At the

@@ -50,7 +50,8 @@ pub enum Error {
     Corrupt(String),
 
     /// A value could not be brought into the form in which it was asked for, or in which it is to be stored, by whoever
-    /// stands between the store and its caller. The text is for clients. A write did not happen.
+    /// stands between the store and its caller. The text is for clients. A write did not happen, unless it is what was
+    /// written that cannot be read.
     #[error("{0}")]
     Unreadable(String),
 

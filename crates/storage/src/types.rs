@@ -133,6 +133,9 @@ pub struct TxnResult {
     pub revision: Revision,
     /// One per key of `otherwise` when the comparison failed, else empty.
     pub read: Vec<Option<KeyValue>>,
+    /// What was put, as it is read from now on, one value per put. Empty where that is what was handed in: only who changes
+    /// values on their way to the store and back has something to say.
+    pub written: Vec<Bytes>,
 }
 
 /// One change, as a watch sees it.

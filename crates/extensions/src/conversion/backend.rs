@@ -1,8 +1,10 @@
-//! A store whose values are all of one version.
+//! A store whose values are all of one version, in its form.
 //!
 //! It stands between a resource and the store below, so that caches, watches and writes know nothing of conversion. Values
 //! are converted on their way up, as few times as can be: many in one review, and what was converted lately is remembered.
-//! What is written is converted on its way down, to the version that is to be stored.
+//! What is written is converted on its way down, to the version that is to be stored, and handed back as it comes up again:
+//! a conversion may lose or add something. Defaults are those of the version that a value is stored in; nobody above may add
+//! those of another.
 //!
 //! A value that cannot be converted fails the read that wants it. In a watch it comes in its turn: everything before it is
 //! delivered, then the watch ends with an error, and nothing is left out.
@@ -13,7 +15,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use pintle_codec::negotiate::Encoding;
 use pintle_codec::{json, kind};
 use pintle_meta::Value;
 use pintle_storage::{
@@ -108,33 +109,36 @@ impl Inner {
             stream::iter(batches).map(|batch| self.converted(batch, &self.served)).buffered(REVIEWS);
         while let Some(batch) = converted.try_next().await? {
             for (found, object) in batch {
-                let kv = &mut values[found.place];
-                kv.value = encoded(&object, found.outdated);
-                self.remembered().add(&kv.key, kv.mod_revision.0, kv.value.clone());
+                self.settle(values[found.place], encoded(&object, found.outdated));
             }
         }
         Ok(())
     }
 
-    /// Whether a value must be converted. One that is in the right version is only marked, if it has to be.
+    /// Whether a value must be converted. One that is in the right version is only brought into its form.
     fn pending(&self, place: usize, kv: &mut KeyValue) -> Result<Option<Pending>> {
-        let is_json = kind::recognize(&kv.value) == Encoding::Json;
-        let is_served =
-            is_json && kind::of_json(&kv.value).is_ok_and(|kind| kind.api_version() == self.served);
-        if is_served {
-            if self.served != self.storage {
-                kv.value = marked(&kv.value);
-            }
-            return Ok(None);
-        }
         let object = self.form.read(&kv.value).map_err(Error::Unreadable)?;
         let version = object.api_version();
         let outdated = version != self.storage;
         if version == self.served {
-            kv.value = encoded(&object, outdated);
+            let value = encoded(&object, outdated);
+            match value == kv.value || outdated {
+                true => self.settle(kv, value),
+                // It would be written otherwise today.
+                false => self.settle(kv, marked(&value)),
+            }
             return Ok(None);
         }
         Ok(Some(Pending { place, size: kv.value.len(), outdated, object }))
+    }
+
+    /// A value as it is seen from above.
+    fn settle(&self, kv: &mut KeyValue, value: Bytes) {
+        kv.value = value;
+        // What is only tried is at no revision.
+        if kv.mod_revision != Revision::ZERO {
+            self.remembered().add(&kv.key, kv.mod_revision.0, kv.value.clone());
+        }
     }
 
     /// The objects of a batch in a version. If they cannot all be converted together, each is by itself, so that the error
@@ -182,6 +186,20 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Values that were put, at the revision at which they were, as they are seen from above.
+    async fn written(&self, puts: Vec<(Bytes, Bytes)>, revision: Revision) -> Result<Vec<Bytes>> {
+        let at = |(key, value)| KeyValue {
+            key,
+            value,
+            create_revision: revision,
+            mod_revision: revision,
+            lease: None,
+        };
+        let mut kvs: Vec<KeyValue> = puts.into_iter().map(at).collect();
+        self.read(&mut kvs).await?;
+        Ok(kvs.into_iter().map(|kv| kv.value).collect())
     }
 
     /// Some items of a watch that were there together, and why there are no more of them.
@@ -282,9 +300,25 @@ impl Backend for Converting {
 
     async fn txn(&self, mut txn: Txn) -> Result<TxnResult> {
         self.inner.write(&mut txn.then).await?;
+        let puts = txn.then.iter().filter_map(|op| match op {
+            Op::Put { key, value, .. } => Some((key.clone(), value.clone())),
+            Op::Delete { .. } => None,
+        });
+        let puts: Vec<(Bytes, Bytes)> = puts.collect();
         let mut result = self.store.txn(txn).await?;
         self.inner.read(result.read.iter_mut().flatten()).await?;
+        if result.succeeded {
+            result.written = self.inner.written(puts, result.revision).await?;
+        }
         Ok(result)
+    }
+
+    async fn rehearse(&self, value: Bytes) -> Result<Bytes> {
+        let mut ops = [Op::Put { key: Bytes::new(), value, lease: None }];
+        self.inner.write(&mut ops).await?;
+        let [Op::Put { key, value, .. }] = ops else { return Err(Error::InvalidArgument("no put".into())) };
+        let written = self.inner.written(vec![(key, value)], Revision::ZERO).await?;
+        Ok(written.into_iter().next().unwrap_or_default())
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream> {

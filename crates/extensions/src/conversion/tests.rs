@@ -395,6 +395,12 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
     let value = |size| Bytes::from(format!("{}\n", widget("v1", "a", size)));
     let done = fixture.above.txn(Txn::create(key("a"), value(1), Option::None)).await.unwrap();
     assert!(done.succeeded);
+    // It is handed back as it will be read, and whoever reads it then asks nobody.
+    assert_eq!(parsed(&done.written[0]), settled(settled(widget("v1", "a", 1))));
+    assert_eq!(fixture.reviews(), [1, 1]);
+    let (read, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
+    assert_eq!(read.unwrap().value, done.written[0]);
+    assert_eq!(fixture.reviews(), [1, 1]);
     let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
     assert_eq!(parsed(&stored.unwrap().value), settled(widget("v2", "a", 1)));
     // What is there instead comes back in the version that is served.
@@ -402,6 +408,10 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
     assert!(!failed.succeeded);
     let there = failed.read[0].as_ref().unwrap();
     assert_eq!(parsed(&there.value), settled(settled(widget("v1", "a", 1))));
+    // What is only tried goes the same way, and is not written.
+    let tried = fixture.above.rehearse(value(5)).await.unwrap();
+    assert_eq!(parsed(&tried), settled(settled(widget("v1", "a", 5))));
+    assert!(fixture.above.rehearse(Bytes::from(widget("v1", "poison", 1).to_string())).await.is_err());
     // What is refused is not written.
     let poison = Bytes::from(widget("v1", "poison", 1).to_string());
     let ops = vec![

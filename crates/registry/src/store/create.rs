@@ -84,7 +84,7 @@ impl Store {
         if options.dry_run {
             return match self.read(&own, "create", &name).await? {
                 Some(existing) => Err(self.exists(&object, &existing.object)),
-                None => Ok(object),
+                None => self.rehearsed(object, &stored, "create", &name).await,
             };
         }
         if is_of_revision {
@@ -106,7 +106,7 @@ impl Store {
         }
         let result = result.map_err(|error| self.failed(&error, "create", &name))?;
         if result.succeeded {
-            return self.as_stored(object, &stored, result.revision.0);
+            return self.as_stored(object, &stored, &result);
         }
         match result.read.into_iter().next().flatten() {
             Some(kv) => Err(self.exists(&object, &self.state(&kv)?.object)),

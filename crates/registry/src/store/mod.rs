@@ -17,7 +17,7 @@ use pintle_cache::{Entry, Resource};
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
-use pintle_storage::{Backend, KeyValue};
+use pintle_storage::{Backend, KeyValue, TxnResult};
 
 use crate::metadata::{self, Machine, SystemFields};
 use crate::reserve::{Reservation, Reserve};
@@ -399,8 +399,7 @@ impl Store {
         if self.options.unsafe_deletion {
             return Box::new(Status::internal(self.corrupt(own, revision, reason).1));
         }
-        let prefix = String::from_utf8_lossy(&self.config.prefix);
-        Box::new(Status::internal(format!("unable to decode {prefix}{own}: {reason}")))
+        Box::new(Status::plain(reason))
     }
 
     /// What the cache has, which may be a moment old; `None` if it has nothing or is not loaded.
@@ -440,16 +439,29 @@ impl Store {
 
     fn encode(&self, object: Value) -> Result<(Value, Bytes)> {
         let object = metadata::without_revision(object);
-        let stored =
-            self.config.stored.encode(&object).map_err(|reason| Box::new(Status::internal(reason)))?;
+        let stored = self.config.stored.encode(&object).map_err(|reason| Box::new(Status::plain(reason)))?;
         Ok((object, stored))
     }
 
-    /// What was written, as it will be read.
-    fn as_stored(&self, object: Value, stored: &[u8], revision: u64) -> Result<Value> {
-        let object = self.config.stored.decode_again(object, stored);
-        let object = object.map_err(|reason| Box::new(Status::internal(reason)))?;
-        Ok(metadata::at_revision(object, revision))
+    /// What was written, as it will be read. Who stands before the store may have changed it on its way.
+    fn as_stored(&self, object: Value, stored: &[u8], done: &TxnResult) -> Result<Value> {
+        let object = match done.written.first() {
+            Some(written) => self.config.stored.decode(written),
+            None => self.config.stored.decode_again(object, stored),
+        };
+        let object = object.map_err(|reason| Box::new(Status::plain(reason)))?;
+        Ok(metadata::at_revision(object, done.revision.0))
+    }
+
+    /// What would be read of an object if it were written.
+    async fn rehearsed(&self, object: Value, stored: &Bytes, operation: &str, name: &str) -> Result<Value> {
+        let read = self.config.backend.rehearse(stored.clone()).await;
+        let read = read.map_err(|error| self.failed(&error, operation, name))?;
+        let object = match read == *stored {
+            true => self.config.stored.decode_again(object, stored),
+            false => self.config.stored.decode(&read),
+        };
+        object.map_err(|reason| Box::new(Status::plain(reason)))
     }
 
     /// What every new object passes.

@@ -77,7 +77,12 @@ impl Store {
             let (new, stored) = self.encode(smaller.unwrap_or(new))?;
             if let Some(same) = state.as_ref().filter(|state| state.stored == stored) {
                 if is_current {
-                    return self.as_stored(new, &stored, same.revision).map(Swapped::Written);
+                    let same = self
+                        .config
+                        .stored
+                        .decode_again(new, &stored)
+                        .map(|object| Swapped::Written(metadata::at_revision(object, same.revision)));
+                    return same.map_err(|reason| Box::new(Status::plain(reason)));
                 }
                 state = self.read(own, "update", name).await?;
                 is_current = true;
@@ -85,6 +90,7 @@ impl Store {
             }
             let expected = state.as_ref().map_or(0, |state| state.revision);
             if options.dry_run {
+                let new = self.rehearsed(new, &stored, "update", name).await?;
                 return Ok(Swapped::Written(match expected {
                     0 => new,
                     revision => metadata::at_revision(new, revision),
@@ -101,7 +107,7 @@ impl Store {
             }
             let result = result.map_err(|error| self.failed(&error, "update", name))?;
             if result.succeeded {
-                return self.as_stored(new, &stored, result.revision.0).map(Swapped::Written);
+                return self.as_stored(new, &stored, &result).map(Swapped::Written);
             }
             state = match result.read.into_iter().next().flatten() {
                 Some(kv) => Some(self.state(&kv)?),

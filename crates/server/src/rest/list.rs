@@ -19,7 +19,7 @@ use super::get::WAIT;
 use super::options::{ListOptions, Match};
 use super::select::Selection;
 use super::token::Token;
-use super::{Result, bad_request, cache_error, internal, shown, uncached};
+use super::{Result, bad_request, cache_error, internal, shown, uncached, unexpected};
 use crate::{Body, Response};
 
 /// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
@@ -137,7 +137,7 @@ pub(super) fn finish(
     }
     for entry in &entries {
         if let Err(reason) = entry.read() {
-            return Err(internal(format_args!("unable to decode {}: {reason}", entry.key())));
+            return Err(unexpected(reason));
         }
     }
     let shard = selection.shards.as_ref().map(ToString::to_string).unwrap_or_default();

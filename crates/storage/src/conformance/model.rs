@@ -248,10 +248,10 @@ async fn transact(
         return;
     }
     let expected = if holds {
-        TxnResult { succeeded: true, revision: model.apply(&then), read: Vec::new() }
+        TxnResult { succeeded: true, revision: model.apply(&then), read: Vec::new(), written: Vec::new() }
     } else {
         let read = otherwise.iter().map(|key| state.get(key).cloned()).collect();
-        TxnResult { succeeded: false, revision: model.newest(), read }
+        TxnResult { succeeded: false, revision: model.newest(), read, written: Vec::new() }
     };
     assert_eq!(done, Ok(expected));
 }
