@@ -27,18 +27,19 @@ impl Columns {
     /// stands before that.
     pub fn compile(definitions: &[Value]) -> Columns {
         if definitions.is_empty() {
-            let path = JsonPath::parse(".metadata.creationTimestamp");
-            let age = path.map(|path| Added {
-                path,
-                name: "Age".into(),
-                kind: "date".into(),
-                format: "".into(),
-                description: table::CREATION_TIMESTAMP.into(),
-                priority: 0,
-            });
-            return Columns { added: age.into_iter().collect() };
+            return Columns { added: Added::age().into_iter().collect() };
         }
         Columns { added: definitions.iter().map_while(Added::compile).collect() }
+    }
+
+    /// Those of the scale of a custom resource, wherever its replicas are.
+    pub fn of_scale() -> Columns {
+        let replicas = [
+            Added::plain("Desired", "integer", ".spec.replicas", "Number of desired replicas"),
+            Added::plain("Available", "integer", ".status.replicas", "Number of actual replicas"),
+            Added::age(),
+        ];
+        Columns { added: replicas.into_iter().flatten().collect() }
     }
 
     /// What tables say of the columns.
@@ -70,6 +71,21 @@ impl Columns {
 }
 
 impl Added {
+    fn plain(name: &str, kind: &str, path: &str, description: &str) -> Option<Added> {
+        Some(Added {
+            path: JsonPath::parse(path).ok()?,
+            name: name.into(),
+            kind: kind.into(),
+            format: "".into(),
+            description: description.into(),
+            priority: 0,
+        })
+    }
+
+    fn age() -> Option<Added> {
+        Added::plain("Age", "date", ".metadata.creationTimestamp", table::CREATION_TIMESTAMP)
+    }
+
     fn compile(definition: &Value) -> Option<Added> {
         let text = |name: &str| Box::<str>::from(definition.text_at(&[name]));
         // Older versions of definitions spell it differently.
@@ -225,6 +241,19 @@ mod tests {
             let object = format!(r#"{{"metadata":{{"name":"x"}},"v":{value}}}"#);
             cells(&one(kind, ".v"), &object, &format!(r#"["x",{shown}]"#));
         }
+    }
+
+    #[test]
+    fn a_scale_shows_how_many_there_should_be_and_are() {
+        let scale = Columns::of_scale();
+        let names: Vec<&str> = scale.definitions().iter().map(|column| column.name).collect();
+        assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
+        let object = r#"{"metadata":{"name":"x","creationTimestamp":"2026-01-01T23:59:30Z"},
+            "spec":{"replicas":3},"status":{"replicas":0}}"#;
+        let (mut cells, mut text) = (Vec::new(), Vec::new());
+        scale.cells(&untyped(object), Time::parse("2026-01-02T00:00:00Z").unwrap(), &mut cells);
+        json::encode(&Value::list(cells), &mut text);
+        assert_eq!(String::from_utf8(text).unwrap(), r#"["x",3,0,"30s"]"#);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pintle_meta::Status;
 use pintle_server::delegation::Delegate;
+use pintle_server::filters::warn;
 use pintle_server::rest::{Endpoint, Rest};
 use pintle_server::{Request, Response, respond};
 
@@ -39,7 +40,8 @@ impl Extensions {
 /// What is to be answered.
 enum Found {
     Endpoint(Arc<Endpoint>),
-    Refusal(Box<Status>),
+    /// With what the client is warned of.
+    Refusal(Box<Status>, Option<String>),
     Nothing,
 }
 
@@ -57,7 +59,7 @@ async fn endpoint(registered: &Registered, request: &Request) -> Found {
     }
     let refuse = |reason: String| {
         tracing::error!(reason, name = summary.name, "a definition cannot be served");
-        Found::Refusal(Box::new(Status::internal("error resolving resource")))
+        Found::Refusal(Box::new(Status::internal("error resolving resource")), None)
     };
     let serving = match registered.serving() {
         Ok(serving) => serving,
@@ -68,22 +70,20 @@ async fn endpoint(registered: &Registered, request: &Request) -> Found {
         Some(Err(reason)) => return refuse(reason),
         None => return Found::Nothing,
     };
-    let not_there =
-        || Found::Refusal(Box::new(Status::not_found(&info.group, &summary.accepted.plural, &info.name)));
     let found = match info.parts.get(2).map(String::as_str) {
         None => Some(&version.resource),
         Some("status") => version.status.as_ref(),
         Some("scale") => version.scale.as_ref(),
         Some(_) => None,
     };
-    let Some(endpoint) = found else { return not_there() };
-    // What the router would say of others.
-    let knows = endpoint.verbs.contains(&info.verb.as_str());
-    if info.parts.len() > 3 || !knows {
-        let status = Status::method_not_supported(&info.group, &summary.accepted.plural, &info.verb);
-        return Found::Refusal(Box::new(status));
+    match found {
+        Some(endpoint) => Found::Endpoint(endpoint.clone()),
+        None => {
+            let status = Status::not_found(&info.group, &summary.accepted.plural, &info.name);
+            let warning = version.resource.served.deprecation().map(str::to_owned);
+            Found::Refusal(Box::new(status), warning)
+        }
     }
-    Found::Endpoint(endpoint.clone())
 }
 
 #[async_trait]
@@ -98,7 +98,11 @@ impl Delegate for Extensions {
                 drop(registered);
                 Ok(self.rest.answer(&endpoint, request).await)
             }
-            Found::Refusal(status) => Ok(respond::status(&status)),
+            Found::Refusal(status, warning) => {
+                let mut response = respond::status(&status);
+                warn(&mut response, warning.into_iter().collect());
+                Ok(response)
+            }
             Found::Nothing => Err(request),
         }
     }

@@ -231,7 +231,7 @@ impl Plan {
 
     /// The objects as the store has them.
     fn as_stored(&self) -> Source {
-        let kind = || Arc::new(Cached(self.shapes.clone()));
+        let kind = || Arc::new(Cached { shapes: self.shapes.clone(), converted: false });
         let cache = self.cache.get_or_init(|| self.ground.feed.separate(self.prefix(), kind()));
         Source { backend: self.ground.backend.clone(), cache: cache.clone(), feed: None }
     }
@@ -251,7 +251,7 @@ impl Plan {
         }));
         let feed = Feed::start(backend.clone(), self.prefix(), Limits::default()).await;
         let feed = Arc::new(feed.map_err(|error| error.to_string())?);
-        let kind = || -> Arc<dyn Kind> { Arc::new(Cached(self.shapes.clone())) };
+        let kind = || -> Arc<dyn Kind> { Arc::new(Cached { shapes: self.shapes.clone(), converted: true }) };
         let cache = feed.resource(self.prefix(), kind);
         Ok(Source { backend, cache, feed: Some(feed) })
     }
@@ -336,7 +336,7 @@ impl Plan {
     /// The kind that every scale is of.
     fn scale_kind(&self, parts: &Parts) -> Option<Arc<dyn Served>> {
         let of = self.ground.resources.find("apps", "v1", "deployments/scale")?;
-        let mut served = Builtin::new(of, None);
+        let mut served = Builtin::new(of, None).shown_by(Arc::new(Columns(columns::Columns::of_scale())));
         if let Some(warning) = &parts.deprecation {
             served = served.deprecated(warning);
         }

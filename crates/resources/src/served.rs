@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use pintle_cache::Form;
@@ -31,6 +32,8 @@ pub struct Version {
     stored: &'static Type,
     builtin: Option<Arc<Builtin>>,
     columns: Option<Shown>,
+    /// Shown in place of the kind's own columns.
+    table: Option<OtherTable>,
     deprecation: Option<String>,
     /// The labels of field selectors, in the order in which the cache reads them.
     fields: Vec<&'static str>,
@@ -44,6 +47,15 @@ struct Shown {
     stored: &'static Type,
     /// What cells are made of.
     reads: &'static Type,
+}
+
+/// Columns that somebody else made.
+struct OtherTable(Arc<dyn Table>);
+
+impl fmt::Debug for OtherTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.columns().iter().map(|column| column.name)).finish()
+    }
 }
 
 impl Version {
@@ -61,13 +73,20 @@ impl Version {
         };
         let kind = GroupVersionKind::from_api_version(&of.api_version(), of.kind_name());
         let deprecation = deprecation::warning(&kind);
-        Version { kind, of, stored, builtin, columns, deprecation, fields, also: Vec::new() }
+        Version { kind, of, stored, builtin, columns, table: None, deprecation, fields, also: Vec::new() }
     }
 
     /// With something that every request for it is warned of.
     #[must_use]
     pub fn deprecated(mut self, warning: &str) -> Version {
         self.deprecation = Some(warning.to_owned());
+        self
+    }
+
+    /// With other columns than the kind has elsewhere.
+    #[must_use]
+    pub fn shown_by(mut self, table: Arc<dyn Table>) -> Version {
+        self.table = Some(OtherTable(table));
         self
     }
 
@@ -79,7 +98,7 @@ impl Version {
     }
 }
 
-fn internal(reason: impl std::fmt::Display) -> Box<Status> {
+fn internal(reason: impl fmt::Display) -> Box<Status> {
     Box::new(Status::internal(reason))
 }
 
@@ -177,7 +196,10 @@ impl Served for Version {
     }
 
     fn table(&self) -> Option<&dyn Table> {
-        self.columns.as_ref().map(|shown| shown as &dyn Table)
+        match &self.table {
+            Some(OtherTable(table)) => Some(&**table),
+            None => self.columns.as_ref().map(|shown| shown as &dyn Table),
+        }
     }
 
     fn deprecation(&self) -> Option<&str> {

@@ -44,8 +44,7 @@ pub use status_encoding::StatusEncoding;
 pub(crate) use status_encoding::wants_pretty;
 pub use storage_versions::{StorageVersions, Waiting};
 pub use unsecured::Unsecured;
-pub use warning_headers::WarningHeaders;
-pub(crate) use warning_headers::warn;
+pub use warning_headers::{WarningHeaders, warn};
 
 use crate::Request;
 

@@ -30,7 +30,7 @@ impl Filter for WarningHeaders {
 }
 
 /// Tells the client these texts before those that it is told already: filters come to it when handlers are done.
-pub(crate) fn warn(response: &mut Response, mut texts: Vec<String>) {
+pub fn warn(response: &mut Response, mut texts: Vec<String>) {
     if texts.is_empty() {
         return;
     }

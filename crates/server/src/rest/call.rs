@@ -64,10 +64,11 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// A path may name what is created.
+    /// A path may name what a subresource creates. Elsewhere a name in the path is only what plugins are told.
     pub(crate) fn settle_name(&self, object: &mut Value) {
         let name = &self.request.info.name;
         if !name.is_empty()
+            && self.request.info.parts.len() > 2
             && object.name().is_empty()
             && let Some(metadata) = object.metadata_mut()
         {

@@ -14,8 +14,10 @@ mod definitions;
 mod etcd;
 mod hostile;
 mod life;
+mod methods;
 mod operators;
 mod parts;
+mod passage;
 
 /// Where definitions are.
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
