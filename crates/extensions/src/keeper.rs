@@ -10,11 +10,12 @@ use futures_util::{StreamExt, stream};
 use pintle_cache::{Cursor, Interest, Next};
 use pintle_controllers::Objects;
 use pintle_meta::{Reason, Value};
-use pintle_registry::{AdmitAll, Context, DeleteOptions, Result};
+use pintle_registry::Result;
 
 use crate::Definitions;
 use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
 use crate::definition::Names;
+use crate::emptying::{self, Stuck};
 use crate::serving::Serving;
 
 /// How soon what failed is tried again.
@@ -23,18 +24,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How many definitions are brought up to date at once.
 const AT_ONCE: usize = 32;
 
-/// How many objects of a definition are deleted at once.
-const WORKERS: usize = 32;
-
 /// How long a deletion waits for writes that began before it.
 const DRAIN: Duration = Duration::from_secs(60);
 
-/// How long other servers may take to learn of a deletion.
-const OTHERS: Duration = Duration::from_millis(500);
-
-/// How often it is looked whether they have ended, or whether objects that something holds have gone.
+/// How often it is looked whether they have ended.
 const LOOK: Duration = Duration::from_millis(5);
-const LOOK_FOR_HELD: Duration = Duration::from_millis(500);
 
 /// Objects that are kept as JSON by other names of this server: deleting a definition does not touch them.
 const OVERLAPPING: [(&str, &str); 2] =
@@ -218,14 +212,9 @@ impl Keeper {
             let message = "instances overlap with built-in resources in storage";
             terminating(false, "OverlappingBuiltInResource", message)
         } else if crate::definition::is_true(&definition, "Established") {
-            if let Err(reason) = self.delete_instances(name).await {
-                let failed = terminating(
-                    true,
-                    "InstanceDeletionFailed",
-                    format!("could not issue all deletes: {reason}"),
-                );
-                self.note(name, &failed, false).await?;
-                return Err(reason);
+            if let Err(stuck) = self.delete_instances(name).await {
+                self.note(name, &stuck.condition(), false).await?;
+                return Err(stuck.reason().to_owned());
             }
             terminating(false, "InstanceDeletionCompleted", "removed all instances")
         } else {
@@ -264,35 +253,18 @@ impl Keeper {
     }
 
     /// Until there are none left.
-    async fn delete_instances(&self, name: &str) -> std::result::Result<(), String> {
+    async fn delete_instances(&self, name: &str) -> std::result::Result<(), Stuck> {
         let Some(registered) = self.definitions.get(name) else { return Ok(()) };
-        let serving: Arc<Serving> = registered.serving()?;
+        let serving: Arc<Serving> = registered.serving().map_err(|reason| {
+            let (plural, group) = (&registered.summary.accepted.plural, &registered.summary.group);
+            Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
+        })?;
         // From here on nothing new is let in; what was let in before comes to its end.
         let deadline = tokio::time::Instant::now() + DRAIN;
         while registered.writes.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
         }
-        let (store, context) = (serving.stored(), Context::default());
-        // Another server on the same store may learn a moment later that nothing new is let in.
-        let mut has_waited = store.config().backend.known_revision().is_some();
-        loop {
-            let all = store.select(&context, |_| true).await.map_err(|status| status.message.clone())?;
-            if all.entries.is_empty() {
-                if std::mem::replace(&mut has_waited, true) {
-                    return Ok(());
-                }
-                tokio::time::sleep(OTHERS).await;
-                continue;
-            }
-            let options = DeleteOptions::default();
-            let deleted = store.delete_each(&context, &all.entries, &AdmitAll, &options, WORKERS).await;
-            deleted.map_err(|status| status.message.clone())?;
-            let left = store.select(&context, |_| true).await.map_err(|status| status.message.clone())?;
-            if !left.entries.is_empty() {
-                // Finalizers hold them.
-                tokio::time::sleep(LOOK_FOR_HELD).await;
-            }
-        }
+        emptying::empty(serving.stored()).await
     }
 }
 

@@ -1,0 +1,167 @@
+//! The end of a definition's objects: all are deleted, and whatever holds some of them is waited for, though not for ever.
+
+use std::time::Duration;
+
+use pintle_meta::Status;
+use pintle_registry::{AdmitAll, Context, DeleteOptions, Store};
+use tokio::time::{Instant, sleep};
+
+use crate::conditions::{Condition, terminating};
+
+/// How many objects are deleted at once.
+const WORKERS: usize = 32;
+
+/// How long other servers may take to learn of a deletion.
+const OTHERS: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether objects that something holds have gone...
+const LOOK: Duration = Duration::from_millis(500);
+
+/// ...and how long, until the definition says so and it is begun again; the reference's.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why there may be objects left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// Nobody knows which there are.
+    List(String),
+    /// Some could not be deleted.
+    Delete(String),
+    /// Nobody knows whether all have gone, or some have not.
+    Check(String),
+}
+
+impl Stuck {
+    /// What the definition says of it.
+    pub(crate) fn condition(&self) -> Condition {
+        let (reason, message) = match self {
+            Stuck::List(why) => ("InstanceDeletionFailed", format!("could not list instances: {why}")),
+            Stuck::Delete(why) => ("InstanceDeletionFailed", format!("could not issue all deletes: {why}")),
+            Stuck::Check(why) => {
+                let message = format!("could not confirm zero CustomResources remaining: {why}");
+                ("InstanceDeletionCheck", message)
+            }
+        };
+        terminating(true, reason, message)
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Stuck::List(why) | Stuck::Delete(why) | Stuck::Check(why) => why,
+        }
+    }
+}
+
+/// Deletes all objects of a store, until there are none left.
+pub(crate) async fn empty(store: &Store) -> Result<(), Stuck> {
+    let context = Context::default();
+    let message = |status: Box<Status>| status.message;
+    // Another server on the same store may learn a moment later that nothing new is let in.
+    let mut has_waited = store.config().backend.known_revision().is_some();
+    // Since when all are deleted that can be.
+    let mut asked: Option<Instant> = None;
+    loop {
+        let all = store.select(&context, |_| true).await.map_err(message);
+        let all = all.map_err(|why| if asked.is_some() { Stuck::Check(why) } else { Stuck::List(why) })?;
+        if all.entries.is_empty() {
+            if std::mem::replace(&mut has_waited, true) {
+                return Ok(());
+            }
+            sleep(OTHERS).await;
+            continue;
+        }
+        match asked {
+            Some(since) if since.elapsed() >= PATIENCE => {
+                return Err(Stuck::Check("context deadline exceeded".into()));
+            }
+            // Finalizers hold them.
+            Some(_) => sleep(LOOK).await,
+            None => {}
+        }
+        let options = DeleteOptions::default();
+        let deleted = store.delete_each(&context, &all.entries, &AdmitAll, &options, WORKERS).await;
+        deleted.map_err(|status| Stuck::Delete(status.message))?;
+        asked.get_or_insert_with(Instant::now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use pintle_cache::{Feed, Limits};
+    use pintle_registry::testing::{Untyped, object};
+    use pintle_registry::{StoreConfig, Strategy, WriteOptions};
+    use pintle_storage::{Backend, Txn};
+    use pintle_storage_embedded::Options;
+
+    use super::*;
+
+    struct NoRules;
+
+    impl Strategy for NoRules {}
+
+    const PREFIX: &[u8] = b"/registry/example.com/boats/";
+
+    async fn store() -> (Arc<dyn Backend>, Arc<Feed>, Store) {
+        let options = Options::memory();
+        let backend: Arc<dyn Backend> = Arc::new(pintle_storage_embedded::Store::open(options).unwrap());
+        let feed = Feed::start(backend.clone(), Bytes::from_static(PREFIX), Limits::default()).await.unwrap();
+        let feed = Arc::new(feed);
+        let store = Store::new(StoreConfig {
+            group: "example.com".into(),
+            resource: "boats".into(),
+            kind: "Boat".into(),
+            namespaced: false,
+            prefix: Bytes::from_static(PREFIX),
+            backend: backend.clone(),
+            cache: feed.resource(Bytes::from_static(PREFIX), || Arc::new(Untyped)),
+            stored: Arc::new(Untyped),
+            strategy: Arc::new(NoRules),
+        });
+        (backend, feed, store)
+    }
+
+    async fn boat(store: &Store, name: &str, metadata: &str) {
+        let boat = object(&format!(
+            r#"{{"apiVersion":"example.com/v1","kind":"Boat","metadata":{{"name":"{name}"{metadata}}}}}"#
+        ));
+        let mut context = Context::default();
+        store.create(&mut context, &boat, &AdmitAll, WriteOptions::default()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_that_something_holds_are_told_of_after_a_minute() {
+        let (_backend, _feed, store) = store().await;
+        boat(&store, "free", "").await;
+        boat(&store, "held", r#","finalizers":["example.com/anchor"]"#).await;
+        let begun = Instant::now();
+        let stuck = empty(&store).await.unwrap_err();
+        assert_eq!(stuck, Stuck::Check("context deadline exceeded".into()));
+        assert!(begun.elapsed() >= PATIENCE);
+        let condition = stuck.condition();
+        assert_eq!((condition.reason, condition.status), ("InstanceDeletionCheck", "True"));
+        let message = "could not confirm zero CustomResources remaining: context deadline exceeded";
+        assert_eq!(condition.message, message);
+        let context = Context::default();
+        assert_eq!(store.select(&context, |_| true).await.unwrap().entries.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_nothing_holds_goes_at_once() {
+        let (_backend, _feed, store) = store().await;
+        boat(&store, "a", "").await;
+        boat(&store, "b", "").await;
+        assert_eq!(empty(&store).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_deleted_is_told_of() {
+        let (backend, _feed, store) = store().await;
+        let junk = Txn::put(Bytes::from([PREFIX, b"junk"].concat()), Bytes::from("junk"));
+        backend.txn(junk).await.unwrap();
+        let stuck = empty(&store).await.unwrap_err();
+        assert_eq!(stuck.condition().reason, "InstanceDeletionFailed");
+    }
+}
