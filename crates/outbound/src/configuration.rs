@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::strict;
+
 /// Longer ones are not configuration.
 pub const LARGEST: usize = 10 << 20;
 
@@ -19,10 +21,11 @@ pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> 
     if text.len() > LARGEST {
         return Err(format!("longer than {LARGEST} bytes"));
     }
-    let (json, strict) = pintle_codec::yaml::to_json_strict(text).map_err(|error| error.to_string())?;
-    if let Some(first) = strict.first() {
-        return Err(format!("strict decoding error: {first}"));
-    }
+    // What looks like JSON is not read as YAML, which would tell other things about it.
+    let (json, mut minded) = match text.trim_ascii_start().starts_with(b"{") {
+        true => (text.to_vec(), Vec::new()),
+        false => pintle_codec::yaml::to_json_strict(text).map_err(|error| error.to_string())?,
+    };
     let given: Kind = serde_json::from_slice(&json)
         .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;
     let (version, named) = (given.api_version.unwrap_or_default(), given.kind.unwrap_or_default());
@@ -39,11 +42,12 @@ pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> 
             pintle_meta::quote(&version)
         ));
     }
-    let mut object: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-    object.remove("apiVersion");
-    object.remove("kind");
-    serde_json::from_value(object.into()).map_err(|error| format!("strict decoding error: {error}"))
+    let (read, also) = strict::read(&json).map_err(|error| error.to_string())?;
+    minded.extend(also);
+    match minded.is_empty() {
+        true => Ok(read),
+        false => Err(format!("strict decoding error: {}", minded.join(", "))),
+    }
 }
 
 /// Go takes null for what is not there.

@@ -14,6 +14,7 @@ mod hook;
 pub mod kubeconfig;
 mod pool;
 pub mod services;
+mod strict;
 mod tls;
 mod url;
 pub mod webhook;

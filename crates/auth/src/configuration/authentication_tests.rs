@@ -34,8 +34,23 @@ fn what_is_no_such_file_is_refused() {
         error("apiVersion: v1\nkind: Pod"),
         "no kind \"Pod\" is registered for version \"v1\" in scheme"
     );
-    let unknown = error(&issuer("  claimMapping: {}\n"));
-    assert!(unknown.contains("strict decoding error") && unknown.contains("claimMapping"), "{unknown}");
+}
+
+#[test]
+fn fields_too_many_are_all_told() {
+    assert_eq!(
+        error(&format!("{}foo: 1\n", issuer("  claimMapping: {}\n"))),
+        r#"strict decoding error: unknown field "foo", unknown field "jwt[0].claimMapping""#
+    );
+    assert_eq!(
+        error(&format!("{HEAD}jwt: []\njwt: []\nfoo: 1\n")),
+        "strict decoding error: yaml: unmarshal errors:\n  line 4: key \"jwt\" already set in map, unknown field \"foo\""
+    );
+    let json = r#"{"kind":"AuthenticationConfiguration","apiVersion":"apiserver.config.k8s.io/v1","jwt":[],"jwt":[],"b":1,"a":1}"#;
+    assert_eq!(
+        error(json),
+        r#"strict decoding error: duplicate field "jwt", unknown field "b", unknown field "a""#
+    );
 }
 
 #[test]

@@ -266,9 +266,12 @@ mod tests {
             error("apiVersion: apiserver.config.k8s.io/v1\nkind: EgressSelectorConfiguration"),
             "no kind \"EgressSelectorConfiguration\" is registered for version \"apiserver.config.k8s.io/v1\" in scheme"
         );
-        let unknown = error(&file("[{nam: x}]"));
-        assert!(unknown.starts_with("strict decoding error: unknown field `nam`"), "{unknown}");
-        assert!(error(&file("[{name: x, name: y}]")).starts_with("strict decoding error"));
+        assert_eq!(
+            error(&file("[{nam: x}]")),
+            "strict decoding error: unknown field \"egressSelections[0].nam\""
+        );
+        let twice = error(&file("[{name: x, name: z}]"));
+        assert!(twice.starts_with("strict decoding error: yaml: unmarshal errors:"), "{twice}");
         assert!(error("- a: [").len() < 200);
     }
 
