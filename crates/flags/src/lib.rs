@@ -23,6 +23,7 @@ mod kind;
 mod parse;
 mod parsed;
 mod plugins;
+mod shown;
 pub mod table;
 mod validate;
 mod value;

@@ -174,7 +174,7 @@ impl Parsed {
     /// A flag of kind quantity, rounded up to a whole number.
     pub fn quantity(&self, name: &str) -> i64 {
         match self.value(name) {
-            Value::Quantity(value) => *value,
+            Value::Quantity(value, _) => *value,
             _ => wrong_kind(name, "quantity"),
         }
     }
@@ -247,6 +247,14 @@ impl Parsed {
                 Err(Error::Invalid(vec![text.into()]))
             }
         }
+    }
+
+    /// Every flag by name, with its value as the command line would show it. Those of earlier releases only if they were
+    /// given.
+    pub fn shown(&self) -> BTreeMap<String, String> {
+        let all = table::all().zip(&self.values).zip(&self.changed);
+        let told = all.filter(|((flag, _), changed)| !flag.hidden || **changed);
+        told.map(|((flag, value), _)| (flag.name.to_owned(), value.shown(flag.kind))).collect()
     }
 
     /// What pflag prints for deprecated flags, one line for each occurrence; meant for standard error.

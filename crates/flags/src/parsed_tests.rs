@@ -170,3 +170,46 @@ fn help_and_version_win_over_invalid_values() {
         }
     }
 }
+
+#[test]
+fn every_flag_can_be_shown_as_pflag_does() {
+    let shown = run(&[
+        "--oidc-required-claim=b=2",
+        "--oidc-required-claim=a=1",
+        "--oidc-issuer-url=https://a",
+        "--oidc-client-id=a",
+        "--feature-gates=WatchList=true,LoggingAlphaOptions=true",
+        "--tls-sni-cert-key=a.crt,a.key:a,*.a",
+        "--tls-sni-cert-key=b.crt,b.key",
+        "--service-node-port-range=30000+10",
+        "--cors-allowed-origins=//a$,\"//b{1,2}$\"",
+        "--log-json-info-buffer-size=2048Ki",
+        "--vmodule=a=1,b*=2",
+        "--goaway-chance=0.005",
+        "--request-timeout=90s",
+        "--insecure-port=0",
+    ])
+    .shown();
+    for (name, expect) in [
+        ("oidc-required-claim", "a=1,b=2"),
+        ("feature-gates", ":WatchList=true,:LoggingAlphaOptions=true"),
+        ("tls-sni-cert-key", "[a.crt,a.key:a,*.a;b.crt,b.key]"),
+        ("service-node-port-range", "30000-30010"),
+        ("cors-allowed-origins", "[//a$,\"//b{1,2}$\"]"),
+        ("log-json-info-buffer-size", "2Mi"),
+        ("log-text-info-buffer-size", "0"),
+        ("vmodule", "a=1,b*=2"),
+        ("goaway-chance", "0.005"),
+        ("request-timeout", "1m30s"),
+        ("min-request-timeout", "1800"),
+        ("advertise-address", "<nil>"),
+        ("anonymous-auth", "true"),
+        ("admission-control-config-file", ""),
+        ("enable-admission-plugins", "[]"),
+        ("version", "false"),
+        ("insecure-port", "0"),
+    ] {
+        assert_eq!(shown.get(name).map(String::as_str), Some(expect), "{name}");
+    }
+    assert!(!shown.contains_key("basic-auth-file"), "of an earlier release, and nobody gave it");
+}

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use pintle_meta::quantity::Quantity;
+
 use crate::golang::{
     atoi, parse_bool, parse_duration, parse_float, parse_int, parse_quantity, parse_uint, parse_uint_decimal,
     quote, read_record,
@@ -60,7 +62,8 @@ pub(crate) enum Value {
     Multimap(BTreeMap<String, Vec<String>>),
     CertKeys(Vec<NamedCertKey>),
     Int32s(Vec<i32>),
-    Quantity(i64),
+    /// The number, and the canonical spelling of what was given.
+    Quantity(i64, String),
     Level(u32),
     VModule(Vec<VModule>),
     Version(VersionRequest),
@@ -91,7 +94,7 @@ impl Value {
             Kind::Multimap => Value::Multimap(BTreeMap::new()),
             Kind::NamedCertKey => Value::CertKeys(Vec::new()),
             Kind::Int32Slice => Value::Int32s(Vec::new()),
-            Kind::Quantity => Value::Quantity(0),
+            Kind::Quantity => Value::Quantity(0, "0".into()),
             Kind::Level => Value::Level(0),
             Kind::VModule => Value::VModule(Vec::new()),
             Kind::Version => Value::Version(VersionRequest::None),
@@ -148,7 +151,10 @@ impl Value {
                     input.split(',').map(|n| parse_int(n, 32).map(|n| n as i32)).collect::<Result<_, _>>()?;
                 extend(values, new, first);
             }
-            Value::Quantity(value) => *value = parse_quantity(input)?,
+            Value::Quantity(value, spelling) => {
+                *value = parse_quantity(input)?;
+                *spelling = Quantity::parse(input).map_or_else(|_| input.to_owned(), |read| read.to_string());
+            }
             Value::Level(value) => *value = parse_uint_decimal(input, 31)? as u32,
             Value::VModule(values) => values.extend(parse_vmodule(input)?),
             Value::Version(value) => *value = VersionRequest::parse(input)?,
