@@ -55,6 +55,9 @@ impl Served for Version {
 
     fn read(&self, encoding: Encoding, body: &[u8]) -> Result<Submitted> {
         let refuse = |unreadable: Unreadable| Box::new(unreadable.status(&self.kind.kind, body));
+        if encoding == Encoding::Protobuf {
+            return Err(refuse(kind::untyped_protobuf(body, &self.kind)));
+        }
         let untyped = kind::decode_untyped(encoding, body).map_err(refuse)?;
         let (mut object, mut strict) = (untyped.decoded.value, untyped.decoded.strict);
         if let Err(reason) = self.coerce(&mut object, &mut strict) {

@@ -111,7 +111,7 @@ pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unrea
             untyped.decoded.strict.splice(0..0, strict);
             Ok(untyped)
         }
-        // Its messages cannot be read without a type; negotiation does not offer it for custom resources.
+        // Its messages cannot be read without a type.
         Encoding::Protobuf => Err(Error::new("an object without a type has no protobuf form").into()),
         Encoding::Cbor => decode_untyped_cbor(bytes),
     }
@@ -143,8 +143,8 @@ fn decode_untyped_cbor(bytes: &[u8]) -> Result<Untyped, Unreadable> {
     Ok(Untyped { kind, decoded })
 }
 
-fn decode_protobuf(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<Typed, Unreadable> {
-    let envelope = envelope::open(bytes)?;
+/// What an envelope says it holds, or else what is expected.
+fn enveloped_kind(envelope: &envelope::Envelope<'_>, default: Option<&GroupVersionKind>) -> GroupVersionKind {
     let mut kind = GroupVersionKind::from_api_version(envelope.api_version, envelope.kind);
     if let Some(default) = default {
         if kind.kind.is_empty() {
@@ -155,6 +155,22 @@ fn decode_protobuf(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<T
             kind.version.clone_from(&default.version);
         }
     }
+    kind
+}
+
+/// Why an object without a type cannot be read out of protobuf: nobody says of what kind it shall become.
+pub fn untyped_protobuf(bytes: &[u8], default: &GroupVersionKind) -> Unreadable {
+    match envelope::open(bytes) {
+        Ok(envelope) => {
+            unreadable(enveloped_kind(&envelope, Some(default)), missing_kind("object has no kind field "))
+        }
+        Err(error) => error.into(),
+    }
+}
+
+fn decode_protobuf(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<Typed, Unreadable> {
+    let envelope = envelope::open(bytes)?;
+    let kind = enveloped_kind(&envelope, default);
     let kind = complete(kind, || {
         let (version, kind) = (quote(envelope.api_version), quote(envelope.kind));
         format!("runtime.TypeMeta{{APIVersion:{version}, Kind:{kind}}}").into()

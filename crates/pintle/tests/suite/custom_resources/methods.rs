@@ -99,3 +99,24 @@ async fn the_table_of_a_scale_shows_replicas() {
     let cells = table["rows"][0]["cells"].as_array().expect("cells");
     assert_eq!(cells[..3], [json!("anna"), json!(3), json!(0)]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_are_not_read_out_of_protobuf() {
+    let (_server, mut session) = harbour().await;
+    let media_type = "application/vnd.kubernetes.protobuf";
+    // An envelope with nothing in it, and one that says what it holds.
+    for (body, kind, version) in
+        [("k8s\0\x12\0", "Boat", "v1"), ("k8s\0\n\x0b\n\x04x/v7\x12\x03Oar", "Oar", "v7")]
+    {
+        let refused = session.ask(Method::POST, BOATS, media_type, body).await;
+        let message = format!(
+            "{kind} in version \"{version}\" cannot be handled as a Boat: Object 'Kind' is missing in 'object has no kind \
+             field '"
+        );
+        refused.is_status(400, "BadRequest", &message);
+    }
+    let refused = session.ask(Method::POST, BOATS, media_type, "{}").await;
+    let message = "the object provided is unrecognized (must be of type Boat): provided data does not appear to be a \
+                   protobuf message, expected prefix [107 56 115 0] ({})";
+    refused.is_status(400, "BadRequest", message);
+}
