@@ -14,6 +14,7 @@ mod columns;
 mod conditions;
 pub mod conversion;
 mod definition;
+mod documented;
 mod emptying;
 mod handler;
 mod keeper;

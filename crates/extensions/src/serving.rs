@@ -263,6 +263,7 @@ impl Plan {
             namespaced: self.summary.namespaced,
             has_status: self.parts[place].status,
             scale: self.parts[place].scale.clone(),
+            metrics: self.ground.webhooks.metrics.clone(),
         }
     }
 

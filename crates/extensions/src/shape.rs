@@ -5,6 +5,7 @@
 //! in their name only, all of them share one cache; where a webhook converts, the store below delivers one version.
 
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
@@ -189,8 +190,16 @@ impl Shape {
         self.validator.get_or_init(|| Validator::new(&self.schema))
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
-        self.rules.get_or_init(|| Rules::compile(&self.schema))
+    /// Says how long it took, if they are compiled only now.
+    pub(crate) fn rules(&self, compiled: impl FnOnce(Duration)) -> &Rules {
+        self.rules.get_or_init(|| {
+            let begun = Instant::now();
+            let rules = Rules::compile(&self.schema);
+            if !rules.is_empty() {
+                compiled(begun.elapsed());
+            }
+            rules
+        })
     }
 }
 

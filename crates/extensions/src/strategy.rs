@@ -1,6 +1,7 @@
 //! The rules about custom resources of one version, and about their statuses.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use pintle_definitions::object::{Scale, embedded, finalizer_warnings, lists, validate_kind};
 use pintle_definitions::rules;
@@ -8,6 +9,7 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
+use pintle_server::Metrics;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::shape::{Shape, Shapes};
@@ -21,6 +23,7 @@ pub(crate) struct Custom {
     /// The status is written through a path of its own.
     pub(crate) has_status: bool,
     pub(crate) scale: Option<Scale>,
+    pub(crate) metrics: Metrics,
 }
 
 impl Custom {
@@ -35,7 +38,7 @@ impl Custom {
     /// Rules are asked only about what has the form that they were written for. What they tolerate is to be told.
     fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<Error>) -> Vec<String> {
         let shape = self.shape();
-        let all = shape.rules();
+        let all = shape.rules(|took| self.metrics.rules_compiled(took));
         if all.is_empty() {
             return Vec::new();
         }
@@ -43,7 +46,9 @@ impl Custom {
             errors.push(blocked);
             return Vec::new();
         }
+        let begun = Instant::now();
         let checked = aside(|| all.check(&shape.schema, object, old));
+        self.metrics.rules_checked(begun.elapsed());
         errors.extend(checked.errors);
         checked.warnings
     }
@@ -109,7 +114,9 @@ impl Strategy for Custom {
         let mut errors = self.validate_kind(new);
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-            errors.extend(self.shape().validator().validate_update(new, old));
+            let found = self.shape().validator().validate_update(new, old);
+            self.metrics.ratcheted(found.took);
+            errors.extend(found.errors);
             if let Some(scale) = &self.scale {
                 errors.extend(scale.validate_spec(new));
                 errors.extend(scale.validate_status(new));
@@ -170,7 +177,9 @@ impl Strategy for Status {
         let mut errors = custom.validate_kind(new);
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-            errors.extend(custom.shape().validator().validate_status_update(new, old));
+            let found = custom.shape().validator().validate_status_update(new, old);
+            custom.metrics.ratcheted(found.took);
+            errors.extend(found.errors);
             if let Some(scale) = &custom.scale {
                 errors.extend(scale.validate_status(new));
             }

@@ -13,6 +13,7 @@ use pintle_server::Documents;
 
 use crate::conditions::Taken;
 use crate::definition::{self, Names, Summary};
+use crate::documented::Documented;
 use crate::serving::{Ground, Serving, Watches, prefix};
 
 /// All definitions, by name.
@@ -25,6 +26,7 @@ pub(crate) struct Table {
     store: Arc<Store>,
     /// Told of what is served.
     documents: Arc<Documents>,
+    documented: Documented,
 }
 
 /// Names that were accepted, and how many have each.
@@ -105,7 +107,8 @@ impl Schemas for InCache {
 
 impl Table {
     pub(crate) fn new(ground: Ground, store: Arc<Store>, documents: Arc<Documents>) -> Table {
-        Table { by_name: HashMap::new(), names: HashMap::new(), ground, store, documents }
+        let documented = Documented::new(ground.webhooks.metrics.clone());
+        Table { by_name: HashMap::new(), names: HashMap::new(), ground, store, documents, documented }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Registered>> {
@@ -156,6 +159,7 @@ impl Table {
                 before.terminating.store(true, Ordering::SeqCst);
                 before.watches.iter().for_each(Watches::end);
                 self.documents.set_custom(name, None);
+                self.documented.hide(name);
                 let prefix = prefix(&self.ground, &before.summary);
                 drop(before);
                 self.ground.feed.tidy(&prefix);
@@ -193,13 +197,17 @@ impl Table {
     }
 
     /// Tells the documents about a definition, if that is something new.
-    fn document(&self, registered: &Registered, object: &Value, unchanged: Option<&Registered>) {
+    fn document(&mut self, registered: &Registered, object: &Value, unchanged: Option<&Registered>) {
         let summary = &registered.summary;
         let state = |of: &Summary| (of.established, of.terminating);
         if unchanged.is_some_and(|before| state(&before.summary) == state(summary)) {
             return;
         }
         let custom = summary.established.then(|| self.custom(summary, object));
+        match &custom {
+            Some(_) => self.documented.show(summary),
+            None => self.documented.hide(&summary.name),
+        }
         self.documents.set_custom(&summary.name, custom);
     }
 

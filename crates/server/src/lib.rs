@@ -32,8 +32,8 @@ pub use connection::Limits;
 pub use documents::{Documents, DocumentsConfig};
 pub use listener::{ListenOptions, listen};
 pub use metrics::{
-    AllowListError, CacheCheck, Configuration, Conversion, ConversionFailure, Counting, EgressFigures,
-    Metrics, MetricsOptions, StoredCount,
+    AllowListError, CacheCheck, Configuration, Conversion, ConversionFailure, Counting, Documented,
+    EgressFigures, Metrics, MetricsOptions, StoredCount,
 };
 pub use reload::WatchedFiles;
 pub use request::{Connection, Request, RequestBody, Response};

@@ -13,6 +13,7 @@ mod access;
 mod asked;
 mod consistency;
 mod conversion;
+mod definitions;
 mod egress;
 mod in_flight;
 mod labels;
@@ -30,6 +31,7 @@ pub(crate) use asked::{Asked, dry_run, is_apply, is_connected};
 pub use consistency::CacheCheck;
 use conversion::Conversions;
 pub use conversion::{Conversion, ConversionFailure};
+pub use definitions::Documented;
 pub use egress::EgressFigures;
 use labels::Labelled;
 pub use labels::{AllowListError, MetricsOptions};
@@ -80,6 +82,7 @@ struct Inner {
     tokens: TokenFigures,
     signer: signer::SignerFigures,
     conversions: Conversions,
+    definitions: definitions::Definitions,
     cache_checks: consistency::Checks,
 }
 
@@ -227,6 +230,7 @@ impl Metrics {
             tokens: TokenFigures::new(&maker)?,
             signer: signer::SignerFigures::new(&maker)?,
             conversions: Conversions::new(&maker)?,
+            definitions: definitions::Definitions::new(&maker)?,
             cache_checks: maker.counter(
                 "apiserver_storage_consistency_checks_total",
                 "Comparisons of caches with the store, by result.",
@@ -305,7 +309,7 @@ impl Metrics {
     }
 
     /// All figures in Prometheus' text format.
-    pub(crate) fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
+    pub fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
         self.0.in_flight.settle(Instant::now());
         text_of(&self.0.registry)
     }

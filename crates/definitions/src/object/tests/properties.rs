@@ -139,7 +139,7 @@ fn what_was_done_is_done() {
             let errors = validator.validate(&object);
             valid += u32::from(errors.is_empty());
             assert!(
-                validator.validate_update(&object, &new).len() <= errors.len(),
+                validator.validate_update(&object, &new).errors.len() <= errors.len(),
                 "{given} {}",
                 text(&object)
             );

@@ -12,6 +12,7 @@ mod report;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use pintle_cel::regex::Regex;
 use pintle_meta::field_path::Error;
@@ -50,22 +51,36 @@ impl Validator {
     }
 
     /// What is wrong with a changed object. What was wrong before and is the same now may stay so.
-    pub fn validate_update(&self, new: &Value, old: &Value) -> Vec<Error> {
+    pub fn validate_update(&self, new: &Value, old: &Value) -> Ratcheted {
         match self.root.is_valid(new) {
-            true => Vec::new(),
-            false => report::errors(&self.root, None, new, Some(old)),
+            true => Ratcheted::default(),
+            false => ratcheted(|| report::errors(&self.root, None, new, Some(old))),
         }
     }
 
     /// The same for the status of an object alone, if it has one.
-    pub fn validate_status_update(&self, new: &Value, old: &Value) -> Vec<Error> {
+    pub fn validate_status_update(&self, new: &Value, old: &Value) -> Ratcheted {
         match (self.root.property("status"), new.get("status")) {
             (Some(node), Some(status)) if !node.is_valid(status) => {
-                report::errors(node, Some("status"), status, old.get("status"))
+                ratcheted(|| report::errors(node, Some("status"), status, old.get("status")))
             }
-            _ => Vec::new(),
+            _ => Ratcheted::default(),
         }
     }
+}
+
+/// What is wrong with a changed object that was not so before.
+#[derive(Debug, Default)]
+pub struct Ratcheted {
+    pub errors: Vec<Error>,
+    /// How long it took to find that out. What is right by itself is compared with nothing.
+    pub took: Duration,
+}
+
+fn ratcheted(compare: impl FnOnce() -> Vec<Error>) -> Ratcheted {
+    let begun = Instant::now();
+    let errors = compare();
+    Ratcheted { errors, took: begun.elapsed() }
 }
 
 /// A node of a schema.

@@ -1,0 +1,100 @@
+//! What documents show of definitions, for the figures that say why documents were made anew.
+
+use std::collections::HashMap;
+
+use pintle_server::Documented as What;
+use pintle_server::Metrics;
+
+use crate::definition::Summary;
+
+/// The versions that are shown, by definition, and of how many definitions each is.
+pub(crate) struct Documented {
+    metrics: Metrics,
+    versions: HashMap<String, Vec<(String, String)>>,
+    counts: HashMap<(String, String), usize>,
+}
+
+impl Documented {
+    pub(crate) fn new(metrics: Metrics) -> Documented {
+        Documented { metrics, versions: HashMap::new(), counts: HashMap::new() }
+    }
+
+    /// A definition is shown from now on, or differently.
+    pub(crate) fn show(&mut self, summary: &Summary) {
+        let name = &summary.name;
+        let is_known = self.versions.contains_key(name);
+        self.metrics.definition_documented(name, if is_known { What::Changed } else { What::Added });
+        let shown = self.versions.entry(name.clone()).or_default();
+        for version in summary.versions.iter().filter(|version| version.served) {
+            let place = (summary.group.clone(), version.name.clone());
+            let count = self.counts.entry(place.clone()).or_default();
+            // A version is new only with the first definition that has it.
+            let what = if *count == 0 { What::Added } else { What::Changed };
+            self.metrics.version_documented(name, &place.0, &place.1, what);
+            if !shown.contains(&place) {
+                *count += 1;
+                shown.push(place);
+            }
+        }
+    }
+
+    /// A definition is not shown any more, if it was.
+    pub(crate) fn hide(&mut self, name: &str) {
+        let Some(shown) = self.versions.remove(name) else { return };
+        self.metrics.definition_documented(name, What::Removed);
+        for place in shown {
+            self.metrics.version_documented(name, &place.0, &place.1, What::Removed);
+            if let Some(count) = self.counts.get_mut(&place) {
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(&place);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_codec::json;
+    use pintle_server::MetricsOptions;
+
+    use super::*;
+
+    fn summary(plural: &str) -> Summary {
+        let text = format!(
+            r#"{{"metadata":{{"name":"{plural}.example.com"}},"spec":{{"group":"example.com","versions":[
+                {{"name":"v1","served":true}},{{"name":"v0","served":false}}]}}}}"#
+        );
+        Summary::read(&json::decode_untyped(text.as_bytes()).unwrap().value)
+    }
+
+    #[test]
+    fn a_version_is_new_with_its_first_definition_and_goes_with_each() {
+        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let mut documented = Documented::new(metrics.clone());
+        let reasons = |of: &str| {
+            let text = String::from_utf8(metrics.render().unwrap()).unwrap();
+            let lines = text.lines().filter(|line| line.starts_with(of)).map(|line| {
+                let value = |label: &str| {
+                    let start = line.split_once(&format!("{label}=\"")).unwrap().1;
+                    start.split('"').next().unwrap().to_owned()
+                };
+                format!("{} {}", value("crd").split('.').next().unwrap(), value("reason"))
+            });
+            lines.collect::<Vec<String>>()
+        };
+        documented.hide("oars.example.com");
+        documented.show(&summary("boats"));
+        documented.show(&summary("oars"));
+        let v3 = "apiextensions_openapi_v3_regeneration_count{";
+        assert_eq!(reasons(v3), ["boats add", "oars update"]);
+        documented.show(&summary("boats"));
+        documented.hide("boats.example.com");
+        assert_eq!(reasons(v3), ["boats add", "boats remove", "boats update", "oars update"]);
+        let v2 = "apiextensions_openapi_v2_regeneration_count{";
+        assert_eq!(reasons(v2), ["boats add", "boats remove", "boats update", "oars add"]);
+        documented.hide("oars.example.com");
+        assert!(documented.counts.is_empty() && documented.versions.is_empty());
+    }
+}
