@@ -82,6 +82,35 @@ pub fn output(
     })
 }
 
+/// What a client gets of a page that is a text to people and an object to programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// `text/plain`.
+    Text,
+    /// As the kind that was asked for.
+    Object(Accepted),
+}
+
+/// Finds what a client accepts of a page: the text, for those who ask for no kind, or one of its kinds. `None` is for a 406.
+pub fn page(
+    accept: &str,
+    supported: &[Encoding],
+    is_kind: impl Fn(&GroupVersionKind) -> bool,
+) -> Option<Page> {
+    if accept.trim().is_empty() {
+        return Some(Page::Text);
+    }
+    let allows = |_: Encoding, kind: Option<&GroupVersionKind>| kind.is_some_and(&is_kind);
+    clauses(accept).iter().find_map(|clause| {
+        let mut matching = supported.iter().filter(|encoding| clause.matches(**encoding));
+        let object = matching.find_map(|encoding| clause.options(*encoding, allows));
+        match object.filter(|accepted| !accepted.stream) {
+            Some(accepted) => Some(Page::Object(accepted)),
+            None => clause.is_for_text().then_some(Page::Text),
+        }
+    })
+}
+
 /// Type and subtype of each clause, best first, for endpoints that have media types of their own.
 pub fn media_ranges(accept: &str) -> impl Iterator<Item = (&str, &str)> {
     clauses(accept).into_iter().map(|clause| (clause.media, clause.sub))
@@ -119,7 +148,17 @@ struct Clause<'a> {
 
 impl Clause<'_> {
     fn matches(&self, encoding: Encoding) -> bool {
-        let (media, sub) = encoding.media_type().split_once('/').unwrap_or_default();
+        self.matches_type(encoding.media_type())
+    }
+
+    /// Whether it is a text that is asked for, and of no other form.
+    fn is_for_text(&self) -> bool {
+        self.matches_type("text/plain")
+            && !self.parameters.iter().any(|(name, _)| matches!(*name, "as" | "g" | "v" | "stream" | "sv"))
+    }
+
+    fn matches_type(&self, media_type: &str) -> bool {
+        let (media, sub) = media_type.split_once('/').unwrap_or_default();
         match (self.media, self.sub) {
             ("*", "*") => true,
             (asked, "*") => asked == media,
@@ -319,6 +358,42 @@ mod tests {
         let table = output(accept, ENCODINGS, |_, _| true).unwrap();
         assert_eq!(table.encoding, Encoding::Json);
         assert_eq!(table.convert, Some(GroupVersionKind::new("meta.k8s.io", "v1", "Table")));
+    }
+
+    #[test]
+    fn a_page_is_a_text_unless_one_of_its_kinds_is_asked_for() {
+        let kind = GroupVersionKind::new("g", "v1", "Kind");
+        let agreed = |accept: &str| page(accept, ENCODINGS, |asked| *asked == kind);
+        for accept in [
+            "",
+            " ",
+            "*/*",
+            "*",
+            "text/*",
+            "text/plain",
+            "application/json, */*;q=0.1",
+            "text/html,text/plain",
+        ] {
+            assert_eq!(agreed(accept), Some(Page::Text), "{accept}");
+        }
+        for (accept, encoding) in [
+            ("application/json;g=g;v=v1;as=Kind", Encoding::Json),
+            ("text/plain;q=0.1, application/yaml;as=Kind;v=v1;g=g", Encoding::Yaml),
+            ("*/*;as=Kind;v=v1;g=g", Encoding::Json),
+        ] {
+            let expect = Accepted { convert: Some(kind.clone()), ..Accepted::plain(encoding) };
+            assert_eq!(agreed(accept), Some(Page::Object(expect)), "{accept}");
+        }
+        for accept in [
+            "application/json",
+            "text/html",
+            "application/json;as=Kind;v=v2;g=g",
+            "text/plain;as=Kind;v=v1;g=g",
+            "application/json;as=Kind;v=v1;g=g;stream=watch",
+            "text/plain;sv=1",
+        ] {
+            assert_eq!(agreed(accept), None, "{accept}");
+        }
     }
 
     #[test]
