@@ -6,7 +6,8 @@
 //! extensions   those that custom resources are of
 //! ```
 //!
-//! Each is offered a request, and takes it or passes it on. What nobody takes is not there.
+//! Each is offered a request, and takes it or passes it on. What nobody takes is not there; nor is what one does not have in
+//! a group that is its own, whoever comes after it.
 
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ pub trait Delegate: Send + Sync + 'static {
     /// Answers a request for something that it has; gives any other back.
     async fn offer(&self, request: Box<Request>) -> Result<Response, Box<Request>>;
 
-    /// Whether it has any version of a group, so that a client learns that it has the version or resource wrong, and not
-    /// everything.
+    /// Whether it has any version of a group. Then nobody after it has another, and a client learns that it has the version
+    /// or resource wrong, and not everything.
     fn owns_group(&self, group: &str) -> bool;
 }
 
@@ -44,12 +45,12 @@ impl Handler for Delegation {
         for server in &self.servers {
             match server.offer(request).await {
                 Ok(response) => return response,
+                Err(back) if server.owns_group(&back.info.group) => {
+                    return respond::status(&Status::no_such_resource());
+                }
                 Err(back) => request = back,
             }
         }
-        match self.servers.iter().any(|server| server.owns_group(&request.info.group)) {
-            true => respond::status(&Status::no_such_resource()),
-            false => respond::not_found(),
-        }
+        respond::not_found()
     }
 }

@@ -120,3 +120,16 @@ async fn objects_are_not_read_out_of_protobuf() {
                    protobuf message, expected prefix [107 56 115 0] ({})";
     refused.is_status(400, "BadRequest", message);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_built_in_group_has_no_custom_resources() {
+    let server = Launch::new().start().await;
+    let mut session = Session::to(&server).await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let mut foos = definition("networking.k8s.io", "Foo", "Cluster", vec![version("v9", &any)]);
+    foos["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, for a test"});
+    session.install(&foos).await;
+    let absent = session.get("/apis/networking.k8s.io/v9/foos").await;
+    assert_eq!(absent.code, 404, "{absent:?}");
+    assert_eq!(absent.json()["message"], "the server could not find the requested resource");
+}
