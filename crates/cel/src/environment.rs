@@ -24,6 +24,7 @@ pub struct Declarations {
     pub(crate) variables: Vec<(String, Type)>,
     pub(crate) types: Option<Arc<dyn TypeNames>>,
     json_patch: bool,
+    pub(crate) unescapes_keys: bool,
 }
 
 impl Declarations {
@@ -44,6 +45,13 @@ impl Declarations {
     /// With `jsonpatch.escapeKey`, which only expressions that make patches have.
     pub fn json_patch(mut self) -> Declarations {
         self.json_patch = true;
+        self
+    }
+
+    /// With keys of given maps found by the names that expressions can write for them: `claims.kubernetes__dot__io`. Maps
+    /// have no other keys for it: who counts or lists them sees them as they are.
+    pub fn unescape_keys(mut self) -> Declarations {
+        self.unescapes_keys = true;
         self
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::cost;
 use crate::environment::Declarations;
+use crate::escaping::unescape;
 use crate::plan::{Attribute, Base, CallStep, Fold, Plan, Qualifier, Qualifying, Step};
 use crate::program::{Activation, Bound, Budget, LazyFields};
 use crate::regex::Regex;
@@ -512,6 +513,16 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         }
     }
 
+    /// The key as a given map has it.
+    fn as_given(&self, value: &Val<'v>, key: Val<'v>) -> Val<'v> {
+        match (value, &key) {
+            (Val::Map(Map::Tree { .. }), Val::String(name)) if self.declarations.unescapes_keys => {
+                unescape(name).filter(|given| given != &**name).map_or(key, Val::string)
+            }
+            _ => key,
+        }
+    }
+
     fn qualify(&mut self, base: Val<'v>, qualifiers: &'p [Qualifier]) -> Outcome<'v> {
         let mut value = base;
         let mut optional = false;
@@ -528,7 +539,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 Qualifying::Step(step) => self.eval(step)?,
             };
             if qualifier.test {
-                let found = look_up(&value, &key);
+                let found = look_up(&value, &self.as_given(&value, key));
                 if let Ok(Some(found)) = &found {
                     self.meter.decoded(found)?;
                 }
@@ -539,7 +550,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 }
                 return Ok(Val::Bool(present?));
             }
-            match look_up(&value, &key) {
+            match look_up(&value, &self.as_given(&value, key.clone())) {
                 Ok(Some(found)) => {
                     self.meter.charge(1)?;
                     self.meter.decoded(&found)?;

@@ -49,9 +49,11 @@ fn claims() -> Declarations {
 
 fn compile(declarations: Declarations, text: &str) -> Result<Expression, String> {
     let program =
-        Environment::new(declarations).compile(text).map_err(|error| match error.is_instantiation() {
-            true => format!("program instantiation failed: {error}"),
-            false => format!("compilation failed: {error}"),
+        Environment::new(declarations.unescape_keys()).compile(text).map_err(|error| {
+            match error.is_instantiation() {
+                true => format!("program instantiation failed: {error}"),
+                false => format!("compilation failed: {error}"),
+            }
         })?;
     Ok(Expression { text: text.to_owned(), program })
 }
@@ -108,10 +110,11 @@ pub(crate) fn claims_value(value: &Value) -> Value {
     }
 }
 
-/// A text or a list of texts; what is empty is not there.
+/// A text or a list of texts, or null; what is empty is not there.
 pub(crate) fn texts(value: &Val<'_>) -> Result<Vec<String>, String> {
     let all = match value.as_str() {
         Some(one) => vec![one.to_owned()],
+        None if matches!(value, Val::Null) => Vec::new(),
         None => value.as_strings().ok_or("expression must return a string or a list of strings")?,
     };
     Ok(all.into_iter().filter(|text| !text.is_empty()).collect())

@@ -275,7 +275,7 @@ impl Oidc {
             || !compiled.extra.is_empty()
             || !compiled.rules.is_empty();
         let value = if uses_cel { claims_value(all) } else { Value::NULL };
-        let mut user = User {
+        let user = User {
             name: self.username(all, &value)?,
             groups: self.groups(all, &value)?,
             uid: self.uid(all, &value)?,
@@ -305,7 +305,6 @@ impl Oidc {
                     .map_err(|why| format!("oidc: error evaluating user info validation rule: {why}"))?;
             }
         }
-        user.extra.retain(|_, values| !values.is_empty());
         Ok(user)
     }
 
@@ -379,7 +378,9 @@ impl Oidc {
             let values = expression.evaluate("claims", value, |values| texts(&values)).map_err(|why| {
                 format!("oidc: error evaluating extra claim expression: {}: {why}", expression.text)
             })?;
-            extra.insert(key.clone(), values);
+            if !values.is_empty() {
+                extra.insert(key.clone(), values);
+            }
         }
         Ok(extra)
     }

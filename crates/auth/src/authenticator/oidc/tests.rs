@@ -233,6 +233,45 @@ async fn expressions_make_and_judge_users() {
     assert!(error.contains("user info validation rule") && error.ends_with("failed: reserved"), "{error}");
 }
 
+/// Claims may have names that are no identifiers.
+#[tokio::test]
+async fn expressions_know_claims_by_escaped_names() {
+    let key = key();
+    let provider = provider(&key).await;
+    let rest = json!({
+        "claimMappings": {
+            "username": {"expression": "claims.kubernetes__dot__io.pods[0].a__slash__b"},
+            "groups": {"expression": "claims.nested['null']"},
+            "extra": [
+                {"key": "example.com/has", "valueExpression": "has(claims.kubernetes__dot__io) ? 'yes' : 'no'"},
+                {"key": "example.com/maybe", "valueExpression": "claims.?kubernetes__dot__io.?ns.orValue('none')"},
+                {"key": "example.com/word", "valueExpression": "claims.__namespace__"},
+                {"key": "example.com/given", "valueExpression": "claims['kubernetes.io'].ns"},
+                {"key": "example.com/none", "valueExpression": "claims.?foo.orValue('')"},
+                {"key": "example.com/null", "valueExpression": "null"},
+            ],
+        },
+        "claimValidationRules": [
+            {"expression": "claims.kubernetes__dot__io.map(key, key) == ['ns', 'pods']", "message": "keys are as they are"},
+        ],
+        "userValidationRules": [
+            {"expression": "user.extra.example__dot__com__slash__has == ['yes']", "message": "extra"},
+            {"expression": "!('example.com/none' in user.extra)", "message": "what is empty is not there"},
+        ],
+    });
+    let oidc = oidc(&provider, rest).await;
+    let claims = json!({
+        "kubernetes.io": {"ns": "n", "pods": [{"a/b": "p"}]}, "namespace": "word", "nested": {"null": null}
+    });
+    let user = ask(&oidc, &token(&provider, &key, claims)).await.unwrap().unwrap();
+    assert_eq!((user.name.as_str(), user.groups.len()), ("p", 1));
+    let extra = |name: &str| user.extra.get(&format!("example.com/{name}")).map(|values| values.join(","));
+    for (name, value) in [("has", "yes"), ("maybe", "n"), ("word", "word"), ("given", "n")] {
+        assert_eq!(extra(name).as_deref(), Some(value), "{name}");
+    }
+    assert_eq!((extra("none"), extra("null")), (None, None));
+}
+
 #[tokio::test]
 async fn an_issuer_that_is_another_or_too_large_is_not_believed() {
     let check = async |reply: Reply, expect: &str| {
