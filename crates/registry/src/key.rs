@@ -7,7 +7,7 @@ use pintle_meta::validation::path_segment_name;
 use crate::Result;
 
 /// `namespace/name`, or `name` for what is in no namespace: the part of the key below the resource's prefix.
-pub(crate) fn own(namespaced: bool, namespace: &str, name: &str) -> Result<String> {
+pub fn own(namespaced: bool, namespace: &str, name: &str) -> Result<String> {
     let refuse = |why: String| Err(Box::new(Status::bad_request(why)));
     if namespaced && namespace.is_empty() {
         return refuse("Namespace parameter required.".into());

@@ -13,7 +13,7 @@
 mod computed;
 mod delete;
 mod field_manager;
-mod key;
+pub mod key;
 mod loopback;
 mod metadata;
 mod mirror;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use pintle_auth::User;
 use pintle_auth::authorizer::rbac::{Escalation, Refusal, Write};
 use pintle_meta::{Status, Value};
-use pintle_registry::{Context, Guard, Result};
+use pintle_registry::{Context, Guard, Result, key};
 
 use super::rbac::Roles;
 
@@ -36,7 +36,11 @@ impl Guard for NoEscalation {
         Err(Box::new(match refusal {
             Refusal::Forbidden(why) => Status::forbidden(GROUP, resource, new.name(), &why),
             // The reference names the role, and calls it what was to be written.
-            Refusal::NotFound(role) => Status::not_found(GROUP, resource, &role),
+            Refusal::NotFound { namespaced, name } => {
+                // It is looked for as by anybody, who would be told first that there can be none.
+                key::own(namespaced, &context.namespace, &name)?;
+                Status::not_found(GROUP, resource, &name)
+            }
             Refusal::Failed(why) => Status::plain(why),
         }))
     }

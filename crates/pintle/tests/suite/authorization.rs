@@ -107,3 +107,37 @@ async fn health_and_version_are_for_everyone() {
         }
     }
 }
+
+/// Who binds a role must hold it. What can be no role's name is told so, before anybody looks for it.
+#[tokio::test]
+async fn bindings_to_roles_that_cannot_be_are_bad_requests() {
+    let server = Launch::new().tokens().arg("--authorization-mode=RBAC").start().await;
+    server.until_it_has_namespaces().await;
+    let (admin, alice) = (server.admin(), server.client().token(ALICE));
+    let json = [("content-type", "application/json")];
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role =
+        |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+    let binding = |role: serde_json::Value| {
+        let alice = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"});
+        json!({"metadata": {"name": "b"}, "roleRef": role, "subjects": [alice]}).to_string()
+    };
+    let rule = json!({"apiGroups": ["*"], "resources": ["clusterrolebindings", "rolebindings"], "verbs": ["create"]});
+    let creator = json!({"metadata": {"name": "creator"}, "rules": [rule]}).to_string();
+    admin.request(Method::POST, &format!("{rbac}/clusterroles"), &json, creator).await.gives(201);
+    let path = format!("{rbac}/clusterrolebindings");
+    admin.request(Method::POST, &path, &json, binding(role("ClusterRole", "creator"))).await.gives(201);
+    for (path, role, message) in [
+        ("clusterrolebindings", role("Role", "x"), "Namespace parameter required."),
+        ("clusterrolebindings", role("ClusterRole", ""), "Name parameter required."),
+        ("namespaces/default/rolebindings", role("Role", ""), "Name parameter required."),
+        (
+            "namespaces/default/rolebindings",
+            role("Role", "a/b"),
+            "Name parameter invalid: \"a/b\": may not contain '/'",
+        ),
+    ] {
+        let answer = alice.request(Method::POST, &format!("{rbac}/{path}"), &json, binding(role)).await;
+        answer.is_status(400, "BadRequest", message);
+    }
+}

@@ -32,8 +32,11 @@ pub struct Write<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Forbidden(String),
-    /// The role of that name, which a binding is to, is not there.
-    NotFound(String),
+    /// The role that a binding is to is not there.
+    NotFound {
+        namespaced: bool,
+        name: String,
+    },
     /// It cannot be understood.
     Failed(String),
 }
@@ -100,7 +103,7 @@ impl<S: Source> Escalation<S> {
         let namespace = (kind == "Role").then_some(write.namespace);
         self.source.read(|policy| match policy.rules_of_role(namespace, name) {
             Some(rules) => check_rules(policy, write, &rules),
-            None => Err(Refusal::NotFound(name.into())),
+            None => Err(Refusal::NotFound { namespaced: namespace.is_some(), name: name.into() }),
         })
     }
 
@@ -285,7 +288,10 @@ mod tests {
             bind(&alice, "Role big", Some(&binding("Role big", &["User dave"]))).await,
             forbidden(missing)
         );
-        assert_eq!(bind(&alice, "Role missing", None).await, Err(Refusal::NotFound("missing".into())));
+        assert_eq!(
+            bind(&alice, "Role missing", None).await,
+            Err(Refusal::NotFound { namespaced: true, name: "missing".into() })
+        );
         assert_eq!(
             bind(&alice, "Robot x", None).await,
             Err(Refusal::Failed("unsupported role reference kind: \"Robot\"".into()))
