@@ -284,6 +284,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         health,
         hooks,
         documents,
+        flags: flags.feature_gates().enabled("ComponentFlagz").then(|| flags.shown()),
+        status_page: flags.feature_gates().enabled("ComponentStatusz"),
         endpoints: endpoints(&storage, &accounts, options, port),
         shutdown_delay: options.shutdown_delay,
         watch_termination: options.watch_termination,

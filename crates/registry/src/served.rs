@@ -95,6 +95,11 @@ pub trait Served: Send + Sync + 'static {
     fn deprecation(&self) -> Option<&str> {
         None
     }
+
+    /// The release (`1.38`) that does not serve this version any more, if that is settled.
+    fn removed_release(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// How objects of the stored version are shown in a table.

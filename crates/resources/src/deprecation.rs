@@ -42,10 +42,18 @@ const FATES: &[Fate] = &[
     ),
 ];
 
+fn fate(of: &GroupVersionKind) -> Option<&'static Fate> {
+    FATES.iter().find(|fate| fate.0 == of.group && fate.1 == of.version && fate.2 == of.kind)
+}
+
+/// The release that does not serve a version any more.
+pub(crate) fn removed_release(of: &GroupVersionKind) -> Option<&'static str> {
+    fate(of)?.4
+}
+
 /// The warning of a version that is deprecated.
 pub(crate) fn warning(of: &GroupVersionKind) -> Option<String> {
-    let is_meant = |fate: &&Fate| fate.0 == of.group && fate.1 == of.version && fate.2 == of.kind;
-    let (.., since, until, instead) = FATES.iter().find(is_meant)?;
+    let (.., since, until, instead) = fate(of)?;
     let mut text = format!("{} {} is deprecated in v{since}+", of.api_version(), of.kind);
     if let Some(until) = until {
         text.push_str(&format!(", unavailable in v{until}+"));

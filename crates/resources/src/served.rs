@@ -206,6 +206,10 @@ impl Served for Version {
         self.deprecation.as_deref()
     }
 
+    fn removed_release(&self) -> Option<&str> {
+        deprecation::removed_release(&self.kind)
+    }
+
     fn internal_name(&self) -> String {
         let group = self.of.name.split('/').next().unwrap_or_default();
         format!("{group}.{}", self.kind.kind)

@@ -1,5 +1,6 @@
 //! A whole server: built from its parts, run until told to stop.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +12,10 @@ use crate::Documents;
 use crate::chain::{self, ChainConfig};
 use crate::connection::{Connections, Limits};
 use crate::filter::Handler;
-use crate::handlers::{HealthRegistry, Index, IndicatorsEndpoint, MetricsEndpoint, Version, VersionEndpoint};
+use crate::handlers::{
+    FlagsPage, HealthRegistry, Index, IndicatorsEndpoint, MetricsEndpoint, StatusPage, Version,
+    VersionEndpoint,
+};
 use crate::lifecycle::{Draining, Hooks, Lifecycle};
 use crate::listener;
 use crate::metrics::Metrics;
@@ -36,6 +40,10 @@ pub struct ServerConfig {
     pub documents: Arc<Documents>,
     /// Answers what is below a served group version: `/api/v1/...`, `/apis/apps/v1/...`.
     pub resources: Arc<dyn Handler>,
+    /// What `/flagz` shows, if there is such a page: flags with their values.
+    pub flags: Option<BTreeMap<String, String>>,
+    /// Whether there is `/statusz`.
+    pub status_page: bool,
     /// Further endpoints by path.
     pub endpoints: Vec<(String, Box<dyn Handler>)>,
     pub shutdown_delay: Duration,
@@ -88,6 +96,8 @@ impl Server {
             hooks,
             documents,
             resources,
+            flags,
+            status_page,
             endpoints,
             shutdown_delay,
             watch_termination,
@@ -109,6 +119,14 @@ impl Server {
         router.route("/version", VersionEndpoint::new(&version));
         for (path, handler) in endpoints {
             router.route(&path, Boxed(handler));
+        }
+        // They count their requests themselves, by what is asked for.
+        if let Some(flags) = flags {
+            router.uncounted("/flagz", FlagsPage::new(flags, chain.encodings, &metrics));
+        }
+        if status_page {
+            let page = StatusPage::new(&version, &router.paths(), chain.encodings, &metrics);
+            router.uncounted("/statusz", page);
         }
         let index = router.paths();
         router.uncounted("/version/", VersionEndpoint::new(&version));

@@ -95,6 +95,8 @@ impl Running {
             hooks,
             documents: Arc::new(Documents::new(DocumentsConfig::default(), Vec::new())),
             resources: Arc::new(Odd(None)),
+            flags: None,
+            status_page: false,
             endpoints: vec![
                 endpoint("/panic", None),
                 endpoint("/slow", Some(4 * SHORT)),

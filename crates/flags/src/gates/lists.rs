@@ -14,6 +14,8 @@ pub(super) const WITH_EFFECT: &[&str] = &[
     "CBORServingAndStorage",
     "ClusterTrustBundle",
     "ClusterTrustBundleProjection",
+    "ComponentFlagz",
+    "ComponentStatusz",
     "ConstrainedImpersonation",
     "ContainerStopSignals",
     "CrossNamespaceVolumeDataSource",
@@ -46,8 +48,6 @@ pub(super) const WITH_EFFECT: &[&str] = &[
 
 /// Gates that this server asks for, while the reference does more with them.
 pub(super) const IN_PART: &[&str] = &[
-    "ComponentFlagz",
-    "ComponentStatusz",
     "CoordinatedLeaderElection",
     "DRADeviceTaints",
     "DRAExtendedResource",

@@ -31,6 +31,7 @@ mod large_merges;
 mod logging;
 mod node;
 mod oidc;
+mod pages;
 mod plain_http;
 mod pod_admission;
 mod replicas;

@@ -102,3 +102,47 @@ async fn watches_are_counted_while_they_last() {
         Some(2.0)
     );
 }
+
+#[tokio::test]
+async fn a_watch_that_begins_with_everything_is_timed_until_it_has_told_that() {
+    let server = Launch::new().start().await;
+    server.until_it_has_namespaces().await;
+    let timed = async |scope: &str| {
+        let labels = [&*format!("scope=\"{scope}\""), "version=\"v1\"", "group=\"\""];
+        value(&server, "apiserver_watch_list_duration_seconds_count", &labels).await
+    };
+    let initial = "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
+    for (path, scope) in [
+        (format!("{MAPS}?{initial}"), "namespace"),
+        (format!("/api/v1/configmaps?{initial}"), "cluster"),
+        (format!("{MAPS}?{initial}&fieldSelector=metadata.name%3Da"), "resource"),
+    ] {
+        let mut watch = server.admin().follow(&path, &[]).await;
+        while watch.line().await.expect("an event")["type"] != "BOOKMARK" {}
+        assert_eq!(timed(scope).await, Some(1.0), "{path}");
+    }
+    server.admin().follow(&format!("{MAPS}?watch=1"), &[]).await;
+    assert_eq!(timed("namespace").await, Some(1.0), "others are not timed");
+}
+
+#[tokio::test]
+async fn deprecated_apis_that_are_asked_for_are_told() {
+    let server = Launch::new().start().await;
+    let of = |resource: &str, removal: &str| {
+        format!(
+            "apiserver_requested_deprecated_apis{{group=\"\",removed_release=\"{removal}\",resource=\"{resource}\",\
+             subresource=\"\",version=\"v1\"}} 1\n"
+        )
+    };
+    assert_eq!(server.admin().get("/api/v1/namespaces/default/endpoints").await.code, 200);
+    assert_eq!(server.admin().get("/api/v1/nodes").await.code, 200);
+    eventually("the figure", async || {
+        server.admin().get("/metrics").await.body.contains(&of("endpoints", ""))
+    })
+    .await;
+    let metrics = server.admin().get("/metrics").await.body;
+    assert!(
+        !metrics
+            .contains("apiserver_requested_deprecated_apis{group=\"\",removed_release=\"\",resource=\"nodes")
+    );
+}

@@ -1,13 +1,18 @@
 //! Endpoints that are not resources, one file each.
 
 mod document;
+mod flags;
 mod health;
 mod index;
 mod metrics;
+mod page;
+mod status;
 mod version;
 
 pub use document::PublicDocument;
+pub(crate) use flags::FlagsPage;
 pub use health::{Check, HealthCheck, HealthRegistry};
 pub use index::Index;
 pub use metrics::{IndicatorsEndpoint, MetricsEndpoint};
+pub(crate) use status::StatusPage;
 pub use version::{Version, VersionEndpoint};

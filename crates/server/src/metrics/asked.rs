@@ -12,7 +12,7 @@ use http::{Method, Uri};
 use prometheus::IntCounterVec;
 
 use super::labels::Labelled;
-use super::resources::COMPONENT;
+use super::resources::{COMPONENT, Kind};
 use super::{Maker, Metrics};
 use crate::request_info::RequestInfo;
 use crate::{Request, query};
@@ -98,6 +98,12 @@ pub(crate) fn is_connected(subresource: &str) -> bool {
 /// Whether metrics know a patch as an apply.
 pub(crate) fn is_apply(request: &Request) -> bool {
     request.header(&CONTENT_TYPE) == Some("application/apply-patch+yaml")
+}
+
+/// As what metrics know a request for a page of the server's own that is an object, too.
+pub(crate) fn kind_of_page(request: &Request) -> Kind {
+    let Named { verb, dry_run, .. } = Asked::of(request).named();
+    Kind { verb, scope: "", dry_run, sized: true }
 }
 
 /// `All`, empty, or `invalid`.

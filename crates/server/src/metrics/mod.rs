@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use prometheus::core::Collector;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder,
+    Encoder, Gauge, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 
 mod access;
@@ -27,7 +27,7 @@ mod tokens;
 use access::Access;
 pub use access::Counting;
 pub(crate) use access::Filtered;
-pub(crate) use asked::{Asked, dry_run, is_apply, is_connected};
+pub(crate) use asked::{Asked, dry_run, is_apply, is_connected, kind_of_page};
 pub use consistency::CacheCheck;
 use conversion::Conversions;
 pub use conversion::{Conversion, ConversionFailure};
@@ -52,6 +52,8 @@ const INDICATOR_BUCKETS: [f64; 21] = [
     0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
     45.0, 60.0,
 ];
+const INITIAL_BUCKETS: [f64; 17] =
+    [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0];
 const EVENT_BUCKETS: [f64; 8] = [1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131_072.0];
 const SIZE_BUCKETS: [f64; 7] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
@@ -61,6 +63,8 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
+    /// Unix time.
+    started: Gauge,
     /// What `/metrics/slis` shows: service level indicators, cheap to scrape often.
     indicators: Registry,
     requests: Labelled<IntCounterVec>,
@@ -68,6 +72,8 @@ struct Inner {
     request_indicator: Labelled<HistogramVec>,
     response_sizes: Labelled<HistogramVec>,
     long_running: Labelled<IntGaugeVec>,
+    deprecated: Labelled<IntGaugeVec>,
+    initial_events: Labelled<HistogramVec>,
     watch_events: Labelled<IntCounterVec>,
     watch_event_sizes: Labelled<HistogramVec>,
     in_flight: in_flight::InFlight,
@@ -155,7 +161,9 @@ impl Metrics {
         };
         let mut with_code = REQUEST_LABELS.to_vec();
         with_code.insert(0, "code");
+        let process = ProcessCollector::new()?;
         let inner = Inner {
+            started: process.start_time(),
             requests: counter(
                 &registry,
                 "apiserver_request_total",
@@ -185,6 +193,18 @@ impl Metrics {
                 "apiserver_longrunning_requests",
                 "Requests that go on, such as watches.",
                 &["component", "group", "resource", "scope", "subresource", "verb", "version"],
+            )?,
+            deprecated: gauge(
+                &registry,
+                "apiserver_requested_deprecated_apis",
+                "Always 1, of deprecated APIs that were asked for.",
+                &["group", "removed_release", "resource", "subresource", "version"],
+            )?,
+            initial_events: histogram(
+                "apiserver_watch_list_duration_seconds",
+                "Time until a watch that begins with what is there has told it.",
+                &["group", "resource", "scope", "version"],
+                &INITIAL_BUCKETS,
             )?,
             watch_events: counter(
                 &registry,
@@ -239,7 +259,6 @@ impl Metrics {
             registry,
             indicators,
         };
-        let process = ProcessCollector::new()?;
         inner.indicators.register(Box::new(process.start_time()))?;
         inner.registry.register(Box::new(process))?;
         Ok(Metrics(Arc::new(inner)))
@@ -306,6 +325,11 @@ impl Metrics {
     pub fn storage_size(&self, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.0.storage_size.with(&["etcd-0"]).set(bytes);
+    }
+
+    /// When the process started, in seconds since 1970.
+    pub(crate) fn started(&self) -> i64 {
+        self.0.started.get() as i64
     }
 
     /// All figures in Prometheus' text format.

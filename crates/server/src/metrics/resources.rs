@@ -1,7 +1,7 @@
 //! What requests for resources are counted under. The figures of a kind of request are found once and then kept with its
 //! endpoint, so that counting looks nothing up by text.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use prometheus::{Histogram, IntCounter, IntGauge};
@@ -38,7 +38,14 @@ pub(crate) struct Place<'a> {
 pub(crate) struct EndpointMetrics(RwLock<Vec<(Kind, Arc<KindMetrics>)>>);
 
 impl EndpointMetrics {
-    pub(crate) fn of(&self, metrics: &Metrics, place: Place<'_>, kind: Kind) -> Arc<KindMetrics> {
+    /// `deprecated`: in which release it will be gone, empty if that is open, for what is not served for good.
+    pub(crate) fn of(
+        &self,
+        metrics: &Metrics,
+        place: Place<'_>,
+        kind: Kind,
+        deprecated: Option<&str>,
+    ) -> Arc<KindMetrics> {
         let find = |known: &[(Kind, Arc<KindMetrics>)]| {
             known.iter().find(|(other, _)| *other == kind).map(|(_, metrics)| metrics.clone())
         };
@@ -46,7 +53,7 @@ impl EndpointMetrics {
         known.unwrap_or_else(|| {
             let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
             find(&all).unwrap_or_else(|| {
-                let made = Arc::new(KindMetrics::new(metrics, place, kind));
+                let made = Arc::new(KindMetrics::new(metrics, place, kind, deprecated));
                 all.push((kind, made.clone()));
                 made
             })
@@ -62,11 +69,13 @@ pub(crate) struct KindMetrics {
     duration: Histogram,
     indicator: Option<Histogram>,
     size: Option<Histogram>,
+    /// In which release it is gone, and the figure that tells so, once there was a request.
+    deprecated: Option<(String, OnceLock<IntGauge>)>,
     codes: RwLock<Vec<(u16, IntCounter)>>,
 }
 
 impl KindMetrics {
-    fn new(metrics: &Metrics, place: Place<'_>, kind: Kind) -> KindMetrics {
+    fn new(metrics: &Metrics, place: Place<'_>, kind: Kind, deprecated: Option<&str>) -> KindMetrics {
         let Place { group, version, resource, subresource } = place;
         let Kind { verb, scope, dry_run, sized } = kind;
         let labels = [COMPONENT, dry_run, group, resource, scope, subresource, verb, version];
@@ -75,6 +84,7 @@ impl KindMetrics {
             duration: metrics.0.request_duration.with(&labels),
             indicator: dry_run.is_empty().then(|| metrics.0.request_indicator.with(&without)),
             size: sized.then(|| metrics.0.response_sizes.with(&without)),
+            deprecated: deprecated.map(|removal| (removal.to_owned(), OnceLock::new())),
             codes: RwLock::default(),
             metrics: metrics.clone(),
             labels: labels.map(str::to_owned),
@@ -84,6 +94,9 @@ impl KindMetrics {
     /// Counts a request whose answer is all sent, or as much of it as there will be.
     pub(crate) fn answered(&self, code: u16, sent: u64, took: Duration) {
         self.requests(code).inc();
+        if let Some((removal, figure)) = &self.deprecated {
+            figure.get_or_init(|| self.asked_for_although_deprecated(removal)).set(1);
+        }
         self.duration.observe(took.as_secs_f64());
         if let Some(indicator) = &self.indicator {
             indicator.observe(took.as_secs_f64());
@@ -91,6 +104,11 @@ impl KindMetrics {
         if let Some(size) = &self.size {
             size.observe(sent as f64);
         }
+    }
+
+    fn asked_for_although_deprecated(&self, removal: &str) -> IntGauge {
+        let [_, _, group, resource, _, subresource, _, version] = &self.labels;
+        self.metrics.0.deprecated.with(&[group, removal, resource, subresource, version])
     }
 
     fn requests(&self, code: u16) -> IntCounter {
@@ -148,6 +166,11 @@ impl Metrics {
         LongRunning(gauge)
     }
 
+    /// How long it took until a watch had told what was there when it began.
+    pub(crate) fn initial_events(&self, place: Place<'_>, scope: &str) -> Histogram {
+        self.0.initial_events.with(&[place.group, place.resource, scope, place.version])
+    }
+
     pub(crate) fn events(&self, place: Place<'_>) -> EventMetrics {
         let labels = [place.group, place.resource, place.version];
         EventMetrics {
@@ -174,9 +197,9 @@ mod tests {
         let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
         let pods = EndpointMetrics::default();
         for code in [200, 200, 410] {
-            pods.of(&metrics, PODS, LIST).answered(code, 2000, Duration::from_millis(30));
+            pods.of(&metrics, PODS, LIST, None).answered(code, 2000, Duration::from_millis(30));
         }
-        assert!(Arc::ptr_eq(&pods.of(&metrics, PODS, LIST), &pods.of(&metrics, PODS, LIST)));
+        assert!(Arc::ptr_eq(&pods.of(&metrics, PODS, LIST, None), &pods.of(&metrics, PODS, LIST, None)));
         let labels = "component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"pods\",scope=\"namespace\",\
                       subresource=\"\",verb=\"LIST\",version=\"v1\"";
         let text = text(&metrics);
@@ -198,12 +221,24 @@ mod tests {
     fn what_is_written_has_no_size_and_what_is_tried_no_indicator() {
         let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
         let kind = Kind { verb: "POST", scope: "resource", dry_run: "All", sized: false };
-        EndpointMetrics::default().of(&metrics, PODS, kind).answered(201, 100, Duration::ZERO);
+        EndpointMetrics::default().of(&metrics, PODS, kind, None).answered(201, 100, Duration::ZERO);
         let text = text(&metrics);
         assert!(text.contains("dry_run=\"All\""), "{text}");
         for name in ["apiserver_response_sizes_count", "apiserver_request_sli_duration_seconds_count"] {
             assert!(!text.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn what_will_not_be_served_for_good_is_told_of_once_it_was_asked_for() {
+        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let endpoint = EndpointMetrics::default();
+        let figures = endpoint.of(&metrics, PODS, LIST, Some("1.38"));
+        assert!(!text(&metrics).contains("apiserver_requested_deprecated_apis{"));
+        figures.answered(200, 0, Duration::ZERO);
+        let line = "apiserver_requested_deprecated_apis{group=\"\",removed_release=\"1.38\",resource=\"pods\",\
+                    subresource=\"\",version=\"v1\"} 1\n";
+        assert!(text(&metrics).contains(line));
     }
 
     #[test]

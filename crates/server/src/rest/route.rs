@@ -149,7 +149,9 @@ impl Rest {
         let answer = self.serve(endpoint, &mut request, &mut warnings).await;
         let mut response = answer.unwrap_or_else(|status| respond::status(&status));
         if let Some(kind) = kind {
-            let metrics = endpoint.metrics.of(&self.shared.metrics, endpoint.place(), kind);
+            let served = &endpoint.served;
+            let deprecated = served.deprecation().map(|_| served.removed_release().unwrap_or_default());
+            let metrics = endpoint.metrics.of(&self.shared.metrics, endpoint.place(), kind, deprecated);
             response.extensions_mut().insert(Counted(metrics));
         }
         warn(&mut response, warnings);

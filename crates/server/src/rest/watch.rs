@@ -16,7 +16,9 @@ use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Form, Frame, Next};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, frame, json, partial, protobuf};
+use pintle_meta::selector::field;
 use pintle_meta::{Status, Value};
+use prometheus::Histogram;
 use rand::Rng;
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -54,18 +56,26 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
     };
     let (metrics, is_websocket) =
         (&call.shared.metrics, websocket::is_asked_for(&call.request.parts.headers));
-    let writer = Writer {
+    let mut writer = Writer {
         serving: serving.clone(),
         negotiated: call.negotiated,
         told_columns: false,
         // The reference does not count those that go over WebSockets.
         metrics: (!is_websocket).then(|| metrics.events(serving.place())),
+        initial: None,
     };
     let scope = if call.request.info.name.is_empty() {
         scope(serving, &call.request.info, false)
     } else {
         "resource"
     };
+    if options.send_initial_events == Some(true) && options.allow_bookmarks && !is_websocket {
+        let scope = match call.request.info.field_selector.as_deref().map(names_namespace) {
+            Some(true) if scope == "cluster" => "namespace",
+            _ => scope,
+        };
+        writer.initial = Some((metrics.initial_events(serving.place(), scope), call.request.received));
+    }
     let deadline = Instant::now() + timeout;
     let (state, expired) = match start(serving, &options, selection).await {
         Ok(state) => (Some(state), None),
@@ -99,6 +109,12 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
     *response.status_mut() = StatusCode::OK;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     Ok(response)
+}
+
+/// Whether a field selector holds for one namespace only.
+fn names_namespace(selector: &str) -> bool {
+    let selector = field::Selector::parse(selector).ok();
+    selector.is_some_and(|selector| selector.requires_exact_match("metadata.namespace").is_some())
 }
 
 /// Of the stream. YAML has none, since its documents cannot follow each other.
@@ -466,6 +482,9 @@ impl State {
         if let Some(revision) = self.ends.take() {
             let event = writer.bookmark(revision, true)?;
             batch.push(writer.sent(event));
+            if let Some((figure, received)) = writer.initial.take() {
+                figure.observe(received.elapsed().as_secs_f64());
+            }
             if batch.is_full() {
                 return Ok(Some(batch.finish()));
             }
@@ -560,6 +579,8 @@ struct Writer {
     /// Only the first table says what its columns are.
     told_columns: bool,
     metrics: Option<EventMetrics>,
+    /// Told once all that was there at the beginning is sent: how long that took since the request came.
+    initial: Option<(Histogram, Instant)>,
 }
 
 impl Writer {

@@ -1,0 +1,158 @@
+//! Pages about the server itself, for people and for programs: a text that nobody should parse, and an object for those who
+//! ask for its kind.
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WARNING};
+use http::{Response as HttpResponse, StatusCode};
+use pintle_codec::negotiate::{self, Accepted, Encoding, Page};
+use pintle_codec::{cbor, json, yaml};
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::value::Layout;
+use pintle_meta::{Object, Status, Value};
+use rand::Rng;
+
+use crate::filters::wants_pretty;
+use crate::metrics::{Counted, EndpointMetrics, Metrics, Place, kind_of_page};
+use crate::{Body, Request, Response, respond};
+
+/// What the server is called there.
+const COMPONENT: &str = "apiserver";
+const GROUP: &str = "config.k8s.io";
+const VERSIONS: [&str; 2] = ["v1alpha1", "v1beta1"];
+/// Still served, with a warning.
+const DEPRECATED: &str = "v1alpha1";
+
+/// The fields of all pages, in the order of their declaration.
+static LAYOUT: Layout = Layout {
+    names: &[
+        "kind",
+        "apiVersion",
+        "metadata",
+        "flags",
+        "startTime",
+        "uptimeSeconds",
+        "goVersion",
+        "binaryVersion",
+        "emulationVersion",
+        "paths",
+    ],
+};
+
+/// A page that is at hand in both forms.
+pub(super) struct Pages {
+    /// `flagz`.
+    name: &'static str,
+    /// `Flagz`.
+    kind: &'static str,
+    /// Of objects. Protobuf is not among them: these kinds have no such form.
+    encodings: Vec<Encoding>,
+    metrics: Metrics,
+    /// Of the text, and of each version.
+    figures: [EndpointMetrics; 3],
+}
+
+impl Pages {
+    pub(super) fn new(
+        name: &'static str,
+        kind: &'static str,
+        encodings: &[Encoding],
+        metrics: &Metrics,
+    ) -> Pages {
+        let encodings =
+            encodings.iter().copied().filter(|encoding| *encoding != Encoding::Protobuf).collect();
+        Pages { name, kind, encodings, metrics: metrics.clone(), figures: Default::default() }
+    }
+
+    /// How every text begins. It changes its form from time to time, so that nobody gets used to it.
+    pub(super) fn heading(&self) -> String {
+        let name = self.name;
+        format!(
+            "\n{COMPONENT} {name}\nWarning: This endpoint is not meant to be machine parseable, has no formatting \
+             compatibility guarantees and is for debugging purposes only.\n"
+        )
+    }
+
+    /// `fields` are those of the object, behind its metadata.
+    pub(super) fn answer(
+        &self,
+        request: &Request,
+        text: impl FnOnce() -> String,
+        fields: impl FnOnce() -> Object,
+    ) -> Response {
+        let accept = request.header(&ACCEPT).unwrap_or_default();
+        let is_kind = |kind: &GroupVersionKind| {
+            kind.group == GROUP && VERSIONS.contains(&kind.version.as_str()) && kind.kind == self.kind
+        };
+        match negotiate::page(accept, &self.encodings, is_kind) {
+            Some(Page::Text) => {
+                let mut response = HttpResponse::new(Body::from(text().into_bytes()));
+                let content_type = HeaderValue::from_static("text/plain; charset=utf-8");
+                response.headers_mut().insert(CONTENT_TYPE, content_type);
+                self.counted(response, request, "")
+            }
+            Some(Page::Object(accepted)) => self.object(request, &accepted, fields()),
+            None => {
+                let mut known: Vec<&str> =
+                    self.encodings.iter().map(|encoding| encoding.media_type()).collect();
+                known.insert(known.len().min(2), "text/plain");
+                self.counted(respond::status(&Status::not_acceptable(&known)), request, "")
+            }
+        }
+    }
+
+    fn object(&self, request: &Request, accepted: &Accepted, fields: Object) -> Response {
+        let version = accepted.convert.as_ref().map(|kind| kind.version.to_string()).unwrap_or_default();
+        let mut object = Object::of(&LAYOUT);
+        object.insert("kind", self.kind);
+        object.insert("apiVersion", format!("{GROUP}/{version}"));
+        object.insert("metadata", Object::from_iter([("name", COMPONENT)]));
+        for (name, value) in fields.iter() {
+            object.insert(name, value.clone());
+        }
+        let object = Value::object(object);
+        let mut body = Vec::new();
+        match accepted.encoding {
+            Encoding::Json if accepted.pretty || wants_pretty(&request.parts.uri, &request.user_agent()) => {
+                json::encode_pretty(&object, &mut body);
+            }
+            Encoding::Yaml => yaml::encode(&object, &mut body),
+            Encoding::Cbor => cbor::encode(&object, &mut body),
+            Encoding::Json | Encoding::Protobuf => {
+                json::encode(&object, &mut body);
+                body.push(b'\n');
+            }
+        }
+        let mut response = HttpResponse::new(Body::from(body));
+        *response.status_mut() = StatusCode::OK;
+        let media_type = format!("{};g={GROUP};v={version};as={}", accepted.encoding.media_type(), self.kind);
+        if let Ok(media_type) = HeaderValue::try_from(media_type) {
+            response.headers_mut().insert(CONTENT_TYPE, media_type);
+        }
+        if version == DEPRECATED {
+            let name = self.name;
+            let warning = format!(
+                "299 - \"This version of the {name} endpoint is deprecated. Please use a newer version.\""
+            );
+            if let Ok(warning) = HeaderValue::try_from(warning) {
+                response.headers_mut().insert(WARNING, warning);
+            }
+        }
+        self.counted(response, request, &version)
+    }
+
+    /// Marks an answer to be counted as one of this version; empty for what is no object.
+    fn counted(&self, mut response: Response, request: &Request, version: &str) -> Response {
+        let at = VERSIONS.iter().position(|known| *known == version).map_or(0, |at| at + 1);
+        let group = if version.is_empty() { "" } else { GROUP };
+        let place = Place { group, version, resource: self.name, subresource: "" };
+        let deprecated = (version == DEPRECATED).then_some("");
+        let figures = self.figures[at].of(&self.metrics, place, kind_of_page(request), deprecated);
+        response.extensions_mut().insert(Counted(figures));
+        response
+    }
+}
+
+/// What stands between a name and its value in a text.
+pub(super) fn delimiter() -> &'static str {
+    const ALL: [&str; 4] = [":", ": ", "=", " "];
+    ALL[rand::rng().random_range(0..ALL.len())]
+}
