@@ -257,3 +257,33 @@ async fn a_request_whose_time_is_over_does_nothing() {
     assert_eq!(admin.get(&format!("/api/v1/{MAPS}/late")).await.code, 404);
     assert_eq!(admin.get("/api/v1/namespaces?timeout=1ns").await.code, 504);
 }
+
+/// What is no object has no other forms, and comes in the encoding of the one that was asked for.
+#[tokio::test]
+async fn a_status_comes_in_the_encoding_of_the_form_that_was_asked_for() {
+    let server = Launch::new().tokens().arg("--feature-gates=CBORServingAndStorage=true").start().await;
+    ready(&server).await;
+    let admin = server.admin();
+    let map = r#"{"metadata":{"name":"a"}}"#;
+    admin.request(Method::POST, &format!("/api/v1/{MAPS}"), JSON, map).await.gives(201);
+    let delete = async |name: &str, accept: &str| {
+        let path = format!("/api/v1/{MAPS}/{name}?dryRun=All");
+        admin.request(Method::DELETE, &path, &[("accept", accept)], "").await
+    };
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    let partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    for (accept, content_type) in [
+        (format!("{protobuf};{partial}"), protobuf),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1,application/yaml".into(), "application/json"),
+        (format!("application/cbor;{partial}"), "application/cbor"),
+    ] {
+        let answer = delete("a", &accept).await;
+        assert_eq!((answer.code, answer.header("content-type")), (200, content_type), "{accept}");
+    }
+    // An error has to be understood by whoever asked for whatever.
+    let missing = delete("b", &format!("{protobuf};{partial}")).await;
+    assert_eq!((missing.code, missing.header("content-type")), (404, "application/json"));
+    assert_eq!(delete("b", "application/cbor").await.header("content-type"), "application/cbor");
+    let nowhere = admin.request(Method::GET, "/api/v1/foos", &[("accept", "application/cbor")], "").await;
+    assert_eq!((nowhere.code, nowhere.header("content-type")), (404, "application/json"));
+}

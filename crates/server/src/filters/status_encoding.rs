@@ -6,17 +6,18 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 use http::Uri;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
-use pintle_codec::negotiate::{self, Encoding};
+use pintle_codec::negotiate::{self, ENCODINGS, Encoding};
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_meta::{Status, Value};
 
 use crate::filter::{Filter, Next};
+use crate::metrics::Counted;
 use crate::query;
 use crate::request::text_of;
 use crate::{Body, Request, Response};
 
 pub struct StatusEncoding {
-    /// What clients may ask for.
+    /// What clients of resources may ask for.
     pub encodings: &'static [Encoding],
 }
 
@@ -29,15 +30,22 @@ impl Filter for StatusEncoding {
             Wish { accept: header(&ACCEPT), agent: header(&USER_AGENT), uri: request.parts.uri.clone() };
         let mut response = next.run(request).await;
         let Some(status) = response.extensions_mut().remove::<Status>() else { return response };
-        let (encoding, pretty) = wish.read(self.encodings);
-        if encoding == Encoding::Json && !pretty {
-            return response;
-        }
-        let Some(body) = encode(&status, encoding) else { return response };
-        response.headers_mut().remove(CONTENT_LENGTH);
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
-        response.map(|_| Body::from(body))
+        // Others than resources know no CBOR.
+        let is_resource = response.extensions().get::<Counted>().is_some();
+        let (encoding, pretty) = wish.read(if is_resource { self.encodings } else { ENCODINGS });
+        encoded(response, &status, encoding, pretty)
     }
+}
+
+/// The answer, which is the status as compact JSON, in another form.
+pub(crate) fn encoded(mut response: Response, status: &Status, encoding: Encoding, pretty: bool) -> Response {
+    if encoding == Encoding::Json && !pretty {
+        return response;
+    }
+    let Some(body) = encode(status, encoding) else { return response };
+    response.headers_mut().remove(CONTENT_LENGTH);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
+    response.map(|_| Body::from(body))
 }
 
 /// The parts of a request that say how an answer should look.
@@ -60,10 +68,11 @@ impl Wish {
     }
 }
 
-/// Whether to indent: `?pretty` with any value but `false` and `0`; else by the tools that people read answers in.
+/// Whether to indent: where `?pretty` says something that Go takes for true, or says nothing and the tool is one that people
+/// read answers in.
 pub(crate) fn wants_pretty(uri: &Uri, agent: &str) -> bool {
-    match query::first(uri.query().unwrap_or_default(), "pretty") {
-        Some(value) => !matches!(&*value, "false" | "0"),
+    match query::first(uri.query().unwrap_or_default(), "pretty").filter(|value| !value.is_empty()) {
+        Some(value) => matches!(&*value, "1" | "t" | "T" | "TRUE" | "true" | "True"),
         None => ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| agent.starts_with(tool)),
     }
 }

@@ -15,7 +15,7 @@ use pintle_meta::{Details, Reason, Status, Value};
 
 use super::endpoint::{Endpoint, Serving};
 use super::{Result, bad_request, internal, shown};
-use crate::filters::wants_pretty;
+use crate::filters::{encoded, wants_pretty};
 use crate::{Body, Request, Response};
 
 /// As what objects are shown.
@@ -160,11 +160,12 @@ impl Negotiated {
         Ok(out)
     }
 
-    /// A `Status` that is no error.
+    /// A `Status` that is no error: it is what it is, whatever form of the object was asked for, in the encoding of that.
     pub(crate) fn status(&self, status: &Status, code: StatusCode) -> Response {
         let mut response = crate::respond::status(status);
         *response.status_mut() = code;
-        response
+        response.extensions_mut().remove::<Status>();
+        encoded(response, status, self.encoding, self.pretty)
     }
 
     pub(crate) fn respond(&self, code: StatusCode, body: impl Into<Body>) -> Response {
