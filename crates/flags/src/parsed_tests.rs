@@ -106,7 +106,11 @@ fn deprecated_flags_work_and_say_so() {
 
 #[test]
 fn admission_plugins_are_on_by_default_by_name_or_by_list() {
-    let plugins = |args: &[&str]| run(args).admission_plugins().collect::<Vec<_>>();
+    // Without this, nodes are restricted too.
+    let plugins = |args: &[&str]| {
+        let args = [&["--authorization-mode=Node,RBAC"], args].concat();
+        run(&args).admission_plugins().collect::<Vec<_>>()
+    };
     let default = plugins(&[]);
     assert_eq!(default.len(), 27);
     assert_eq!(default[..3], ["NamespaceLifecycle", "LimitRanger", "ServiceAccount"]);
