@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::Error;
+use crate::compaction::Compaction;
 use crate::entry::Kind;
 use crate::history::Limits;
 use crate::resource::Resource;
@@ -68,6 +69,7 @@ impl Slot {
 /// The store, and how far it was followed.
 pub(crate) struct Source {
     pub(crate) store: Arc<dyn Backend>,
+    pub(crate) compaction: Compaction,
     seen: watch::Sender<u64>,
 }
 
@@ -102,7 +104,7 @@ impl Feed {
     pub async fn start(store: Arc<dyn Backend>, prefix: Bytes, limits: Limits) -> Result<Feed, Error> {
         let Revision(current) = store.current_revision().await?;
         let (seen, _) = watch::channel(current);
-        let source = Arc::new(Source { store, seen });
+        let source = Arc::new(Source { store, compaction: Compaction::default(), seen });
         let resources = Resources::default();
         let follower = Follower { source: source.clone(), resources: resources.clone(), prefix };
         let task = tokio::spawn(follower.run()).abort_handle();

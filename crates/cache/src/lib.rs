@@ -5,6 +5,7 @@
 //! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per form
 //! that somebody wants ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
 
+mod compaction;
 mod consistency;
 mod cursor;
 mod early;

@@ -469,13 +469,22 @@ impl Resource {
         of(&mut state, current)
     }
 
-    /// The objects as they were at a revision, if the changes since are kept.
-    pub fn snapshot_at(&self, revision: u64) -> Result<Snapshot, Error> {
+    /// The objects as they were at a revision, if the changes since are kept, and the store has not given them up.
+    pub async fn snapshot_at(&self, revision: u64) -> Result<Snapshot, Error> {
+        // No store gives up its newest revision.
+        if revision < self.source.seen() {
+            self.source.compaction.learn(&*self.source.store).await;
+        }
+        self.kept_at(revision)
+    }
+
+    fn kept_at(&self, revision: u64) -> Result<Snapshot, Error> {
         self.with_current(|state, current| {
             if revision > current {
                 return Err(Error::TooLarge { requested: revision, current });
             }
-            let oldest = if state.doubted { current } else { state.history.since() };
+            let compacted = self.source.compaction.revision().min(current);
+            let oldest = if state.doubted { current } else { state.history.since().max(compacted) };
             if revision < oldest || state.doubted {
                 return Err(Error::TooOld { requested: revision, oldest });
             }

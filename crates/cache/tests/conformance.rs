@@ -55,7 +55,7 @@ impl Cached {
     async fn snapshot(&self, at: Option<Revision>) -> Result<Snapshot> {
         let Some(Revision(at)) = at else { return self.all.snapshot_now(WAIT).await.map_err(plain) };
         self.all.wait_for(at, WAIT).await.map_err(plain)?;
-        match self.all.snapshot_at(at) {
+        match self.all.snapshot_at(at).await {
             Err(pintle_cache::Error::TooOld { .. }) => self.all.snapshot_from_store(at).await,
             other => other,
         }

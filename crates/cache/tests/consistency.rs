@@ -46,14 +46,14 @@ async fn what_is_wrong_is_found_and_the_past_is_not_taken_from_it() {
     let past = put(&store, "/r/pods/a", "1").await;
     pods.wait_for(past, WAIT).await.unwrap();
     assert_eq!(pods.check().await, Ok(None));
-    assert_eq!(show(&pods.snapshot_at(past).unwrap()), ["a=1", "b=1"]);
+    assert_eq!(show(&pods.snapshot_at(past).await.unwrap()), ["a=1", "b=1"]);
 
     let changed = put(&store, "/r/pods/b", "2").await;
     let revision = put(&store, "/r/pods/a", "2").await;
     pods.wait_for(revision, WAIT).await.unwrap();
     let (cached, stored) = (Some(("b".to_owned(), loaded)), Some(("b".to_owned(), changed)));
     assert_eq!(pods.check().await, Ok(Some(Difference { revision, cached: cached.clone(), stored })));
-    assert!(matches!(pods.snapshot_at(past), Err(Error::TooOld { .. })));
+    assert!(matches!(pods.snapshot_at(past).await, Err(Error::TooOld { .. })));
     assert_eq!(show(&pods.snapshot_from_store(changed).await.unwrap()), ["a=1", "b=2"]);
 
     // What is gone from the store, and what the cache has never heard of.
@@ -81,11 +81,11 @@ async fn what_was_wrong_may_become_right() {
     let after = put(&store, "/r/pods/a", "2").await;
     pods.wait_for(after, WAIT).await.unwrap();
     assert!(pods.check().await.unwrap().is_some());
-    assert!(pods.snapshot_at(past).is_err());
+    assert!(pods.snapshot_at(past).await.is_err());
     let then = vec![Op::Delete { key: Bytes::from_static(b"/r/pods/b") }];
     store.txn(Txn { then, ..Txn::default() }).await.unwrap();
     let last = put(&store, "/r/pods/a", "3").await;
     pods.wait_for(last, WAIT).await.unwrap();
     assert_eq!(pods.check().await, Ok(None));
-    assert_eq!(show(&pods.snapshot_at(past).unwrap()), ["a=1"]);
+    assert_eq!(show(&pods.snapshot_at(past).await.unwrap()), ["a=1"]);
 }

@@ -38,7 +38,7 @@ async fn the_first_to_ask_is_told_of_what_happened_before() {
     let mut cursor = fixture.pods.watch(created, Interest::Everything).unwrap();
     assert_eq!(changes(&mut cursor).await, ["+b", "-b"]);
     assert_eq!(show(&fixture.pods.snapshot().unwrap()), ["a=1"]);
-    assert_eq!(show(&fixture.pods.snapshot_at(created).unwrap()), ["a=1"]);
+    assert_eq!(show(&fixture.pods.snapshot_at(created).await.unwrap()), ["a=1"]);
 }
 
 #[tokio::test]
@@ -224,12 +224,42 @@ async fn the_past_can_be_listed_while_its_changes_are_kept() {
     at.push(fixture.put("pods/a", "2").await);
     at.push(fixture.delete("pods/b").await);
     fixture.pods.wait_for(at[3], WAIT).await.unwrap();
-    let past = |revision| show(&fixture.pods.snapshot_at(revision).unwrap());
-    assert_eq!(past(at[0]), ["a=1"]);
-    assert_eq!(past(at[1]), ["a=1", "b=1"]);
-    assert_eq!(past(at[2]), ["a=2", "b=1"]);
-    assert_eq!(past(at[3]), ["a=2"]);
-    assert!(matches!(fixture.pods.snapshot_at(at[3] + 100), Err(Error::TooLarge { .. })));
+    let past = async |revision| show(&fixture.pods.snapshot_at(revision).await.unwrap());
+    assert_eq!(past(at[0]).await, ["a=1"]);
+    assert_eq!(past(at[1]).await, ["a=1", "b=1"]);
+    assert_eq!(past(at[2]).await, ["a=2", "b=1"]);
+    assert_eq!(past(at[3]).await, ["a=2"]);
+    assert!(matches!(fixture.pods.snapshot_at(at[3] + 100).await, Err(Error::TooLarge { .. })));
+}
+
+/// Another server may not have it any more, and would refuse.
+#[tokio::test]
+async fn what_the_store_has_given_up_is_not_listed_though_its_changes_are_kept() {
+    let fixture = fixture(Limits::default()).await;
+    fixture.pods.ready().await.unwrap();
+    let mut at = Vec::new();
+    for value in ["1", "2", "3", "4"] {
+        at.push(fixture.put("pods/a", value).await);
+    }
+    fixture.pods.wait_for(at[3], WAIT).await.unwrap();
+    fixture.store.compact(Revision(at[1])).await.unwrap();
+    assert!(matches!(
+        fixture.pods.snapshot_at(at[0]).await,
+        Err(Error::TooOld { oldest, .. }) if oldest == at[1]
+    ));
+    assert_eq!(show(&fixture.pods.snapshot_at(at[1]).await.unwrap()), ["a=2"]);
+    // Those who follow see all that is kept.
+    let mut cursor = fixture.pods.watch(at[0], Interest::Everything).unwrap();
+    assert_eq!(changes(&mut cursor).await.len(), 3);
+
+    // The store is not asked for every list; but before long.
+    fixture.store.compact(Revision(at[3])).await.unwrap();
+    assert_eq!(show(&fixture.pods.snapshot_at(at[2]).await.unwrap()), ["a=3"]);
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(15)).await;
+    tokio::time::resume();
+    assert!(matches!(fixture.pods.snapshot_at(at[2]).await, Err(Error::TooOld { .. })));
+    assert_eq!(show(&fixture.pods.snapshot_at(at[3]).await.unwrap()), ["a=4"]);
 }
 
 #[tokio::test]
@@ -247,7 +277,7 @@ async fn pages_of_the_past_are_the_same_however_much_changes_between_them() {
         at.push((revision, fixture.pods.snapshot().unwrap()));
         // Back and forth through the past.
         let (revision, expected) = &at[at.len() - 1 - (step as usize * 13) % at.len().min(140)];
-        let past = fixture.pods.snapshot_at(*revision).unwrap();
+        let past = fixture.pods.snapshot_at(*revision).await.unwrap();
         assert_eq!(show(&past), show(expected));
         for value in ["0", "1", "2"] {
             let keys = |snapshot: &pintle_cache::Snapshot| -> Vec<String> {
@@ -256,7 +286,7 @@ async fn pages_of_the_past_are_the_same_however_much_changes_between_them() {
             assert_eq!(keys(&past), keys(expected));
         }
     }
-    assert!(matches!(fixture.pods.snapshot_at(at[0].0), Err(Error::TooOld { .. })));
+    assert!(matches!(fixture.pods.snapshot_at(at[0].0).await, Err(Error::TooOld { .. })));
 }
 
 #[tokio::test]
@@ -302,7 +332,7 @@ async fn what_the_cache_has_forgotten_is_listed_out_of_the_store_until_it_is_com
     fixture.put("pods/b/1", "later").await;
     let last = fixture.delete("pods/c/1").await;
     fixture.pods.wait_for(last, WAIT).await.unwrap();
-    assert!(matches!(fixture.pods.snapshot_at(past), Err(Error::TooOld { .. })));
+    assert!(matches!(fixture.pods.snapshot_at(past).await, Err(Error::TooOld { .. })));
     let snapshot = fixture.pods.snapshot_from_store(past).await.unwrap();
     assert_eq!(show(&snapshot), ["a/1=old", "b/1=old", "b/2=new", "b/3=old", "c/1=old"]);
     assert_eq!(snapshot.revision, past);

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::etcd::{Etcd, Version};
-use crate::support::{ALICE, Client, Launch, eventually};
+use crate::support::{ALICE, Client, Launch, Server, eventually};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -97,6 +97,52 @@ async fn without_a_watch_cache_reads_come_from_the_embedded_store() {
 async fn without_a_watch_cache_reads_come_from_etcd() {
     let etcd = Etcd::start(Version::New);
     reads_come_from_the_store(Launch::on_etcd(&etcd)).await;
+}
+
+/// What the store has given up is not listed, whatever is still in memory; watches go on from there all the same.
+async fn what_is_compacted_is_not_listed(server: &Server) {
+    let admin = server.admin();
+    for name in ["a", "b", "c"] {
+        create(&admin, MAPS, name).await;
+    }
+    let page = admin.get(&format!("{MAPS}?limit=1")).await.gives(200);
+    let token = page["metadata"]["continue"].as_str().expect("a token");
+    create(&admin, MAPS, "late").await;
+    let exact = format!("resourceVersion={}&resourceVersionMatch=Exact", version(&page));
+    // Those are in no cache, so that they tell when the time has come.
+    let store = format!("/api/v1/namespaces/default/secrets?{exact}");
+    eventually("a compaction", async || admin.get(&store).await.code == 410).await;
+
+    let refused = admin.get(&format!("{MAPS}?{exact}")).await.gives(410);
+    assert_eq!(refused["message"], "The resourceVersion for the provided list is too old.");
+    let refused = admin.get(&format!("{MAPS}?continue={token}")).await.gives(410);
+    assert_eq!(refused["reason"], "Expired");
+    let token = refused["metadata"]["continue"].as_str().expect("a token to go on with");
+    let rest = admin.get(&format!("{MAPS}?continue={token}")).await.gives(200);
+    assert!(names(&rest).ends_with(&["b", "c", "late"]), "{rest}");
+    let mut watch = admin.follow(&format!("{MAPS}?watch=1&resourceVersion={}", version(&page)), &[]).await;
+    assert_eq!(watch.line().await.expect("an event")["object"]["metadata"]["name"], "late");
+}
+
+const UNCACHED_SECRETS: &str = "--watch-cache-sizes=secrets#0";
+
+#[tokio::test]
+async fn what_the_embedded_store_has_compacted_is_not_listed() {
+    let args = [UNCACHED_SECRETS, "--etcd-compaction-interval=1s"];
+    let server = Launch::new().args(&args).start().await;
+    server.until_it_has_namespaces().await;
+    what_is_compacted_is_not_listed(&server).await;
+}
+
+/// The one that is asked compacts nothing itself.
+#[tokio::test]
+async fn what_another_server_has_compacted_on_etcd_is_not_listed() {
+    let etcd = Etcd::start(Version::New);
+    let server = Launch::on_etcd(&etcd).args(&[UNCACHED_SECRETS, "--etcd-compaction-interval=0"]);
+    let server = server.start().await;
+    let _other = Launch::on_etcd(&etcd).arg("--etcd-compaction-interval=1s").start().await;
+    server.until_it_has_namespaces().await;
+    what_is_compacted_is_not_listed(&server).await;
 }
 
 #[tokio::test]

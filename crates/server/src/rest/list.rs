@@ -222,7 +222,7 @@ async fn past(serving: &Serving, revision: u64, features: Features) -> std::resu
     if !features.snapshots {
         return cache.snapshot_from_store(revision).await;
     }
-    match cache.snapshot_at(revision) {
+    match cache.snapshot_at(revision).await {
         Err(Error::TooOld { .. }) => cache.snapshot_from_store(revision).await,
         other => other,
     }
