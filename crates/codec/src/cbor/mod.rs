@@ -14,12 +14,14 @@ mod diagnose;
 mod encode;
 mod item;
 mod opaque;
+mod scan;
 mod typed;
 mod untyped;
 
 pub use diagnose::diagnose;
 pub use encode::{encode, encode_event};
 pub use item::item_length;
+pub(crate) use scan::scan;
 
 use pintle_meta::{Object, Value};
 use pintle_schema::{Type, find};

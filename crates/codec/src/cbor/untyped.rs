@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string for a key.
-    fn key(&mut self) -> Read<String> {
+    pub(super) fn key(&mut self) -> Read<String> {
         let tags = self.later.len();
         let key = match self.strip_tags()? {
             Major::Bytes => self.byte_string_text().map_err(Failure::from),

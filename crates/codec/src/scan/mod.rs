@@ -3,7 +3,7 @@
 //! Paths are compiled once for a type, then scanning goes into what lies on them and steps over all else:
 //!
 //! ```text
-//! core/v1.Pod                    protobuf          JSON
+//! core/v1.Pod                    protobuf          JSON, CBOR
 //!   metadata                     1                 metadata
 //!   spec.nodeName                2 > 10            spec > nodeName
 //!   status.phase                 3 > 1             status > phase
@@ -19,7 +19,7 @@ use pintle_meta::time::Time;
 use pintle_schema::{Scalar as ScalarType, Shape, Struct, Type};
 
 use crate::protobuf::envelope;
-use crate::{Error, json};
+use crate::{Error, cbor, json};
 
 /// Fields to look for in objects of one type.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl Paths {
         Ok(compiled)
     }
 
-    /// Paths in custom resources, which are JSON only.
+    /// Paths in custom resources, which are never protobuf.
     pub fn untyped(paths: &[&str]) -> Paths {
         let mut names = Node::empty();
         for (place, path) in paths.iter().enumerate() {
@@ -139,10 +139,13 @@ impl Paths {
         }
     }
 
-    /// Scans a value as the store has it: protobuf in its envelope, or JSON.
+    /// Scans a value as the store has it: protobuf in its envelope, CBOR that says so, or JSON.
     pub fn scan<'a>(&self, stored: &'a [u8]) -> Result<Found<'a>, Error> {
         if envelope::is_enveloped(stored) {
             return self.scan_protobuf(envelope::open(stored)?.raw);
+        }
+        if cbor::is_self_described(stored) {
+            return self.scan_cbor(stored);
         }
         self.scan_json(stored)
     }
@@ -164,6 +167,10 @@ impl Paths {
 
     pub fn scan_json<'a>(&self, text: &'a [u8]) -> Result<Found<'a>, Error> {
         json::scan(&self.names, self.count, text)
+    }
+
+    pub fn scan_cbor<'a>(&self, data: &'a [u8]) -> Result<Found<'a>, Error> {
+        cbor::scan(&self.names, self.count, data)
     }
 }
 

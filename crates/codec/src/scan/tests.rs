@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Found, Paths, Scalar};
 use crate::protobuf::{decode, encode, envelope};
-use crate::{Error, json};
+use crate::{Error, cbor, json};
 
 const DOCUMENT: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","generateName":"a-","namespace":"n","uid":"u-1",
     "resourceVersion":"7","generation":3,"creationTimestamp":"2026-11-15T19:48:18Z","deletionTimestamp":"2026-11-15T19:48:19Z",
@@ -53,21 +53,50 @@ fn check(found: &Found<'_>) {
 }
 
 #[test]
-fn both_encodings_say_the_same() {
+fn all_encodings_say_the_same() {
     let (paths, stored) = pod();
     check(&paths.scan(&stored).unwrap());
+    check(&paths.scan(&in_cbor()).unwrap());
+    check(&Paths::untyped(&PATHS).scan(&in_cbor()).unwrap());
     check(&paths.scan(DOCUMENT.as_bytes()).unwrap());
     check(&Paths::untyped(&PATHS).scan(DOCUMENT.as_bytes()).unwrap());
     assert!(Paths::untyped(&PATHS).scan(&stored).is_err());
 }
 
+fn in_cbor() -> Vec<u8> {
+    let mut data = Vec::new();
+    cbor::encode(&json::decode_untyped(DOCUMENT.as_bytes()).unwrap().value, &mut data);
+    data
+}
+
 #[test]
-fn protobuf_text_is_borrowed() {
+fn text_of_protobuf_and_cbor_is_borrowed() {
     let (paths, stored) = pod();
-    let found = paths.scan(&stored).unwrap();
-    let inside = |text: &str| stored.as_ptr_range().contains(&text.as_ptr());
-    assert!(inside(&found.name) && inside(&found.labels[1].1));
-    assert!(matches!(&found.fields[0], Some(Scalar::String(text)) if inside(text)));
+    for stored in [stored, in_cbor()] {
+        let found = paths.scan(&stored).unwrap();
+        let inside = |text: &str| stored.as_ptr_range().contains(&text.as_ptr());
+        assert!(inside(&found.name) && inside(&found.labels[1].1));
+        assert!(matches!(&found.fields[0], Some(Scalar::String(text)) if inside(text)));
+    }
+}
+
+#[test]
+fn cbor_may_be_written_otherwise_than_here() {
+    let paths = Paths::untyped(&["spec.a", "spec.b", "metadata"]);
+    // Indefinite lengths, text in pieces, bytes that are to be base64, a map in a tag, and a float.
+    let data = [
+        &b"\xd9\xd9\xf7\xbf\x68metadata\xd8\x64\xbf\x64name\x7f\x61n\x61m\xff\x63uid\x5f\x41u\xff"[..],
+        b"\x6fownerReferences\x9f\xa1\x63uid\x61o\x01\xff\xff\x64spec\xa2\x61a\xd6\x43abc\x61b\xf9\x3c\x00\xff",
+    ]
+    .concat();
+    let found = paths.scan(&data).unwrap();
+    assert_eq!((&*found.name, &*found.uid), ("nm", "u"));
+    assert_eq!(found.owners, ["o", ""]);
+    assert_eq!(found.fields, [Some(Scalar::String("YWJj".into())), None, None]);
+    assert_eq!(Paths::uid(&data).unwrap(), "u");
+    assert!(paths.scan(&data[..data.len() - 1]).is_err());
+    assert!(paths.scan(&[&data[..], b"\x00"].concat()).is_err());
+    assert_eq!(paths.scan(b"\xd9\xd9\xf7\x80").unwrap(), Found::expecting(3));
 }
 
 #[test]
