@@ -16,6 +16,7 @@ pub mod conversion;
 mod definition;
 mod documented;
 mod emptying;
+mod encoding;
 mod handler;
 mod keeper;
 mod scale;
@@ -37,6 +38,7 @@ use pintle_schema::Resources;
 use pintle_server::Documents;
 use pintle_storage::Backend;
 
+pub use encoding::StoredAs;
 pub use handler::Extensions;
 pub use keeper::Keeper;
 
@@ -78,6 +80,7 @@ pub struct DefinitionsConfig {
     pub webhooks: Means,
     /// Of the custom resources.
     pub policy: Arc<StorePolicy>,
+    pub stored_as: StoredAs,
 }
 
 impl Definitions {
@@ -85,8 +88,18 @@ impl Definitions {
     pub const HOOK: &'static str = "crd-informer-synced";
 
     pub fn new(config: DefinitionsConfig) -> Definitions {
-        let DefinitionsConfig { store, backend, feed, root, resources, documents, webhooks, policy } = config;
-        let ground = Ground { backend: backend.clone(), feed, root, resources, webhooks, policy };
+        let DefinitionsConfig {
+            store,
+            backend,
+            feed,
+            root,
+            resources,
+            documents,
+            webhooks,
+            policy,
+            stored_as,
+        } = config;
+        let ground = Ground { backend: backend.clone(), feed, root, resources, webhooks, policy, stored_as };
         let table = Table::new(ground, store.clone(), documents);
         Definitions {
             mirror: Mirror::new(vec![store.clone()], table),

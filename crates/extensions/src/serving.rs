@@ -24,6 +24,7 @@ use tokio::sync::OnceCell;
 use crate::columns::Columns;
 use crate::conversion::{Converting, ConvertingConfig, Means, Webhook};
 use crate::definition::{self, Summary, VersionSpec};
+use crate::encoding::StoredAs;
 use crate::scale::Replicas;
 use crate::served::Version;
 use crate::shape::{Cached, Shapes, StoredVersion, Write};
@@ -42,6 +43,7 @@ pub(crate) struct Ground {
     pub(crate) resources: Arc<Resources>,
     pub(crate) webhooks: Means,
     pub(crate) policy: Arc<StorePolicy>,
+    pub(crate) stored_as: StoredAs,
 }
 
 /// A definition being served.
@@ -247,6 +249,7 @@ impl Plan {
             form: self.shapes.clone(),
             served: api_version(place),
             storage: api_version(self.shapes.storage),
+            stored_as: self.ground.stored_as,
             remember: REMEMBERED,
         }));
         let feed = Feed::start(backend.clone(), self.prefix(), Limits::default()).await;
@@ -276,7 +279,12 @@ impl Plan {
             prefix: self.prefix(),
             backend: source.backend.clone(),
             cache: source.cache.clone(),
-            stored: Arc::new(StoredVersion { shapes: self.shapes.clone(), place, write }),
+            stored: Arc::new(StoredVersion {
+                shapes: self.shapes.clone(),
+                place,
+                write,
+                stored_as: self.ground.stored_as,
+            }),
             strategy: Arc::new(self.custom(place)),
         })
         .with_options(self.ground.policy.of(&self.summary.group, &self.summary.accepted.plural))

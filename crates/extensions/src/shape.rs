@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_codec::json;
 use pintle_codec::negotiate::Encoding;
-use pintle_codec::{json, kind};
 use pintle_definitions::object::{self, Coercion, Validator};
 use pintle_definitions::paths::Selectable;
 use pintle_definitions::rules::Rules;
@@ -21,6 +21,7 @@ use pintle_schema::structural::Structural;
 
 use crate::conversion::{self, Converter, Form as _};
 use crate::definition::{Summary, VersionSpec};
+use crate::encoding::{self, StoredAs};
 
 /// All versions of a kind.
 pub(crate) struct Shapes {
@@ -102,9 +103,7 @@ impl Shapes {
 
     /// A stored value in the form of its own version, and the place of that.
     fn read_stored(&self, stored: &[u8]) -> Result<(Value, usize), String> {
-        let untyped =
-            kind::decode_untyped(kind::recognize(stored), stored).map_err(|error| error.to_string())?;
-        let mut object = untyped.decoded.value;
+        let mut object = encoding::decode(stored)?;
         let api_version = object.api_version().to_owned();
         let Some(place) = self.place_of(&api_version) else {
             return Err(format!("request to convert CR from an invalid group/version: {api_version}"));
@@ -116,7 +115,7 @@ impl Shapes {
 
     /// A value that was converted, or need not be, and has its form already.
     fn read_converted(&self, value: &[u8]) -> Result<(Value, usize), String> {
-        let object = json::decode_untyped(value).map_err(|error| error.to_string())?.value;
+        let object = encoding::decode(value)?;
         let place = self.place_of(object.api_version()).ok_or("there is no such version")?;
         Ok((object, place))
     }
@@ -220,6 +219,7 @@ pub(crate) struct StoredVersion {
     pub(crate) shapes: Arc<Shapes>,
     pub(crate) place: usize,
     pub(crate) write: Write,
+    pub(crate) stored_as: StoredAs,
 }
 
 /// In which version objects are written.
@@ -254,10 +254,7 @@ impl Stored for StoredVersion {
             }
             false => object,
         };
-        let mut out = Vec::with_capacity(4 << 10);
-        json::encode(object, &mut out);
-        out.push(b'\n');
-        Ok(out.into())
+        Ok(self.stored_as.encode(object).into())
     }
 }
 
@@ -295,16 +292,15 @@ impl Kind for Cached {
                 fields.extend(values.iter().map(|value| value.as_str().into()));
             }
         }
-        let mut value = Vec::with_capacity(stored.len());
-        json::encode(&object, &mut value);
-        value.push(b'\n');
+        // In the encoding that it has, so that what is stored is mostly kept as it is and once.
+        let value = StoredAs::of(stored).encode(&object);
         let value = if value == **stored { stored.clone() } else { value.into() };
         Ok(Read { value, labels, fields: fields.into() })
     }
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
         let shapes = &self.shapes;
-        let value = json::decode_untyped(entry.read()?.value()).map_err(|error| error.to_string())?.value;
+        let value = encoding::decode(entry.read()?.value())?;
         let from = shapes.place_of(value.api_version()).ok_or("there is no such version")?;
         let mut object = shapes.renamed(value, from, usize::from(form.0))?;
         if let Some(metadata) = object.metadata_mut() {
@@ -313,5 +309,71 @@ impl Kind for Cached {
         let mut out = Vec::with_capacity(entry.stored().len() + 64);
         json::encode(&object, &mut out);
         Ok(out.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With two versions: the first is stored, and objects can be selected by their color.
+    fn shapes() -> Arc<Shapes> {
+        let version = |name: &str, storage: bool| {
+            format!(
+                r#"{{"name":"{name}","served":true,"storage":{storage},
+                    "selectableFields":[{{"jsonPath":".spec.color"}}],
+                    "schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"spec":{{"type":"object",
+                        "properties":{{"color":{{"type":"string"}},"size":{{"type":"number","default":2}}}}}}}}}}}}}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"metadata":{{"name":"boats.x.io"}},"spec":{{"group":"x.io","versions":[{},{}]}},
+                "status":{{"acceptedNames":{{"plural":"boats","kind":"Boat"}}}}}}"#,
+            version("v1", true),
+            version("v2", false)
+        );
+        let definition = json::decode_untyped(text.as_bytes()).unwrap().value;
+        let specs = crate::definition::versions(&definition);
+        Arc::new(Shapes::compile(&Summary::read(&definition), &specs, false).unwrap())
+    }
+
+    fn boat(version: &str, spec: &str) -> Value {
+        let text = format!(
+            r#"{{"apiVersion":"x.io/{version}","kind":"Boat","spec":{spec},
+                "metadata":{{"generation":1,"labels":{{"a":"b"}},"name":"n"}}}}"#
+        );
+        json::decode_untyped(text.as_bytes()).unwrap().value
+    }
+
+    #[test]
+    fn objects_are_written_as_told_and_read_whatever_they_are() {
+        let whole = r#"{"color":"red","size":2}"#;
+        for stored_as in [StoredAs::Json, StoredAs::Cbor] {
+            let v2 = StoredVersion { shapes: shapes(), place: 1, write: Write::Renamed, stored_as };
+            assert_eq!(v2.encode(&boat("v2", whole)).unwrap(), stored_as.encode(&boat("v1", whole)));
+            for found in [StoredAs::Json, StoredAs::Cbor] {
+                let stored = found.encode(&boat("v1", r#"{"color":"red","odd":1}"#));
+                assert_eq!(v2.decode(&stored), Ok(boat("v2", whole)), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_cache_keeps_values_in_the_encoding_that_they_have() {
+        let cached = Cached { shapes: shapes(), converted: false };
+        let normal = boat("v1", r#"{"color":"red","size":2}"#);
+        for stored_as in [StoredAs::Json, StoredAs::Cbor] {
+            let value = stored_as.encode(&normal);
+            let sparse = stored_as.encode(&boat("v1", r#"{"color":"red","odd":1}"#));
+            for stored in [value.clone(), sparse, stored_as.marked(value.clone())] {
+                let read = cached.read("n", &stored.into()).unwrap();
+                assert_eq!(read.value, value);
+                assert_eq!(*read.labels, [("a".into(), "b".into())]);
+                assert_eq!(*read.fields, ["n", "", "red", "red"]);
+            }
+        }
+        let cut_off = StoredAs::Cbor.encode(&normal)[..9].to_vec();
+        let told = "unable to determine group/version/kind: unexpected EOF";
+        assert_eq!(cached.read("n", &cut_off.into()).unwrap_err(), told);
     }
 }

@@ -16,7 +16,7 @@ use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
 use pintle_extensions::conversion::Means;
-use pintle_extensions::{Definitions, DefinitionsConfig, Keeper};
+use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy};
@@ -209,6 +209,11 @@ impl Plane {
                 metrics: metrics.clone(),
             },
             policy: stores.policy.clone(),
+            // One gate stands for what clients are sent and for what is stored.
+            stored_as: match options.encodings.contains(&Encoding::Cbor) {
+                true => StoredAs::Cbor,
+                false => StoredAs::Json,
+            },
         });
         let definitions = Arc::new(definitions);
         let newest = Arc::downgrade(&definitions);

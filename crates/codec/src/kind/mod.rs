@@ -117,6 +117,14 @@ pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unrea
     }
 }
 
+/// Reads an object without a type that was stored: CBOR if it says so, otherwise JSON. Other encodings are not tried.
+pub fn decode_untyped_stored(bytes: &[u8]) -> Result<Untyped, Unreadable> {
+    if cbor::is_self_described(bytes) {
+        return decode_untyped_cbor(bytes);
+    }
+    said_in_json(json::decode_untyped(bytes)?, bytes)
+}
+
 /// What kind a CBOR text says it is. A version that cannot be read is none.
 fn of_cbor(bytes: &[u8]) -> Result<GroupVersionKind, Error> {
     let (api_version, kind) = cbor::type_meta(bytes)?;
@@ -225,6 +233,11 @@ fn decode_untyped_json(text: &[u8], original: &[u8]) -> Result<Untyped, Unreadab
         Ok(decoded) => decoded,
         Err(error) => return Err(unreadable(found, error)),
     };
+    said_in_json(decoded, original)
+}
+
+/// An object with the kind that it says. A version is no must.
+fn said_in_json(decoded: Decoded, original: &[u8]) -> Result<Untyped, Unreadable> {
     let kind = decoded.value.group_version_kind();
     if kind.kind.is_empty() {
         let error = missing_kind(&String::from_utf8_lossy(original));

@@ -15,7 +15,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use pintle_codec::{json, kind};
 use pintle_meta::Value;
 use pintle_storage::{
     Backend, Error, Event, KeyValue, LeaseId, Op, Range, RangeRequest, Result, Revision, Stats, Txn,
@@ -24,6 +23,7 @@ use pintle_storage::{
 
 use super::remembered::Remembered;
 use super::{Converter, Failure};
+use crate::encoding::{self, StoredAs};
 
 /// The most objects of one review, and about how many bytes of them.
 const AT_ONCE: usize = 250;
@@ -52,6 +52,8 @@ pub struct ConvertingConfig {
     pub served: String,
     /// ...and of what is written below.
     pub storage: String,
+    /// What all of it is written as, here and below.
+    pub stored_as: StoredAs,
     /// How many bytes of converted values are remembered.
     pub remember: usize,
 }
@@ -67,14 +69,16 @@ struct Inner {
     form: Arc<dyn Form>,
     served: String,
     storage: String,
+    stored_as: StoredAs,
     remembered: Mutex<Remembered>,
 }
 
 impl Converting {
     pub fn new(config: ConvertingConfig) -> Converting {
-        let ConvertingConfig { store, converter, form, served, storage, remember } = config;
+        let ConvertingConfig { store, converter, form, served, storage, stored_as, remember } = config;
         let remembered = Mutex::new(Remembered::new(remember));
-        Converting { store, inner: Arc::new(Inner { converter, form, served, storage, remembered }) }
+        let inner = Inner { converter, form, served, storage, stored_as, remembered };
+        Converting { store, inner: Arc::new(inner) }
     }
 }
 
@@ -83,7 +87,7 @@ struct Pending {
     place: usize,
     object: Value,
     size: usize,
-    /// It is not stored as it would be today.
+    /// It is not stored as it would be today: in another version or encoding.
     outdated: bool,
 }
 
@@ -109,7 +113,7 @@ impl Inner {
             stream::iter(batches).map(|batch| self.converted(batch, &self.served)).buffered(REVIEWS);
         while let Some(batch) = converted.try_next().await? {
             for (found, object) in batch {
-                self.settle(values[found.place], encoded(&object, found.outdated));
+                self.settle(values[found.place], self.encoded(&object, found.outdated));
             }
         }
         Ok(())
@@ -119,14 +123,11 @@ impl Inner {
     fn pending(&self, place: usize, kv: &mut KeyValue) -> Result<Option<Pending>> {
         let object = self.form.read(&kv.value).map_err(Error::Unreadable)?;
         let version = object.api_version();
-        let outdated = version != self.storage;
+        let outdated = version != self.storage || StoredAs::of(&kv.value) != self.stored_as;
         if version == self.served {
-            let value = encoded(&object, outdated);
-            match value == kv.value || outdated {
-                true => self.settle(kv, value),
-                // It would be written otherwise today.
-                false => self.settle(kv, marked(&value)),
-            }
+            let outdated = outdated || kv.value != self.stored_as.encode(&object);
+            let value = if outdated { self.encoded(&object, outdated) } else { kv.value.clone() };
+            self.settle(kv, value);
             return Ok(None);
         }
         Ok(Some(Pending { place, size: kv.value.len(), outdated, object }))
@@ -172,8 +173,7 @@ impl Inner {
         let mut pending = Vec::new();
         for (place, op) in ops.iter().enumerate() {
             let Op::Put { value, .. } = op else { continue };
-            let read = kind::decode_untyped(kind::recognize(value), value);
-            let object = read.map_err(|error| Error::Unreadable(error.to_string()))?.decoded.value;
+            let object = encoding::decode(value).map_err(Error::Unreadable)?;
             if object.api_version() != self.storage {
                 pending.push(Pending { place, size: value.len(), outdated: false, object });
             }
@@ -181,7 +181,7 @@ impl Inner {
         for batch in batches(pending) {
             for (found, object) in self.converted(batch, &self.storage).await? {
                 if let Op::Put { value, .. } = &mut ops[found.place] {
-                    *value = encoded(&object, false);
+                    *value = self.encoded(&object, false);
                 }
             }
         }
@@ -221,6 +221,13 @@ impl Inner {
         }
     }
 
+    /// A value as it is seen from above. Who writes the same object again, so that it is stored as it would be today, must
+    /// not find that nothing has changed; so what is outdated is no value that would be written.
+    fn encoded(&self, object: &Value, outdated: bool) -> Bytes {
+        let value = self.stored_as.encode(object);
+        if outdated { self.stored_as.marked(value).into() } else { value.into() }
+    }
+
     fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -258,26 +265,6 @@ fn values(item: &mut WatchItem) -> Vec<&mut KeyValue> {
         }
     }
     events.iter_mut().flat_map(of_event).flatten().collect()
-}
-
-/// As objects of a definition are written.
-fn encoded(object: &Value, outdated: bool) -> Bytes {
-    let mut out = Vec::with_capacity(1 << 10);
-    json::encode(object, &mut out);
-    out.push(b'\n');
-    if outdated {
-        out.push(b'\n');
-    }
-    out.into()
-}
-
-/// Who writes the same object again, so that it is stored in the version of today, must not find that nothing has changed.
-/// So what is stored in another version has a line more than what would be written.
-fn marked(value: &Bytes) -> Bytes {
-    let mut marked = Vec::with_capacity(value.len() + 1);
-    marked.extend_from_slice(value);
-    marked.push(b'\n');
-    marked.into()
 }
 
 #[async_trait]

@@ -19,6 +19,7 @@ use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::encoding::{self, StoredAs};
 
 fn untyped(json: &Json) -> Value {
     json::decode_untyped(json.to_string().as_bytes()).unwrap().value
@@ -268,7 +269,7 @@ struct Plain;
 
 impl Form for Plain {
     fn read(&self, stored: &[u8]) -> Result<Value, String> {
-        json::decode_untyped(stored).map(|decoded| decoded.value).map_err(|error| error.to_string())
+        encoding::decode(stored)
     }
 
     fn settle(&self, mut converted: Value) -> Result<Value, String> {
@@ -285,8 +286,12 @@ struct Fixture {
     broken: Arc<AtomicBool>,
 }
 
-/// The webhook refuses objects of the name `poison`, and everything while it is broken.
 async fn fixture() -> Fixture {
+    fixture_stored_as(StoredAs::Json).await
+}
+
+/// The webhook refuses objects of the name `poison`, and everything while it is broken.
+async fn fixture_stored_as(stored_as: StoredAs) -> Fixture {
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = broken.clone();
     let server = HttpsServer::start(move |seen| {
@@ -307,6 +312,7 @@ async fn fixture() -> Fixture {
         form: Arc::new(Plain),
         served: V1.into(),
         storage: V2.into(),
+        stored_as,
         remember: 1 << 20,
     });
     Fixture { below, above, server, broken }
@@ -423,6 +429,29 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
     let message = "conversion webhook for example.com/v1, Kind=Widget failed: poison";
     assert_eq!(refused, Error::Unreadable(message.into()));
     assert_eq!(fixture.below.count(b"/r/").await.unwrap(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_in_another_encoding_is_not_what_would_be_written() {
+    let other = |stored_as| if stored_as == StoredAs::Json { StoredAs::Cbor } else { StoredAs::Json };
+    for stored_as in [StoredAs::Json, StoredAs::Cbor] {
+        let fixture = fixture_stored_as(stored_as).await;
+        let stored = other(stored_as).encode(&untyped(&widget("v2", "a", 1)));
+        fixture.below.txn(Txn::put(key("a"), stored.into())).await.unwrap();
+        let get = async || fixture.above.get(b"/r/a", Option::None).await.unwrap().0.unwrap().value;
+        let value = get().await;
+        let object = encoding::decode(&value).unwrap();
+        assert_eq!(text(&object), settled(widget("v1", "a", 1)));
+        // Who writes it again compares what is to be written with what there is.
+        let same = stored_as.encode(&object);
+        assert_eq!((StoredAs::of(&value), value == same), (stored_as, false));
+        fixture.above.txn(Txn::put(key("a"), same.clone().into())).await.unwrap();
+        let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
+        let stored = stored.unwrap().value;
+        assert_eq!(stored, stored_as.encode(&untyped(&settled(widget("v2", "a", 1)))));
+        // Now it is stored so, and the same is the same.
+        assert_eq!(get().await, same);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,6 +18,7 @@ mod methods;
 mod operators;
 mod parts;
 mod passage;
+mod stored_as;
 
 /// Where definitions are.
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
