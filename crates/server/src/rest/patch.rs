@@ -35,7 +35,11 @@ const APPLY: &str = "application/apply-patch+yaml";
 const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
 /// Answers what kind of patch it is, in the router's words where it is none.
-pub(crate) fn kind_of(endpoint: &Endpoint, request: &Request, encodings: &[Encoding]) -> Result<&'static str> {
+pub(crate) fn kind_of(
+    endpoint: &Endpoint,
+    request: &Request,
+    encodings: &[Encoding],
+) -> Result<&'static str> {
     let given = request.header(&CONTENT_TYPE).unwrap_or_default();
     let given = given.split(';').next().unwrap_or_default();
     let types = if encodings.contains(&Encoding::Cbor) { &TYPES[..] } else { &TYPES[..4] };
