@@ -90,10 +90,13 @@ impl Source {
         if *seen.borrow() >= revision {
             return Ok(());
         }
-        // A store whose progress cannot be asked for reports it in time, or with the next change.
-        let _ = self.store.request_progress().await;
-        match tokio::time::timeout(most, seen.wait_for(|seen| *seen >= revision)).await {
-            Ok(Ok(_)) => Ok(()),
+        let told = async {
+            // A store whose progress cannot be asked for reports it in time, or with the next change.
+            let _ = self.store.request_progress().await;
+            seen.wait_for(|seen| *seen >= revision).await.is_ok()
+        };
+        match tokio::time::timeout(most, told).await {
+            Ok(true) => Ok(()),
             _ => Err(Error::TooLarge { requested: revision, current: self.seen() }),
         }
     }

@@ -17,6 +17,7 @@ pub mod key;
 mod loopback;
 mod metadata;
 mod mirror;
+mod outage;
 mod record;
 mod reserve;
 mod served;

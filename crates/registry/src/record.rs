@@ -98,6 +98,6 @@ impl Record {
 fn failed(error: &Error) -> Box<Status> {
     Box::new(match error {
         Error::Unknown(_) => Status::timeout(&error.to_string()),
-        error => Status::internal(error),
+        error => crate::outage::status(error),
     })
 }

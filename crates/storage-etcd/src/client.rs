@@ -42,6 +42,16 @@ impl Client {
         Instant::now() + self.pool.config().request_timeout
     }
 
+    /// Until when one attempt may take that began now, of something that can be tried again.
+    pub(crate) fn attempt_deadline(&self) -> Instant {
+        Instant::now() + self.attempt_timeout()
+    }
+
+    fn attempt_timeout(&self) -> Duration {
+        let config = self.pool.config();
+        config.attempt_timeout.min(config.request_timeout)
+    }
+
     /// Calls until it is answered, refused for good, lost, or the time is up.
     pub(crate) async fn call<R: Rpc>(&self, request: R, effect: Effect) -> Result<R::Response, Failure> {
         let deadline = self.deadline();
@@ -81,9 +91,10 @@ impl Client {
     fn attempt_until(&self, effect: Effect, deadline: Instant) -> Instant {
         match effect {
             Effect::Repeatable if self.pool.len() > 1 => {
-                deadline.min(Instant::now() + self.pool.config().request_timeout / 3)
+                deadline.min(Instant::now() + self.attempt_timeout() / 3)
             }
-            Effect::Repeatable | Effect::Once => deadline,
+            Effect::Repeatable => deadline.min(self.attempt_deadline()),
+            Effect::Once => deadline,
         }
     }
 

@@ -34,8 +34,11 @@ pub struct Config {
     pub keepalive_time: Duration,
     /// ... and given up when the probe is not answered within this.
     pub keepalive_timeout: Duration,
-    /// A call, with all its attempts, must be answered within this. etcd itself gives up after 7 seconds.
+    /// A call, with all its attempts, must be answered within this. Those who wait for one mostly have a limit of their own:
+    /// an etcd that is back before that has only been slow.
     pub request_timeout: Duration,
+    /// One attempt of what can be tried again must be answered within this. etcd itself gives up after 7 seconds.
+    pub attempt_timeout: Duration,
     /// The largest answer to take. Ranges are read in pages, so that even the largest list stays far below.
     pub max_message_bytes: usize,
     pub progress: Progress,
@@ -137,7 +140,8 @@ impl Default for Config {
             dial_timeout: Duration::from_secs(20),
             keepalive_time: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
-            request_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(60),
+            attempt_timeout: Duration::from_secs(10),
             max_message_bytes: 256 << 20,
             progress: Progress::default(),
             dialer: None,

@@ -54,7 +54,8 @@ pub(crate) async fn watch(
         if client.is_closed() {
             return Err(Error::Closed);
         }
-        match open(&client, &request, request.from, &mut avoid, deadline).await {
+        let until = deadline.min(client.attempt_deadline());
+        match open(&client, &request, request.from, &mut avoid, until).await {
             Ok(opened) => break opened,
             Err(Refusal::Final(error)) => return Err(error),
             Err(Refusal::TryAgain(message)) if Instant::now() >= deadline => {

@@ -124,6 +124,46 @@ async fn what_is_compacted_is_not_listed(server: &Server) {
     assert_eq!(watch.line().await.expect("an event")["object"]["metadata"]["name"], "late");
 }
 
+/// A store that is away is waited for as long as a request lasts; whatever it was for, it is late then, and nobody is told
+/// when to come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_wait_for_an_etcd_that_is_away() {
+    let mut etcd = Etcd::start(Version::New);
+    let server = Launch::on_etcd(&etcd).start().await;
+    server.until_it_has_namespaces().await;
+    let admin = server.admin();
+    create(&admin, MAPS, "a").await;
+    admin.get(MAPS).await.gives(200);
+    tokio::task::block_in_place(|| etcd.kill());
+    // From then on no connection can break under a write.
+    eventually("the loss", async || admin.get("/readyz").await.code == 500).await;
+    let late = async |method: Method, path: &str, body: &'static str| {
+        let json = [("content-type", "application/json")];
+        let answer = admin.request(method.clone(), &format!("{path}?timeout=1s"), &json, body).await;
+        let message = "Timeout: request did not complete within the allotted timeout";
+        answer.is_status(504, "Timeout", message);
+        assert_eq!(answer.header("retry-after"), "", "{method} {path}");
+    };
+    let one = format!("{MAPS}/a");
+    tokio::join!(
+        late(Method::GET, &one, ""),
+        late(Method::GET, MAPS, ""),
+        late(Method::POST, MAPS, r#"{"metadata":{"name":"b"}}"#),
+        late(Method::PUT, &one, r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#),
+        late(Method::DELETE, &one, ""),
+    );
+    // Longer than one attempt to reach it.
+    let back = async {
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        tokio::task::block_in_place(|| assert!(etcd.run(), "etcd starts again"));
+    };
+    let (got, listed, (), made) =
+        tokio::join!(admin.get(&one), admin.get(MAPS), back, create(&admin, MAPS, "c"));
+    assert_eq!(got.gives(200)["metadata"]["name"], "a");
+    assert!(names(&listed.gives(200)).contains(&"a"));
+    assert_eq!(made["metadata"]["name"], "c");
+}
+
 const UNCACHED_SECRETS: &str = "--watch-cache-sizes=secrets#0";
 
 #[tokio::test]

@@ -48,10 +48,7 @@ pub fn cache_error(error: &Error) -> Box<Status> {
         Error::Storage(Storage::FutureRevision { requested, current }) => {
             Status::resource_version_too_large(requested.0, current.0, 1)
         }
-        Error::Storage(Storage::Unreadable(reason)) => Status::plain(reason.clone()),
-        Error::Storage(Storage::Unavailable(_) | Storage::Closed) => {
-            Status::service_unavailable(error.to_string())
-        }
+        Error::Storage(error) => crate::outage::status(error),
         error => Status::internal(error),
     })
 }

@@ -427,13 +427,9 @@ impl Store {
     fn failed(&self, error: &pintle_storage::Error, operation: &str, name: &str) -> Box<Status> {
         use pintle_storage::Error;
         Box::new(match error {
-            Error::Unavailable(_) | Error::Closed => {
-                Status::server_timeout(&self.config.group, &self.config.resource, operation, 2)
-            }
             Error::Unknown(_) => Status::timeout(&format!("{operation} of {name}: {error}")),
             Error::TooLarge { size, .. } => Status::plain(too_large(*size)),
-            Error::Unreadable(reason) => Status::plain(reason.clone()),
-            error => Status::internal(error),
+            error => crate::outage::status(error),
         })
     }
 

@@ -7,6 +7,7 @@
 mod answer;
 mod apply;
 mod body;
+mod bound;
 mod call;
 mod change;
 mod computed;

@@ -8,6 +8,7 @@ use http::Method;
 use pintle_meta::Status;
 
 use super::answer::Negotiated;
+use super::bound::bounded;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
 use super::{
@@ -69,37 +70,40 @@ impl Rest {
         let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
         warnings.extend(later);
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
-        let answer = match &endpoint.behind {
-            Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
-            Behind::Connection => {
-                connect::may_create(&call).await.and_then(|()| Err(Box::new(not_yet(endpoint, verb))))
-            }
-            behind if verb == "patch" => patch::patch(endpoint, behind, &mut call).await,
-            behind if verb == "update" => update::update(endpoint, behind, &mut call).await,
-            Behind::Store(store) => {
-                let (store, pool) = (store.clone(), self.shared.pool.clone());
-                let serving = Serving { endpoint: endpoint.clone(), store, pool };
-                match verb {
-                    "get" => get::get(&serving, call.request, negotiated).await,
-                    "list" => list::list(&serving, &call).await,
-                    "watch" => watch::watch(&serving, &mut call).await,
-                    "create" => create::create(&serving, &mut call).await,
-                    "delete" => delete::delete(&serving, &mut call).await,
-                    "deletecollection" => delete::delete_collection(&serving, &mut call).await,
-                    _ => Err(Box::new(not_yet(endpoint, verb))),
+        let work = async {
+            match &endpoint.behind {
+                Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
+                Behind::Connection => {
+                    connect::may_create(&call).await.and_then(|()| Err(Box::new(not_yet(endpoint, verb))))
                 }
+                behind if verb == "patch" => patch::patch(endpoint, behind, &mut call).await,
+                behind if verb == "update" => update::update(endpoint, behind, &mut call).await,
+                Behind::Store(store) => {
+                    let (store, pool) = (store.clone(), self.shared.pool.clone());
+                    let serving = Serving { endpoint: endpoint.clone(), store, pool };
+                    match verb {
+                        "get" => get::get(&serving, call.request, negotiated).await,
+                        "list" => list::list(&serving, &call).await,
+                        "watch" => watch::watch(&serving, &mut call).await,
+                        "create" => create::create(&serving, &mut call).await,
+                        "delete" => delete::delete(&serving, &mut call).await,
+                        "deletecollection" => delete::delete_collection(&serving, &mut call).await,
+                        _ => Err(Box::new(not_yet(endpoint, verb))),
+                    }
+                }
+                Behind::Computed(behind) => match verb {
+                    "get" => computed::get(endpoint, &**behind, &call).await,
+                    "list" => computed::list(endpoint, &**behind, &call).await,
+                    _ => Err(Box::new(not_yet(endpoint, verb))),
+                },
+                Behind::Subresource(behind) => match verb {
+                    "get" => subresource::get(endpoint, &**behind, &call).await,
+                    "create" => subresource::create(endpoint, &**behind, &mut call).await,
+                    _ => Err(Box::new(not_yet(endpoint, verb))),
+                },
             }
-            Behind::Computed(behind) => match verb {
-                "get" => computed::get(endpoint, &**behind, &call).await,
-                "list" => computed::list(endpoint, &**behind, &call).await,
-                _ => Err(Box::new(not_yet(endpoint, verb))),
-            },
-            Behind::Subresource(behind) => match verb {
-                "get" => subresource::get(endpoint, &**behind, &call).await,
-                "create" => subresource::create(endpoint, &**behind, &mut call).await,
-                _ => Err(Box::new(not_yet(endpoint, verb))),
-            },
         };
+        let answer = bounded(verb, work).await;
         warnings.append(&mut call.warnings);
         answer
     }

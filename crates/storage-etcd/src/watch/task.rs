@@ -76,7 +76,7 @@ impl Task {
             if *failures > 0 {
                 pause(*failures).await;
             }
-            let deadline = self.client.deadline();
+            let deadline = self.client.attempt_deadline();
             match open(&self.client, &self.request, self.assembler.next(), &mut avoid, deadline).await {
                 Ok(opened) => {
                     tracing::debug!(from = %self.assembler.next(), "etcd watch resumed");
