@@ -202,11 +202,12 @@ fn cbor_seeds() -> Vec<Vec<u8>> {
 fn kind_seeds() -> Vec<Vec<u8>> {
     let pod = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"b":"c"}},"spec":{"nodeName":"n"}}"#;
     let value = json::decode(kind_of(0), pod).expect("the seed is good").value;
-    let (mut message, mut envelope, mut text) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut message, mut envelope, mut text, mut item) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     protobuf::encode(kind_of(0), &value, &mut message).expect("what was read can be written");
     protobuf::envelope::write("v1", "Pod", &message, &mut envelope);
     yaml::encode(&value, &mut text);
-    vec![pod.to_vec(), envelope, text]
+    cbor::encode(&value, &mut item);
+    vec![pod.to_vec(), envelope, text, item]
 }
 
 fn printed(value: &Value) -> Vec<u8> {
