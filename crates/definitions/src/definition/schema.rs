@@ -239,6 +239,8 @@ impl Walk<'_, '_> {
             }
         }
         let is_object = is_root || schema.flag("x-kubernetes-embedded-resource");
+        let is_followed =
+            schema.optional("x-kubernetes-map-type").is_none_or(|of| matches!(of, "granular" | "atomic"));
         let properties = path.child("properties");
         for (name, property) in schema.named("properties") {
             let mut state = state;
@@ -256,6 +258,7 @@ impl Walk<'_, '_> {
             }
             let compiled = compiled.and_then(|compiled| compiled.property(name));
             let scope = scope.and_then(|scope| scope.property(name));
+            let scope = scope.map(|scope| if is_followed { scope } else { scope.uncorrelatable(path) });
             self.check(property, compiled, scope.as_ref(), state, &properties.key(name));
         }
         self.junctors(schema, compiled, state, path);

@@ -93,7 +93,7 @@ pub struct Scope<'s> {
     /// Whether there are rules here or above.
     in_rules: bool,
     declared: Option<Arc<Declared>>,
-    /// The list that its items cannot be followed in through changes.
+    /// The list or map that its items cannot be followed in through changes.
     uncorrelatable: Option<Arc<str>>,
 }
 
@@ -120,6 +120,12 @@ impl<'s> Scope<'s> {
         Some(self.child(self.schema.property(name)?, declared))
     }
 
+    /// Where what is here cannot be followed through changes, since `path` is of a kind that nobody knows.
+    pub fn uncorrelatable(mut self, path: &Path<'_>) -> Scope<'s> {
+        self.uncorrelatable.get_or_insert_with(|| path.to_string().into());
+        self
+    }
+
     pub fn additional(&self) -> Option<Scope<'s>> {
         let declared = self.declared.as_ref().and_then(|declared| declared.items());
         Some(self.child(self.schema.additional_schema()?, declared))
@@ -128,11 +134,8 @@ impl<'s> Scope<'s> {
     /// `path` is that of the list.
     pub fn items(&self, path: &Path<'_>) -> Option<Scope<'s>> {
         let declared = self.declared.as_ref().and_then(|declared| declared.items());
-        let mut child = self.child(self.schema.items.as_deref()?, declared);
-        if child.uncorrelatable.is_none() && self.schema.list != Some(ListType::Map) {
-            child.uncorrelatable = Some(path.to_string().into());
-        }
-        Some(child)
+        let child = self.child(self.schema.items.as_deref()?, declared);
+        Some(if self.schema.list == Some(ListType::Map) { child } else { child.uncorrelatable(path) })
     }
 
     fn child(&self, schema: &'s Structural, declared: Option<&Arc<Declared>>) -> Scope<'s> {

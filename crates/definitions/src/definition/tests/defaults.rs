@@ -147,6 +147,16 @@ fn expressions_are_looked_at_where_the_schema_is_sound() {
             r#".items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[f]"#,
         ],
     );
+    check_field(
+        &format!(
+            r#"{{"type":"object","x-kubernetes-map-type":"future","properties":{{"k":{{"type":"string","maxLength":3,"x-kubernetes-validations":{}}}}}}}"#,
+            rule("self == oldSelf")
+        ),
+        &[
+            r#".x-kubernetes-map-type: Unsupported value: "future": supported values: "atomic", "granular""#,
+            r#".properties[k].x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[f]"#,
+        ],
+    );
 }
 
 #[test]
