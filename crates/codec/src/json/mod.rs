@@ -13,6 +13,7 @@ mod opaque;
 mod open;
 mod path;
 mod read;
+mod record;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub(crate) use head::{head, peek};
 pub use indent::Indenter;
 use pintle_meta::Value;
 use pintle_schema::Type;
+pub use record::Record;
 pub(crate) use scan::scan;
 
 use crate::{Decoded, Error};
@@ -42,6 +44,11 @@ pub fn decode_untyped(text: &[u8]) -> Result<Decoded, Error> {
 /// Reads any JSON value by the rules of [`decode_untyped`].
 pub fn decode_any(text: &[u8]) -> Result<Decoded, Error> {
     typed::decode_any(text)
+}
+
+/// What a strict reader minds about a list of structs that are no API types; an error where it is none.
+pub fn strict_records(of: &'static Record, text: &[u8]) -> Result<Vec<String>, Error> {
+    record::strict_records(of, text)
 }
 
 /// Reads the outermost list or object and leaves what is in it as it is written ([`Value::raw`]), apart from nulls. All of the

@@ -3,6 +3,7 @@
 use pintle_meta::quote;
 use pintle_schema::{Shape, Struct, Type};
 
+use super::record::Record;
 use crate::Error;
 
 /// Go collects no more strict errors than these.
@@ -23,6 +24,8 @@ pub(super) struct Path<'p> {
 pub(super) enum Step<'p> {
     /// Of a struct, by its place in `flat`.
     Field(&'static Type, &'static Struct, usize),
+    /// Of a struct that is no API type, by its place in `fields`.
+    Record(&'static Record, usize),
     /// Of a map.
     Key(&'p str),
     Item(usize),
@@ -52,6 +55,12 @@ pub(super) fn wrong_type(found: &str, wanted: &str, at: At<'_>) -> Error {
                 }
                 names.push(structure.flat[field].name);
                 embedding(structure, structure.flat[field].name, &mut names);
+            }
+            Step::Record(of, field) => {
+                if place.is_empty() {
+                    of.name().clone_into(&mut place);
+                }
+                names.push(of.fields[field].0);
             }
             Step::Inside => place.clear(),
             Step::Key(_) | Step::Item(_) => {}
@@ -136,6 +145,7 @@ fn full_path(at: At<'_>, name: &str) -> String {
     for (place, step) in steps.iter().enumerate() {
         let key: &str = match step {
             Step::Field(_, of, field) => of.flat[*field].name,
+            Step::Record(of, field) => of.fields[*field].0,
             Step::Key(key) => key,
             Step::Item(item) => {
                 path.push_str(&format!("[{item}]"));

@@ -70,7 +70,7 @@ pub(super) fn decode_any(text: &[u8]) -> Result<Decoded, Error> {
     document(text, |decoder| decoder.any(None))
 }
 
-fn document<'a>(
+pub(super) fn document<'a>(
     text: &'a [u8],
     read: impl FnOnce(&mut Decoder<'a>) -> Result<Value, Stop>,
 ) -> Result<Decoded, Error> {

@@ -10,6 +10,7 @@ mod tests;
 
 use pintle_codec::{self as codec, MAX_DEPTH, json};
 use pintle_meta::{Node, Object, Value};
+use pintle_schema::{Scalar, Shape};
 
 use crate::json_type;
 
@@ -56,27 +57,21 @@ struct Operation {
     value: Value,
 }
 
+/// An operation as the reference reads it when it looks for fields that it should not have. The value is anything; what is
+/// repeated in it counts too.
+static STRICT_OPERATION: json::Record = json::Record {
+    go_name: "handlers.jsonPatchOp",
+    fields: &[
+        ("op", Shape::Scalar(Scalar::String)),
+        ("path", Shape::Scalar(Scalar::String)),
+        ("from", Shape::Scalar(Scalar::String)),
+        ("value", Shape::Scalar(Scalar::Any)),
+    ],
+};
+
 /// What a strict reader minds about a patch; an error where it is none.
 pub fn strict(patch: &[u8]) -> Result<Vec<String>, codec::Error> {
-    const FIELDS: [&str; 4] = ["op", "path", "from", "value"];
-    let decoded = json::decode_any(patch)?;
-    let mut found = decoded.strict;
-    for (place, operation) in list(&decoded.value, "[]handlers.jsonPatchOp")?.iter().enumerate() {
-        let Some(operation) = object(operation, "handlers.jsonPatchOp")? else { continue };
-        for (name, value) in operation.iter() {
-            match value.node() {
-                _ if !FIELDS.contains(&name) => found.push(format!("unknown field \"[{place}].{name}\"")),
-                Node::Null | Node::String(_) => {}
-                _ if name == "value" => {}
-                other => {
-                    return Err(codec::Error::new(format!(
-                        "json: cannot unmarshal {} into Go struct field jsonPatchOp.{name} of type string",
-                        json_type(other)
-                    )));
-                }
-            }
-        }
-    }
+    let found = json::strict_records(&STRICT_OPERATION, patch)?;
     Ok(found.into_iter().map(|message| format!("json patch {message}")).collect())
 }
 

@@ -167,6 +167,74 @@ fn what_is_no_patch_is_refused() {
     );
 }
 
+#[track_caller]
+fn strictly(patch: &str, expected: &[&str]) {
+    let found = strict(patch.as_bytes()).unwrap();
+    let expected: Vec<String> = expected.iter().map(|message| format!("json patch {message}")).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_a_strict_reader_minds_comes_in_the_order_of_the_patch() {
+    strictly(
+        r#"[{"op":"add","path":"/a","foo":"x","value":1},{"op":"add","path":"/a","path":"/b","bar":1},null,{"x":1,"op":"a","op":"b"}]"#,
+        &[
+            r#"unknown field "[0].foo""#,
+            r#"duplicate field "[1].path""#,
+            r#"unknown field "[1].bar""#,
+            r#"unknown field "[3].x""#,
+            r#"duplicate field "[3].op""#,
+        ],
+    );
+    // Names are those of the reference's fields to the letter.
+    strictly(r#"[{"Op":"test","path":null}]"#, &[r#"unknown field "[0].Op""#]);
+}
+
+#[test]
+fn a_repeated_field_that_is_not_known_is_only_that() {
+    strictly(
+        r#"[{"foo":1,"foo":{"a":1,"a":2},"op":"test","path":"/data/a","value":"5"}]"#,
+        &[r#"unknown field "[0].foo""#],
+    );
+}
+
+#[test]
+fn what_is_repeated_in_a_value_is_minded() {
+    strictly(
+        r#"[{"op":"add","path":"/a","value":{"b":[{"c":1,"c":2,"c":3}],"b":0},"value":{"b":1}}]"#,
+        &[
+            r#"duplicate field "[0].value.b[0].c""#,
+            r#"duplicate field "[0].value.b""#,
+            r#"duplicate field "[0].value""#,
+        ],
+    );
+}
+
+#[test]
+fn a_strict_reader_minds_no_more_than_a_hundred_things() {
+    let operations = vec![r#"{"op":"test","path":"/a","x":1,"path":"/b"}"#; 150];
+    let found = strict(format!("[{}]", operations.join(",")).as_bytes()).unwrap();
+    assert_eq!(found.len(), 100);
+    assert_eq!(found[99], r#"json patch duplicate field "[49].path""#);
+}
+
+#[test]
+fn a_strict_reader_tells_the_first_value_of_a_wrong_type() {
+    let refused = |text: &str| strict(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(
+        refused(r#"[{"path":[],"op":1,"x":1},{"from":true}]"#),
+        "json: cannot unmarshal array into Go struct field jsonPatchOp.path of type string"
+    );
+    assert_eq!(
+        refused(r#"[{"value":{"a":[1e999]}}]"#),
+        "json: cannot unmarshal number 1e999 into Go struct field jsonPatchOp.value of type float64"
+    );
+    assert_eq!(
+        refused(r#"[{"op":1},{]"#),
+        "invalid character ']' looking for beginning of object key string"
+    );
+}
+
 #[test]
 fn copies_cannot_grow_without_bound() {
     let big = format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 20));
