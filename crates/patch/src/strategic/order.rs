@@ -5,6 +5,8 @@
 //! server  a b c d      patch  d x b      merged  a c d x b
 //! ```
 
+use std::collections::BTreeMap;
+
 use pintle_meta::Value;
 
 use super::Error;
@@ -107,16 +109,41 @@ pub(super) fn arrange(
     Ok(merged)
 }
 
-/// Items in the order of a list. Those that it has not come first, the last one foremost: the reference's order, which is none,
-/// moves each of them to the front (of up to twenty).
+/// Items in the order of a list. Those that it has not, strangers, stand where the reference's insertion sort leaves them, whose
+/// comparison says yes wherever there is a stranger. So, one item after another, each goes to the left: a stranger to the
+/// front of all; another past strangers too, up to the last item that does not come after it.
+///
+/// ```text
+/// list  a b c      e a b  becomes  a b e      a b e  becomes  e a b      b e c a  becomes  a e b c
+/// ```
+///
+/// The reference sorts more than twenty items in blocks of so many, which it merges. Strangers at the beginning or the end of
+/// the list come out the same; those in between may not, which nobody can mean, so any length is sorted like a short one.
+/// Strangers move only as a whole, with a known item in front of them, so each item takes no more than a look at who precedes it.
 fn sorted(items: Vec<Value>, places: &Places, by: &By) -> Result<Vec<Value>, Error> {
-    let mut ranked = Vec::with_capacity(items.len());
+    let total = items.len();
+    // By place, and equals as they came; each with the strangers right behind it. Of strangers the foremost is the last.
+    let mut known: BTreeMap<(usize, usize), (Value, Vec<Value>)> = BTreeMap::new();
+    let mut in_front = Vec::new();
     for (at, item) in items.into_iter().enumerate() {
-        let place = by.mark(&item).map_or(Ok(None), |mark| places.find(mark))?;
-        ranked.push((place.map_or((0, usize::MAX - at), |place| (1, place)), item));
+        let Some(place) = by.mark(&item).map_or(Ok(None), |mark| places.find(mark))? else {
+            in_front.push(item);
+            continue;
+        };
+        let strangers = match known.range_mut(..(place, at)).next_back() {
+            Some((_, (_, behind))) => behind,
+            None => &mut in_front,
+        };
+        let behind = std::mem::take(strangers);
+        known.insert((place, at), (item, behind));
     }
-    ranked.sort_by_key(|(rank, _)| *rank);
-    Ok(ranked.into_iter().map(|(_, item)| item).collect())
+    let mut sorted = Vec::with_capacity(total);
+    sorted.extend(in_front.into_iter().rev());
+    for (item, behind) in known.into_values() {
+        sorted.push(item);
+        sorted.extend(behind.into_iter().rev());
+    }
+    Ok(sorted)
 }
 
 #[cfg(test)]
@@ -144,5 +171,48 @@ mod tests {
         check("a b c", "a x", "a x b c");
         check("", "b a", "b a");
         check("a b", "", "a b");
+    }
+
+    fn sorted_words(items: &[&str], order: &[&str]) -> Vec<String> {
+        let list = |words: &[&str]| words.iter().copied().map(Value::string).collect::<Vec<_>>();
+        let sorted = sorted(list(items), &By::Value.places(&list(order)), &By::Value).unwrap();
+        sorted.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn strangers_stand_where_the_reference_s_comparison_leads_them() {
+        let order = ["a", "b", "c"];
+        assert_eq!(sorted_words(&["e", "a", "b"], &order), ["a", "b", "e"]);
+        assert_eq!(sorted_words(&["a", "b", "e"], &order), ["e", "a", "b"]);
+        assert_eq!(sorted_words(&["b", "e", "c", "a"], &order), ["a", "e", "b", "c"]);
+        assert_eq!(sorted_words(&["e", "f", "g"], &order), ["g", "f", "e"]);
+        assert_eq!(sorted_words(&["c", "b", "a", "b"], &order), ["a", "b", "b", "c"]);
+    }
+
+    /// All lists of up to six items, with the moves done one by one.
+    #[test]
+    fn the_order_is_that_of_an_insertion_sort() {
+        const WORDS: [&str; 5] = ["a", "b", "c", "x", "y"];
+        let order = &WORDS[..3];
+        let place = |word: &str| order.iter().position(|known| *known == word);
+        let is_less = |word, other| match (place(word), place(other)) {
+            (Some(word), Some(other)) => word < other,
+            _ => true,
+        };
+        for length in 0..=6 {
+            for number in 0..WORDS.len().pow(length) {
+                let items: Vec<&str> =
+                    (0..length).map(|digit| WORDS[number / WORDS.len().pow(digit) % WORDS.len()]).collect();
+                let mut moved = items.clone();
+                for end in 1..moved.len() {
+                    let mut at = end;
+                    while at > 0 && is_less(moved[at], moved[at - 1]) {
+                        moved.swap(at, at - 1);
+                        at -= 1;
+                    }
+                }
+                assert_eq!(sorted_words(&items, order), moved, "{items:?}");
+            }
+        }
     }
 }

