@@ -127,14 +127,15 @@ impl Drop for Tail {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::task::Wake;
 
     use super::*;
 
+    /// How often it was woken.
     #[derive(Default)]
-    struct Count(AtomicUsize);
+    pub(crate) struct Count(pub(crate) AtomicUsize);
 
     impl Wake for Count {
         fn wake(self: Arc<Self>) {
@@ -142,7 +143,7 @@ mod tests {
         }
     }
 
-    fn waker() -> (Arc<Count>, Waker) {
+    pub(crate) fn waker() -> (Arc<Count>, Waker) {
         let count = Arc::<Count>::default();
         (count.clone(), count.into())
     }

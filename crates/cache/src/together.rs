@@ -56,26 +56,15 @@ impl Drop for End {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+    use std::sync::atomic::Ordering;
 
     use super::*;
-
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+    use crate::tail::tests::waker;
 
     #[test]
     fn who_is_to_be_woken_last_is_woken_after_all_were_told() {
-        let count = Arc::<Count>::default();
+        let (count, waker) = waker();
         let woken = || count.0.load(Ordering::Relaxed);
-        let waker = Waker::from(count.clone());
         wake_last(&waker);
         assert_eq!(woken(), 1, "nobody is telling anything");
         together(|| {
@@ -90,8 +79,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_breaks_off_loses_no_wake() {
-        let count = Arc::<Count>::default();
-        let waker = Waker::from(count.clone());
+        let (count, waker) = waker();
         let broken = std::panic::catch_unwind(|| {
             together(|| {
                 wake_last(&waker);

@@ -13,7 +13,7 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, data: &'a [u8]) -> 
     item::check_whole(data)?;
     let mut found = Found::expecting(count);
     each_field(&mut Reader::new(data), |reader, key| {
-        let node = child(paths, &key);
+        let node = paths.child(&key);
         if key != "metadata" {
             return value(reader, node, &mut found);
         }
@@ -30,10 +30,6 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, data: &'a [u8]) -> 
     })?;
     found.finish();
     Ok(found)
-}
-
-fn child<'n>(node: &'n Node<Box<str>>, key: &str) -> Option<&'n Node<Box<str>>> {
-    node.children.iter().find(|(known, _)| **known == *key).map(|(_, node)| node)
 }
 
 /// Goes through the entries of the map that follows; anything else is skipped.
@@ -112,19 +108,18 @@ fn value<'a>(
     let Some(node) = node else { return reader.items.skip() };
     match node.leaf {
         Some(place) => found.fields[place] = scalar(reader)?,
-        None => each_field(reader, |reader, key| value(reader, child(node, &key), found))?,
+        None => each_field(reader, |reader, key| value(reader, node.child(&key), found))?,
     }
     Ok(())
 }
 
 fn metadata<'a>(reader: &mut Reader<'a>, found: &mut Found<'a>) -> Result<(), Error> {
     each_field(reader, |reader, key| {
+        if let Some(text) = found.text(&key) {
+            *text = string(reader)?;
+            return Ok(());
+        }
         match &*key {
-            "name" => found.name = string(reader)?,
-            "generateName" => found.generate_name = string(reader)?,
-            "namespace" => found.namespace = string(reader)?,
-            "uid" => found.uid = string(reader)?,
-            "resourceVersion" => found.resource_version = string(reader)?,
             "deletionTimestamp" => found.deletion_timestamp = Time::parse(&string(reader)?).ok(),
             "labels" => each_field(reader, |reader, key| {
                 found.labels.push((key, string(reader)?));

@@ -13,9 +13,9 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, text: &'a [u8]) -> 
     let mut found = Found::expecting(count);
     each_field(&mut reader, |reader, key| {
         if key != "metadata" {
-            return value(reader, child(paths, key), &mut found);
+            return value(reader, paths.child(key), &mut found);
         }
-        match child(paths, key) {
+        match paths.child(key) {
             // Paths lead there too: it is gone through twice.
             Some(node) => {
                 let content = reader.raw()?;
@@ -28,10 +28,6 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, text: &'a [u8]) -> 
     reader.end()?;
     found.finish();
     Ok(found)
-}
-
-fn child<'n>(node: &'n Node<Box<str>>, key: &str) -> Option<&'n Node<Box<str>>> {
-    node.children.iter().find(|(known, _)| **known == *key).map(|(_, node)| node)
 }
 
 /// Goes through the fields of the object that follows; anything else is skipped.
@@ -67,7 +63,7 @@ fn value<'a>(
 ) -> Result<(), Error> {
     let Some(node) = node else { return reader.skip() };
     let Some(place) = node.leaf else {
-        return each_field(reader, |reader, key| value(reader, child(node, key), found));
+        return each_field(reader, |reader, key| value(reader, node.child(key), found));
     };
     let scalar = match reader.begin()? {
         b'"' => Some(Scalar::String(reader.string()?)),
@@ -87,12 +83,11 @@ fn value<'a>(
 
 fn metadata<'a>(reader: &mut Reader<'a>, found: &mut Found<'a>) -> Result<(), Error> {
     each_field(reader, |reader, key| {
+        if let Some(text) = found.text(key) {
+            *text = string(reader)?;
+            return Ok(());
+        }
         match key {
-            "name" => found.name = string(reader)?,
-            "generateName" => found.generate_name = string(reader)?,
-            "namespace" => found.namespace = string(reader)?,
-            "uid" => found.uid = string(reader)?,
-            "resourceVersion" => found.resource_version = string(reader)?,
             "deletionTimestamp" => found.deletion_timestamp = Time::parse(&string(reader)?).ok(),
             "labels" => labels(reader, found)?,
             "ownerReferences" => owners(reader, found)?,

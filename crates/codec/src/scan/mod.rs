@@ -42,6 +42,12 @@ pub(crate) struct Node<K> {
     pub(crate) leaf: Option<usize>,
 }
 
+impl Node<Box<str>> {
+    pub(crate) fn child(&self, key: &str) -> Option<&Node<Box<str>>> {
+        self.children.iter().find(|(known, _)| **known == *key).map(|(_, node)| node)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Leaf {
     String,
@@ -95,6 +101,18 @@ impl<'a> Found<'a> {
 
     pub(crate) fn expecting(paths: usize) -> Found<'a> {
         Found { fields: vec![None; paths], ..Found::default() }
+    }
+
+    /// Where the text of a field of metadata goes, if it is one of those.
+    pub(crate) fn text(&mut self, field: &str) -> Option<&mut Cow<'a, str>> {
+        Some(match field {
+            "name" => &mut self.name,
+            "generateName" => &mut self.generate_name,
+            "namespace" => &mut self.namespace,
+            "uid" => &mut self.uid,
+            "resourceVersion" => &mut self.resource_version,
+            _ => return None,
+        })
     }
 
     /// Brings labels into order; of those with the same key the last stays.
