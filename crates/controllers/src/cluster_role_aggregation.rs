@@ -17,6 +17,9 @@ const MANAGER: &str = "clusterrole-aggregation-controller";
 /// How soon what failed is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long the cache may take to know the roles that were just made.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Keeps aggregates up to date, as roles change.
 pub struct ClusterRoleAggregation {
     roles: Objects,
@@ -35,6 +38,16 @@ struct Role {
 impl ClusterRoleAggregation {
     pub fn new(cluster_roles: Objects) -> ClusterRoleAggregation {
         ClusterRoleAggregation { roles: cluster_roles.managed_by(MANAGER) }
+    }
+
+    /// Puts aggregates in order that are there now, so that who was just told that all roles are there finds them whole. What
+    /// fails is tried again by [`ClusterRoleAggregation::start`].
+    pub async fn settle(&self) {
+        if self.roles.store().cache().wait_for_current(PATIENCE).await.is_ok()
+            && let Some((known, _)) = self.load().await
+        {
+            self.sync(&known).await;
+        }
     }
 
     /// Goes on until `shutdown`.

@@ -6,14 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use pintle_auth::authorizer::rbac::{Policy, Rule};
 use pintle_auth::{Attributes, User};
 use pintle_meta::Value;
 use pintle_schema::Resources;
 
-use super::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, fixture, get};
+use super::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, fixture};
 
 const VERBS: [&str; 16] = [
     "get",
@@ -76,16 +75,8 @@ async fn default_roles_allow_what_they_should() {
     let fixture = fixture().await;
     let AccessObjects { roles, cluster_roles, .. } = &fixture.objects;
     BootstrapRoles::new(fixture.objects.clone(), &|gate| GATES.contains(&gate)).sync().await.unwrap();
-    ClusterRoleAggregation::new(cluster_roles.clone()).start(std::future::pending());
-    let rules = async |name: &str| get(cluster_roles, "", name).await.items_at(&["rules"]).len();
-    // Those that are made of others come a moment later, one after the other.
-    for _ in 0..1000 {
-        let (admin, edit, view) = (rules("admin").await, rules("edit").await, rules("view").await);
-        if admin > edit && edit > view && view > 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    // Those that are made of others are whole at once.
+    ClusterRoleAggregation::new(cluster_roles.clone()).settle().await;
     let mut all = cluster_roles.store().list("").await.unwrap();
     all.extend(roles.store().list("kube-public").await.unwrap());
     all.extend(roles.store().list("kube-system").await.unwrap());

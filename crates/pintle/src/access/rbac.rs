@@ -70,6 +70,7 @@ pub(crate) fn add_hooks(
     let in_order = roles.in_order.clone();
     hooks.post_start(BootstrapRoles::HOOK, move || async move {
         bootstrap.ensure().await?;
+        aggregation.settle().await;
         in_order.set();
         aggregation.start(async move { stop.wait().await });
         Ok(())
