@@ -3,22 +3,39 @@
 CARGO ?= cargo
 ARGS ?=
 FUZZ ?=
+SERVER ?=
+TARGET = $(or $(CARGO_TARGET_DIR),$(CARGO_BUILD_TARGET_DIR),target)
 
-.PHONY: run test lint bench layout fuzz deny etcd
+.PHONY: run test test-alone parity lint bench layout fuzz deny etcd kubectl
 
 # Builds and starts the server on the embedded store; ARGS="--secure-port=7443 ..." adds flags.
 run:
 	$(CARGO) build --release -p pintle
-	exec target/release/pintle $(ARGS)
+	exec $(TARGET)/release/pintle $(ARGS)
 
 # Everything: unit tests, both stores against one contract, crash and fault suites, the whole server with real clients.
-test: etcd
-	set -a && . build/etcd.env && $(CARGO) test --workspace --all-features --no-fail-fast
+test: etcd kubectl
+	set -a && . build/etcd.env && . build/kubectl.env && scripts/test.sh $(CARGO) test --workspace --all-features --no-fail-fast
+
+# The suites that read the reference's published data, as in a clone that has none beside it; after `test`, whose binaries these are.
+test-alone: etcd kubectl
+	set -a && . build/etcd.env && . build/kubectl.env && scripts/test.sh scripts/alone.py
+
+# Replays the recorded cases against the built server, or against a running one: SERVER=https://HOST:PORT, with tokens of
+# its users in ARGS (`ARGS=--help` lists the flags). ARGS=--verbose shows the first difference of each failing case.
+parity:
+	$(CARGO) build --release -p pintle-parity $(if $(SERVER),,-p pintle)
+	"$${CARGO_TARGET_DIR:-target}/release/pintle-parity" $(if $(SERVER),--server $(SERVER)) $(ARGS)
 
 # The etcds that tests and benchmarks run against: found on this machine, or unpacked into build/.
 etcd:
 	mkdir -p build
 	scripts/etcd.sh > build/etcd.env
+
+# The kubectl that tests run: found on this machine, or unpacked into build/.
+kubectl:
+	mkdir -p build
+	scripts/kubectl.sh > build/kubectl.env
 
 lint:
 	$(CARGO) fmt --all --check
@@ -29,11 +46,11 @@ lint:
 # --pid PID --kubeconfig FILE --pid PID,PID" for one or two servers that run already.
 bench: etcd
 	$(CARGO) build --release -p pintle -p pintle-bench
-	set -a && . build/etcd.env && target/release/pintle-bench $(ARGS)
+	set -a && . build/etcd.env && $(TARGET)/release/pintle-bench $(ARGS)
 
 # Lists anew which functions run, so that they lie together in memory; before a release, or when bench shows more of it.
-layout:
-	scripts/layout.sh
+layout: kubectl
+	set -a && . build/kubectl.env && scripts/layout.sh
 
 # Feeds every parser mutated input, 60 seconds each; FUZZ="--seconds 3600 json" for longer or for one of them.
 fuzz:

@@ -15,6 +15,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=${1:-$root/build/etcd}
 log() { echo "etcd.sh: $*" >&2; }
+. "$root/scripts/debian.sh"
 
 # The version of an etcd, as major.minor.patch; nothing if it does not run.
 version_of() {
@@ -52,31 +53,9 @@ offer() {
 
 complete() { [ -n "$new" ] && [ -n "$old" ]; }
 
-# Unpacks etcd-server of a Debian release without installing it. All of apt's state is private, so that this needs no
-# root and cannot disturb the machine's.
+# etcd-server of a Debian release, unless a former run has it.
 from_apt() {
-    local from=$1 to=$2 state=$folder/apt-$2 target=$folder/$2
-    [ -x "$target/usr/bin/etcd" ] && return 0
-    command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
-    mkdir -p "$state/sources.list.d" "$state/lists/partial" "$state/cache/archives/partial" "$target"
-    : >"$state/sources.list"
-    local source
-    for source in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-        # Only the distribution's own: other vendors name their suites differently.
-        [ -f "$source" ] && grep -qE "debian|ubuntu" "$source" && grep -q "$from" "$source" || continue
-        case "$source" in
-        *.sources) sed "s/$from/$to/g" "$source" >"$state/sources.list.d/$(basename "$source")" ;;
-        *) sed "s/$from/$to/g" "$source" >>"$state/sources.list" ;;
-        esac
-    done
-    local options=(-o "Dir::Etc::sourcelist=$state/sources.list" -o "Dir::Etc::sourceparts=$state/sources.list.d"
-        -o "Dir::State::lists=$state/lists" -o "Dir::Cache=$state/cache" -o APT::Get::List-Cleanup=0
-        -o APT::Sandbox::User= -o Acquire::Languages=none)
-    log "looking for etcd-server of $to"
-    apt-get "${options[@]}" update >"$state/log" 2>&1 || true # a source that fails may not be the one that matters
-    (cd "$state" && apt-get "${options[@]}" download etcd-server >>log 2>&1) || return 1
-    dpkg -x "$state"/etcd-server_*.deb "$target" || return 1
-    rm -rf "$state"
+    [ -x "$folder/$1/usr/bin/etcd" ] || unpack etcd-server "$1"
 }
 
 from_pypi() {
@@ -92,7 +71,6 @@ from_pypi() {
 complete || offer "$(command -v etcd || true)"
 if ! complete; then
     mkdir -p "$folder"
-    codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
     case "$codename" in
     bookworm) releases="bookworm trixie" ;;
     trixie) releases="trixie bookworm" ;;
@@ -100,7 +78,7 @@ if ! complete; then
     esac
     for release in $releases; do
         complete && break
-        from_apt "$codename" "$release" && offer "$folder/$release/usr/bin/etcd" || log "no etcd-server from $release"
+        from_apt "$release" && offer "$folder/$release/usr/bin/etcd" || log "no etcd-server from $release"
     done
 fi
 if ! complete; then

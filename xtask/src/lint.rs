@@ -14,11 +14,13 @@ use serde_json::Value;
 /// serves them, and one binary that knows all.
 const LAYERS: &[(&str, &[&str])] = &[
     ("pintle-meta", &[]),
+    ("pintle-work", &[]),
     ("pintle-published", &[]),
+    ("pintle-parity", &["pintle-outbound", "pintle-published"]),
     ("pintle-schema", &["pintle-meta"]),
-    ("pintle-cel", &["pintle-meta"]),
-    ("pintle-codec", &["pintle-meta", "pintle-schema"]),
-    ("pintle-definitions", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-schema"]),
+    ("pintle-cel", &["pintle-meta", "pintle-work"]),
+    ("pintle-codec", &["pintle-meta", "pintle-schema", "pintle-work"]),
+    ("pintle-definitions", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-schema", "pintle-work"]),
     (
         "pintle-resources",
         &[
@@ -34,17 +36,25 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("pintle-discovery", &["pintle-codec", "pintle-meta", "pintle-schema"]),
     ("pintle-openapi", &["pintle-codec", "pintle-discovery", "pintle-meta", "pintle-schema"]),
-    ("pintle-patch", &["pintle-codec", "pintle-meta", "pintle-schema"]),
+    ("pintle-patch", &["pintle-codec", "pintle-meta", "pintle-schema", "pintle-work"]),
     ("pintle-documentation", &["pintle-openapi", "pintle-schema"]),
     ("pintle-storage", &[]),
     ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
     (
         "pintle-registry",
-        &["pintle-cache", "pintle-codec", "pintle-meta", "pintle-patch", "pintle-schema", "pintle-storage"],
+        &[
+            "pintle-cache",
+            "pintle-codec",
+            "pintle-meta",
+            "pintle-patch",
+            "pintle-schema",
+            "pintle-storage",
+            "pintle-work",
+        ],
     ),
     ("pintle-storage-embedded", &["pintle-storage"]),
     ("pintle-storage-etcd", &["pintle-storage"]),
-    ("pintle-flags", &["pintle-meta"]),
+    ("pintle-flags", &["pintle-cel", "pintle-meta"]),
     ("pintle-logging", &["pintle-meta"]),
     ("pintle-outbound", &["pintle-codec", "pintle-meta"]),
     ("pintle-auth", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-outbound"]),
@@ -70,6 +80,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pintle-registry",
             "pintle-schema",
             "pintle-storage",
+            "pintle-work",
         ],
     ),
     (
@@ -89,6 +100,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pintle-schema",
             "pintle-server",
             "pintle-storage",
+            "pintle-work",
         ],
     ),
 ];

@@ -63,7 +63,8 @@ impl Resource {
 
 #[async_trait]
 pub trait ObjectLister: Send + Sync + 'static {
-    /// An object of the stored version, as it is now; `None` if it is not there.
+    /// Returns an object of the stored version as the cache has it. What the cache lacks is read from the store, so that `None`
+    /// means that there is no such object now.
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>>;
 }
 
@@ -86,8 +87,7 @@ impl ObjectLister for StoredObjects {
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
         let Some(store) = self.stores.get(&resource) else { return Ok(None) };
         let context = Context { namespace: namespace.into(), ..Context::default() };
-        // Mostly the cache has it, as new as it is in the store.
-        match store.entry(&context, name).await.and_then(|entry| store.object(&entry)) {
+        match store.cached_entry(&context, name).await.and_then(|entry| store.object(&entry)) {
             Ok(object) => Ok(Some(object)),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(status),

@@ -57,13 +57,18 @@ pub(crate) struct Arguments {
     pub(crate) floor: bool,
 }
 
+/// A program that was built together with this one, wherever that was.
+fn beside_this(name: &str) -> PathBuf {
+    std::env::current_exe().map_or_else(|_| name.into(), |this| this.with_file_name(name))
+}
+
 impl Arguments {
     pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> anyhow::Result<Arguments> {
         let mut parsed = Arguments {
             time: Duration::from_secs(5),
             keys: 100_000,
             directory: ".".into(),
-            program: "target/release/pintle".into(),
+            program: beside_this("pintle"),
             running: Vec::new(),
             rounds: 5,
             pods: 10_000,

@@ -7,7 +7,10 @@
 //! Lengths are digits of six bits, lowest first, each in a character below 128; all but the last have the bit above set. So
 //! the whole is a text too, and its parts are slices.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
+use smol_str::SmolStr;
 
 use crate::entry::Read;
 
@@ -22,9 +25,17 @@ impl Texts {
         let mut all = String::new();
         push_length(&mut all, fields.len());
         all.push_str(&fields);
-        for (key, value) in &read.labels {
+        let mut push_label = |(key, value): &(SmolStr, SmolStr)| {
             push(&mut all, key);
             push(&mut all, value);
+        };
+        if read.labels.is_sorted_by(|(one, _), (other, _)| one < other) {
+            read.labels.iter().for_each(push_label);
+        } else {
+            // Of labels with the same key the last one counts, as where the object is decoded.
+            let distinct: BTreeMap<&SmolStr, usize> =
+                read.labels.iter().enumerate().map(|(place, (key, _))| (key, place)).collect();
+            distinct.values().for_each(|place| push_label(&read.labels[*place]));
         }
         Texts(all.into())
     }
@@ -70,6 +81,7 @@ fn length(text: &str) -> (usize, &str) {
     (0, "")
 }
 
+#[derive(Clone)]
 struct Parts<'a>(&'a str);
 
 impl<'a> Iterator for Parts<'a> {
@@ -104,13 +116,24 @@ impl<'a> Facts<'a> {
         self.texts.field(place)
     }
 
-    pub fn labels(self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let mut parts = self.texts.labels();
-        std::iter::from_fn(move || parts.next().zip(parts.next()))
+    /// Keys and values, sorted by key, which is there once.
+    pub fn labels(self) -> impl Iterator<Item = (&'a str, &'a str)> + Clone + use<'a> {
+        Labels(self.texts.labels())
     }
 
     pub fn label(self, key: &str) -> Option<&'a str> {
         self.labels().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+}
+
+#[derive(Clone)]
+struct Labels<'a>(Parts<'a>);
+
+impl<'a> Iterator for Labels<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<(&'a str, &'a str)> {
+        self.0.next().zip(self.0.next())
     }
 }
 
@@ -139,9 +162,10 @@ mod tests {
             }
             prop_assert_eq!(facts.field(fields.len()), None);
             let found: Vec<_> = facts.labels().collect();
-            let expected: Vec<_> = labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-            prop_assert_eq!(found, expected);
-            if let Some((key, value)) = labels.first() {
+            let expected: BTreeMap<_, _> =
+                labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+            if let Some((key, value)) = labels.last() {
                 prop_assert_eq!(facts.label(key), Some(value.as_str()));
             }
             prop_assert_eq!(facts.label("nobody has this"), None);

@@ -20,6 +20,9 @@ use crate::resource::Resource;
 /// How long to wait before the watch is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// A revision this far ahead is not waited for: no store writes so much in a few seconds.
+const FAR: u64 = 10_000_000;
+
 /// Follows the store for as long as it lives.
 #[derive(Debug)]
 pub struct Feed {
@@ -89,6 +92,13 @@ impl Source {
         let mut seen = self.seen.subscribe();
         if *seen.borrow() >= revision {
             return Ok(());
+        }
+        // No store gets that far in the time there is.
+        if revision > self.seen().saturating_add(FAR)
+            && let Ok(Revision(current)) = self.store.current_revision().await
+            && revision > current.saturating_add(FAR)
+        {
+            return Err(Error::TooLarge { requested: revision, current: self.seen().max(current) });
         }
         let told = async {
             // A store whose progress cannot be asked for reports it in time, or with the next change.

@@ -302,7 +302,11 @@ impl Resource {
         let prefix = self.full_key(prefix);
         let request = RangeRequest { prefix, from, limit, at: Some(Revision(revision)) };
         let range = self.source.store.range(request).await?;
-        let entries = range.kvs.iter().filter_map(|kv| self.entry(kv, &known)).collect();
+        let mut entries = Vec::with_capacity(range.kvs.len());
+        for some in range.kvs.chunks(AT_ONCE) {
+            entries.extend(some.iter().filter_map(|kv| self.entry(kv, &known)));
+            tokio::task::yield_now().await;
+        }
         Ok(StorePage { entries, remaining: range.remaining })
     }
 

@@ -62,6 +62,7 @@ impl<'b> Meter<'b> {
     }
 
     pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Failure> {
+        pintle_work::check();
         self.cost = self.cost.saturating_add(cost);
         if self.cost > self.budget.cost { Err(Failure::CostLimit) } else { Ok(()) }
     }

@@ -57,22 +57,33 @@ pub struct Accepted {
     pub stream: bool,
     /// Of discovery: `local` or empty.
     pub profile: String,
+    /// `sv`: a version of the server's own types that the answer is to be written in.
+    pub server_version: String,
 }
 
 impl Accepted {
     /// What a client gets that does not say.
     pub fn plain(encoding: Encoding) -> Accepted {
-        Accepted { encoding, pretty: false, convert: None, stream: false, profile: String::new() }
+        Accepted {
+            encoding,
+            pretty: false,
+            convert: None,
+            stream: false,
+            profile: String::new(),
+            server_version: String::new(),
+        }
+    }
+
+    /// Whether the object's own kind is asked for, in no particular version of the server's types: the rule of endpoints
+    /// that transform nothing, and of errors.
+    pub fn is_plain(&self) -> bool {
+        self.convert.is_none() && self.server_version.is_empty()
     }
 }
 
-/// Finds what a client accepts and the endpoint can give: `allows` says whether an encoding may carry another kind than
-/// the endpoint's own (`None` is its own). `None` is for a 406.
-pub fn output(
-    accept: &str,
-    supported: &[Encoding],
-    allows: impl Fn(Encoding, Option<&GroupVersionKind>) -> bool,
-) -> Option<Accepted> {
+/// Returns the first combination of encoding and parameters that the client accepts and that `allows` says the endpoint can
+/// give. `None` is for a 406.
+pub fn output(accept: &str, supported: &[Encoding], allows: impl Fn(&Accepted) -> bool) -> Option<Accepted> {
     if accept.is_empty() {
         return supported.first().copied().map(Accepted::plain);
     }
@@ -100,7 +111,9 @@ pub fn page(
     if accept.trim().is_empty() {
         return Some(Page::Text);
     }
-    let allows = |_: Encoding, kind: Option<&GroupVersionKind>| kind.is_some_and(&is_kind);
+    let allows = |accepted: &Accepted| {
+        accepted.server_version.is_empty() && accepted.convert.as_ref().is_some_and(&is_kind)
+    };
     clauses(accept).iter().find_map(|clause| {
         let mut matching = supported.iter().filter(|encoding| clause.matches(**encoding));
         let object = matching.find_map(|encoding| clause.options(*encoding, allows));
@@ -166,11 +179,7 @@ impl Clause<'_> {
         }
     }
 
-    fn options(
-        &self,
-        encoding: Encoding,
-        allows: impl Fn(Encoding, Option<&GroupVersionKind>) -> bool,
-    ) -> Option<Accepted> {
+    fn options(&self, encoding: Encoding, allows: impl Fn(&Accepted) -> bool) -> Option<Accepted> {
         let mut accepted = Accepted::plain(encoding);
         for (name, value) in &self.parameters {
             match *name {
@@ -183,14 +192,13 @@ impl Clause<'_> {
                     }
                     accepted.stream = true;
                 }
-                // No endpoint has more than one version of itself.
-                "sv" if !value.is_empty() => return None,
+                "sv" => accepted.server_version = (*value).into(),
                 "pretty" => accepted.pretty = *value == "1",
                 "profile" => accepted.profile = (*value).into(),
                 _ => {}
             }
         }
-        allows(encoding, accepted.convert.as_ref()).then_some(accepted)
+        allows(&accepted).then_some(accepted)
     }
 
     /// Whether this one is to be tried before another. It is no order (three clauses can go in a circle), and which of
@@ -315,7 +323,7 @@ mod tests {
     use super::*;
 
     fn agreed(accept: &str) -> Option<Encoding> {
-        output(accept, ENCODINGS, |_, convert| convert.is_none()).map(|accepted| accepted.encoding)
+        output(accept, ENCODINGS, Accepted::is_plain).map(|accepted| accepted.encoding)
     }
 
     #[test]
@@ -355,7 +363,7 @@ mod tests {
     fn a_table_is_passed_over_where_there_is_none() {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml";
         assert_eq!(agreed(accept), Some(Encoding::Yaml));
-        let table = output(accept, ENCODINGS, |_, _| true).unwrap();
+        let table = output(accept, ENCODINGS, |_| true).unwrap();
         assert_eq!(table.encoding, Encoding::Json);
         assert_eq!(table.convert, Some(GroupVersionKind::new("meta.k8s.io", "v1", "Table")));
     }

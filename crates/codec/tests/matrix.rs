@@ -8,7 +8,7 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_schema::{Type, find, find_kind};
 
 fn wire() -> Option<PathBuf> {
-    pintle_published::upstream().map(|folder| folder.join("wire"))
+    pintle_published::upstream("full objects in three encodings").map(|folder| folder.join("wire"))
 }
 
 /// Protobuf has the kind in its envelope; the other two have it in the object.

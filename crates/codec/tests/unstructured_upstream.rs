@@ -1,5 +1,5 @@
 //! The conversion between typed and untyped trees against what a reference server wrote. Reads `PINTLE_UPSTREAM` or the
-//! folder beside the repository; where there is none, these pass without having looked, and the vectors beside the code
+//! folder beside the repository; where there is none, these say so and pass, and the vectors beside the code
 //! stand alone.
 
 use std::fs;
@@ -26,7 +26,7 @@ fn text(value: &Value) -> String {
 /// What the reference's own check of its converter says: the way around JSON comes out the same.
 #[test]
 fn sparse_objects_come_out_as_by_way_of_json() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full and sparse objects") else { return };
     let mut wrong = Vec::new();
     let mut count = 0;
     for line in fs::read_to_string(folder.join("wire-sparse.jsonl")).unwrap().lines() {
@@ -45,7 +45,7 @@ fn sparse_objects_come_out_as_by_way_of_json() {
 
 #[test]
 fn full_objects_survive_both_ways() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full and sparse objects") else { return };
     let mut count = 0;
     for entry in fs::read_dir(folder.join("wire")).unwrap() {
         let path = entry.unwrap().path();

@@ -9,7 +9,7 @@ use pintle_codec::json;
 use pintle_meta::selector::LabelSelector;
 use pintle_meta::{Reason, Value};
 
-use crate::objects::Objects;
+use crate::objects::{ObjectIdentity, Objects};
 
 /// Who manages the rules of aggregates.
 const MANAGER: &str = "clusterrole-aggregation-controller";
@@ -29,6 +29,8 @@ pub struct ClusterRoleAggregation {
 type Known = BTreeMap<String, Role>;
 
 struct Role {
+    uid: String,
+    resource_version: String,
     labels: BTreeMap<String, String>,
     rules: Vec<Rule>,
     /// Of an aggregate.
@@ -110,7 +112,7 @@ impl ClusterRoleAggregation {
     async fn sync(&self, known: &Known) -> bool {
         let mut is_done = true;
         for (name, rules) in settled(known) {
-            if let Err(reason) = self.apply(name, &rules).await {
+            if let Err(reason) = self.apply(name, &known[name], &rules).await {
                 tracing::error!("{name} failed with : {reason}");
                 is_done = false;
             }
@@ -118,7 +120,8 @@ impl ClusterRoleAggregation {
         is_done
     }
 
-    async fn apply(&self, name: &str, rules: &[Rule]) -> Result<(), String> {
+    /// Applies rules to a role as it was read. A role that was deleted stays deleted: its access ends with it.
+    async fn apply(&self, name: &str, role: &Role, rules: &[Rule]) -> Result<(), String> {
         let mut text =
             br#"{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"#
                 .to_vec();
@@ -130,10 +133,11 @@ impl ClusterRoleAggregation {
         }
         text.extend_from_slice(if rules.is_empty() { b"}" } else { b"]}" });
         let config = json::decode_untyped(&text).map_err(|error| error.to_string())?.value;
-        match self.roles.apply("", name, &config).await {
+        let read = ObjectIdentity { name, uid: &role.uid, resource_version: Some(&role.resource_version) };
+        match self.roles.apply("", &read, &config).await {
             Ok(_) => Ok(()),
-            // Then there is nothing to keep up to date.
-            Err(status) if status.reason == Reason::NotFound => Ok(()),
+            // It was deleted, replaced or changed, which the cursor tells.
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Ok(()),
             Err(status) => Err(status.message),
         }
     }
@@ -146,6 +150,8 @@ impl Role {
             selectors.filter_map(|selector| selector.view().ok()).collect()
         });
         Role {
+            uid: role.uid().to_owned(),
+            resource_version: role.resource_version().to_owned(),
             labels: role.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
             rules: Rule::read_all(role),
             selectors,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_cache::{Change, Cursor, Entry, Interest, Next};
-use pintle_meta::Reason;
-use pintle_registry::Store;
+use pintle_meta::{Reason, Value};
+use pintle_registry::{Context, Store};
 
 use crate::objects::Objects;
 
@@ -90,14 +90,18 @@ impl DefaultServiceAccounts {
     async fn ensure(&self, namespace: &Entry) -> Result<(), ()> {
         let name = namespace.key();
         let object = self.namespaces.object(namespace).map_err(drop)?;
-        if object.text_at(&["status", "phase"]) != "Active" || self.accounts.cached(name, NAME).is_some() {
+        if !is_active(&object) || self.accounts.cached(name, NAME).is_some() {
             return Ok(());
         }
         let json = format!(
             r#"{{"kind":"ServiceAccount","apiVersion":"v1","metadata":{{"name":"{NAME}","namespace":"{name}"}}}}"#
         );
-        match self.accounts.create_if_missing(name, json.as_bytes()).await {
-            Ok(_) => Ok(()),
+        let done = match self.accounts.create_if_missing(name, json.as_bytes()).await {
+            Ok(Some(created)) => self.take_back(name, &created).await,
+            other => other.map(drop),
+        };
+        match done {
+            Ok(()) => Ok(()),
             // The namespace has gone meanwhile.
             Err(status) if status.reason == Reason::NotFound => Ok(()),
             Err(status) => {
@@ -110,4 +114,18 @@ impl DefaultServiceAccounts {
             }
         }
     }
+
+    /// Deletes an account that was just created if its namespace is being deleted by now, or gone: whoever empties the
+    /// namespace may have done so before the account was there. A namespace that is active now is emptied later.
+    async fn take_back(&self, namespace: &str, created: &Value) -> pintle_registry::Result<()> {
+        match self.namespaces.get(&Context::default(), namespace).await {
+            Ok(found) if is_active(&found) => Ok(()),
+            Err(status) if status.reason != Reason::NotFound => Err(status),
+            Ok(_) | Err(_) => self.accounts.delete(namespace, created).await,
+        }
+    }
+}
+
+fn is_active(namespace: &Value) -> bool {
+    namespace.text_at(&["status", "phase"]) == "Active"
 }

@@ -8,7 +8,7 @@ use pintle_meta::{Status, Value};
 use pintle_registry::{Result, Store};
 
 use crate::keep::keep;
-use crate::objects::Objects;
+use crate::objects::{ObjectIdentity, Objects};
 
 const NAME: &str = "kubernetes";
 /// As whom its status is written.
@@ -89,7 +89,7 @@ impl DefaultServiceRange {
         let conditions = range.items_at(&["status", "conditions"]).iter();
         let ready = conditions.clone().find(|condition| condition.text_at(&["type"]) == "Ready");
         match ready.map(|condition| condition.text_at(&["status"])) {
-            None | Some("Unknown") => self.say_ready().await,
+            None | Some("Unknown") => self.say_ready(&range).await,
             Some("False") => {
                 tracing::warn!("the default ServiceCIDR is not ready, although it is as the flags say");
                 Ok(())
@@ -111,14 +111,14 @@ impl DefaultServiceRange {
         self.ranges.update("", NAME, &mut change).await.map(|_| ())
     }
 
-    async fn say_ready(&self) -> Result<()> {
+    async fn say_ready(&self, range: &Value) -> Result<()> {
         let now = self.ranges.store().now().truncated();
         let text = format!(
             r#"{{"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{{"name":"{NAME}"}},"status":{{"conditions":[{{"type":"Ready","status":"True","lastTransitionTime":"{now}","message":"Kubernetes default Service CIDR is ready"}}]}}}}"#
         );
         let config = json::decode_untyped(text.as_bytes());
         let config = config.map_err(|error| Box::new(Status::internal(error)))?.value;
-        self.statuses.apply("", NAME, &config).await.map(|_| ())
+        self.statuses.apply("", &ObjectIdentity::of(range), &config).await.map(|_| ())
     }
 }
 

@@ -50,7 +50,8 @@ pub(crate) fn follow<F>(
     });
 }
 
-async fn watch(store: &Store, own: &str) -> Option<WatchStream> {
+/// Watches the objects of a resource whose keys begin with `own`.
+pub(crate) async fn watch(store: &Store, own: &str) -> Option<WatchStream> {
     let config = store.config();
     let prefix = [&config.prefix, own.as_bytes()].concat();
     let from = config.backend.current_revision().await.ok()?.next();
@@ -58,8 +59,8 @@ async fn watch(store: &Store, own: &str) -> Option<WatchStream> {
     config.backend.watch(request).await.ok()
 }
 
-/// Whether the object changed. If not, the watch is over.
-async fn changed(changes: &mut Option<WatchStream>) -> bool {
+/// Waits for a change of what is watched. Without one the watch is over.
+pub(crate) async fn changed(changes: &mut Option<WatchStream>) -> bool {
     let Some(changes) = changes else { return false };
     loop {
         match changes.next().await {

@@ -29,7 +29,7 @@ pub use flow_control::FlowControl;
 pub use identity::{Identity, IdentityConfig};
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
 pub use legacy_token_tracking::LegacyTokenTracking;
-pub use objects::Objects;
+pub use objects::{ObjectIdentity, Objects};
 pub use priority_classes::PriorityClasses;
 pub use service_repair::ServiceRepair;
 pub use storage_versions::{Pending, StorageVersionObjects, StorageVersions, StoredResource};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pintle_codec::negotiate::Encoding;
-use pintle_meta::{Reason, Value};
+use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
     AdmitAll, Context, DeleteOptions, FieldManager, MANAGER, Preconditions, Result, Served, Store, Transform,
     WriteOptions,
@@ -88,19 +88,28 @@ impl Objects {
         self.store.create(&mut context, &object, &AdmitAll, WriteOptions::default()).await
     }
 
-    /// Changes an object that is there. `change` is called on every attempt and leaves everything as it is with `None`.
+    /// Changes an object that is there; one that is not is never created. `change` is called on every attempt and leaves
+    /// everything as it is with `None`. Errors: not found.
     pub async fn update(
         &self,
         namespace: &str,
         name: &str,
         change: &mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
     ) -> Result<Value> {
-        self.write(namespace, name, &mut Changing { objects: self, change }).await
+        self.write(namespace, name, &mut Changing { objects: self, name, change }).await
     }
 
-    /// Applies a configuration, whoever else has managed its fields, to an object that is there.
-    pub async fn apply(&self, namespace: &str, name: &str, config: &Value) -> Result<Value> {
-        self.write(namespace, name, &mut Applying { objects: self, config }).await
+    /// Applies a configuration, whoever else has managed its fields, to exactly the object that `read` was read from. One
+    /// that is gone is never created, nor is one that came in its place changed. Errors: not found; conflict where it is not
+    /// as it was read.
+    pub async fn apply(&self, namespace: &str, read: &ObjectIdentity<'_>, config: &Value) -> Result<Value> {
+        self.write(namespace, read.name, &mut Applying { objects: self, read, config }).await
+    }
+
+    /// The refusal of a write to an object that is not there.
+    pub fn not_found(&self, name: &str) -> Box<Status> {
+        let config = self.store.config();
+        Box::new(Status::not_found(&config.group, &config.resource, name))
     }
 
     async fn write(&self, namespace: &str, name: &str, transform: &mut dyn Transform) -> Result<Value> {
@@ -120,19 +129,37 @@ impl Objects {
     }
 }
 
+/// Which object a write is for.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectIdentity<'a> {
+    pub name: &'a str,
+    pub uid: &'a str,
+    /// Where what is written follows from the object as it was at this version.
+    pub resource_version: Option<&'a str>,
+}
+
+impl<'a> ObjectIdentity<'a> {
+    /// An object, whatever version it has by now.
+    pub fn of(object: &'a Value) -> ObjectIdentity<'a> {
+        ObjectIdentity { name: object.name(), uid: object.uid(), resource_version: None }
+    }
+}
+
 fn context(namespace: &str) -> Context {
     Context { namespace: namespace.into(), ..Context::default() }
 }
 
 struct Changing<'a> {
     objects: &'a Objects,
+    name: &'a str,
     change: &'a mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
 }
 
 #[async_trait]
 impl Transform for Changing<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let Some(old) = old else { return Ok(Value::NULL) };
+        // Some strategies let an update create.
+        let Some(old) = old else { return Err(self.objects.not_found(self.name)) };
         let Some(mut new) = (self.change)(old)? else { return Ok(old.clone()) };
         let Objects { store, served, manager } = self.objects;
         manager.record(&**served, Some(old), &mut new, &store.now())?;
@@ -142,14 +169,23 @@ impl Transform for Changing<'_> {
 
 struct Applying<'a> {
     objects: &'a Objects,
+    read: &'a ObjectIdentity<'a>,
     config: &'a Value,
 }
 
 #[async_trait]
 impl Transform for Applying<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let Some(old) = old else { return Err(self.objects.not_found(self.read.name)) };
         let Objects { store, served, manager } = self.objects;
-        manager.apply(&**served, old, self.config, true, &store.now())
+        manager.apply(&**served, Some(old), self.config, true, &store.now())
+    }
+
+    fn preconditions(&self) -> Preconditions {
+        Preconditions {
+            uid: Some(self.read.uid.to_owned()),
+            resource_version: self.read.resource_version.map(str::to_owned),
+        }
     }
 
     fn needs_managers(&self) -> bool {

@@ -248,6 +248,45 @@ async fn what_is_missing_comes_back_and_what_was_ours_once_goes() {
 }
 
 #[tokio::test]
+async fn flow_schemas_say_at_once_whether_their_priority_level_exists() {
+    let cluster = Cluster::new().await;
+    cluster.flow_control().start(std::future::pending()).await;
+    let (schemas, levels) = (cluster.of("flowschemas"), cluster.of("prioritylevelconfigurations"));
+    let says = async |status: &str, reason: &str| {
+        for _ in 0..500 {
+            let own = cluster.get("flowschemas", "", "own").await.unwrap();
+            let conditions = own.items_at(&["status", "conditions"]);
+            if conditions.iter().any(|condition| condition.text_at(&["status"]) == status) {
+                assert_eq!(conditions[0].text_at(&["reason"]), reason);
+                return own;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it never said {status}");
+    };
+    let schema = format!(
+        r#"{{"apiVersion":"{FLOW_CONTROL}/v1","kind":"FlowSchema","metadata":{{"name":"own"}},"spec":{{"priorityLevelConfiguration":{{"name":"level"}}}}}}"#
+    );
+    schemas.create_if_missing("", schema.as_bytes()).await.unwrap().unwrap();
+    let own = says("True", "NotFound").await;
+    let manager = &own.items_at(&["metadata", "managedFields"])[0];
+    assert_eq!(
+        ["manager", "operation", "subresource"].map(|field| manager.text_at(&[field])),
+        ["api-priority-and-fairness-config-consumer-v1", "Apply", "status"]
+    );
+    let level = format!(
+        r#"{{"apiVersion":"{FLOW_CONTROL}/v1","kind":"PriorityLevelConfiguration","metadata":{{"name":"level"}},"spec":{{"type":"Exempt"}}}}"#
+    );
+    let level = levels.create_if_missing("", level.as_bytes()).await.unwrap().unwrap();
+    says("False", "Found").await;
+    levels.delete("", &level).await.unwrap();
+    let own = says("True", "NotFound").await;
+    schemas.delete("", &own).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(cluster.get("flowschemas", "", "own").await.is_none());
+}
+
+#[tokio::test]
 async fn critical_pods_have_their_classes() {
     let cluster = Cluster::new().await;
     let classes = PriorityClasses::new(cluster.of("priorityclasses"));

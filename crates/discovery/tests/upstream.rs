@@ -1,5 +1,5 @@
 //! Discovery against the reference's published documents, which show all versions. Reads `PINTLE_UPSTREAM` or the folder
-//! beside the repository; where there is none, these pass without having looked, and `documents.rs` stands alone.
+//! beside the repository; where there is none, these say so and pass, and `documents.rs` stands alone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use pintle_schema::Resources;
 use serde_json::Value as Json;
 
 fn upstream() -> Option<PathBuf> {
-    pintle_published::upstream().map(|folder| folder.join("discovery"))
+    pintle_published::upstream("discovery documents").map(|folder| folder.join("discovery"))
 }
 
 fn all() -> Vec<GroupVersion> {

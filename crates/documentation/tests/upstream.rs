@@ -1,11 +1,11 @@
 //! The texts against those of the reference's published documents. Reads `PINTLE_UPSTREAM` or the folder beside the
-//! repository; where there is none, this passes without having looked.
+//! repository; where there is none, this says so and passes.
 
 use std::fs;
 
 use pintle_discovery::builtin;
 use pintle_documentation::Texts;
-use pintle_openapi::{Options, v3};
+use pintle_openapi::{Options, v2, v3};
 use pintle_published::upstream;
 use pintle_schema::Resources;
 use serde_json::Value as Json;
@@ -53,7 +53,7 @@ impl Count {
 
 #[test]
 fn schemas_are_the_references_with_their_texts() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("texts of OpenAPI documents") else { return };
     let served = builtin(&Resources::builtin().unwrap(), |_| true);
     let options = Options { version: "unversioned", enums: false, cbor: true, documentation: &Texts };
     let mut count = Count::default();
@@ -72,4 +72,35 @@ fn schemas_are_the_references_with_their_texts() {
     count.other.retain(|path| !ours(path));
     assert_eq!(count.other, [""; 0]);
     assert!(count.same > 8000, "{}", count.same);
+}
+
+/// The parameters of a document of version 2: the shared ones by name, the others by path.
+fn parameters(document: &Json) -> Vec<(String, Json)> {
+    let shared = document["parameters"].as_object().unwrap().iter();
+    let mut found: Vec<(String, Json)> = shared.map(|(name, of)| (name.clone(), of.clone())).collect();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let own = if method == "parameters" { operation } else { &operation["parameters"] };
+            let own = own.as_array().into_iter().flatten().cloned();
+            found.extend(own.map(|of| (format!("{path} {method}"), of)));
+        }
+    }
+    found.sort_by_key(|(name, of)| (name.clone(), of.to_string()));
+    found
+}
+
+#[test]
+fn query_parameters_are_the_references_with_their_names_and_texts() {
+    let Some(folder) = upstream("names and texts of query parameters") else { return };
+    let served = builtin(&Resources::builtin().unwrap(), |_| true);
+    let options = Options { version: "unversioned", enums: false, cbor: true, documentation: &Texts };
+    let ours: Json = serde_json::from_slice(&v2::document(&served, true, &options).json).unwrap();
+    let theirs = fs::read(folder.join("openapi-v2.json")).unwrap();
+    let (ours, theirs) = (parameters(&ours), parameters(&serde_json::from_slice(&theirs).unwrap()));
+    let unlike = |a: &[(String, Json)], b: &[(String, Json)]| -> Vec<String> {
+        let texts = a.iter().filter(|(_, of)| !b.iter().any(|(_, known)| known == of));
+        texts.map(|(name, of)| format!("{name}: {of}")).take(5).collect()
+    };
+    assert_eq!((unlike(&ours, &theirs), unlike(&theirs, &ours)), (Vec::new(), Vec::new()));
+    assert_eq!(ours, theirs);
 }

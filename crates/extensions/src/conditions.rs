@@ -92,10 +92,11 @@ pub(crate) trait Taken {
 /// Brings a definition's status up to date; nothing if it is.
 pub(crate) fn settled(definition: &Value, taken: &dyn Taken, now: &Time) -> Option<Value> {
     let mut new = definition.clone();
+    // The reference has a loop for each of them. Those that ask nobody else are done first, so that their conditions come first.
+    settle_approval(&mut new, now);
+    settle_structural(&mut new, now);
     settle_names(&mut new, taken, now);
     settle_established(&mut new, now);
-    settle_structural(&mut new, now);
-    settle_approval(&mut new, now);
     (new != *definition).then_some(new)
 }
 
@@ -324,6 +325,23 @@ mod tests {
             super::settled(&settled, &These(&["boats"], &["Boat"]), &now()),
             None,
             "nothing is left to do"
+        );
+    }
+
+    #[test]
+    fn the_approval_of_a_protected_group_comes_before_the_names() {
+        let mut definition = definition(NAMES, "");
+        definition.at_mut(&["spec"]).and_then(Value::as_object_mut).unwrap().insert("group", "x.k8s.io");
+        let annotations = Object::from_iter([("api-approved.kubernetes.io", Value::from("https://x.io/1"))]);
+        definition.metadata_mut().unwrap().insert("annotations", annotations);
+        let settled = settled(&definition, &These(&[], &[]), &now()).unwrap();
+        assert_eq!(
+            conditions(&settled),
+            [
+                "KubernetesAPIApprovalPolicyConformant True ApprovedAnnotation approved in https://x.io/1",
+                "NamesAccepted True NoConflicts no conflicts found",
+                "Established True InitialNamesAccepted the initial names have been accepted"
+            ]
         );
     }
 

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use pintle_meta::Status;
-use pintle_registry::{AdmitAll, Context, DeleteOptions, Store};
+use pintle_registry::{AdmitAll, Context, DeleteOptions, Listed, Store};
 use tokio::time::{Instant, sleep};
 
 use crate::conditions::{Condition, terminating};
 
 /// How many objects are deleted at once.
 const WORKERS: usize = 32;
+
+/// How many are deleted before it is asked again whether they still have to go.
+const BATCH: usize = 1024;
 
 /// How long other servers may take to learn of a deletion.
 const OTHERS: Duration = Duration::from_millis(500);
@@ -52,8 +55,12 @@ impl Stuck {
     }
 }
 
-/// Deletes all objects of a store, until there are none left.
-pub(crate) async fn empty(store: &Store) -> Result<(), Stuck> {
+/// Deletes all objects of a store, until there are none left or `is_due` says that they are another definition's by now. It is
+/// asked after they were listed; its errors say why that cannot be told.
+pub(crate) async fn empty<F>(store: &Store, is_due: impl Fn() -> F + Send + Sync) -> Result<(), Stuck>
+where
+    F: Future<Output = Result<bool, String>> + Send,
+{
     let context = Context::default();
     let message = |status: Box<Status>| status.message;
     // Another server on the same store may learn a moment later that nothing new is let in.
@@ -79,8 +86,13 @@ pub(crate) async fn empty(store: &Store) -> Result<(), Stuck> {
             None => {}
         }
         let options = DeleteOptions::default();
-        let deleted = store.delete_each(&context, &all.entries, &AdmitAll, &options, WORKERS).await;
-        deleted.map_err(|status| Stuck::Delete(status.message))?;
+        for some in all.entries.chunks(BATCH) {
+            if !is_due().await.map_err(Stuck::Check)? {
+                return Ok(());
+            }
+            let deleted = store.delete_each(&context, some, Listed::Same, &AdmitAll, &options, WORKERS).await;
+            deleted.map_err(|status| Stuck::Delete(status.message))?;
+        }
         asked.get_or_insert_with(Instant::now);
     }
 }
@@ -137,7 +149,7 @@ mod tests {
         boat(&store, "free", "").await;
         boat(&store, "held", r#","finalizers":["example.com/anchor"]"#).await;
         let begun = Instant::now();
-        let stuck = empty(&store).await.unwrap_err();
+        let stuck = empty(&store, || async { Ok(true) }).await.unwrap_err();
         assert_eq!(stuck, Stuck::Check("context deadline exceeded".into()));
         assert!(begun.elapsed() >= PATIENCE);
         let condition = stuck.condition();
@@ -153,7 +165,17 @@ mod tests {
         let (_backend, _feed, store) = store().await;
         boat(&store, "a", "").await;
         boat(&store, "b", "").await;
-        assert_eq!(empty(&store).await, Ok(()));
+        assert_eq!(empty(&store, || async { Ok(true) }).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn objects_of_another_definition_are_left_alone() {
+        let (_backend, _feed, store) = store().await;
+        boat(&store, "a", "").await;
+        assert_eq!(empty(&store, || async { Ok(false) }).await, Ok(()));
+        let unknown = empty(&store, || async { Err("it is not known".to_owned()) }).await;
+        assert_eq!(unknown, Err(Stuck::Check("it is not known".into())));
+        assert_eq!(store.select(&Context::default(), |_| true).await.unwrap().entries.len(), 1);
     }
 
     #[tokio::test]
@@ -161,7 +183,7 @@ mod tests {
         let (backend, _feed, store) = store().await;
         let junk = Txn::put(Bytes::from([PREFIX, b"junk"].concat()), Bytes::from("junk"));
         backend.txn(junk).await.unwrap();
-        let stuck = empty(&store).await.unwrap_err();
+        let stuck = empty(&store, || async { Ok(true) }).await.unwrap_err();
         assert_eq!(stuck.condition().reason, "InstanceDeletionFailed");
     }
 }

@@ -39,7 +39,7 @@ pub struct Keeper {
     definitions: Arc<Definitions>,
     /// Written through their status.
     statuses: Objects,
-    /// Names of those that are being emptied.
+    /// UIDs of definitions that are being emptied.
     emptying: Mutex<HashSet<String>>,
     /// The names that definitions are about to get, by the definition: several are written at once, and none may get
     /// what another is getting.
@@ -130,7 +130,7 @@ impl Keeper {
         let Some(definition) = self.definitions.cached(name) else { return Ok(Vec::new()) };
         if definition.deletion_timestamp().is_some() {
             if definition.finalizers().any(|known| known == FINALIZER) {
-                self.empty(name);
+                self.empty(name, definition.uid());
             }
             return Ok(Vec::new());
         }
@@ -182,15 +182,15 @@ impl Keeper {
     }
 
     /// Deletes the objects of a definition beside everything else, unless somebody is at it.
-    fn empty(self: &Arc<Keeper>, name: &str) {
+    fn empty(self: &Arc<Keeper>, name: &str, uid: &str) {
         let mut emptying = self.emptying.lock().unwrap_or_else(PoisonError::into_inner);
-        if !emptying.insert(name.to_owned()) {
+        if !emptying.insert(uid.to_owned()) {
             return;
         }
-        let (keeper, name) = (self.clone(), name.to_owned());
+        let (keeper, name, uid) = (self.clone(), name.to_owned(), uid.to_owned());
         tokio::spawn(async move {
             loop {
-                match keeper.try_empty(&name).await {
+                match keeper.try_empty(&name, &uid).await {
                     Ok(()) => break,
                     Err(reason) => {
                         tracing::error!("{name} failed with: {reason}");
@@ -198,40 +198,45 @@ impl Keeper {
                     }
                 }
             }
-            keeper.emptying.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+            keeper.emptying.lock().unwrap_or_else(PoisonError::into_inner).remove(&uid);
         });
     }
 
-    async fn try_empty(&self, name: &str) -> std::result::Result<(), String> {
+    async fn try_empty(&self, name: &str, uid: &str) -> std::result::Result<(), String> {
         let message = "CustomResource deletion is in progress";
         let begun = terminating(true, "InstanceDeletionInProgress", message);
-        let Some(definition) = self.note(name, &begun, false).await? else { return Ok(()) };
+        let Some(definition) = self.note(name, uid, &begun, false).await? else { return Ok(()) };
         let (group, plural) =
             (definition.text_at(&["spec", "group"]), definition.text_at(&["spec", "names", "plural"]));
         let done = if OVERLAPPING.contains(&(group, plural)) {
             let message = "instances overlap with built-in resources in storage";
             terminating(false, "OverlappingBuiltInResource", message)
         } else if crate::definition::is_true(&definition, "Established") {
-            if let Err(stuck) = self.delete_instances(name).await {
-                self.note(name, &stuck.condition(), false).await?;
+            if let Err(stuck) = self.delete_instances(name, uid).await {
+                self.note(name, uid, &stuck.condition(), false).await?;
                 return Err(stuck.reason().to_owned());
             }
             terminating(false, "InstanceDeletionCompleted", "removed all instances")
         } else {
             terminating(false, "NeverEstablished", "resource was never established")
         };
-        self.note(name, &done, true).await.map(drop)
+        self.note(name, uid, &done, true).await.map(drop)
     }
 
-    /// Notes how far a deletion has come; at its end nothing holds the definition any more. Nothing if it is gone.
+    /// Notes how far a deletion has come; at its end nothing holds the definition any more. Nothing if it is gone, or another
+    /// definition came in its place.
     async fn note(
         &self,
         name: &str,
+        uid: &str,
         condition: &Condition,
         is_last: bool,
     ) -> std::result::Result<Option<Value>, String> {
         let now = self.definitions.store().now();
         let mut change = |definition: &Value| {
+            if definition.uid() != uid {
+                return Err(self.statuses.not_found(name));
+            }
             if !definition.finalizers().any(|known| known == FINALIZER) {
                 return Ok(None);
             }
@@ -253,8 +258,9 @@ impl Keeper {
     }
 
     /// Until there are none left.
-    async fn delete_instances(&self, name: &str) -> std::result::Result<(), Stuck> {
-        let Some(registered) = self.definitions.get(name) else { return Ok(()) };
+    async fn delete_instances(&self, name: &str, uid: &str) -> std::result::Result<(), Stuck> {
+        let registered = self.definitions.get(name).filter(|found| found.summary.uid == uid);
+        let Some(registered) = registered else { return Ok(()) };
         let serving: Arc<Serving> = registered.serving().map_err(|reason| {
             let (plural, group) = (&registered.summary.accepted.plural, &registered.summary.group);
             Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
@@ -264,7 +270,14 @@ impl Keeper {
         while registered.writes.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
         }
-        emptying::empty(serving.stored()).await
+        // A client that takes the finalizer away may define the resource anew, whose objects have the same keys. The new
+        // definition is older than they are, so the table knows it once it has what the store has after they were listed.
+        let definitions = &self.definitions;
+        let is_due = || async move {
+            definitions.current().await?;
+            Ok(definitions.get(name).is_some_and(|found| found.summary.uid == uid))
+        };
+        emptying::empty(serving.stored(), is_due).await
     }
 }
 

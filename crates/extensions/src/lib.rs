@@ -159,8 +159,10 @@ impl Definitions {
             self.mirror.settle().await;
             return self.get(name);
         }
-        if self.is_absent(name) {
-            return self.get(name);
+        // A definition that is there and not served yet may be established in the store already: a client that has seen that
+        // must be served, also one that asked for the name before the definition came.
+        if self.is_absent(name) && self.get(name).is_none() {
+            return None;
         }
         let begun = Instant::now();
         let mut asked = self.asking.lock().await;
@@ -184,6 +186,13 @@ impl Definitions {
             absent.insert(name.to_owned(), Instant::now());
         }
         found
+    }
+
+    /// Waits until the table has all definitions that the store has now.
+    ///
+    /// Errors: it does not after a while.
+    pub(crate) async fn current(&self) -> std::result::Result<(), String> {
+        self.store.cache().wait_for_current(WAIT).await.map(drop).map_err(|error| error.to_string())
     }
 
     fn is_absent(&self, name: &str) -> bool {

@@ -7,8 +7,8 @@ use pintle_codec::Error;
 use pintle_codec::kind::{self, Unreadable};
 use pintle_codec::negotiate::Encoding;
 use pintle_definitions::object::Coercion;
-use pintle_meta::gvk::GroupVersionKind;
-use pintle_meta::{Object, Value};
+use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
+use pintle_meta::{Object, Value, quote};
 use pintle_patch::managed::Converter;
 use pintle_patch::typed::TypeRef;
 use pintle_registry::{Received, Result, Served, Submitted, Table};
@@ -165,15 +165,28 @@ fn with_metadata(mut object: Value) -> Value {
 }
 
 impl Converter for Version {
+    /// Errors: a version that the definition does not have (any more), which makes the reference refuse every apply to an
+    /// object that a manager of that version is noted in; a failure of the webhook.
     fn convert(
         &self,
         _: TypeRef<'_>,
         object: &Value,
         api_version: &str,
     ) -> std::result::Result<Option<(TypeRef<'_>, Value)>, String> {
-        let Some(to) = self.shapes.place_of(api_version) else { return Ok(None) };
-        let Some(from) = self.shapes.place_of(object.api_version()) else { return Ok(None) };
-        let converted = self.shapes.converted(object.clone(), from, to)?;
-        Ok(Some((self.shapes.managed_type(to), converted)))
+        let wanted = GroupVersion::parse(api_version)?;
+        if wanted.group != self.kind.group {
+            let (from, to) = (object.group_version_kind(), quote(api_version));
+            return Err(format!("{from} is unstructured and is not suitable for converting to {to}"));
+        }
+        let Some(to) = self.shapes.place_of(api_version) else {
+            return Err(format!("request to convert CR to an invalid group/version: {api_version}"));
+        };
+        let of = self.shapes.managed_type(to);
+        if object.is_null() {
+            return Ok(Some((of, Value::NULL)));
+        }
+        // By way of the version that the request is for.
+        let own = self.shapes.converted(object.clone(), self.place)?;
+        Ok(Some((of, self.shapes.converted(own, to)?)))
     }
 }

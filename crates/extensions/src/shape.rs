@@ -19,7 +19,7 @@ use pintle_patch::typed::TypeRef;
 use pintle_registry::Stored;
 use pintle_schema::structural::Structural;
 
-use crate::conversion::{self, Converter, Form as _};
+use crate::conversion::{self, Converter};
 use crate::definition::{Summary, VersionSpec};
 use crate::encoding::{self, StoredAs};
 
@@ -152,18 +152,21 @@ impl Shapes {
         self
     }
 
-    /// An object of one version as one of another. Whoever asks waits where a webhook is asked: only managers of other
-    /// versions make that necessary.
-    pub(crate) fn converted(&self, object: Value, from: usize, to: usize) -> Result<Value, String> {
-        let Some(converter) = self.converter.as_ref().filter(|_| from != to) else {
-            return self.renamed(object, from, to);
+    /// An object in another version as the converter gives it, for field managers that refer to that version: fields that
+    /// its schema does not have are kept, unlike in what is read from the store, so that field management refuses them.
+    /// The caller waits where a webhook is asked.
+    pub(crate) fn converted(&self, mut object: Value, to: usize) -> Result<Value, String> {
+        let to_version = &self.versions[to].api_version;
+        let Some(converter) = self.converter.as_ref().filter(|_| object.api_version() != to_version) else {
+            conversion::rename(&mut object, to_version);
+            return Ok(object);
         };
         let converter = converter.clone();
-        let to_version = &self.versions[to].api_version;
         let ask = async { converter.convert(vec![object], to_version).await };
         let wait = || tokio::runtime::Handle::current().block_on(ask);
-        let converted = tokio::task::block_in_place(wait).map_err(|failure| failure.to_string())?;
-        self.settle(converted.into_iter().next().ok_or("nothing was converted")?)
+        let converted =
+            pintle_work::wait(|| tokio::task::block_in_place(wait)).map_err(|failure| failure.to_string())?;
+        Ok(converted.into_iter().next().ok_or("nothing was converted")?)
     }
 
     /// The type by which the fields of a version are managed.

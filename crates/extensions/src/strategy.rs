@@ -112,10 +112,11 @@ impl Strategy for Custom {
 
     fn examine_update(&self, context: &mut Context, new: &Value, old: &Value) -> Vec<Error> {
         let mut errors = self.validate_kind(new);
+        let mut took = None;
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
             let found = self.shape().validator().validate_update(new, old);
-            self.metrics.ratcheted(found.took);
+            took = Some(found.took);
             errors.extend(found.errors);
             if let Some(scale) = &self.scale {
                 errors.extend(scale.validate_spec(new));
@@ -123,6 +124,8 @@ impl Strategy for Custom {
             }
         }
         context.warnings.extend(self.after_validation(new, Some(old), &mut errors));
+        // Last: what comes before may be begun anew elsewhere.
+        took.into_iter().for_each(|took| self.metrics.ratcheted(took));
         errors
     }
 
@@ -175,10 +178,11 @@ impl Strategy for Status {
     fn examine_update(&self, context: &mut Context, new: &Value, old: &Value) -> Vec<Error> {
         let Status(custom) = self;
         let mut errors = custom.validate_kind(new);
+        let mut took = None;
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
             let found = custom.shape().validator().validate_status_update(new, old);
-            custom.metrics.ratcheted(found.took);
+            took = Some(found.took);
             errors.extend(found.errors);
             if let Some(scale) = &custom.scale {
                 errors.extend(scale.validate_status(new));
@@ -186,6 +190,7 @@ impl Strategy for Status {
         }
         errors.extend(lists::validate_update(&custom.shape().schema, new, old));
         context.warnings.extend(custom.check_rules(new, Some(old), &mut errors));
+        took.into_iter().for_each(|took| custom.metrics.ratcheted(took));
         errors
     }
 

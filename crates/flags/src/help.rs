@@ -3,15 +3,31 @@
 use crate::golang::quote;
 use crate::kind::Kind;
 use crate::table::{Effect, Flag, SECTIONS};
+use crate::version::REFERENCE;
 
 const INTRODUCTION: &str = "A Kubernetes API server in one process. Without any flag it keeps its data in an embedded \
     store, makes its own certificates and says how to connect; with --etcd-servers it takes the place of \
     kube-apiserver.";
 
+/// Words in place of flags, and what they are for. The binary knows what to do with them.
+const COMMANDS: [(&str, &str); 4] = [
+    ("snapshot save FILE", "save the embedded store, also of a running server"),
+    ("snapshot restore FILE", "make a store from a saved one"),
+    ("version", "print the version, as --version does"),
+    ("help [snapshot]", "print this text, or that of a command"),
+];
+
 /// The whole help text, wrapped to a width; 0 does not wrap.
 pub(crate) fn text(program: &str, columns: usize) -> String {
     let mut out = wrap(0, columns, INTRODUCTION);
     out.push_str(&format!("\n\nUsage:\n  {program} [flags]\n"));
+    // Under the reference's name it has no commands, as there.
+    if program != REFERENCE {
+        out.push_str("\nCommands:\n");
+        for (command, what) in COMMANDS {
+            out.push_str(&format!("  {:<38}{what}\n", format!("{program} {command}")));
+        }
+    }
     for section in SECTIONS {
         let shown: Vec<&Flag> = section.flags.iter().filter(|flag| !flag.hidden).collect();
         if !shown.is_empty() {
@@ -54,6 +70,7 @@ fn usage(flag: &Flag) -> String {
     match flag.effect {
         Effect::Active => {}
         Effect::NotYet => text.push_str(" (no effect yet)"),
+        Effect::Control(_) => text.push_str(" (not there yet: the server does not start with it)"),
         Effect::Moot(why) => text.push_str(&format!(" (no effect: {why})")),
     }
     if let Some(reason) = flag.deprecated {
@@ -124,6 +141,14 @@ mod tests {
         ] {
             assert!(help.contains(line), "{line}\n{help}");
         }
+    }
+
+    #[test]
+    fn commands_are_shown_but_not_under_the_reference_s_name() {
+        let help = text("pintle", 0);
+        assert!(help.contains("  pintle snapshot save FILE             save the embedded store"), "{help}");
+        assert!(help.contains("  pintle help [snapshot]"), "{help}");
+        assert!(!text("kube-apiserver", 0).contains("snapshot"));
     }
 
     #[test]

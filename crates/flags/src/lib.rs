@@ -15,6 +15,7 @@
 //! # Ok::<(), pintle_flags::Error>(())
 //! ```
 
+mod controls;
 mod error;
 mod gates;
 mod golang;
@@ -37,7 +38,7 @@ pub use kind::Kind;
 pub use parsed::{DataDir, Parsed};
 pub use plugins::{ADMISSION_PLUGINS, AdmissionPlugin};
 pub use value::{NamedCertKey, PortRange, VModule};
-pub use version::{KUBERNETES_VERSION, VersionRequest};
+pub use version::{KUBERNETES_VERSION, REFERENCE, VersionRequest};
 
 /// What a command line asks for.
 #[derive(Clone, Debug)]

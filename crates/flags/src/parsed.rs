@@ -262,22 +262,28 @@ impl Parsed {
         &self.deprecations
     }
 
-    /// One sentence for each flag, plugin and gate that was set to something else than its default although nothing reads
+    /// One sentence for each flag and gate that was set to something else than its default although nothing reads
     /// it yet. Meant to be logged once, at start.
     pub fn warnings(&self) -> Vec<String> {
-        let default = Parsed::defaults();
-        let given = table::all().enumerate().filter(|(at, flag)| {
-            self.changed[*at] && self.values[*at] != default.values[*at] && !self.says_nothing_new(flag.name)
-        });
+        let given = table::all()
+            .filter(|flag| self.differs_from_default(flag.name) && !self.says_nothing_new(flag.name));
         let warning = |flag: &Flag| match flag.effect {
-            Effect::Active => None,
+            // A control that is not there keeps the server from starting.
+            Effect::Active | Effect::Control(_) => None,
             Effect::NotYet => Some(format!("--{} has no effect in this version of Pintle", flag.name)),
             Effect::Moot(why) => Some(format!("--{} has no effect in Pintle: {why}", flag.name)),
         };
-        let mut warnings: Vec<String> = given.filter_map(|(_, flag)| warning(flag)).collect();
-        warnings.extend(self.plugin_warnings());
+        let mut warnings: Vec<String> = given.filter_map(warning).collect();
         warnings.extend(self.feature_gates.warnings());
         warnings
+    }
+
+    /// Whether the flag was given, with a value that is not its default.
+    pub(crate) fn differs_from_default(&self, name: &str) -> bool {
+        let at = position(name);
+        let default =
+            || table::all().nth(at).and_then(|flag| Value::default_of(flag.kind, flag.default).ok());
+        self.changed[at] && default().as_ref() != Some(&self.values[at])
     }
 
     /// Whether a value that differs from the default in spelling means the same.

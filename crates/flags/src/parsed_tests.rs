@@ -53,8 +53,8 @@ fn asking_with_another_kind_is_a_bug() {
 #[test]
 fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default() {
     let flags = run(&[
-        "--audit-log-path=/a",
-        "--audit-log-path=/b",
+        "--audit-log-maxage=1",
+        "--audit-log-maxage=2",
         "--event-ttl=60m",
         "--kubelet-timeout=5s",
         "--secure-port=7443",
@@ -64,12 +64,23 @@ fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default(
     assert_eq!(
         flags.warnings(),
         [
-            "--audit-log-path has no effect in this version of Pintle",
+            "--audit-log-maxage has no effect in this version of Pintle",
             "--kubelet-port has no effect in this version of Pintle",
             "feature gate NativeHistograms=true has no effect in this version of Pintle",
         ]
     );
     assert!(run(&[]).warnings().is_empty());
+}
+
+#[test]
+fn a_gate_whose_feature_is_there_in_part_says_so() {
+    assert_eq!(
+        run(&["--feature-gates=UnknownVersionInteroperabilityProxy=false"]).warnings(),
+        [
+            "feature gate UnknownVersionInteroperabilityProxy=false has not all of its effects in this version of \
+             Pintle"
+        ]
+    );
 }
 
 #[test]
@@ -125,18 +136,6 @@ fn admission_plugins_are_on_by_default_by_name_or_by_list() {
         ["NamespaceLifecycle", "Priority"]
     );
     assert!(plugins(&["--admission-control="]).is_empty());
-}
-
-#[test]
-fn a_plugin_that_is_not_there_is_warned_about_when_it_is_asked_for() {
-    let flags = run(&[
-        "--enable-admission-plugins=NamespaceLifecycle,AlwaysPullImages",
-        "--disable-admission-plugins=ServiceAccount",
-    ]);
-    assert_eq!(
-        flags.warnings(),
-        ["--enable-admission-plugins=AlwaysPullImages has no effect in this version of Pintle"]
-    );
 }
 
 #[test]

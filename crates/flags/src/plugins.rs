@@ -101,13 +101,4 @@ impl Parsed {
             && self.strings("authorization-mode").is_empty()
             && self.non_empty("authorization-config").is_none()
     }
-
-    /// A sentence for each plugin that was asked for by name and is not there.
-    pub(crate) fn plugin_warnings(&self) -> impl Iterator<Item = String> {
-        ["admission-control", "enable-admission-plugins"].into_iter().flat_map(|flag| {
-            let missing = |name: &&String| find(name).is_some_and(|plugin| plugin.effect == Effect::NotYet);
-            let names = self.strings(flag).iter().filter(missing);
-            names.map(move |name| format!("--{flag}={name} has no effect in this version of Pintle"))
-        })
-    }
 }

@@ -8,6 +8,9 @@ pub const KUBERNETES_VERSION: &str = "v1.36.4";
 /// Major and minor of [`KUBERNETES_VERSION`].
 pub(crate) const KUBERNETES_RELEASE: (u32, u32) = (1, 36);
 
+/// The reference's name. A program that is called by it behaves as the reference where the two differ.
+pub const REFERENCE: &str = "kube-apiserver";
+
 /// Version of this program.
 const PINTLE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -56,7 +59,7 @@ fn report(input: &str) -> Result<VersionRequest, String> {
 /// The line of a plain `--version`. Tools run `kube-apiserver --version` and parse the answer, so under that name it is
 /// the reference's.
 pub(crate) fn short(program: &str) -> String {
-    if program == "kube-apiserver" {
+    if program == REFERENCE {
         format!("Kubernetes {KUBERNETES_VERSION}\n")
     } else {
         format!("Pintle {PINTLE_VERSION} (Kubernetes {KUBERNETES_VERSION})\n")

@@ -14,8 +14,10 @@ mod status;
 pub mod time;
 pub mod validation;
 pub mod value;
+pub mod warnings;
 
 pub use duration::{format_duration, parse_duration};
 pub use quote::{is_printable, push_quoted, quote, quote_all, quote_char};
 pub use status::{Cause, CauseType, Details, Reason, ServerResponse, Status};
 pub use value::{Node, Object, Value};
+pub use warnings::Warnings;

@@ -5,6 +5,8 @@ use pintle_schema::{Shape, Type, find};
 use crate::Options;
 use crate::schema::scalar_type;
 
+mod texts;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
@@ -19,31 +21,6 @@ impl Parameter {
     }
 }
 
-/// Texts about the fields of options that stand in queries, for which [`crate::Documentation`] has none.
-const TEXTS: &[(&str, &str)] = &[
-    ("allowWatchBookmarks", "Asks a watch for BOOKMARK events, which say how far it has come."),
-    ("continue", "Goes on with an earlier list: the token that came with its last page."),
-    ("dryRun", "With 'All', the request goes through every stage but nothing is kept."),
-    ("fieldManager", "The name of who makes the change, of at most 128 printable characters."),
-    (
-        "fieldValidation",
-        "What to do about unknown and duplicate fields: 'Ignore' them, 'Warn' (the default), or be 'Strict' and refuse.",
-    ),
-    ("fieldSelector", "Restricts the objects by their fields. By default all are meant."),
-    ("force", "Lets apply take over fields that others own. Only for apply."),
-    ("labelSelector", "Restricts the objects by their labels. By default all are meant."),
-    ("limit", "How many objects a list has at most; 'continue' in its metadata leads to the rest."),
-    ("resourceVersion", "Which version of the data may be answered from."),
-    ("resourceVersionMatch", "How 'resourceVersion' is to be understood by a list."),
-    (
-        "sendInitialEvents",
-        "Lets a watch begin with the objects that there are, then a bookmark that says so.",
-    ),
-    ("shardSelector", "Restricts the objects to a range of the hashes of a field."),
-    ("timeoutSeconds", "How long the list or watch may take."),
-    ("watch", "Watches instead of listing."),
-];
-
 fn parameter(name: &'static str, in_path: bool, of: &'static str, description: String) -> Parameter {
     Parameter { name, in_path, of, description }
 }
@@ -53,7 +30,9 @@ pub(crate) fn pretty() -> Parameter {
         "pretty",
         false,
         "string",
-        "If 'true', the answer is indented. By default it is for browsers, curl and wget.".into(),
+        "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or \
+         command-line HTTP tool (curl and wget)."
+            .into(),
     )
 }
 
@@ -111,7 +90,7 @@ pub(crate) fn of_type(of: &'static Type, options: &Options<'_>) -> Vec<Parameter
     let fields = fields.iter().filter(|field| !matches!(field.name, "kind" | "apiVersion"));
     fields
         .filter_map(|field| {
-            let general = || TEXTS.iter().find(|(name, _)| *name == field.name).map(|(_, text)| *text);
+            let general = || texts::find(of.kind_name(), field.name);
             let text = options.documentation.field(of, field.name).or_else(general).unwrap_or_default();
             Some(parameter(field.name, false, scalar(field.shape)?, text.to_owned()))
         })

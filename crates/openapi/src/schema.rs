@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pintle_codec::json::decode_any;
-use pintle_meta::Value;
+use pintle_meta::{Value, quote};
 use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Type, find_kind, has_version, types};
 
 use crate::Options;
@@ -89,13 +89,24 @@ fn referred(shape: Shape) -> Option<&'static Type> {
     }
 }
 
-/// Explains a type. `own` is the group version of the document, which alone is listed beside the core one for the
-/// options that every group version has; `None` lists all.
+/// The group versions that `x-kubernetes-group-version-kind` lists for types that every group version has
+/// (`DeleteOptions`, `WatchEvent`).
+#[derive(Clone, Copy)]
+pub(crate) enum Registered<'a> {
+    /// The core group version and that of the document.
+    Own(&'a str, &'a str),
+    /// All that the server knows.
+    Server,
+    /// All that client-go knows; the reference describes custom resources with its scheme.
+    Client,
+}
+
+/// Explains a type.
 pub(crate) fn definition(
     of: &'static Type,
     dialect: Dialect,
     options: &Options<'_>,
-    own: Option<(&str, &str)>,
+    registered: Registered<'_>,
 ) -> Value {
     let mut schema = match &of.kind {
         Kind::Opaque(opaque) => opaque_schema(*opaque, dialect),
@@ -104,7 +115,7 @@ pub(crate) fn definition(
     if let Some(text) = options.documentation.of(of) {
         set(&mut schema, "description", text);
     }
-    let kinds = kinds(of, own);
+    let kinds = kinds(of, registered);
     if !kinds.is_empty() {
         set(&mut schema, "x-kubernetes-group-version-kind", Value::list(kinds));
     }
@@ -147,8 +158,13 @@ fn union(fields: &[&'static Field]) -> Value {
 
 fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Options<'_>) -> Value {
     let mut extras: Vec<(&'static str, Value)> = Vec::new();
-    if let Some(text) = options.documentation.field(of, field.name) {
-        extras.push(("description", text.into()));
+    let about = options.documentation.field(of, field.name).unwrap_or_default();
+    let about = match enum_values(field.shape).filter(|_| options.enums) {
+        Some(values) => with_values(about, values),
+        None => about.to_owned(),
+    };
+    if !about.is_empty() {
+        extras.push(("description", about.into()));
     }
     if dialect == Dialect::V3 {
         let default = match field.default() {
@@ -183,6 +199,27 @@ fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Option
         }
     }
     with(shape(field.shape, dialect, options), extras, dialect)
+}
+
+/// Returns the values of an enum, also behind a pointer.
+fn enum_values(of: Shape) -> Option<&'static [&'static str]> {
+    match of {
+        Shape::Pointer(of) => enum_values(*of),
+        Shape::Named(Type { kind: Kind::Alias { values, .. }, .. }) if !values.is_empty() => Some(values),
+        _ => None,
+    }
+}
+
+/// Appends the paragraph in which the reference lists the values of an enum, which `kubectl explain` shows.
+fn with_values(about: &str, values: &[&str]) -> String {
+    let mut text = about.to_owned();
+    text.push_str(if about.is_empty() { "Possible enum values:" } else { "\n\nPossible enum values:" });
+    for value in values {
+        text.push_str("\n - `");
+        text.push_str(&quote(value));
+        text.push('`');
+    }
+    text
 }
 
 /// A schema with more beside it. In version 3 nothing may stand beside a reference, so that it is wrapped.
@@ -285,36 +322,40 @@ fn opaque_schema(opaque: Opaque, dialect: Dialect) -> Value {
     }
 }
 
+/// Groups whose types client-go's scheme lacks.
+const NOT_IN_CLIENTS: [&str; 4] =
+    ["admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"];
+
 /// The kinds that a type is.
-fn kinds(of: &'static Type, own: Option<(&str, &str)>) -> Vec<Value> {
+fn kinds(of: &'static Type, registered: Registered<'_>) -> Vec<Value> {
     let kind = |group: &str, version: &str| {
         let found = find_kind(group, version, of.kind_name()) == Some(of);
         found.then(|| group_version_kind(group, version, of.kind_name()))
     };
-    match (of.name.starts_with("meta/"), own) {
-        (false, _) => kind(&of.group(), of.version()).into_iter().collect(),
-        (true, Some((group, version))) => {
-            let core = ("", "v1");
-            let versions = if (group, version) == core { vec![core] } else { vec![core, (group, version)] };
-            versions.into_iter().filter_map(|(group, version)| kind(group, version)).collect()
-        }
-        (true, None) => {
-            // The discovery documents have a scheme of their own, without options.
-            let other = |name: &str| name.starts_with("meta/") || name.starts_with("apidiscovery/");
-            let mut versions: Vec<(String, &'static str)> = types()
-                .iter()
-                .filter(|of| of.name.contains('/') && !other(of.name))
-                .map(|of| (of.group().into_owned(), of.version()))
-                .collect();
-            versions.sort();
-            versions.dedup();
-            versions
-                .iter()
-                .filter(|(group, version)| has_version(group, version))
-                .filter_map(|(group, version)| kind(group, version))
-                .collect()
-        }
+    if !of.name.starts_with("meta/") {
+        return kind(&of.group(), of.version()).into_iter().collect();
     }
+    if let Registered::Own(group, version) = registered {
+        let core = ("", "v1");
+        let versions = if (group, version) == core { vec![core] } else { vec![core, (group, version)] };
+        return versions.into_iter().filter_map(|(group, version)| kind(group, version)).collect();
+    }
+    // The discovery documents have a scheme of their own, without options.
+    let other = |name: &str| name.starts_with("meta/") || name.starts_with("apidiscovery/");
+    let mut versions: Vec<(String, &'static str)> = types()
+        .iter()
+        .filter(|of| of.name.contains('/') && !other(of.name))
+        .map(|of| (of.group().into_owned(), of.version()))
+        .collect();
+    versions.sort();
+    versions.dedup();
+    let is_listed =
+        |group: &str| matches!(registered, Registered::Server) || !NOT_IN_CLIENTS.contains(&group);
+    versions
+        .iter()
+        .filter(|(group, version)| is_listed(group) && has_version(group, version))
+        .filter_map(|(group, version)| kind(group, version))
+        .collect()
 }
 
 pub(crate) fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {

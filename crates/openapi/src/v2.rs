@@ -16,7 +16,7 @@ use crate::json::{empty, map, object, optional, set, texts};
 use crate::operations::{self, Answer, Body, Media, Operation, Path, Reference};
 use crate::parameters::Parameter;
 use crate::protobuf;
-use crate::schema::{Dialect, definition, name, reachable};
+use crate::schema::{Dialect, Registered, definition, name, reachable};
 use crate::v3::{self, Document};
 
 /// The document of all group versions.
@@ -56,7 +56,7 @@ impl Parts {
         let roots = paths.iter().flat_map(|path| path.operations.iter().flat_map(v3::roots));
         let mut definitions: Vec<(String, Value)> = reachable(roots.chain(also.iter().copied()))
             .into_iter()
-            .map(|(name, of)| (name, definition(of, Dialect::V2, options, None)))
+            .map(|(name, of)| (name, definition(of, Dialect::V2, options, Registered::Server)))
             .collect();
         definitions.push((v3::VERSION_INFO.to_owned(), v3::version_info(Dialect::V2)));
         let mut shared = Shared::default();
@@ -92,13 +92,27 @@ impl Shared {
         if own || matches!(name, "name" | "fieldValidation" | "dryRun") {
             return parameter;
         }
-        let mut text = Vec::new();
-        json::encode(&parameter, &mut text);
-        let key = format!("{name}-{}", URL_SAFE.encode(&fnv(&text).to_be_bytes()[..6]));
+        let key = format!("{name}-{}", URL_SAFE.encode(&fnv(&hashed(&parameter)).to_be_bytes()[..6]));
         let reference = format!("#/parameters/{key}");
         self.by_name.insert(key, parameter);
         object([("$ref", reference.into())])
     }
+}
+
+/// The text that the name of a shared parameter is a hash of: its fields as Go's struct declares them.
+fn hashed(parameter: &Value) -> Vec<u8> {
+    const FIELDS: [&str; 7] = ["uniqueItems", "type", "description", "name", "in", "required", "schema"];
+    let mut text = vec![b'{'];
+    for (field, value) in FIELDS.iter().filter_map(|field| Some((field, parameter.get(field)?))) {
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        json::write::string(field, &mut text);
+        text.push(b':');
+        json::encode(value, &mut text);
+    }
+    text.push(b'}');
+    text
 }
 
 /// FNV-1, 64 bits.

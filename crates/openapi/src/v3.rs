@@ -13,7 +13,7 @@ use crate::json::{empty, map, object, optional, set};
 use crate::operations::{self, Answer, Media, Operation, Path, Reference};
 use crate::parameters::Parameter;
 use crate::protobuf;
-use crate::schema::{Dialect, definition, group_version_kind, reachable};
+use crate::schema::{Dialect, Registered, definition, group_version_kind, reachable};
 
 /// A document as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ fn document_of(paths: &[Path], options: &Options<'_>, own: (&str, &str)) -> Valu
     let roots = paths.iter().flat_map(|path| path.operations.iter().flat_map(roots));
     let mut schemas: Vec<(String, Value)> = reachable(roots)
         .into_iter()
-        .map(|(name, of)| (name, definition(of, Dialect::V3, options, Some(own))))
+        .map(|(name, of)| (name, definition(of, Dialect::V3, options, Registered::Own(own.0, own.1))))
         .collect();
     if paths
         .iter()

@@ -65,7 +65,10 @@ fn a_type_is_explained_with_everything_that_it_refers_to() {
         })
     );
     let spec = &schemas["io.k8s.api.policy.v1.PodDisruptionBudgetSpec"]["properties"];
-    assert_eq!(spec["unhealthyPodEvictionPolicy"]["enum"], json!(["AlwaysAllow", "IfHealthyBudget"]));
+    let eviction = &spec["unhealthyPodEvictionPolicy"];
+    assert_eq!(eviction["enum"], json!(["AlwaysAllow", "IfHealthyBudget"]));
+    let about = "policy/v1.PodDisruptionBudgetSpec\n\nPossible enum values:\n - `\"AlwaysAllow\"`\n - `\"IfHealthyBudget\"`";
+    assert_eq!(eviction["description"], about);
     let number = &schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"];
     assert_eq!(number["oneOf"], json!([{"type": "integer"}, {"type": "string"}]));
     let options = &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"];

@@ -23,7 +23,7 @@ pub use client::{Answer, Authorization, Client, ClientOptions};
 pub use error::{Error, Failure};
 pub use hook::Hook;
 pub use kubeconfig::Kubeconfig;
-pub use tls::{KeyPair, Material, Roots, SetupError, TlsOptions};
+pub use tls::{AnyCertificate, KeyPair, Material, Roots, SetupError, TlsOptions};
 pub use url::{BadUrl, Url};
 pub use webhook::Webhook;
 

@@ -159,7 +159,7 @@ fn configure(options: &TlsOptions) -> Result<ClientConfig, SetupError> {
         .with_safe_default_protocol_versions()
         .map_err(|error| SetupError(error.to_string()))?;
     let verifier: Arc<dyn ServerCertVerifier> = match options.skip_verification {
-        true => Arc::new(Anyone(provider)),
+        true => Arc::new(AnyCertificate(provider)),
         false => Arc::new(Verifier::new(&options.roots, provider)?),
     };
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
@@ -281,11 +281,18 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// `insecure-skip-tls-verify`: any certificate, as long as the server has its key.
+/// Accepts any certificate whose key the server has: `insecure-skip-tls-verify`, and servers that make their own
+/// certificates.
 #[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
+pub struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl AnyCertificate {
+    pub fn new(provider: Arc<CryptoProvider>) -> AnyCertificate {
+        AnyCertificate(provider)
+    }
+}
+
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -37,6 +37,7 @@ pub fn apply(mut document: Value, patch: &[u8]) -> Result<Value, Error> {
 
 /// What is at a place after a patch. What is there now is used up.
 fn merge(opener: &mut Opener, current: &mut Value, mut patch: Value) -> Value {
+    pintle_work::check();
     if opener.open(current) != Form::Object {
         prune(opener, &mut patch);
         return patch;

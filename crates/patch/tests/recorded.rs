@@ -1,7 +1,6 @@
-//! Managers that the reference was seen to name, where there is a record of it.
+//! Managers that the reference was seen to name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use pintle_codec::{json, yaml};
 use pintle_meta::{Status, Value};
@@ -33,8 +32,8 @@ impl Converter for Versions {
     }
 }
 
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap().replace("${ns}", "<ns>").replace("<time>", TIME)
+fn read(text: &str) -> Json {
+    serde_json::from_str(&text.replace("${ns}", "<ns>").replace("<time>", TIME)).unwrap()
 }
 
 /// The resource of a path, the path of its object if it names one, and the subresource.
@@ -267,7 +266,6 @@ impl Replay<'_> {
 
 #[test]
 fn writes_name_the_managers_that_the_reference_named() {
-    let Some(folder) = pintle_published::parity() else { return };
     let resources = Resources::builtin().unwrap();
     let mut replay = Replay {
         resources: &resources,
@@ -276,11 +274,8 @@ fn writes_name_the_managers_that_the_reference_named() {
         applied: 0,
         wrong: Vec::new(),
     };
-    for file in std::fs::read_dir(folder.join("cases")).unwrap() {
-        let file = file.unwrap().path();
-        let golden: Json =
-            serde_json::from_str(&read(&folder.join("golden").join(file.file_name().unwrap()))).unwrap();
-        let cases: Json = serde_json::from_str(&read(&file)).unwrap();
+    for (cases, golden) in pintle_published::recorded::exchanges() {
+        let (cases, golden) = (read(&cases), read(&golden));
         for case in cases["cases"].as_array().unwrap() {
             let id = case["id"].as_str().unwrap();
             let mut answers = golden[id].as_array().into_iter().flatten();

@@ -11,7 +11,9 @@ use pintle_schema::find_kind;
 use serde_json::Value as Json;
 
 fn dump() -> Vec<Json> {
-    let Some(folder) = pintle_published::upstream() else { return Vec::new() };
+    let Some(folder) = pintle_published::upstream("managed fields of stored values") else {
+        return Vec::new();
+    };
     let text = std::fs::read_to_string(folder.join("etcd-dump/keys.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

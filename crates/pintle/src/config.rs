@@ -11,6 +11,7 @@ use pintle_auth::authenticator::{
     self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenCache,
     TokenCacheOptions, TokenFile,
 };
+use pintle_cel::regex::Regex;
 use pintle_controllers::{FrontProxies, Peers, ServiceConfig, Trust};
 use pintle_flags::DataDir;
 use pintle_outbound::egress::Egress;
@@ -18,7 +19,6 @@ use pintle_resources::service::ServiceNetwork;
 use pintle_resources::strategy::Settings;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
-use regex_lite::Regex;
 
 use crate::access::issuers::Believed;
 use crate::access::service_accounts::StoredAccounts;

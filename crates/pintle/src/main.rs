@@ -31,7 +31,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pintle_flags::CommandLine;
+use anyhow::anyhow;
+use pintle_flags::{CommandLine, REFERENCE};
 
 /// Objects are trees of many small parts: with the C library's allocator, a sixth to a fourth of a write's time is spent in it.
 #[global_allocator]
@@ -42,8 +43,17 @@ fn main() -> ExitCode {
     let program = args.next().unwrap_or_else(|| "pintle".into());
     let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let args: Vec<OsString> = args.collect();
-    let result = match args.first().and_then(|word| word.to_str()) {
-        Some("snapshot") => snapshot::command(&args[1..]),
+    let words: Vec<&str> = args.iter().map_while(|word| word.to_str()).collect();
+    let result = match &words[..] {
+        ["snapshot", ..] => snapshot::command(&args[1..]),
+        // The reference takes no such words.
+        ["help" | "version", ..] if program == REFERENCE => serve(&program, args),
+        ["help", "snapshot"] => snapshot::command(&["--help".into()]),
+        ["help"] => serve(&program, vec!["--help".into()]),
+        ["version"] => serve(&program, vec!["--version".into()]),
+        ["help" | "version", word, ..] => {
+            Err(anyhow!("{program} {} does not take {word:?}; see {program} help", words[0]))
+        }
         _ => serve(&program, args),
     };
     match result {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use pintle_auth::authenticator;
 use pintle_auth::authorizer::node;
 use pintle_auth::authorizer::rbac::Escalation;
@@ -14,10 +14,11 @@ use pintle_extensions::Extensions;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_resources::strategy::{Gates, Settings};
+use pintle_resources::unenforced::Missing;
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
-use pintle_server::handlers::{HealthCheck, HealthRegistry};
+use pintle_server::handlers::{HealthCheck, HealthRegistry, Privileged};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::rest::Features;
 use pintle_server::tls::read_certificates;
@@ -55,6 +56,19 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
         if size.parse() != Ok(0) {
             tracing::warn!("Dropping watch-cache-size for {resource} - watchCache size is now dynamic");
         }
+    }
+    if let Some(missing) = flags.missing_controls() {
+        bail!(missing);
+    }
+    let missing = flags.missing_plugins();
+    if !missing.is_empty() {
+        let missing = missing.join(",");
+        tracing::warn!(
+            "Admission plugins that are on by default and not in this version of Pintle: {missing}"
+        );
+    }
+    if let Some(sentence) = Missing::plugins(&flags.missing_plugins()).sentence() {
+        tracing::warn!("{sentence}");
     }
     let options = Options::from_flags(flags)?;
     service_accounts::check(&options.service_accounts)?;
@@ -151,6 +165,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         event_ttl: options.api.event_ttl,
         gates: gates(flags),
         ipv6_first: options.serving.is_ipv6_first(),
+        unenforced: Missing::plugins(&flags.missing_plugins()),
         ..Settings::default()
     };
     let stores = Stores::open(
@@ -258,6 +273,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         lifecycle.not_accepting.clone(),
     )?;
     plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone(), account_objects);
+    let is_started = hooks.all_done();
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),
         limits: serving.limits,
@@ -318,7 +334,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             std::process::exit(1);
         });
     };
-    let result = server.run(listener, plain, stopped, ready).await;
+    let result = tokio::select! {
+        result = server.run(listener, plain, stopped, ready) => result,
+        damage = storage.damaged_before(is_started) => return Err(damage.into()),
+    };
     let closed = storage.backend().close().await.and(elsewhere.close().await);
     closed.map_err(|error| anyhow!("the store did not close cleanly: {error}"))?;
     result?;
@@ -412,7 +431,7 @@ fn endpoints(
 ) -> Vec<(String, Box<dyn Handler>)> {
     let address = config::public_address(&options.serving, port);
     let snapshot = storage.embedded().map(|store| {
-        let handler: Box<dyn Handler> = Box::new(snapshot::Endpoint::new(store));
+        let handler: Box<dyn Handler> = Box::new(Privileged(snapshot::Endpoint::new(store)));
         (snapshot::PATH.to_owned(), handler)
     });
     snapshot.into_iter().chain(accounts.endpoints(&options.service_accounts, &address)).collect()

@@ -21,7 +21,8 @@ use pintle_storage_embedded::{OpenError, Store, snapshot};
 use crate::storage::STORE_DIRECTORY;
 use crate::{admin, client, print};
 
-/// Where a running server hands out its snapshot, to `system:masters` only.
+/// The path of the snapshot of a running server, which is for members of `system:masters` only
+/// ([`pintle_server::handlers::Privileged`]).
 pub(crate) const PATH: &str = "/pintle/snapshot";
 /// About how many bytes will come, for a progress bar.
 const ESTIMATE: HeaderName = HeaderName::from_static("pintle-estimated-bytes");

@@ -20,6 +20,9 @@ use crate::options::{EtcdOptions, Options, StoreOptions};
 /// Where the embedded store lives below `--data-dir`.
 pub(crate) const STORE_DIRECTORY: &str = "store";
 /// How often to say that the server still waits for its store.
+/// How long a start may take once damage was found.
+const DAMAGED_START: Duration = Duration::from_secs(3);
+
 const NOTE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// An answer about the store's health is good for this long, or half its timeout.
@@ -181,6 +184,23 @@ impl Storage {
             Storage::Embedded(store) => Some(store.clone()),
             Storage::Etcd(_) => None,
         }
+    }
+
+    /// Waits for damage in the store that keeps the server from starting: it was found before the start hooks were done, and they
+    /// are not done a moment later either. Other damage concerns the requests for what is damaged, and is logged.
+    pub(crate) async fn damaged_before(&self, is_started: impl Fn() -> bool) -> embedded::OpenError {
+        if let Storage::Embedded(store) = self {
+            let damage = store.damaged().await;
+            let found = Instant::now();
+            while !is_started() {
+                if found.elapsed() >= DAMAGED_START {
+                    return damage;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            tracing::error!("{damage}");
+        }
+        std::future::pending().await
     }
 
     /// The store's servers, each by itself.

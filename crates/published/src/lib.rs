@@ -1,17 +1,23 @@
-//! Where tests find the reference's published data, if it is at hand: `PINTLE_UPSTREAM`, or a folder beside the repository.
-//! The repository does not contain it; tests that compare with it have vectors of their own besides.
+//! Data that tests compare with: exchanges recorded from the reference, which are part of the repository ([`recorded`]), and the
+//! reference's published documents, wire vectors and a store's dump, which are not.
+//!
+//! Published data is looked for in `PINTLE_UPSTREAM`, or in a folder beside the repository. A suite that does not find it says so
+//! in one line; it has vectors of its own besides.
 
+mod missing;
+pub mod recorded;
+
+use std::panic::Location;
 use std::path::PathBuf;
 
-/// The folder of published documents, wire vectors and a store's dump; `None` where there is none.
-pub fn upstream() -> Option<PathBuf> {
+/// The folder of published data. `None` where there is none: then a line says that the calling file did not compare `what`.
+#[track_caller]
+pub fn upstream(what: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/upstream"));
     let folder = std::env::var_os("PINTLE_UPSTREAM").map_or_else(beside, PathBuf::from);
-    folder.is_dir().then_some(folder)
-}
-
-/// The folder of recorded exchanges, which lies next to it.
-pub fn parity() -> Option<PathBuf> {
-    let folder = upstream()?.parent()?.join("parity");
-    folder.is_dir().then_some(folder)
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    missing::tell(Location::caller().file(), what);
+    None
 }

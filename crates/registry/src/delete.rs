@@ -131,16 +131,17 @@ impl Store {
                     if preconditions.resource_version.is_some() {
                         preconditions.resource_version = Some(object.resource_version().to_owned());
                     }
-                    let gone = self.remove(&own, name, &preconditions, write).await?;
+                    let known = Some(object.clone());
+                    let gone = self.remove(&own, name, known, &preconditions, write).await?;
                     return Ok(self.answer(gone.unwrap_or(object), true));
                 }
+                (Ended::Now | Ended::Marked, Swapped::Stopped(Some(current))) => object = current,
                 (Ended::Now | Ended::Marked, _) => {}
             }
         }
         admission.delete(&object).await?;
-        let gone =
-            self.remove(&own, name, &preconditions, write).await?.ok_or_else(|| self.not_found(name))?;
-        Ok(self.answer(gone, true))
+        let gone = self.remove(&own, name, Some(object), &preconditions, write).await?;
+        Ok(self.answer(gone.ok_or_else(|| self.not_found(name))?, true))
     }
 
     fn answer(&self, object: Value, gone: bool) -> Deleted {

@@ -37,7 +37,7 @@ pub use record::Record;
 pub use reserve::{Reservation, Reserve, Settle};
 pub use served::{Received, Served, Submitted, Table};
 pub use store::{
-    Admission, AdmitAll, Created, Guard, Preconditions, Selection, Store, StoreConfig, StoreOptions,
+    Admission, AdmitAll, Created, Guard, Listed, Preconditions, Selection, Store, StoreConfig, StoreOptions,
     StorePolicy, Transform, WriteOptions, cache_error,
 };
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};

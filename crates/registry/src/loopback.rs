@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pintle_cache::{Entry, Resource};
 use pintle_codec::negotiate::Encoding;
-use pintle_meta::Value;
+use pintle_meta::{Status, Value};
 
 use crate::delete::DeleteOptions;
 use crate::field_manager::FieldManager;
@@ -84,11 +84,12 @@ impl Loopback {
         self.store.delete(&in_namespace(namespace), name, &*gate, options).await.map(|_| ())
     }
 
-    /// Changes an object that is there; the transform may refuse.
+    /// Changes an object that is there; the transform may refuse. Errors: not found, also where the strategy lets an update
+    /// create.
     pub async fn update(&self, namespace: &str, name: &str, transform: &mut dyn Transform) -> Result<Value> {
         let mut context = in_namespace(namespace);
         let gate = (self.gates)(namespace, name);
-        let mut change = Change { to: self, gate: &*gate, transform };
+        let mut change = Change { to: self, name, gate: &*gate, transform };
         let options = WriteOptions::default();
         let updated = self.store.update(&mut context, name, &mut change, &*gate, false, options).await?;
         Ok(updated.object)
@@ -101,6 +102,7 @@ fn in_namespace(namespace: &str) -> Context {
 
 struct Change<'a> {
     to: &'a Loopback,
+    name: &'a str,
     gate: &'a dyn Mutation,
     transform: &'a mut dyn Transform,
 }
@@ -108,13 +110,14 @@ struct Change<'a> {
 #[async_trait]
 impl Transform for Change<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let mut new = self.transform.transform(old).await?;
         let Loopback { store, served, manager, .. } = self.to;
-        manager.record(&**served, old, &mut new, &store.now())?;
-        match old {
-            Some(old) => self.gate.on_update(new, old).await,
-            None => Ok(new),
-        }
+        let Some(old) = old else {
+            let config = store.config();
+            return Err(Box::new(Status::not_found(&config.group, &config.resource, self.name)));
+        };
+        let mut new = self.transform.transform(Some(old)).await?;
+        manager.record(&**served, Some(old), &mut new, &store.now())?;
+        self.gate.on_update(new, old).await
     }
 
     fn preconditions(&self) -> Preconditions {

@@ -19,6 +19,10 @@ const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.i
 /// What lists and watches of a kind select by so often that the cache has an index of it: each kubelet asks for its pods.
 const INDEXED: &[(&str, &str)] = &[("core/v1.Pod", "spec.nodeName")];
 
+/// Kinds with objects in them that say their own kind in JSON (the claims of a stateful set) and cannot in protobuf, whose
+/// messages have no place for it. It is put in on the way through the internal type, so their JSON is made of a tree.
+const WITH_KINDS_INSIDE: &[&str] = &["apps/v1.StatefulSet"];
+
 /// In which encoding a body is. A form is an encoding of a served version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -275,7 +279,8 @@ impl Builtin {
         revision: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if self.is_direct(version) {
+        let is_whole = body == Body::Protobuf || !WITH_KINDS_INSIDE.contains(&self.stored.name);
+        if is_whole && self.is_direct(version) {
             let message = match protobuf::envelope::message(value) {
                 Some(message) => message,
                 None => protobuf::envelope::open(value)?.raw,
@@ -312,6 +317,10 @@ impl Builtin {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use pintle_schema::Shape;
+
     use super::*;
 
     #[test]
@@ -366,6 +375,58 @@ mod tests {
         assert!(services.is_normal(&old) && services.is_normal(&whole));
         assert_eq!(services.read("n/a", &whole).unwrap().value.as_ptr(), whole.as_ptr());
         assert_eq!(services.read("n/a", &old).unwrap().value, whole);
+    }
+
+    #[test]
+    fn claims_of_a_stateful_set_say_their_kind_in_json() {
+        let resources = Resources::builtin().unwrap();
+        let of = pintle_schema::find("apps/v1.StatefulSet").unwrap();
+        let sets = Builtin::new(of, &resources);
+        let text = br#"{"kind":"StatefulSet","apiVersion":"apps/v1","metadata":{"name":"a"},
+            "spec":{"volumeClaimTemplates":[{"metadata":{"name":"c"}}]}}"#;
+        let object = sets.from_version(of, json::decode(of, text).unwrap().value).unwrap();
+        let stored = Stored::encode(&*sets, &object).unwrap();
+        // Also what was stored by a server that did not say it.
+        let read = sets.read("n/a", &stored).unwrap();
+        assert_eq!(read.value, stored);
+        let body = String::from_utf8(sets.body(of, Body::Json, &stored, "7").unwrap()).unwrap();
+        let claim = r#""volumeClaimTemplates":[{"kind":"PersistentVolumeClaim","apiVersion":"v1","metadata":{"name":"c"},"#;
+        assert!(body.contains(claim), "{body}");
+        assert!(body.starts_with(r#"{"metadata":{"name":"a","resourceVersion":"7"}"#), "{body}");
+        let message = sets.body(of, Body::Protobuf, &stored, "7").unwrap();
+        assert!(!String::from_utf8_lossy(&message).contains("PersistentVolumeClaim"));
+    }
+
+    /// Other kinds than those of the table are written to JSON without a tree, which would lose such kinds.
+    #[test]
+    fn all_kinds_with_kinds_inside_are_known() {
+        fn has_inside(shape: Shape, seen: &mut HashSet<&'static str>) -> bool {
+            match shape.underlying() {
+                Shape::Pointer(of) | Shape::List(of) | Shape::Map(_, of) => has_inside(*of, seen),
+                Shape::Named(of) => {
+                    let Some(known) = of.structure().filter(|_| seen.insert(of.name)) else { return false };
+                    known.fields.iter().any(|field| field.name.is_empty() && field.number.is_none())
+                        || known.fields.iter().any(|field| has_inside(field.shape, seen))
+                }
+                Shape::Scalar(_) | Shape::Bytes => false,
+            }
+        }
+        let resources = Resources::builtin().unwrap();
+        let all = resources.versions().iter().flat_map(|version| version.resources.iter());
+        let mut stored: Vec<&'static Type> =
+            all.filter_map(|resource| Some(resource.storage.as_ref()?.kind)).collect();
+        stored.sort_by_key(|of| of.name);
+        stored.dedup();
+        stored.retain(|of| !STORED_AS_JSON.contains(&&*of.group()));
+        let found: Vec<&str> = stored
+            .into_iter()
+            .filter(|of| {
+                let fields = of.structure().unwrap().fields.iter().filter(|field| !field.name.is_empty());
+                fields.into_iter().any(|field| has_inside(field.shape, &mut HashSet::new()))
+            })
+            .map(|of| of.name)
+            .collect();
+        assert_eq!(found, WITH_KINDS_INSIDE);
     }
 
     #[test]

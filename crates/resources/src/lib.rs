@@ -35,5 +35,6 @@ pub mod reviews;
 pub mod served;
 pub mod strategy;
 pub mod subresources;
+pub mod unenforced;
 
 pub use self::core::{binding, component_status, service};

@@ -1,5 +1,5 @@
 //! Conversions against what a reference server stored and served. Reads `PINTLE_UPSTREAM` or the folder beside the
-//! repository; where there is none, these pass without having looked, and the vectors beside the code stand alone.
+//! repository; where there is none, these say so and pass, and the vectors beside the code stand alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use base64::Engine;
 use pintle_codec::{json, protobuf};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Node, Value};
-use pintle_published::{parity, upstream};
+use pintle_published::{recorded, upstream};
 use pintle_resources::conversion::{convert, convert_from, hub, round_trip};
 use pintle_resources::defaults;
 use pintle_schema::{Resources, Type, find_kind};
@@ -77,7 +77,7 @@ fn lossy(of: &str, difference: &str) -> Option<&'static str> {
 
 #[test]
 fn full_objects_come_back_from_their_stored_version() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full, sparse and stored objects") else { return };
     let (mut count, mut lossless, mut wrong) = (0, 0, Vec::new());
     for entry in fs::read_dir(folder.join("wire")).unwrap() {
         let path = entry.unwrap().path();
@@ -123,7 +123,7 @@ fn full_objects_come_back_from_their_stored_version() {
 /// Empty, zero and null fields: whatever comes out is normal, so that reading what was written gives the same.
 #[test]
 fn sparse_objects_stay_normal_in_every_version() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full, sparse and stored objects") else { return };
     let mut count = 0;
     for line in fs::read_to_string(folder.join("wire-sparse.jsonl")).unwrap().lines() {
         let vector: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -172,7 +172,7 @@ fn stored(folder: &std::path::Path) -> BTreeMap<String, (&'static Type, Value)> 
 
 #[test]
 fn what_is_stored_is_not_changed_on_the_way_through() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full, sparse and stored objects") else { return };
     let stored = stored(&folder);
     assert!(stored.len() > 500);
     for (key, (of, value)) in stored {
@@ -185,7 +185,7 @@ fn what_is_stored_is_not_changed_on_the_way_through() {
 /// Everything that a reference server listed is what is stored, with defaults, in the version that was asked for.
 #[test]
 fn what_is_stored_is_listed_as_the_reference_lists_it() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full, sparse and stored objects") else { return };
     let stored = stored(&folder);
     let resources = Resources::builtin().unwrap();
     let lists: serde_json::Value =
@@ -228,7 +228,7 @@ fn what_is_stored_is_listed_as_the_reference_lists_it() {
 /// Each stored value can be had in every version that is served of it, and comes back.
 #[test]
 fn what_is_stored_can_be_had_in_every_served_version() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("full, sparse and stored objects") else { return };
     let resources = Resources::builtin().unwrap();
     let mut count = 0;
     for (key, (of, value)) in stored(&folder) {
@@ -268,12 +268,9 @@ fn answered(value: &serde_json::Value, found: &mut Vec<String>) {
 
 #[test]
 fn what_the_reference_answered_stays_as_it_is() {
-    let Some(folder) = parity() else { return };
-    let files = fs::read_dir(folder.join("golden")).unwrap();
     let mut found = Vec::new();
-    for file in files {
-        let golden = fs::read(file.unwrap().path()).unwrap();
-        answered(&serde_json::from_slice(&golden).unwrap(), &mut found);
+    for (_, golden) in recorded::exchanges() {
+        answered(&serde_json::from_str(&golden).unwrap(), &mut found);
     }
     let mut kinds = BTreeMap::new();
     for text in found {

@@ -30,7 +30,7 @@ const DEFAULTED_LATER: &[(&str, &str)] =
 
 #[test]
 fn what_was_stored_is_written_back_to_the_byte() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("stored values and lists of a reference server") else { return };
     let resources = Resources::builtin().unwrap();
     let dump = dump(&folder);
     assert!(dump.len() > 700, "{}", dump.len());
@@ -47,7 +47,7 @@ fn what_was_stored_is_written_back_to_the_byte() {
 
 #[test]
 fn what_was_stored_is_what_was_listed() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("stored values and lists of a reference server") else { return };
     let resources = Resources::builtin().unwrap();
     let dump = dump(&folder);
     let lists = std::fs::read_to_string(folder.join("etcd-dump/lists.json")).unwrap();

@@ -1,5 +1,5 @@
 //! The facts against what the reference publishes about its types: Go fields, protobuf messages, OpenAPI, discovery, storage
-//! paths. Skipped where these documents are not at hand (`PINTLE_UPSTREAM` or a folder beside the checkout).
+//! paths. Where these documents are not at hand (`PINTLE_UPSTREAM` or a folder beside the checkout), these say so and pass.
 
 #[path = "upstream/discovery.rs"]
 mod discovery;
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 /// A published document, if the folder is there at all.
 fn text(name: &str) -> Option<String> {
-    let folder = pintle_published::upstream()?;
+    let folder = pintle_published::upstream("discovery, OpenAPI, Go fields and protobuf numbers")?;
     Some(fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
@@ -26,7 +26,10 @@ fn document(name: &str) -> Option<Json> {
 }
 
 fn documents(folder_name: &str) -> Vec<(String, Json)> {
-    let Some(folder) = pintle_published::upstream() else { return Vec::new() };
+    let Some(folder) = pintle_published::upstream("discovery, OpenAPI, Go fields and protobuf numbers")
+    else {
+        return Vec::new();
+    };
     let entries = fs::read_dir(folder.join(folder_name)).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter_map(|name| Some((name.clone(), document(&format!("{folder_name}/{name}"))?))).collect()

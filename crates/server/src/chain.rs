@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::HeaderValue;
 use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::{Authenticator, Authorizer};
+use pintle_cel::regex::Regex;
 use pintle_codec::negotiate::Encoding;
-use regex_lite::Regex;
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
@@ -17,6 +17,7 @@ use crate::filters::{
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
+use crate::overload::Movable;
 
 /// What the filters need to know.
 pub struct ChainConfig {
@@ -124,15 +125,24 @@ pub fn build(
     filters.push(Box::new(impersonation));
     // Priority and fairness' place: by who asks as whom, before the cost of finding out whether they may.
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
-    // Nothing behind it asks again.
-    filters.push(Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }));
+    let mut inner: Vec<Box<dyn Filter>> = vec![
+        // Nothing behind it asks again.
+        Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }),
+    ];
     // Behind authorization: who may not write does not wait either.
     if let Some(waiting) = config.waiting {
-        filters.push(Box::new(StorageVersions { waiting }));
+        inner.push(Box::new(StorageVersions { waiting }));
     }
     // Last: only handlers' answers are long.
-    filters.push(Box::new(Compression { api: config.compression }));
-    Chain::new(filters, handler)
+    inner.push(Box::new(Compression { api: config.compression }));
+    Chain::new(filters, movable(inner, handler, metrics))
+}
+
+/// Everything that may take long, from authorization on: what needs more than a moment is moved to other threads. The filters
+/// before it stay, so that they answer in time whatever happens behind them.
+fn movable(filters: Vec<Box<dyn Filter>>, handler: Arc<dyn Handler>, metrics: &Metrics) -> Arc<dyn Handler> {
+    let handler = Arc::new(Chain::new(filters, handler));
+    Arc::new(Movable { handler, pool: Arc::default(), metrics: metrics.clone() })
 }
 
 /// The shorter way of requests that come over the port without TLS: whoever asks may do everything.
@@ -155,17 +165,16 @@ pub(crate) fn build_unsecured(
         Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }),
         Box::new(WarningHeaders),
     ];
-    if !config.cors_allowed_origins.is_empty() {
-        filters.push(Box::new(Cors { allowed_origins: config.cors_allowed_origins.clone() }));
-    }
+    // There is no CORS here: no page of any origin may act as the administrator.
     filters.push(Box::<Unsecured>::default());
     // Audit's place.
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
+    let mut inner: Vec<Box<dyn Filter>> = Vec::new();
     if let Some(waiting) = config.waiting.clone() {
-        filters.push(Box::new(StorageVersions { waiting }));
+        inner.push(Box::new(StorageVersions { waiting }));
     }
-    filters.push(Box::new(Compression { api: config.compression }));
-    Chain::new(filters, handler)
+    inner.push(Box::new(Compression { api: config.compression }));
+    Chain::new(filters, movable(inner, handler, metrics))
 }
 
 #[cfg(test)]

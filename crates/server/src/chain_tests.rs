@@ -23,6 +23,7 @@ impl Handler for Misbehaving {
         match request.info.path.as_str() {
             "/healthz" => panic!("on purpose"),
             "/livez" => std::future::pending().await,
+            "/version" if request.parts.uri.query() == Some("waits") => std::future::pending().await,
             "/readyz" => {
                 respond::text(StatusCode::OK, request.header(&AUTHORIZATION).unwrap_or("none").to_owned())
             }
@@ -234,7 +235,7 @@ async fn who_comes_when_there_is_no_room_is_told_to_come_back() {
     let fixture = Arc::new(fixture(|config| config.max_read_only = 1));
     let waiting = tokio::spawn({
         let fixture = fixture.clone();
-        async move { fixture.ask(http::Request::get("/livez")).await }
+        async move { fixture.ask(http::Request::get("/version?waits")).await }
     });
     // It never ends; the other comes while it waits.
     let refused = async {
@@ -254,6 +255,7 @@ async fn who_comes_when_there_is_no_room_is_told_to_come_back() {
     assert_eq!(fixture.figure(dropped).as_deref(), Some("1"));
     let (status, ..) = fixture.ask(http::Request::post("/version")).await;
     assert_eq!(status, StatusCode::FORBIDDEN, "those that write have their own");
+    assert_eq!(fixture.ask(http::Request::get("/readyz")).await.0, StatusCode::OK, "and probes need none");
     waiting.abort();
     assert!(waiting.await.is_err());
     assert_eq!(fixture.ask(http::Request::get("/version")).await.0, StatusCode::OK, "there is room again");

@@ -14,6 +14,7 @@ pub mod handlers;
 pub mod lifecycle;
 mod listener;
 mod metrics;
+mod overload;
 mod query;
 mod reload;
 mod request;

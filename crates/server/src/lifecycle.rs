@@ -194,6 +194,12 @@ impl HookDone {
 }
 
 impl Hooks {
+    /// Tells at any later time whether all post-start hooks of now have finished.
+    pub fn all_done(&self) -> impl Fn() -> bool + use<> {
+        let hooks: Vec<HookDone> = self.post_start.iter().map(|(_, _, done)| done.clone()).collect();
+        move || hooks.iter().all(HookDone::is_done)
+    }
+
     /// Runs once the server listens. The server is not ready before it has finished; an error ends the process.
     pub fn post_start<F>(&mut self, name: &str, hook: impl FnOnce() -> F + Send + 'static)
     where

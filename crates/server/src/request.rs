@@ -13,6 +13,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::overload::{Reserved, Slot};
 use crate::query;
 use crate::request_info::RequestInfo;
 
@@ -30,6 +31,10 @@ pub struct Request {
     /// When the answer must have begun; `None` for long-running requests.
     pub deadline: Option<Instant>,
     pub user: Option<Arc<User>>,
+    /// The right to be worked on; `None` where that is not limited.
+    pub(crate) slot: Option<Slot>,
+    /// The server's memory that its body takes; `None` where that is not limited.
+    pub(crate) reserved: Option<Reserved>,
 }
 
 /// What the client sends. Tests and in-process callers make one from bytes.
@@ -46,6 +51,8 @@ impl Request {
             info: RequestInfo::default(),
             deadline: None,
             user: None,
+            slot: None,
+            reserved: None,
         })
     }
 

@@ -147,9 +147,18 @@ fn open_existing(
         .map_err(|error| OpenError::engine(&path, error))?;
     match engine.load() {
         Ok(state) => Ok((engine, state)),
-        Err(Unusable::Engine(error)) => Err(OpenError::engine(&path, error)),
-        Err(Unusable::Foreign(detail)) => Err(not_a_store(path, &detail)),
-        Err(Unusable::Newer(found)) => Err(OpenError::Newer { path, found, known: FORMAT }),
+        Err(Unusable::Engine(error)) => {
+            engine.abandon();
+            Err(OpenError::engine(&path, error))
+        }
+        Err(Unusable::Foreign(detail)) => {
+            engine.abandon();
+            Err(not_a_store(path, &detail))
+        }
+        Err(Unusable::Newer(found)) => {
+            engine.abandon();
+            Err(OpenError::Newer { path, found, known: FORMAT })
+        }
     }
 }
 

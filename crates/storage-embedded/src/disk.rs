@@ -10,9 +10,11 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use redb::StorageBackend;
+
+use crate::undo::Undo;
 
 /// A place that holds the bytes of one store.
 pub trait Disk: Debug + Send + Sync + 'static {
@@ -90,7 +92,7 @@ impl StorageBackend for FileBackend {
 #[derive(Debug, Default)]
 pub(crate) struct MemoryDisk {
     opened: AtomicBool,
-    len: Arc<std::sync::atomic::AtomicU64>,
+    len: Arc<AtomicU64>,
 }
 
 impl Disk for MemoryDisk {
@@ -113,7 +115,7 @@ impl Disk for MemoryDisk {
 #[derive(Debug)]
 struct MemoryBackend {
     inner: redb::backends::InMemoryBackend,
-    len: Arc<std::sync::atomic::AtomicU64>,
+    len: Arc<AtomicU64>,
 }
 
 impl StorageBackend for MemoryBackend {
@@ -151,6 +153,14 @@ pub(crate) struct Watched {
 pub(crate) struct Health {
     sync_failed: AtomicBool,
     full: AtomicBool,
+    bytes_read: AtomicU64,
+    /// How many bytes may be read; more means that the engine goes in circles.
+    read_limit: AtomicU64,
+    /// Calls of the disk that have not returned yet.
+    in_flight: AtomicUsize,
+    /// Nothing is written any more. While an [`Undo`] records, it is set and looked at under its lock.
+    read_only: AtomicBool,
+    pub(crate) undo: Undo,
 }
 
 impl Health {
@@ -161,11 +171,62 @@ impl Health {
     pub(crate) fn full(&self) -> bool {
         self.full.load(Ordering::SeqCst)
     }
+
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// Whether the engine waits for the disk.
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        self.in_flight.load(Ordering::SeqCst) > 0
+    }
+
+    /// Has all writes fail from now on. A recorded write that is under way ends first.
+    pub(crate) fn stop_writes(&self) {
+        self.undo.locked(|| self.read_only.store(true, Ordering::SeqCst));
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        match self.read_only.load(Ordering::SeqCst) {
+            true => Err(io::Error::other("the store was given up")),
+            false => Ok(()),
+        }
+    }
+
+    /// Has all reads fail once so many bytes were read in all.
+    pub(crate) fn limit_reads(&self, bytes: u64) {
+        self.read_limit.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Counts a call of the disk until it is dropped.
+struct InFlight<'h>(&'h AtomicUsize);
+
+impl<'h> InFlight<'h> {
+    fn new(health: &'h Health) -> InFlight<'h> {
+        health.in_flight.fetch_add(1, Ordering::SeqCst);
+        InFlight(&health.in_flight)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Watched {
     pub(crate) fn new(inner: Box<dyn StorageBackend>, health: Arc<Health>) -> Self {
         Watched { inner, health }
+    }
+
+    /// Changes the file from `offset` on, `len` bytes of it.
+    fn change(&self, offset: u64, len: u64, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let _in_flight = InFlight::new(&self.health);
+        self.health.undo.recorded(&*self.inner, offset, len, || {
+            self.health.check_writable()?;
+            self.note(change())
+        })
     }
 
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
@@ -190,14 +251,20 @@ impl StorageBackend for Watched {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let before = self.health.bytes_read.fetch_add(out.len() as u64, Ordering::Relaxed);
+        if before > self.health.read_limit.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it leads in circles"));
+        }
+        let _in_flight = InFlight::new(&self.health);
         self.inner.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.note(self.inner.set_len(len))
+        self.change(len, u64::MAX, || self.inner.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let _in_flight = InFlight::new(&self.health);
         let result = self.inner.sync_data();
         if result.is_err() {
             self.health.sync_failed.store(true, Ordering::SeqCst);
@@ -206,7 +273,7 @@ impl StorageBackend for Watched {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.note(self.inner.write(offset, data))
+        self.change(offset, data.len() as u64, || self.inner.write(offset, data))
     }
 
     fn close(&self) -> io::Result<()> {

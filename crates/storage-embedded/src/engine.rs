@@ -1,13 +1,21 @@
 //! Opens the engine on a disk, and opens it again when a write has failed.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
+use redb::{
+    Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableError, WriteTransaction,
+};
 
 use crate::disk::{Disk, Health, Watched};
+use crate::guard::guarded;
+use crate::opening;
 use crate::tables::{FIRST_REVISION, FORMAT, LEASE_KEYS, LEASES, LOG, META, VERSIONS, meta};
+
+/// Revisions are signed 64-bit numbers to clients and in etcd. Nobody writes so often that the rest is needed.
+pub(crate) const MAX_REVISION: u64 = i64::MAX as u64 / 2;
+/// The same for leases.
+pub(crate) const MAX_LEASE: i64 = i64::MAX / 2;
 
 /// The store's own numbers, as `META` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +36,24 @@ impl State {
             Some(value) => Ok(value.value()),
             None => Err(redb::Error::Corrupted(format!("`{name}` is missing"))),
         };
-        Ok(State {
+        let state = State {
             revision: read(meta::REVISION)?,
             compacted: read(meta::COMPACTED)?,
             swept: read(meta::SWEPT)?,
             lease: read(meta::LEASE)? as i64,
             bytes: read(meta::BYTES)?,
-        })
+        };
+        state.check()?;
+        Ok(state)
+    }
+
+    /// Numbers that no store comes to are damage: going on from them would wrap a counter.
+    fn check(&self) -> Result<(), redb::Error> {
+        let counts = self.revision <= MAX_REVISION && (0..=MAX_LEASE).contains(&self.lease);
+        match counts && self.compacted <= self.revision && self.swept <= self.compacted {
+            true => Ok(()),
+            false => Err(redb::Error::Corrupted("its revisions contradict each other".into())),
+        }
     }
 
     /// Writes what differs from `old`; everything when there is no old one.
@@ -87,16 +106,17 @@ impl Engine {
     pub(crate) fn open(disk: Arc<dyn Disk>, cache_bytes: usize) -> Result<Engine, redb::Error> {
         let health = Arc::new(Health::default());
         let backend = Watched::new(disk.open()?, health.clone());
-        // A damaged file may lead the engine to places where it panics. While it opens, nothing else runs on it, so
-        // that can be told as what it is.
-        let db = catch_unwind(AssertUnwindSafe(|| {
-            Database::builder()
-                .set_cache_size(cache_bytes)
-                .set_repair_callback(|_| tracing::info!("the store was not closed, checking all of it"))
-                .create_with_backend(backend)
-        }))
-        .map_err(|_| redb::Error::Corrupted("the engine cannot make sense of it".into()))??;
-        Ok(Engine { disk, health, db })
+        health.undo.begin(backend.len()?);
+        match opening::open(backend, &health, cache_bytes) {
+            Ok(db) => {
+                health.undo.end();
+                Ok(Engine { disk, health, db })
+            }
+            Err(error) => {
+                give_up(&*disk, &health);
+                Err(error)
+            }
+        }
     }
 
     /// Makes the tables of an empty store.
@@ -120,6 +140,10 @@ impl Engine {
 
     /// Checks that this is a store of a format known here, and reads its numbers.
     pub(crate) fn load(&self) -> Result<State, Unusable> {
+        guarded(|| self.load_trusting()).unwrap_or_else(|panic| Err(senseless(&panic).into()))
+    }
+
+    fn load_trusting(&self) -> Result<State, Unusable> {
         let txn = self.db.begin_read()?;
         let table = match txn.open_table(META) {
             Ok(table) => table,
@@ -135,6 +159,10 @@ impl Engine {
 
     /// All leases, as (when it ends, lease).
     pub(crate) fn leases(&self) -> Result<BTreeSet<(u64, i64)>, redb::Error> {
+        guarded(|| self.leases_trusting()).unwrap_or_else(|panic| Err(senseless(&panic)))
+    }
+
+    fn leases_trusting(&self) -> Result<BTreeSet<(u64, i64)>, redb::Error> {
         let table = self.db.begin_read()?.open_table(LEASES)?;
         let mut leases = BTreeSet::new();
         for entry in table.iter()? {
@@ -142,6 +170,24 @@ impl Engine {
             leases.insert((expires.value(), id.value()));
         }
         Ok(leases)
+    }
+
+    /// Leaves the file as it is: a clean end would write to it, by what was read from it, and it is damaged.
+    pub(crate) fn abandon(self) {
+        std::mem::forget(self.db);
+        give_up(&*self.disk, &self.health);
+    }
+
+    /// Ends the engine in order, which reads and writes a little more.
+    pub(crate) fn close(self) {
+        if let Err(panic) = guarded(|| drop(self)) {
+            tracing::warn!(panic, "the engine failed while it closed the store");
+        }
+    }
+
+    /// Called when all that opening reads was found good.
+    pub(crate) fn accept(&self) {
+        self.health.undo.forget();
     }
 
     pub(crate) fn db(&self) -> &Database {
@@ -176,6 +222,24 @@ impl Engine {
         Ok(())
     }
 }
+
+/// Stops the engine, wherever it is, and makes the file what it was before it was opened.
+fn give_up(disk: &dyn Disk, health: &Health) {
+    health.stop_writes();
+    let restored = disk.open().and_then(|backend| health.undo.restore(&*backend));
+    if let Err(error) = restored {
+        tracing::warn!(%error, "the file cannot be made what it was before it was opened");
+    }
+}
+
+/// The engine's panic as an error about what it read.
+pub(crate) fn senseless(panic: &str) -> redb::Error {
+    tracing::debug!(panic, "the engine failed on the store");
+    redb::Error::Corrupted(SENSELESS.into())
+}
+
+/// The error for a file that the engine panics on.
+pub(crate) const SENSELESS: &str = "the engine cannot make sense of it";
 
 /// A number that no other store has. It names, it does not protect.
 fn random_id() -> u64 {

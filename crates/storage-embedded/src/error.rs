@@ -21,6 +21,9 @@ pub enum OpenError {
     #[error("the store {} is damaged: {detail}; it was left as it is, restore a snapshot into an empty directory", .path.display())]
     Damaged { path: PathBuf, detail: String },
 
+    #[error("the store {} is damaged: {detail}; restore a snapshot into an empty directory", .path.display())]
+    DamageFound { path: PathBuf, detail: String },
+
     #[error("the store {} was written by a newer version of Pintle (format {found}, this one knows up to {known})", .path.display())]
     Newer { path: PathBuf, found: u64, known: u64 },
 
@@ -58,9 +61,14 @@ impl OpenError {
     /// What the engine said when it opened, loaded or filled the store at `path`.
     pub(crate) fn engine(path: &Path, error: redb::Error) -> Self {
         match error {
+            // The engine reads where its own numbers lead it: beyond the end means that the file was cut.
+            redb::Error::Io(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
+                OpenError::Damaged { path: path.to_owned(), detail: "it is cut short".into() }
+            }
             redb::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => {
                 OpenError::io(path, source)
             }
+            redb::Error::Corrupted(detail) => OpenError::Damaged { path: path.to_owned(), detail },
             other => OpenError::Damaged { path: path.to_owned(), detail: other.to_string() },
         }
     }

@@ -13,6 +13,8 @@
 //! - `writer` is the only thread that writes. What has queued while a commit was under way becomes the next commit.
 //!   `recover` is what it does when the disk fails.
 //! - `view` reads what is committed; `feed` and `watch` tell about it as it comes.
+//! - `opening` opens the engine in bounded time; `guard` turns its panics on damaged files into errors,
+//!   and `undo` leaves them as they were.
 //! - `disk` is the seam below the engine, through which tests inject faults.
 //!
 //! Two invariants hold it together. *Nothing is visible before it is durable*: the view, the feed and the answers
@@ -27,14 +29,17 @@ pub mod disk;
 mod engine;
 mod error;
 mod feed;
+mod guard;
 mod job;
 mod lease;
+mod opening;
 mod options;
 mod record;
 mod recover;
 pub mod snapshot;
 mod store;
 mod tables;
+mod undo;
 mod view;
 mod watch;
 mod writer;

@@ -18,6 +18,12 @@ impl Writer {
         if let Some(reason) = &self.broken {
             return Some(Error::Unavailable(reason.clone()));
         }
+        // Without housekeeping the store goes on, so damage that only housekeeping has met keeps no server from starting.
+        if let Error::Corrupt(detail) = &error
+            && !housekeeping
+        {
+            self.shared.note_damage(detail);
+        }
         if matches!(error, Error::Corrupt(_)) && committing.is_none() {
             // The engine is well, but what it read is not: only this group cannot be served.
             tracing::error!(%error, "the store holds damaged data");
@@ -94,8 +100,16 @@ impl Writer {
         // The old one first, so that there are never two.
         drop(self.engine.take());
         let engine = Engine::open(self.disk.clone(), self.cache_bytes)?;
-        let state = engine.load()?;
-        Ok((engine, state))
+        match engine.load() {
+            Ok(state) => {
+                engine.accept();
+                Ok((engine, state))
+            }
+            Err(error) => {
+                engine.abandon();
+                Err(error)
+            }
+        }
     }
 
     fn settle_again(&mut self, engine: &Engine, state: &State) -> Result<(), redb::Error> {

@@ -1,7 +1,7 @@
 //! The store as its callers see it.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
@@ -12,19 +12,19 @@ use pintle_storage::{
     Backend, Error, KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult,
     WatchRequest, WatchStream, lease,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::dir::{self, Lock};
 use crate::disk::{Disk, MemoryDisk};
-use crate::engine::{Engine, State, Unusable};
-use crate::error::OpenError;
+use crate::engine::{Engine, State, Unusable, senseless};
+use crate::error::{OpenError, storage_error};
 use crate::feed::{Committed, Feed};
+use crate::guard::guarded;
 use crate::job::Job;
 use crate::options::{Location, Options};
 use crate::snapshot::Snapshot;
 use crate::tables::FORMAT;
 use crate::view::View;
-use crate::watch;
 use crate::writer::Writer;
 
 /// The queue holds so many KiB of transactions; each counts at least one. When it is full, callers wait.
@@ -37,6 +37,8 @@ const READ_AGAIN: usize = 3;
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
     view: RwLock<Result<Arc<View>>>,
+    /// The first damage that was found in what the store holds.
+    damage: watch::Sender<Option<String>>,
 }
 
 impl Shared {
@@ -48,14 +50,31 @@ impl Shared {
     pub(crate) fn read<T>(&self, read: impl Fn(&View) -> Result<T>) -> Result<T> {
         let mut view = self.view()?;
         for _ in 0..READ_AGAIN {
-            let result = read(&view);
+            let result = self.sound(|| read(&view));
             let newest = self.view()?;
             if !matches!(result, Err(Error::Unavailable(_))) || Arc::ptr_eq(&view, &newest) {
                 return result;
             }
             view = newest;
         }
-        read(&view)
+        self.sound(|| read(&view))
+    }
+
+    /// Reads from the engine. Where it panics, what it read is damaged; any damage is noted.
+    pub(crate) fn sound<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        let result = guarded(read).unwrap_or_else(|panic| Err(storage_error(senseless(&panic))));
+        if let Err(Error::Corrupt(detail)) = &result {
+            self.note_damage(detail);
+        }
+        result
+    }
+
+    pub(crate) fn note_damage(&self, detail: &str) {
+        self.damage.send_if_modified(|damage| {
+            let first = damage.is_none();
+            damage.get_or_insert_with(|| detail.to_owned());
+            first
+        });
     }
 
     pub(crate) fn publish(&self, view: View, committed: Vec<Committed>) {
@@ -96,6 +115,8 @@ pub struct Store {
     max_request_bytes: usize,
     max_txn_ops: usize,
     progress_interval: Duration,
+    /// For messages.
+    path: PathBuf,
 }
 
 impl Store {
@@ -137,17 +158,26 @@ impl Store {
         options: &Options,
         path: &Path,
     ) -> Result<Store, OpenError> {
-        let failed = |error| OpenError::engine(path, error);
         let disk = engine.shared_disk();
+        let loaded = engine.leases().and_then(|leases| Ok((leases, View::open(engine.db())?)));
+        let (leases, view) = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                engine.abandon();
+                return Err(OpenError::engine(path, error));
+            }
+        };
+        engine.accept();
         let shared = Arc::new(Shared {
             feed: Feed::new(state.revision, options.feed_bytes),
-            view: RwLock::new(Ok(Arc::new(View::open(engine.db()).map_err(failed)?))),
+            view: RwLock::new(Ok(Arc::new(view))),
+            damage: watch::Sender::new(None),
         });
         let (jobs, queue) = mpsc::channel();
-        let writer = Writer::new(queue, shared.clone(), engine, state, lock, options).map_err(failed)?;
+        let writer = Writer::new(queue, shared.clone(), engine, (state, leases), lock, options);
         let thread = std::thread::Builder::new()
             .name("pintle-store".into())
-            .spawn(move || writer.run())
+            .spawn(move || writer.run_guarded())
             .map_err(|error| OpenError::io(path, error))?;
         Ok(Store {
             shared,
@@ -159,7 +189,20 @@ impl Store {
             max_request_bytes: options.max_request_bytes,
             max_txn_ops: options.max_txn_ops,
             progress_interval: options.progress_interval,
+            path: path.to_owned(),
         })
+    }
+
+    /// Waits until damage is found in what the store holds, at first use of it: opening looks at little. Requests that need
+    /// what is damaged fail from then on, and others go on.
+    pub async fn damaged(&self) -> OpenError {
+        let mut damage = self.shared.damage.subscribe();
+        let detail = match damage.wait_for(Option::is_some).await {
+            Ok(detail) => detail.clone().unwrap_or_default(),
+            // The store holds the sender.
+            Err(_) => std::future::pending().await,
+        };
+        OpenError::DamageFound { path: self.path.clone(), detail }
     }
 
     /// The store as it is now, to be saved while it goes on changing.
@@ -214,8 +257,8 @@ impl Store {
         &self,
         read: impl FnOnce(&View) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let view = self.shared.view()?;
-        tokio::task::spawn_blocking(move || read(&view))
+        let (view, shared) = (self.shared.view()?, self.shared.clone());
+        tokio::task::spawn_blocking(move || shared.sound(|| read(&view)))
             .await
             .map_err(|error| Error::Unavailable(format!("reading failed: {error}")))?
     }
@@ -262,7 +305,7 @@ impl Backend for Store {
         if request.from < compacted {
             return Err(Error::Compacted { requested: request.from, compacted });
         }
-        Ok(watch::start(self.shared.clone(), request, self.progress_interval))
+        Ok(crate::watch::start(self.shared.clone(), request, self.progress_interval))
     }
 
     async fn request_progress(&self) -> Result<()> {

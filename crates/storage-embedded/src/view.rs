@@ -11,8 +11,9 @@ use pintle_storage::{
 };
 use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
 
-use crate::engine::State;
+use crate::engine::{State, senseless};
 use crate::error::storage_error;
+use crate::guard::guarded;
 use crate::record::{Record, Version};
 use crate::tables::{At, LOG, META, VERSIONS, VersionKey};
 
@@ -32,6 +33,10 @@ pub(crate) struct History {
 
 impl View {
     pub(crate) fn open(db: &Database) -> Result<View, redb::Error> {
+        guarded(|| View::open_trusting(db)).unwrap_or_else(|panic| Err(senseless(&panic)))
+    }
+
+    fn open_trusting(db: &Database) -> Result<View, redb::Error> {
         let txn = db.begin_read()?;
         let state = State::load(&txn.open_table(META)?)?;
         let versions = txn.open_table(VERSIONS)?;

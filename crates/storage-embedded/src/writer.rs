@@ -15,9 +15,10 @@ use crate::apply::{Decided, Group};
 use crate::clock::Clock;
 use crate::dir::Lock;
 use crate::disk::Disk;
-use crate::engine::{Engine, State};
+use crate::engine::{Engine, SENSELESS, State};
 use crate::error::storage_error;
 use crate::feed::Committed;
+use crate::guard::guarded;
 use crate::job::{Done, Job, refuse};
 use crate::options::Options;
 use crate::store::Shared;
@@ -96,12 +97,12 @@ impl Writer {
         jobs: Receiver<Job>,
         shared: Arc<Shared>,
         engine: Engine,
-        state: State,
+        (state, leases): (State, BTreeSet<(u64, i64)>),
         lock: Option<Lock>,
         options: &Options,
-    ) -> Result<Writer, redb::Error> {
-        Ok(Writer {
-            leases: engine.leases()?,
+    ) -> Writer {
+        Writer {
+            leases,
             settle_after: options.settle_after,
             settled: false,
             last_commit: Instant::now(),
@@ -117,10 +118,19 @@ impl Writer {
             jobs,
             shared,
             state,
-        })
+        }
     }
 
-    pub(crate) fn run(mut self) {
+    /// Writes until the store is closed. Where the engine panics, the store has ended: nobody can tell what it had in hands.
+    pub(crate) fn run_guarded(self) {
+        let shared = self.shared.clone();
+        if let Err(panic) = guarded(|| self.run()) {
+            tracing::error!(panic, "the store's writer has failed");
+            shared.note_damage(SENSELESS);
+        }
+    }
+
+    fn run(mut self) {
         let _end = End(self.shared.clone());
         let mut stop = false;
         while !stop {

@@ -189,3 +189,46 @@ async fn a_damaged_snapshot_makes_no_store() {
     refused(&[&image[..], b"more"].concat(), "something follows");
     snapshot::restore(&image[..], &dir, |_| {}).unwrap();
 }
+
+/// The image with other bytes in a place, and with the checksum that goes with them.
+fn forged(image: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut forged = image.to_vec();
+    forged[at..at + bytes.len()].copy_from_slice(bytes);
+    let end = forged.len() - 4;
+    let checksum = crc32fast::hash(&forged[..end]);
+    forged[end..].copy_from_slice(&checksum.to_be_bytes());
+    forged
+}
+
+/// Right to the last byte, and yet nothing that a store has written: going on from it would wrap the counter.
+#[tokio::test]
+async fn a_snapshot_with_numbers_that_no_store_comes_to_is_refused() {
+    const REVISION: usize = 12;
+    const LEASE: usize = 29;
+    let store = Store::open(Options::memory()).unwrap();
+    store.lease(Duration::from_secs(3600)).await.unwrap();
+    put(&store, "/a", "1").await;
+    let image = saved(&store).await;
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("new");
+    for revision in [u64::MAX, u64::MAX - 1, u64::MAX - REVISION_BUMP, i64::MAX as u64, i64::MAX as u64 - 1] {
+        let forged = forged(&image, REVISION, &revision.to_be_bytes());
+        let error = snapshot::restore(&forged[..], &dir, |_| {}).expect_err("a revision").to_string();
+        let expect = format!(
+            "not a usable snapshot: its revision {revision} is larger than any that a store comes to"
+        );
+        assert_eq!(error, expect);
+        assert!(!dir.exists(), "nothing is left behind");
+    }
+    for lease in [i64::MAX, i64::MIN, -1, 0] {
+        let forged = forged(&image, LEASE, &lease.to_be_bytes());
+        let error = snapshot::restore(&forged[..], &dir, |_| {}).expect_err("a lease").to_string();
+        assert!(error.contains("lease"), "{error}");
+    }
+    // As it stands, and with a revision that is only large.
+    let large = 1_u64 << 60;
+    let image = forged(&image, REVISION, &large.to_be_bytes());
+    snapshot::restore(&image[..], &dir, |_| {}).unwrap();
+    let restored = Store::open(Options::directory(&dir)).unwrap();
+    assert_eq!(put(&restored, "/next", "").await, Revision(large + REVISION_BUMP + 1));
+}

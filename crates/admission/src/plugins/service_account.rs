@@ -1,6 +1,7 @@
 //! Every pod runs as a service account of its namespace: `default` unless it says otherwise. Its containers find a token of
 //! it, unless the pod or the account does not want that.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ impl ServiceAccount {
         ServiceAccount { objects: cluster.objects.clone() }
     }
 
+    /// Returns the account from the cache. A missing one is read from the store, the default account several times.
     async fn account(&self, attributes: &Attributes<'_>, name: &str) -> Result<Value> {
         let namespace = attributes.namespace();
         let pause = Duration::from_millis(100 + rand::random::<u64>() % 100);
@@ -95,8 +97,9 @@ impl Plugin for ServiceAccount {
         {
             spec.insert("imagePullSecrets", Value::list(secrets.to_vec()));
         }
+        let refused = refusal(attributes, &pod, &account);
         attributes.object = Some(pod);
-        self.validate(attributes).await
+        refused
     }
 
     fn validates(&self, operation: Operation, target: &Target) -> bool {
@@ -121,15 +124,20 @@ impl Plugin for ServiceAccount {
             );
         }
         let account = self.account(attributes, name).await?;
-        if !enforces(&account) {
-            return Ok(());
-        }
-        let wrong = match attributes.operation {
-            Operation::Update => foreign_in(&account, pod, "ephemeralContainers", "ephemeral container"),
-            _ => foreign_secret(&account, pod),
-        };
-        wrong.map_or(Ok(()), |why| Err(attributes.forbidden(&why)))
+        refusal(attributes, pod, &account)
     }
+}
+
+/// Refuses a pod that uses a secret which its account must name and does not.
+fn refusal(attributes: &Attributes<'_>, pod: &Value, account: &Value) -> Result<()> {
+    if !enforces(account) {
+        return Ok(());
+    }
+    let wrong = match attributes.operation {
+        Operation::Update => foreign_in(account, pod, "ephemeralContainers", "ephemeral container"),
+        _ => foreign_secret(account, pod),
+    };
+    wrong.map_or(Ok(()), |why| Err(attributes.forbidden(&why)))
 }
 
 fn is_pod(target: &Target) -> bool {
@@ -223,7 +231,7 @@ fn foreign_in(account: &Value, pod: &Value, containers: &str, what: &str) -> Opt
     None
 }
 
-fn named<'a>(account: &'a Value, field: &str) -> Vec<&'a str> {
+fn named<'a>(account: &'a Value, field: &str) -> HashSet<&'a str> {
     account.items_at(&[field]).iter().map(|reference| reference.text_at(&["name"])).collect()
 }
 

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use pintle_outbound::AnyCertificate;
 use rustix::process::{Pid, Signal, kill_process};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
-
-use super::client::Anyone;
 
 /// How long a start or a stop may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -96,9 +95,9 @@ fn is_ready(address: SocketAddr, client: &Arc<ClientConfig>) -> anyhow::Result<b
 
 fn client() -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
+    Ok(ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
         .with_no_client_auth())
 }

@@ -298,6 +298,8 @@ fn find_all<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     call.meter.items(text.len().min(most))?;
     pattern(call, wanted, |regex| {
-        Ok(Val::list(regex.find_all(text).take(most).map(|found| Val::string(found.to_owned())).collect()))
+        Ok(Val::list(
+            regex.find_all(text, most).into_iter().map(|found| Val::string(found.to_owned())).collect(),
+        ))
     })
 }

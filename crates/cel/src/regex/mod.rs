@@ -4,19 +4,40 @@
 //! quotes, braces that repeat nothing are themselves. So patterns are read as Go reads them, with Go's messages, and written
 //! in the other language.
 
+mod names;
 mod translate;
 
 use std::fmt;
 
-/// What one pattern may take in memory.
-const MOST_BYTES: usize = 4 << 20;
+/// Memory that the program of one pattern may take. Go's limit is 128 MB, which for most patterns is as many states.
+const MOST_BYTES: usize = 10 << 20;
 
-/// How long a pattern may be.
+/// Programs up to this size keep the memory of a match for the next one.
+const SMALL_BYTES: usize = 1 << 20;
+
+/// Length of a pattern in bytes.
 const LONGEST: usize = 1 << 16;
 
+/// Height of a pattern's tree from which on it is compiled on a stack of its own.
+const DEEP: usize = 100;
+const DEEP_STACK: usize = 32 << 20;
+
 /// A compiled pattern.
+///
+/// A matcher needs memory in proportion to its program for every match that runs at a time. That of small programs stays with
+/// the pattern; that of large ones is given back after each match.
 #[derive(Clone, Debug)]
-pub struct Regex(regex::Regex);
+pub struct Regex {
+    engine: Engine,
+    is_small: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Text(regex::Regex),
+    /// For `\B`, which is about ASCII in Go. Empty matches inside of a character are none.
+    Bytes(regex::bytes::Regex),
+}
 
 /// Why a text is no pattern, as Go says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,36 +53,109 @@ impl std::error::Error for Error {}
 
 impl Regex {
     pub fn new(pattern: &str) -> Result<Regex, Error> {
+        let too_large = || Error(format!("expression too large: `{pattern}`"));
         if pattern.len() > LONGEST {
-            return Err(Error("expression too large".to_owned()));
+            return Err(too_large());
         }
         let translated = translate::translate(pattern).map_err(Error)?;
-        match regex::RegexBuilder::new(&translated).size_limit(MOST_BYTES).nest_limit(1000).build() {
-            Ok(regex) => Ok(Regex(regex)),
-            Err(regex::Error::CompiledTooBig(_)) => Err(Error("expression too large".to_owned())),
-            Err(_) => Err(Error(format!("invalid character class range: `{pattern}`"))),
+        let text = &translated.text;
+        let build = |limit: usize| match translated.between {
+            false => {
+                let mut builder = regex::RegexBuilder::new(text);
+                builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Text)
+            }
+            true => {
+                let mut builder = regex::bytes::RegexBuilder::new(text);
+                builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Bytes)
+            }
+        };
+        let build = || match build(SMALL_BYTES) {
+            Ok(engine) => Ok(Regex { engine, is_small: true }),
+            Err(_) => build(MOST_BYTES).map(|engine| Regex { engine, is_small: false }),
+        };
+        let built = if translated.height > DEEP { on_a_deep_stack(build) } else { Some(build()) };
+        match built {
+            Some(Ok(regex)) => Ok(regex),
+            Some(Err(regex::Error::CompiledTooBig(_))) | None => Err(too_large()),
+            Some(Err(_)) => Err(Error(format!("regexp/syntax: internal error: `{pattern}`"))),
         }
     }
 
     /// Whether it matches some part of the text.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.with_memory(|engine| match engine {
+            Engine::Text(regex) => regex.is_match(text),
+            Engine::Bytes(regex) => find_at(regex, text, 0).is_some(),
+        })
     }
 
     /// The first match, leftmost.
     pub fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
-        self.0.find(text).map(|found| found.as_str())
-    }
-
-    /// All matches that do not overlap. As in Go, one that is empty is none directly behind another.
-    pub fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
-        let mut end = None;
-        self.0.find_iter(text).filter_map(move |found| {
-            let adjacent = found.is_empty() && end == Some(found.start());
-            end = Some(found.end());
-            (!adjacent).then_some(found.as_str())
+        self.with_memory(|engine| match engine {
+            Engine::Text(regex) => regex.find(text).map(|found| found.as_str()),
+            Engine::Bytes(regex) => find_at(regex, text, 0).map(|(start, end)| &text[start..end]),
         })
     }
+
+    /// The first matches that do not overlap, so many at most. As in Go, one that is empty is none directly behind another.
+    pub fn find_all<'t>(&self, text: &'t str, most: usize) -> Vec<&'t str> {
+        self.with_memory(|engine| {
+            let mut end = None;
+            let places: Box<dyn Iterator<Item = (usize, usize)>> = match engine {
+                Engine::Text(regex) => {
+                    Box::new(regex.find_iter(text).map(|found| (found.start(), found.end())))
+                }
+                Engine::Bytes(regex) => {
+                    let mut next = Some(0);
+                    Box::new(std::iter::from_fn(move || {
+                        let (start, end) = find_at(regex, text, next?)?;
+                        next = if end > start { Some(end) } else { after(text, end) };
+                        Some((start, end))
+                    }))
+                }
+            };
+            let found = places.filter_map(|(start, stop)| {
+                let adjacent = start == stop && end == Some(start);
+                end = Some(stop);
+                (!adjacent).then(|| &text[start..stop])
+            });
+            found.take(most).collect()
+        })
+    }
+
+    /// Runs a match. A copy of a pattern shares its program and has memory of its own.
+    fn with_memory<T>(&self, run: impl FnOnce(&Engine) -> T) -> T {
+        if self.is_small { run(&self.engine) } else { run(&self.engine.clone()) }
+    }
+}
+
+/// How deep the other parser goes: groups, and what is in them.
+const NEST_LIMIT: u32 = 4000;
+
+/// The first match from a place on that splits no character.
+fn find_at(regex: &regex::bytes::Regex, text: &str, from: usize) -> Option<(usize, usize)> {
+    let mut from = from;
+    loop {
+        let found = regex.find_at(text.as_bytes(), from)?;
+        // Only an empty match can lie inside of a character.
+        if text.is_char_boundary(found.start()) {
+            return Some((found.start(), found.end()));
+        }
+        from = after(text, found.start())?;
+    }
+}
+
+/// The place of the character after the one at, or around, a place.
+fn after(text: &str, place: usize) -> Option<usize> {
+    (place + 1..=text.len()).find(|place| text.is_char_boundary(*place))
+}
+
+/// Runs a function where there is room for deep recursion; `None` if there is no such place.
+fn on_a_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(DEEP_STACK).spawn_scoped(scope, run).ok()?;
+        thread.join().ok()
+    })
 }
 
 /// Whether a text is a pattern.

@@ -86,6 +86,167 @@ fn a_pattern_that_would_take_ages_elsewhere_does_not() {
 #[test]
 fn an_empty_match_directly_behind_another_is_none() {
     let regex = Regex::new("a*").unwrap();
-    assert_eq!(regex.find_all("baac").collect::<Vec<_>>(), ["", "aa", ""]);
+    assert_eq!(regex.find_all("baac", 9), ["", "aa", ""]);
     assert_eq!(regex.find("baac"), Some(""));
+}
+
+/// Texts that every pattern of the table is tried on.
+const TEXTS: &[&str] = &["", "a", "a-b", "A.9_", "λ", "aéb", " ", "\n", "k", "\u{212a}", "z{,2}"];
+
+/// Patterns that Go takes, with the numbers of the texts that they match some part of. From Go's own parser and matcher.
+#[test]
+fn patterns_match_what_go_matches() {
+    let all: Vec<usize> = (0..TEXTS.len()).collect();
+    let none: &[usize] = &[];
+    let table: &[(&str, &[usize])] = &[
+        // A hyphen that makes no range is itself wherever it stands.
+        ("^[0-9a-zA-Z-.]+$", &[1, 2, 8]),
+        ("^[a-zA-Z0-9-_]+$", &[1, 2, 8]),
+        (r"^[\w-.]+$", &[1, 2, 3, 8]),
+        (r"^[\w\-.]+$", &[1, 2, 3, 8]),
+        ("^[--z]+$", &[1, 2, 3, 8]),
+        ("^[a-b-]+$", &[1, 2]),
+        (r"^[[:alpha:]-z]+$", &[1, 2, 8]),
+        // Escapes of what is no letter or digit.
+        (r"^\ $", &[6]),
+        (r"\-", &[2]),
+        (r"\_", &[3]),
+        ("\\\n", &[7]),
+        // Boundaries are about ASCII.
+        (r"\B", &[0, 3, 4, 6, 7, 9, 10]),
+        (r"a\b.\bb", &[2, 5]),
+        (r"a\B", none),
+        (r"^\B.\B$", &[4, 6, 9]),
+        // Classes by name.
+        (r"\p{Greek}", &[4]),
+        (r"\p{greek}", &[4]),
+        (r"\p{^Greek}a?$", &[1, 2, 3, 5, 6, 7, 8, 9, 10]),
+        (r"^\p{uppercase letter}", &[3, 9]),
+        (r"^\p{Uppercase_Letter}", &[3, 9]),
+        (r"^\p{lc}$", &[1, 4, 8, 9]),
+        (r"^\p{punct}", none),
+        (r"\p{Cs}", none),
+        (r"^\P{ASCII}$", &[4, 9]),
+        (r"(?i)^\p{ascii}$", &[1, 6, 7, 8, 9]),
+        // Code points that no text has.
+        (r"\x{D800}", none),
+        (r"^[\x{D800}-\x{DFFF}]$", none),
+        (r"^[^\x{D800}]$", &[1, 4, 6, 7, 8, 9]),
+        // Case.
+        ("(?i)^K$", &[8, 9]),
+        (r"(?i)^\w$", &[1, 8, 9]),
+        ("(?ii-s)^a$", &[1]),
+        ("(?i-i)^A", &[3]),
+        ("()(?)^a$", &[1]),
+        // Operators look through flags and empty quotes.
+        ("^a(?i)*$", &[0, 1]),
+        (r"^a\Q\E*$", &[0, 1]),
+        ("^(?:a*(?i)*)$", &[0, 1]),
+        ("^z{,2}$", &[10]),
+        ("(?U)^a+?$", &[1]),
+    ];
+    for (pattern, expect) in table {
+        let regex = Regex::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+        let found: Vec<usize> = all.iter().copied().filter(|text| regex.is_match(TEXTS[*text])).collect();
+        assert_eq!(found, *expect, "{pattern}");
+    }
+}
+
+#[test]
+fn every_rule_of_gos_parser_refuses_as_it_does() {
+    let table = [
+        ("(", "missing closing ): `(`"),
+        (")", "unexpected ): `)`"),
+        ("|*", "missing argument to repetition operator: `*`"),
+        ("(+?)", "missing argument to repetition operator: `+?`"),
+        ("(?i)*", "missing argument to repetition operator: `*`"),
+        ("{2}", "missing argument to repetition operator: `{2}`"),
+        ("a*?*", "invalid nested repetition operator: `*?*`"),
+        ("a{2}{3}?", "invalid nested repetition operator: `{2}{3}?`"),
+        ("a{99999999999}", "invalid repeat count: `{99999999999}`"),
+        ("(?:a{501}){2}", "invalid repeat count: `{2}`"),
+        ("((a{2,}){501}){1,}", "invalid repeat count: `{501}`"),
+        ("((a{1000}){0,}){2}?", "invalid repeat count: `{2}?`"),
+        ("(?", "invalid or unsupported Perl syntax: `(?`"),
+        ("(?i", "invalid or unsupported Perl syntax: `(?i`"),
+        ("(?i-)", "invalid or unsupported Perl syntax: `(?i-)`"),
+        ("(?-)", "invalid or unsupported Perl syntax: `(?-)`"),
+        ("(?i--s)", "invalid or unsupported Perl syntax: `(?i--`"),
+        ("(?x)", "invalid or unsupported Perl syntax: `(?x`"),
+        ("(?#a)", "invalid or unsupported Perl syntax: `(?#`"),
+        ("(?!a)", "invalid or unsupported Perl syntax: `(?!`"),
+        ("(?P=n)", "invalid or unsupported Perl syntax: `(?P`"),
+        ("(?P<", "invalid or unsupported Perl syntax: `(?P`"),
+        ("(?<", "invalid or unsupported Perl syntax: `(?<`"),
+        ("(?<!a)", "invalid named capture: `(?<!a)`"),
+        ("(?P<n", "invalid named capture: `(?P<n`"),
+        ("(?P<>a)", "invalid named capture: `(?P<>`"),
+        ("(?<é>a)", "invalid named capture: `(?<é>`"),
+        (r"\C", r"invalid escape sequence: `\C`"),
+        (r"\q", r"invalid escape sequence: `\q`"),
+        (r"\8", r"invalid escape sequence: `\8`"),
+        (r"\é", r"invalid escape sequence: `\é`"),
+        (r"\x", r"invalid escape sequence: `\x`"),
+        (r"\xz1", r"invalid escape sequence: `\xz1`"),
+        (r"\x{}", r"invalid escape sequence: `\x{}`"),
+        (r"\x{1z}", r"invalid escape sequence: `\x{1z`"),
+        (r"\x{110000}", r"invalid escape sequence: `\x{110000`"),
+        (r"[\", "trailing backslash at end of expression: ``"),
+        (r"[\b]", r"invalid escape sequence: `\b`"),
+        (r"[a-\d]", r"invalid escape sequence: `\d`"),
+        (r"[a-\pL]", r"invalid escape sequence: `\p`"),
+        ("[a-", "missing closing ]: `[a-`"),
+        ("x[]a", "missing closing ]: `[]a`"),
+        ("[[:^^alpha:]]", "invalid character class range: `[:^^alpha:]`"),
+        ("[[:Alpha:]]", "invalid character class range: `[:Alpha:]`"),
+        (r"\p", r"invalid character class range: `\p`"),
+        (r"\p{Greek", r"invalid character class range: `\p{Greek`"),
+        (r"\p{}", r"invalid character class range: `\p{}`"),
+        (r"\p{IsGreek}", r"invalid character class range: `\p{IsGreek}`"),
+        (r"\p{Grek}", r"invalid character class range: `\p{Grek}`"),
+        (r"\p{Alphabetic}", r"invalid character class range: `\p{Alphabetic}`"),
+        (r"[\p{Script=Greek}]", r"invalid character class range: `\p{Script=Greek}`"),
+        (r"\p{^^Greek}", r"invalid character class range: `\p{^^Greek}`"),
+    ];
+    for (pattern, expect) in table {
+        refused(pattern, expect);
+    }
+}
+
+/// On a thread as small as those that serve requests.
+#[test]
+fn depth_is_bounded_as_in_go() {
+    let nested = |open: &str, count: usize| format!("{}a{}", open.repeat(count), ")".repeat(count));
+    let test = move || {
+        check(&nested("(", 998), "a", true);
+        check(&nested("(x|", 333), "a", true);
+        let deep = nested("(", 1001);
+        refused(&deep, &format!("expression nests too deeply: `{deep}`"));
+        let deep = format!("{}a{}", "(".repeat(501), ")*".repeat(501));
+        refused(&deep, &format!("expression nests too deeply: `{deep}`"));
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
+}
+
+/// With captures, each of the matcher's states would have two places for each of 6,000 groups.
+#[test]
+fn thousands_of_groups_take_no_memory_and_time_of_their_own() {
+    let pattern = format!("^(?:{})*$", "(a)?".repeat(6_000));
+    let regex = Regex::new(&pattern).unwrap();
+    let started = std::time::Instant::now();
+    for _ in 0..3 {
+        assert!(regex.is_match(&"a".repeat(200)));
+        assert!(!regex.is_match(&"b".repeat(200)));
+    }
+    assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
+    let Regex { engine: super::Engine::Text(regex), .. } = regex else { panic!("no text") };
+    assert_eq!(regex.captures_len(), 1, "the whole match alone");
+}
+
+#[test]
+fn matches_split_no_character() {
+    let regex = Regex::new(r"\B").unwrap();
+    assert_eq!(regex.find("aéb"), None);
+    assert_eq!(regex.find_all("éé", 9), ["", "", ""]);
+    assert_eq!(Regex::new(r"\B.").unwrap().find_all("éaλ-", 9), ["é", "-"]);
 }

@@ -1,35 +1,102 @@
-//! Reads a pattern as Go does and writes it in the language of the `regex` crate.
+//! Reads a pattern as Go's `regexp/syntax` does and writes it in the language of the `regex` crate.
+//!
+//! Groups are written without captures, which nothing here reads: a matcher keeps two places for every group in every state.
 
-/// What a repetition may ask for at most.
-const MOST_REPEATS: u32 = 1000;
+use super::names;
 
-/// How deep groups may be.
-const DEEPEST: usize = 250;
+/// Largest count of a repetition, and largest product of counts within each other.
+const MOST_REPEATS: u64 = 1000;
 
-pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut reader = Reader {
-        pattern,
-        at: 0,
-        out: String::new(),
-        groups: Vec::new(),
-        level: 1,
-        last: 1,
-        classes: Vec::new(),
-    };
+/// Height of the tree that a pattern may be at most.
+const MOST_HEIGHT: usize = 1000;
+
+/// A pattern in the other language.
+pub(super) struct Translated {
+    pub(super) text: String,
+    /// Height of the pattern's tree.
+    pub(super) height: usize,
+    /// Whether it asks for places that are no word boundary, which only the matcher of bytes can.
+    pub(super) between: bool,
+}
+
+pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
+    let mut reader =
+        Reader { pattern, at: 0, open: Vec::new(), group: Group::new(String::new(), false), between: false };
     reader.all()?;
-    Ok(reader.out)
+    let whole = reader.group.close();
+    Ok(Translated { text: whole.text, height: whole.height, between: reader.between })
+}
+
+/// A part of a pattern that can be repeated.
+struct Atom {
+    text: String,
+    /// Largest product of counted repetitions in it.
+    repeats: u64,
+    height: usize,
+    repeated: bool,
+}
+
+impl Atom {
+    fn leaf(text: String) -> Atom {
+        Atom { text, repeats: 0, height: 1, repeated: false }
+    }
+}
+
+enum Piece {
+    Atom(Atom),
+    /// Flags from here on, which an operator that repeats looks through: `a(?i)*` is `a*(?i)`.
+    Flags(String),
+}
+
+/// A group that is open, or the whole pattern.
+struct Group {
+    /// Begins with the flags of the group.
+    text: String,
+    captures: bool,
+    alternatives: usize,
+    /// Of the alternatives that are complete.
+    repeats: u64,
+    height: usize,
+    /// Of the last alternative.
+    pieces: Vec<Piece>,
+}
+
+impl Group {
+    fn new(begin: String, captures: bool) -> Group {
+        Group { text: begin, captures, alternatives: 0, repeats: 0, height: 0, pieces: Vec::new() }
+    }
+
+    fn end_alternative(&mut self) {
+        let (mut count, mut height) = (0, 1);
+        for piece in self.pieces.drain(..) {
+            match piece {
+                Piece::Flags(flags) => self.text.push_str(&flags),
+                Piece::Atom(atom) => {
+                    count += 1;
+                    height = height.max(atom.height);
+                    self.repeats = self.repeats.max(atom.repeats);
+                    self.text.push_str(&atom.text);
+                }
+            }
+        }
+        self.alternatives += 1;
+        self.height = self.height.max(height + usize::from(count > 1));
+    }
+
+    fn close(mut self) -> Atom {
+        self.end_alternative();
+        let height = self.height + usize::from(self.alternatives > 1) + usize::from(self.captures);
+        Atom { text: self.text, repeats: self.repeats, height, repeated: false }
+    }
 }
 
 struct Reader<'p> {
     pattern: &'p str,
     at: usize,
-    out: String,
-    /// What repetitions within repetitions come to at most: around each open group, in this one, and in the last thing.
-    groups: Vec<u64>,
-    level: u64,
-    last: u64,
-    /// Unicode classes that were found to exist.
-    classes: Vec<String>,
+    /// Groups around the current one.
+    open: Vec<Group>,
+    group: Group,
+    between: bool,
 }
 
 impl<'p> Reader<'p> {
@@ -55,224 +122,249 @@ impl<'p> Reader<'p> {
         found
     }
 
-    fn literal(&mut self, c: char) {
-        if c.is_ascii_punctuation() {
-            // By number: some of them mean something with a backslash in front, and some without.
-            self.out.push_str(&format!("\\x{{{:X}}}", c as u32));
-        } else {
-            self.out.push(c);
-        }
+    /// The pattern from a place up to here.
+    fn since(&self, start: usize) -> &'p str {
+        &self.pattern[start..self.at]
     }
 
-    fn enter(&mut self) {
-        self.groups.push(self.level);
-        self.level = 1;
+    fn push(&mut self, atom: Atom) -> Result<(), String> {
+        if atom.height > MOST_HEIGHT {
+            return Err(format!("expression nests too deeply: `{}`", self.pattern));
+        }
+        self.group.pieces.push(Piece::Atom(atom));
+        Ok(())
+    }
+
+    fn push_leaf(&mut self, text: impl Into<String>) {
+        self.group.pieces.push(Piece::Atom(Atom::leaf(text.into())));
     }
 
     fn all(&mut self) -> Result<(), String> {
-        // Where the last thing that can be repeated starts in the pattern, and whether it is repeated already.
-        let mut repeatable = false;
-        let mut repeated: Option<usize> = None;
+        // Where the operator right before began, if it repeated something.
+        let mut last_repeat: Option<usize> = None;
         while let Some(c) = self.peek() {
             let start = self.at;
-            if !matches!(c, '*' | '+' | '?' | '{') {
-                self.last = 1;
-            }
+            let before = last_repeat.take();
             match c {
+                '(' if self.rest().starts_with("(?") => self.flags()?,
                 '(' => {
-                    self.open()?;
-                    (repeatable, repeated) = (self.pattern[start..self.at].ends_with(')'), None);
-                }
-                ')' => {
-                    let Some(around) = self.groups.pop() else {
-                        return Err(format!("unexpected ): `{}`", self.pattern));
-                    };
-                    self.last = self.level;
-                    self.level = self.level.max(around);
                     self.at += 1;
-                    self.out.push(')');
-                    (repeatable, repeated) = (true, None);
+                    self.enter("(?:".to_owned(), true)?;
                 }
                 '|' => {
                     self.at += 1;
-                    self.out.push('|');
-                    (repeatable, repeated) = (false, None);
+                    self.group.end_alternative();
+                    self.group.text.push('|');
                 }
-                '*' | '+' | '?' => {
+                ')' => {
+                    let Some(around) = self.open.pop() else {
+                        return Err(format!("unexpected ): `{}`", self.pattern));
+                    };
                     self.at += 1;
-                    self.out.push(c);
-                    self.repeat(start, &mut repeatable, &mut repeated)?;
-                }
-                '{' => match self.counts() {
-                    Some((low, high)) => {
-                        let text = &self.pattern[start..self.at];
-                        let most = high.unwrap_or(low);
-                        let total = self.last.saturating_mul(u64::from(most.max(1)));
-                        if low.max(most) > MOST_REPEATS
-                            || most < low
-                            || (most >= 2 && total > MOST_REPEATS.into())
-                        {
-                            return Err(format!("invalid repeat count: `{text}`"));
-                        }
-                        self.level = self.level.max(total);
-                        self.out.push_str(text);
-                        self.repeat(start, &mut repeatable, &mut repeated)?;
-                    }
-                    None => {
-                        self.at += 1;
-                        self.literal('{');
-                        (repeatable, repeated) = (true, None);
-                    }
-                },
-                '[' => {
-                    self.class()?;
-                    (repeatable, repeated) = (true, None);
-                }
-                '\\' => {
-                    repeatable = self.escape()? || repeatable;
-                    repeated = None;
+                    let mut atom = std::mem::replace(&mut self.group, around).close();
+                    atom.text.push(')');
+                    self.push(atom)?;
                 }
                 '^' | '$' | '.' => {
                     self.at += 1;
-                    self.out.push(c);
-                    (repeatable, repeated) = (true, None);
+                    self.push_leaf(c);
                 }
+                '[' => {
+                    let class = self.class()?;
+                    self.push_leaf(class);
+                }
+                '*' | '+' | '?' => {
+                    self.at += 1;
+                    self.repeat(start, before, &c.to_string(), None)?;
+                    last_repeat = Some(start);
+                }
+                '{' => match self.counts() {
+                    Some((least, most)) => {
+                        let largest = most.unwrap_or(least).max(least);
+                        if largest > MOST_REPEATS || most.is_some_and(|most| most < least) {
+                            return Err(format!("invalid repeat count: `{}`", self.since(start)));
+                        }
+                        let most = most.map(|most| most.to_string()).unwrap_or_default();
+                        let written = format!("{{{least},{most}}}");
+                        self.repeat(start, before, &written, Some((least, largest)))?;
+                        last_repeat = Some(start);
+                    }
+                    None => {
+                        self.at += 1;
+                        self.push_leaf(literal('{'));
+                    }
+                },
+                '\\' => self.escape()?,
                 c => {
                     self.at += c.len_utf8();
-                    self.literal(c);
-                    (repeatable, repeated) = (true, None);
+                    self.push_leaf(literal(c));
                 }
             }
         }
-        if self.groups.is_empty() { Ok(()) } else { Err(format!("missing closing ): `{}`", self.pattern)) }
+        if self.open.is_empty() { Ok(()) } else { Err(format!("missing closing ): `{}`", self.pattern)) }
     }
 
-    /// After an operator that repeats: it may be lazy, but nothing is repeated twice.
+    fn enter(&mut self, begin: String, captures: bool) -> Result<(), String> {
+        // Every group that captures adds to the height, and without a bound groups that do not cost a stack.
+        if self.open.len() >= MOST_HEIGHT {
+            return Err(format!("expression nests too deeply: `{}`", self.pattern));
+        }
+        let around = std::mem::replace(&mut self.group, Group::new(begin, captures));
+        self.open.push(around);
+        Ok(())
+    }
+
+    /// Applies an operator to the last part that can be repeated. It may be lazy, and nothing is repeated twice in a row.
+    /// `counts` are the least and the largest count of an operator in braces.
     fn repeat(
         &mut self,
         start: usize,
-        repeatable: &mut bool,
-        repeated: &mut Option<usize>,
+        before: Option<usize>,
+        operator: &str,
+        counts: Option<(u64, u64)>,
     ) -> Result<(), String> {
-        if self.eat("?") {
-            self.out.push('?');
+        let lazy = if self.eat("?") { "?" } else { "" };
+        let shown = self.since(start);
+        if let Some(before) = before {
+            return Err(format!("invalid nested repetition operator: `{}`", self.since(before)));
         }
-        let operator = &self.pattern[start..self.at];
-        if let Some(before) = repeated {
-            return Err(format!("invalid nested repetition operator: `{}`", &self.pattern[*before..self.at]));
+        let pieces = self.group.pieces.iter_mut().rev();
+        let mut atoms = pieces.filter_map(|piece| match piece {
+            Piece::Atom(atom) => Some(atom),
+            Piece::Flags(_) => None,
+        });
+        let Some(atom) = atoms.next() else {
+            return Err(format!("missing argument to repetition operator: `{shown}`"));
+        };
+        if atom.repeated {
+            atom.text = format!("(?:{})", atom.text);
         }
-        if !*repeatable {
-            return Err(format!("missing argument to repetition operator: `{operator}`"));
+        atom.text.push_str(operator);
+        atom.text.push_str(lazy);
+        atom.height += 1;
+        atom.repeated = true;
+        if let Some((least, largest)) = counts {
+            // Nothing is repeated in what is repeated not at all.
+            let is_open = operator.ends_with(",}");
+            atom.repeats = match largest {
+                0 if !is_open => 0,
+                0 => atom.repeats,
+                count => count.saturating_mul(atom.repeats.max(1)),
+            };
+            if (least >= 2 || largest >= 2) && atom.repeats > MOST_REPEATS {
+                return Err(format!("invalid repeat count: `{shown}`"));
+            }
         }
-        *repeated = Some(start);
+        if atom.height > MOST_HEIGHT {
+            return Err(format!("expression nests too deeply: `{}`", self.pattern));
+        }
         Ok(())
     }
 
     /// `{2}`, `{2,}` or `{2,3}`; nothing, and nothing read, if it is something else.
-    fn counts(&mut self) -> Option<(u32, Option<u32>)> {
+    fn counts(&mut self) -> Option<(u64, Option<u64>)> {
         let inside = self.rest().strip_prefix('{')?;
         let end = inside.find('}')?;
         let number = |text: &str| {
-            let fits = !text.is_empty()
+            let is_number = !text.is_empty()
                 && text.bytes().all(|b| b.is_ascii_digit())
                 && (text == "0" || !text.starts_with('0'));
-            fits.then(|| text.parse::<u32>().unwrap_or(u32::MAX))
+            is_number.then(|| text.parse::<u64>().unwrap_or(u64::MAX))
         };
         let counts = match inside[..end].split_once(',') {
             None => {
                 let count = number(&inside[..end])?;
                 (count, Some(count))
             }
-            Some((low, "")) => (number(low)?, None),
-            Some((low, high)) => (number(low)?, Some(number(high)?)),
+            Some((least, "")) => (number(least)?, None),
+            Some((least, most)) => (number(least)?, Some(number(most)?)),
         };
         self.at += end + 2;
         Some(counts)
     }
 
-    fn open(&mut self) -> Result<(), String> {
-        let start = self.at;
-        self.at += 1;
-        if self.groups.len() >= DEEPEST {
-            return Err(format!("expression nests too deeply: `{}`", self.pattern));
-        }
-        if !self.eat("?") {
-            self.enter();
-            self.out.push('(');
-            return Ok(());
-        }
-        if self.eat("P<") || (self.rest().starts_with('<') && self.eat("<")) {
-            let rest = self.rest();
-            let Some(end) = rest.find('>') else {
-                return Err(format!("invalid named capture: `{}`", &self.pattern[start..]));
+    /// `(?P<name>`, `(?<name>`, `(?i-s:` or `(?i)`.
+    fn flags(&mut self) -> Result<(), String> {
+        let (start, all) = (self.at, self.rest());
+        let name_at = match all.as_bytes() {
+            [b'(', b'?', b'P', b'<', _, ..] => Some(4),
+            [b'(', b'?', b'<', _, ..] => Some(3),
+            _ => None,
+        };
+        if let Some(name_at) = name_at {
+            let Some(end) = all.find('>') else {
+                return Err(format!("invalid named capture: `{all}`"));
             };
-            let name = &rest[..end];
+            let name = &all[name_at..end];
             self.at += end + 1;
             if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-                return Err(format!("invalid named capture: `{}`", &self.pattern[start..self.at]));
+                return Err(format!("invalid named capture: `{}`", self.since(start)));
             }
-            // Nobody here asks for groups by name, and a name may start with a digit in Go.
-            self.enter();
-            self.out.push('(');
-            return Ok(());
+            return self.enter("(?:".to_owned(), true);
         }
-        let flags_start = self.at;
-        let mut negative = false;
-        let mut some = false;
+        self.at += 2;
+        // For each flag the last word on it, since the other language takes none twice.
+        let mut flags: Vec<(char, bool)> = Vec::new();
+        let (mut sets, mut some) = (true, false);
         while let Some(c) = self.next() {
             match c {
-                'i' | 'm' | 's' | 'U' => some = true,
-                '-' if !negative => {
-                    negative = true;
-                    some = false;
+                'i' | 'm' | 's' | 'U' => {
+                    flags.retain(|(known, _)| *known != c);
+                    flags.push((c, sets));
+                    some = true;
                 }
-                ':' | ')' if !negative || some => {
-                    let flags = &self.pattern[flags_start..self.at - 1];
+                '-' if sets => (sets, some) = (false, false),
+                ':' | ')' if sets || some => {
+                    let with = |wanted: bool| {
+                        flags.iter().filter(move |(_, set)| *set == wanted).map(|(flag, _)| *flag)
+                    };
+                    let (on, off): (String, String) = (with(true).collect(), with(false).collect());
+                    let off = if off.is_empty() { off } else { format!("-{off}") };
                     if c == ':' {
-                        self.enter();
-                        self.out.push_str(&format!("(?{flags}:"));
-                    } else if !flags.is_empty() {
-                        self.out.push_str(&format!("(?{flags})"));
+                        return self.enter(format!("(?{on}{off}:"), false);
+                    }
+                    if !flags.is_empty() {
+                        self.group.pieces.push(Piece::Flags(format!("(?{on}{off})")));
                     }
                     return Ok(());
                 }
-                _ => {
-                    return Err(format!(
-                        "invalid or unsupported Perl syntax: `{}`",
-                        &self.pattern[start..self.at]
-                    ));
-                }
+                _ => break,
             }
         }
-        Err(format!("missing closing ): `{}`", self.pattern))
+        Err(format!("invalid or unsupported Perl syntax: `{}`", self.since(start)))
     }
 
-    /// An escape sequence outside of brackets; whether it can be repeated.
-    fn escape(&mut self) -> Result<bool, String> {
+    /// An escape sequence outside of brackets.
+    fn escape(&mut self) -> Result<(), String> {
         if self.eat("\\Q") {
             let rest = self.rest();
             let (quoted, length) = match rest.find("\\E") {
                 Some(end) => (&rest[..end], end + 2),
                 None => (rest, rest.len()),
             };
-            quoted.chars().for_each(|c| self.literal(c));
+            quoted.chars().for_each(|c| self.push_leaf(literal(c)));
             self.at += length;
-            return Ok(!quoted.is_empty());
+            return Ok(());
         }
-        for (sequence, written) in [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "\\B")] {
+        for (sequence, written) in
+            [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "(?-u:\\B)")]
+        {
             if self.eat(sequence) {
-                self.out.push_str(written);
-                return Ok(true);
+                self.between |= sequence == "\\B";
+                self.push_leaf(written);
+                return Ok(());
             }
         }
         if self.rest().starts_with("\\C") {
             return Err("invalid escape sequence: `\\C`".to_owned());
         }
-        match self.escaped()? {
-            Escaped::Char(c) => self.literal(c),
-            Escaped::Class(class) => self.out.push_str(&class),
-        }
-        Ok(true)
+        let written = match self.escaped()? {
+            Escaped::Class(class) => class,
+            // No text has it.
+            Escaped::Code(code) => char::from_u32(code).map_or_else(|| names::NONE.to_owned(), literal),
+        };
+        self.push_leaf(written);
+        Ok(())
     }
 
     /// What an escape sequence stands for, in brackets and out of them.
@@ -282,174 +374,195 @@ impl<'p> Reader<'p> {
         let Some(c) = self.next() else {
             return Err("trailing backslash at end of expression: ``".to_owned());
         };
-        let char = |code: u32| char::from_u32(code).map(Escaped::Char);
+        let class = |text: &str| Some(Escaped::Class(text.to_owned()));
+        let code = |code: u32| Some(Escaped::Code(code));
         let escaped = match c {
-            'd' => Some(Escaped::Class("[0-9]".to_owned())),
-            'D' => Some(Escaped::Class("[^0-9]".to_owned())),
-            's' => Some(Escaped::Class("[\\t\\n\\x0C\\r ]".to_owned())),
-            'S' => Some(Escaped::Class("[^\\t\\n\\x0C\\r ]".to_owned())),
-            'w' => Some(Escaped::Class("[0-9A-Za-z_]".to_owned())),
-            'W' => Some(Escaped::Class("[^0-9A-Za-z_]".to_owned())),
+            'd' => class("[0-9]"),
+            'D' => class("[^0-9]"),
+            's' => class("[\\t\\n\\x0C\\r ]"),
+            'S' => class("[^\\t\\n\\x0C\\r ]"),
+            'w' => class("[0-9A-Za-z_]"),
+            'W' => class("[^0-9A-Za-z_]"),
             'p' | 'P' => return self.unicode(start, c == 'P'),
-            'a' => char(7),
-            'f' => char(12),
-            't' => char(9),
-            'n' => char(10),
-            'r' => char(13),
-            'v' => char(11),
-            'x' => self.hexadecimal().and_then(char),
-            '0' => char(self.octal(0, 2)),
+            'a' => code(7),
+            'f' => code(12),
+            't' => code(9),
+            'n' => code(10),
+            'r' => code(13),
+            'v' => code(11),
+            'x' => self.hexadecimal().map(Escaped::Code),
+            '0' => code(self.octal(0)),
             '1'..='7' if self.peek().is_some_and(|next| matches!(next, '0'..='7')) => {
-                char(self.octal(c.to_digit(8).unwrap_or_default(), 2))
+                code(self.octal(c.to_digit(8).unwrap_or_default()))
             }
-            c if c.is_ascii_punctuation() || c == '_' => Some(Escaped::Char(c)),
+            c if c.is_ascii() && !c.is_ascii_alphanumeric() => code(c.into()),
             _ => None,
         };
-        escaped.ok_or_else(|| format!("invalid escape sequence: `{}`", &self.pattern[start..self.at]))
+        escaped.ok_or_else(|| format!("invalid escape sequence: `{}`", self.since(start)))
     }
 
-    fn octal(&mut self, first: u32, most: usize) -> u32 {
+    /// Up to two more octal digits.
+    fn octal(&mut self, first: u32) -> u32 {
         let mut code = first;
-        for _ in 0..most {
-            match self.peek().and_then(|c| c.to_digit(8)) {
-                Some(digit) => {
-                    code = code * 8 + digit;
-                    self.at += 1;
-                }
-                None => break,
-            }
+        for _ in 0..2 {
+            let Some(digit) = self.peek().and_then(|c| c.to_digit(8)) else { break };
+            code = code * 8 + digit;
+            self.at += 1;
         }
         code
     }
 
+    /// `41` or `{1F600}`. What was read of it when it turns out to be wrong stays read, and is shown.
     fn hexadecimal(&mut self) -> Option<u32> {
-        if self.eat("{") {
-            let end = self.rest().find('}')?;
-            let digits = &self.rest()[..end];
-            let code = (digits.bytes().all(|b| b.is_ascii_hexdigit()) && digits.len() <= 8)
-                .then(|| u32::from_str_radix(digits, 16).ok())
-                .flatten();
-            self.at += end + 1;
-            return code;
+        let first = self.next()?;
+        if first != '{' {
+            let second = self.next();
+            return Some(first.to_digit(16)? * 16 + second?.to_digit(16)?);
         }
-        let (first, second) = (self.next()?, self.next()?);
-        Some(first.to_digit(16)? * 16 + second.to_digit(16)?)
+        let (mut code, mut some) = (0, false);
+        loop {
+            match self.next()? {
+                '}' => return some.then_some(code),
+                digit => code = code * 16 + digit.to_digit(16)?,
+            }
+            some = true;
+            if code > u32::from(char::MAX) {
+                return None;
+            }
+        }
     }
 
     /// `\pL`, `\p{Greek}`, `\p{^Greek}`.
     fn unicode(&mut self, start: usize, mut negated: bool) -> Result<Escaped, String> {
-        let invalid = |reader: &Self| {
-            Err(format!("invalid character class range: `{}`", &reader.pattern[start..reader.at]))
+        let mut name = match self.next() {
+            None => "",
+            Some('{') => {
+                let rest = self.rest();
+                let Some(end) = rest.find('}') else {
+                    return Err(format!("invalid character class range: `{}`", &self.pattern[start..]));
+                };
+                self.at += end + 1;
+                &rest[..end]
+            }
+            Some(c) => &self.pattern[self.at - c.len_utf8()..self.at],
         };
-        let Some(c) = self.next() else { return invalid(self) };
-        let mut name = c.to_string();
-        if c == '{' {
-            let Some(end) = self.rest().find('}') else {
-                self.at = self.pattern.len();
-                return invalid(self);
-            };
-            name = self.rest()[..end].to_owned();
-            self.at += end + 1;
-        }
         if let Some(rest) = name.strip_prefix('^') {
-            negated = !negated;
-            name = rest.to_owned();
+            (negated, name) = (!negated, rest);
         }
-        let known = !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            && name.starts_with(|c: char| c.is_ascii_uppercase());
-        let class = format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' });
-        if name == "Any" {
-            return Ok(Escaped::Class(
-                if negated { "[^\\x00-\\x{10FFFF}]" } else { "[\\x00-\\x{10FFFF}]" }.into(),
-            ));
-        }
-        if !known || (!self.classes.contains(&name) && regex::Regex::new(&class).is_err()) {
-            return invalid(self);
-        }
-        if !self.classes.contains(&name) {
-            self.classes.push(name);
-        }
-        Ok(Escaped::Class(class))
+        let class = names::class(name, negated);
+        let shown = self.since(start);
+        class.map(Escaped::Class).ok_or_else(|| format!("invalid character class range: `{shown}`"))
     }
 
-    /// `[...]`.
-    fn class(&mut self) -> Result<(), String> {
-        let start = self.at;
-        let missing = |reader: &Self| format!("missing closing ]: `{}`", &reader.pattern[start..]);
+    /// `[...]`, where a hyphen that makes no range is itself.
+    fn class(&mut self) -> Result<String, String> {
+        let whole = self.rest();
         self.at += 1;
-        self.out.push('[');
-        if self.eat("^") {
-            self.out.push('^');
-        }
+        let negated = self.eat("^");
+        let mut inside = String::new();
         let mut first = true;
         loop {
-            if self.peek().is_none() {
-                return Err(missing(self));
-            }
             if !first && self.eat("]") {
-                self.out.push(']');
-                return Ok(());
-            }
-            // A minus is itself at either end only.
-            let dash = self.rest().starts_with('-');
-            if dash && !first && !self.rest().starts_with("-]") && self.rest().len() > 1 {
-                let end = self.at + 1 + self.rest()[1..].chars().next().map_or(0, char::len_utf8);
-                return Err(format!("invalid character class range: `{}`", &self.pattern[self.at..end]));
+                break;
             }
             first = false;
-            if self.rest().starts_with("[:")
-                && let Some(end) = self.rest()[2..].find(":]").map(|end| end + 2)
-            {
-                let name = &self.rest()[..end + 2];
-                let plain = name[2..end].trim_start_matches('^');
-                if !NAMED_CLASSES.contains(&plain) {
-                    return Err(format!("invalid character class range: `{name}`"));
-                }
-                self.at += end + 2;
-                self.out.push_str(name);
+            if let Some(class) = self.named_class()? {
+                inside.push_str(&class);
                 continue;
             }
-            let item = self.at;
-            let low = match self.class_char(start)? {
+            let start = self.at;
+            let low = match self.class_part(whole)? {
                 Escaped::Class(class) => {
-                    self.out.push_str(&class);
+                    inside.push_str(&class);
                     continue;
                 }
-                Escaped::Char(c) => c,
+                Escaped::Code(low) => low,
             };
-            self.literal(low);
-            if !self.rest().starts_with('-') || self.rest().starts_with("-]") || self.rest() == "-" {
-                continue;
+            let mut high = low;
+            let is_range =
+                self.rest().starts_with('-') && !matches!(self.rest(), "-") && !self.rest().starts_with("-]");
+            if is_range {
+                self.at += 1;
+                high = match self.class_end(whole)? {
+                    Some(high) if high >= low => high,
+                    _ => {
+                        let shown = self.since(start);
+                        return Err(format!("invalid character class range: `{shown}`"));
+                    }
+                };
             }
-            self.at += 1;
-            match self.class_char(start)? {
-                Escaped::Char(high) if high >= low => {
-                    self.out.push('-');
-                    self.literal(high);
-                }
-                _ => {
-                    return Err(format!("invalid character class range: `{}`", &self.pattern[item..self.at]));
-                }
-            }
+            push_range(&mut inside, low, high);
         }
+        Ok(match (inside.is_empty(), negated) {
+            (true, false) => names::NONE.to_owned(),
+            (true, true) => names::ANY.to_owned(),
+            (false, false) => format!("[{inside}]"),
+            (false, true) => format!("[^{inside}]"),
+        })
     }
 
-    fn class_char(&mut self, start: usize) -> Result<Escaped, String> {
+    /// `[:alpha:]` in brackets.
+    fn named_class(&mut self) -> Result<Option<String>, String> {
+        let rest = self.rest();
+        let Some(end) = rest.strip_prefix("[:").and_then(|inside| inside.find(":]")) else {
+            return Ok(None);
+        };
+        let (shown, name) = (&rest[..end + 4], &rest[2..end + 2]);
+        if !NAMED_CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
+            return Err(format!("invalid character class range: `{shown}`"));
+        }
+        self.at += shown.len();
+        Ok(Some(shown.to_owned()))
+    }
+
+    /// A character in brackets, or a class.
+    fn class_part(&mut self, whole: &str) -> Result<Escaped, String> {
         match self.peek() {
-            None => Err(format!("missing closing ]: `{}`", &self.pattern[start..])),
+            None => Err(format!("missing closing ]: `{whole}`")),
             Some('\\') => self.escaped(),
             Some(c) => {
                 self.at += c.len_utf8();
-                Ok(Escaped::Char(c))
+                Ok(Escaped::Code(c.into()))
             }
+        }
+    }
+
+    /// The last character of a range, where a class is no escape sequence that Go knows.
+    fn class_end(&mut self, whole: &str) -> Result<Option<u32>, String> {
+        let rest = self.rest();
+        if rest.starts_with('\\') && rest[1..].starts_with(['d', 'D', 's', 'S', 'w', 'W', 'p', 'P']) {
+            return Err(format!("invalid escape sequence: `{}`", &rest[..2]));
+        }
+        match self.class_part(whole)? {
+            Escaped::Code(code) => Ok(Some(code)),
+            Escaped::Class(_) => Ok(None),
         }
     }
 }
 
 enum Escaped {
-    Char(char),
+    /// A code point, which may be a surrogate.
+    Code(u32),
     Class(String),
+}
+
+/// A character that means nothing but itself.
+fn literal(c: char) -> String {
+    // By number: some mean something with a backslash in front, and some without.
+    if c.is_ascii_punctuation() { format!("\\x{{{:X}}}", c as u32) } else { c.to_string() }
+}
+
+/// Adds the characters of a range to those in brackets. Surrogates are none.
+fn push_range(inside: &mut String, low: u32, high: u32) {
+    let low = if (0xD800..0xE000).contains(&low) { 0xE000 } else { low };
+    let high = if (0xD800..0xE000).contains(&high) { 0xD7FF } else { high };
+    if low > high {
+        return;
+    }
+    inside.push_str(&format!("\\x{{{low:X}}}"));
+    if high > low {
+        inside.push_str(&format!("-\\x{{{high:X}}}"));
+    }
 }
 
 const NAMED_CLASSES: &[&str] = &[

@@ -49,6 +49,7 @@ impl<'a> Decoder<'a> {
 
     /// The item that follows; `None` where it is a null for what cannot be null.
     pub(super) fn value(&mut self, shape: Shape) -> Read<Option<Value>> {
+        pintle_work::check();
         let mut shape = shape;
         while let Shape::Pointer(to) = shape {
             if self.reader.items.is_nil() {

@@ -128,6 +128,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn any(&mut self) -> Read<Value> {
+        pintle_work::check();
         let tags = self.later.len();
         let value = self.any_tagged();
         self.later.truncate(tags);

@@ -94,6 +94,7 @@ impl<'a> Reader<'a> {
 
     /// Behind an item of a list; whether there is another.
     pub(super) fn next_item(&mut self) -> Result<bool, Error> {
+        pintle_work::check();
         match self.token() {
             Some(b',') => {
                 self.at += 1;
@@ -122,6 +123,7 @@ impl<'a> Reader<'a> {
 
     /// Behind a field of an object; whether there is another.
     pub(super) fn next_field(&mut self) -> Result<bool, Error> {
+        pintle_work::check();
         match self.token() {
             Some(b',') => {
                 self.at += 1;

@@ -20,7 +20,13 @@ pub(super) struct Decoder<'a> {
     saved: Option<Error>,
     /// What the value that is read next is laid over: Go reads a field that comes again into what it holds already.
     seed: Option<Box<Value>>,
+    /// Number of entries that may still be copied for maps that come again.
+    room: usize,
 }
+
+/// A map that comes again is merged into a copy of what was there, so a large one followed by many small ones would cost
+/// their product. Go does not copy; no client repeats a map this often.
+const MAX_MERGED: usize = 4 << 20;
 
 /// Why reading ends early. Boxed, since what lies deep in a document is read deep in the stack.
 pub(super) type Stop = Box<Reason>;
@@ -80,6 +86,7 @@ pub(super) fn document<'a>(
         builder: Builder::default(),
         saved: None,
         seed: None,
+        room: MAX_MERGED,
     };
     match read(&mut decoder) {
         Ok(value) => {
@@ -252,6 +259,9 @@ impl<'a> Decoder<'a> {
             more = self.reader.next_field()?;
         }
         let before = before.as_deref().and_then(Value::as_object);
+        let copied = before.map_or(0, |before| before.len());
+        self.room =
+            self.room.checked_sub(copied).ok_or_else(|| Error::new("exceeded max repetition of maps"))?;
         Ok(Some(entries.into_object(before).into()))
     }
 

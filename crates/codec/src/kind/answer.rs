@@ -1,7 +1,7 @@
 //! What a client is told about a body that could not be read, or that is not what was asked for.
 
 use pintle_meta::gvk::GroupVersion;
-use pintle_meta::{Status, quote};
+use pintle_meta::{Status, Warnings, quote};
 use pintle_schema::Type;
 
 use super::Unreadable;
@@ -49,14 +49,14 @@ pub fn strict_error(strict: &[String]) -> Error {
 
 /// What `fieldValidation=Warn` makes of it: YAML's one message has a line for each.
 pub fn warnings(strict: &[String]) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for message in strict {
         match message.strip_prefix("yaml: unmarshal errors:") {
             Some(lines) => warnings.extend(lines.trim().split('\n').map(|line| line.trim().to_owned())),
-            None => warnings.push(message.clone()),
+            None => warnings.push(message.as_str()),
         }
     }
-    warnings
+    warnings.into_texts()
 }
 
 /// The answer to an object of a version that the address does not serve.

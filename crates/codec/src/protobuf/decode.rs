@@ -45,6 +45,7 @@ pub(super) struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     /// A struct out of all its pieces, which are rarely more than one.
     pub(super) fn message(&mut self, of: Message, pieces: &[&'a [u8]], depth: usize) -> Result<Value, Error> {
+        pintle_work::check();
         if depth >= MAX_DEPTH {
             return Err(Error::new("proto: exceeded max depth"));
         }
@@ -197,6 +198,7 @@ impl<'a> Decoder<'a> {
 
     /// A message, or the content of a string or bytes.
     pub(super) fn value(&mut self, of: Form, pieces: &[&'a [u8]], depth: usize) -> Result<Value, Error> {
+        pintle_work::check();
         match of {
             Form::Struct(message) => self.message(message, pieces, depth),
             Form::Opaque(of, kind) => opaque::decode(self, of, kind, pieces, depth),

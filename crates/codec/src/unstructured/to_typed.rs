@@ -68,6 +68,7 @@ struct Converter {
 impl Converter {
     /// A value that is not null. What was in its place before is normal.
     fn value(&mut self, shape: Shape, value: &Value, before: Option<&Value>) -> Result<Value, Error> {
+        pintle_work::check();
         if before.is_some_and(|before| before.is_same(value)) {
             return Ok(value.clone());
         }

@@ -103,6 +103,7 @@ impl<'d> Decoder<'d> {
     }
 
     fn value(&mut self, place: usize) -> Result<Plain<'d>, Error> {
+        pintle_work::check();
         self.count()?;
         match &self.document.nodes[place].content {
             Content::Alias { name, target } => {
@@ -307,6 +308,7 @@ fn replace_invalid(bytes: &[u8]) -> String {
 
 /// A value as Go writes it: keys sorted and made strings.
 pub(super) fn write_json(value: &Plain<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    pintle_work::check();
     match value {
         Plain::Null => out.extend_from_slice(b"null"),
         Plain::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),

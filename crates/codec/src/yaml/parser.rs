@@ -198,6 +198,7 @@ impl<'a> Parser<'a> {
     }
 
     fn next(&mut self) -> Parsed<'a> {
+        pintle_work::check();
         match self.state {
             State::DocumentContent => self.document_content(),
             State::BlockNode => self.node(true, false),

@@ -324,6 +324,7 @@ impl<'a> Scanner<'a> {
     // Tokens.
 
     fn fetch_next(&mut self) -> Result<(), Error> {
+        pintle_work::check();
         self.need(1)?;
         if !self.started {
             self.started = true;

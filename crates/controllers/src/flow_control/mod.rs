@@ -4,15 +4,19 @@
 //! `apf.kubernetes.io/autoupdate-spec: "false"` keeps his own. What is missing is made again either way. One that says
 //! `"true"` and is not among ours was ours in another release, and goes.
 
+mod dangling;
 mod objects;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
-use pintle_meta::{Object, Reason, Value, quote};
+use pintle_meta::{Object, Reason, Value};
 use pintle_registry::{Result, Store};
+use tokio::sync::Mutex;
 
+use self::dangling::Dangling;
 use crate::keep::keep;
 use crate::objects::Objects;
 
@@ -26,7 +30,7 @@ const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 pub struct FlowControl {
     levels: Objects,
     schemas: Objects,
-    statuses: Objects,
+    dangling: Arc<Dangling>,
 }
 
 impl FlowControl {
@@ -36,16 +40,31 @@ impl FlowControl {
     /// `statuses` is the store of flow schemas by the rules of their status.
     pub fn new(levels: Objects, schemas: Objects, statuses: Arc<Store>) -> FlowControl {
         let statuses = schemas.through(statuses, "status", CONSUMER);
-        FlowControl { levels: levels.managed_by(PRODUCER), schemas: schemas.managed_by(PRODUCER), statuses }
+        let (levels, schemas) = (levels.managed_by(PRODUCER), schemas.managed_by(PRODUCER));
+        let dangling = Arc::new(Dangling {
+            levels: levels.clone(),
+            schemas: schemas.clone(),
+            statuses,
+            written: Mutex::default(),
+        });
+        FlowControl { levels, schemas, dangling }
     }
 
     /// Does it once, returns, and goes on until `shutdown`.
     pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
+        let (dangling, ended) = (self.dangling.clone(), shutdown.shared());
+        let stopped = ended.clone();
         let round = move || {
             let controller = self.clone();
             async move { controller.sync().await }
         };
-        keep("the flow schemas and priority levels of the system", INTERVAL, round, shutdown).await;
+        keep("the flow schemas and priority levels of the system", INTERVAL, round, ended).await;
+        tokio::spawn(async move {
+            tokio::select! {
+                () = dangling.run() => {}
+                () = stopped => {}
+            }
+        });
     }
 
     /// One round. What is written is written at once, in one commit; then what follows from it.
@@ -61,67 +80,12 @@ impl FlowControl {
             levels.and(schemas)
         };
         let done = match configured.await {
-            Ok(()) => self.note_dangling().await,
+            Ok(()) => self.dangling.sync().await,
             Err(status) => Err(status),
         };
         if let Err(status) = done {
             tracing::error!("APF bootstrap ensurer ran into error, will retry later: {}", status.message);
         }
-    }
-
-    /// Says of every flow schema whether its priority level is there.
-    async fn note_dangling(&self) -> Result<()> {
-        let levels = self.levels.store().list("").await?;
-        let schemas = self.schemas.store().list("").await?;
-        let notes = schemas.iter().filter_map(|schema| {
-            let level = schema.text_at(&["spec", "priorityLevelConfiguration", "name"]);
-            let exists = levels.iter().any(|known| known.name() == level);
-            let config = self.dangling(schema, level, exists)?;
-            Some(async move { self.statuses.apply("", schema.name(), &config).await.map(drop) })
-        });
-        join_all(notes).await.into_iter().collect()
-    }
-
-    /// The status to apply, if it is another.
-    fn dangling(&self, schema: &Value, level: &str, exists: bool) -> Option<Value> {
-        let (status, reason, rest) = match exists {
-            true => ("False", "Found", "and it exists"),
-            false => ("True", "NotFound", "but there is no such object"),
-        };
-        let level = quote(level);
-        let message =
-            format!("This FlowSchema references the PriorityLevelConfiguration object named {level} {rest}");
-        let text = |condition: &Value, field: &str, wanted: &str| condition.text_at(&[field]) == wanted;
-        let said = schema.items_at(&["status", "conditions"]).iter().any(|condition| {
-            text(condition, "type", "Dangling")
-                && text(condition, "status", status)
-                && text(condition, "reason", reason)
-                && text(condition, "message", &message)
-        });
-        if said {
-            return None;
-        }
-        let now = self.statuses.store().now().truncated().to_string();
-        let condition = [
-            ("type", "Dangling"),
-            ("status", status),
-            ("lastTransitionTime", &now),
-            ("reason", reason),
-            ("message", &message),
-        ];
-        let condition: Object =
-            condition.into_iter().map(|(field, text)| (field, Value::from(text))).collect();
-        let object =
-            |field: &'static str, value: Value| -> Value { Object::from_iter([(field, value)]).into() };
-        let config: Object = [
-            ("apiVersion", "flowcontrol.apiserver.k8s.io/v1".into()),
-            ("kind", "FlowSchema".into()),
-            ("metadata", object("name", schema.name().into())),
-            ("status", object("conditions", Value::list(vec![condition.into()]))),
-        ]
-        .into_iter()
-        .collect();
-        Some(config.into())
     }
 }
 

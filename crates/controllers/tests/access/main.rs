@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
-use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, Objects};
-use pintle_meta::Value;
+use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, ObjectIdentity, Objects};
+use pintle_meta::{Reason, Value};
 use pintle_registry::{Context, Result, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -304,4 +304,66 @@ async fn aggregates_follow_their_parts() {
     let settled = fixture.revision().await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(fixture.revision().await, settled);
+}
+
+/// Access ends with the role that gave it: an aggregate that is deleted while its rules are gathered does not come back, and
+/// a plain role that takes its name gets none of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_aggregate_stays_deleted() {
+    let fixture = fixture().await;
+    let roles = &fixture.objects.cluster_roles;
+    let role = |name: &str, rest: &str| {
+        format!(
+            r#"{{"kind":"ClusterRole","apiVersion":"{GROUP}/v1","metadata":{{"name":"{name}","labels":{{"part":"{name}"}}}}{rest}}}"#
+        )
+    };
+    let rules = r#","rules":[{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}]"#;
+    let gather = r#","aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"part":"part"}}]}"#;
+    roles.create_if_missing("", role("part", rules).as_bytes()).await.unwrap().unwrap();
+    ClusterRoleAggregation::new(roles.clone()).start(std::future::pending());
+    for round in 0..100_u32 {
+        let created = roles.create_if_missing("", role("whole", gather).as_bytes()).await.unwrap();
+        let created = created.unwrap_or_else(|| panic!("round {round}: it came back"));
+        // Each round deletes at another moment of the loop's work; timers are too coarse for that.
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < Duration::from_micros(15) * round {
+            tokio::task::yield_now().await;
+        }
+        roles.delete("", &created).await.unwrap();
+        if round % 2 == 0 {
+            let plain = roles.create_if_missing("", role("whole", "").as_bytes()).await.unwrap();
+            let plain = plain.unwrap_or_else(|| panic!("round {round}: it came back"));
+            tokio::time::sleep(Duration::from_micros(500)).await;
+            let found = get(roles, "", "whole").await;
+            assert!(found.items_at(&["rules"]).is_empty(), "round {round}: {}", json(&found));
+            roles.delete("", &plain).await.unwrap();
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(roles.find("", "whole").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn writes_of_controllers_never_create() {
+    let fixture = fixture().await;
+    let roles = &fixture.objects.cluster_roles;
+    let text = format!(
+        r#"{{"kind":"ClusterRole","apiVersion":"{GROUP}/v1","metadata":{{"name":"gone"}},"rules":[]}}"#
+    );
+    let create = async || roles.create_if_missing("", text.as_bytes()).await.unwrap().unwrap();
+    let config = pintle_codec::json::decode_untyped(text.as_bytes()).unwrap().value;
+    let first = create().await;
+    roles.delete("", &first).await.unwrap();
+    let reason = |result: Result<Value>| result.unwrap_err().reason;
+    let mut change = |old: &Value| Ok(Some(old.clone()));
+    assert_eq!(reason(roles.update("", "gone", &mut change).await), Reason::NotFound);
+    // An object that is not there has no identity.
+    assert_eq!(reason(roles.apply("", &ObjectIdentity::of(&first), &config).await), Reason::Conflict);
+    assert_eq!(roles.find("", "gone").await.unwrap(), None);
+    // Nor is another of its name the one that was read.
+    let second = create().await;
+    assert_eq!(reason(roles.apply("", &ObjectIdentity::of(&first), &config).await), Reason::Conflict);
+    let stale = ObjectIdentity { resource_version: Some("1"), ..ObjectIdentity::of(&second) };
+    assert_eq!(reason(roles.apply("", &stale, &config).await), Reason::Conflict);
+    roles.apply("", &ObjectIdentity::of(&second), &config).await.unwrap();
 }

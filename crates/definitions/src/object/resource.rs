@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::qualified_name;
-use pintle_meta::{Value, quote};
+use pintle_meta::{Value, Warnings, quote};
 
 use crate::paths;
 
@@ -74,8 +74,11 @@ fn replicas(object: &Value, path: &str) -> Option<Error> {
 pub fn finalizer_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before: BTreeSet<&str> = old.into_iter().flat_map(Value::finalizers).collect();
     let added: BTreeSet<&str> = new.finalizers().filter(|name| !before.contains(name)).collect();
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for name in added {
+        if warnings.is_full() {
+            break;
+        }
         let mut warn = |words: &str| warnings.push(format!("metadata.finalizers: {}: {words}", quote(name)));
         qualified_name(name).iter().for_each(|wrong| warn(wrong));
         if name.contains('/') || matches!(name, "orphan" | "foregroundDeletion" | "kubernetes") {
@@ -91,5 +94,5 @@ pub fn finalizer_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
             }
         });
     }
-    warnings
+    warnings.into_texts()
 }

@@ -40,7 +40,8 @@ impl Converter for None {
     }
 }
 
-fn rename(object: &mut Value, to: &str) {
+/// Changes nothing but the version that an object says.
+pub(crate) fn rename(object: &mut Value, to: &str) {
     if let Some(object) = object.as_object_mut() {
         object.insert("apiVersion", to);
     }

@@ -41,7 +41,6 @@ pub(super) const WITH_EFFECT: &[&str] = &[
     "StructuredAuthenticationConfigurationJWKSMetrics",
     "TokenRequestServiceAccountUIDValidation",
     "UnauthenticatedHTTP2DOSMitigation",
-    "UnknownVersionInteroperabilityProxy",
     "WatchCacheInitializationPostStartHook",
     "WatchList",
 ];
@@ -59,6 +58,8 @@ pub(super) const IN_PART: &[&str] = &[
     "MaxUnavailableStatefulSet",
     "SizeBasedListCostEstimate",
     "TopologyAwareWorkloadScheduling",
+    // The lease says where the server is, and nothing is passed on to it.
+    "UnknownVersionInteroperabilityProxy",
     "VolumeLimitScaling",
     "WorkloadAwarePreemption",
     "WorkloadWithJob",

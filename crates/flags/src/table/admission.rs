@@ -25,7 +25,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.",
     )
     .active(),
-    flag("admission-control-config-file", String, "", "File with the configuration of admission plugins."),
+    flag("admission-control-config-file", String, "", "File with the configuration of admission plugins.")
+        .control("configuration of admission plugins"),
     flag(
         "default-not-ready-toleration-seconds",
         Int,

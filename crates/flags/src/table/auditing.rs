@@ -3,6 +3,9 @@
 use super::{Flag, flag};
 use crate::kind::Kind::{Bool, Duration, Float32, Int, String};
 
+/// The control that the flags of a backend or of the policy ask for; the others only say how a backend works.
+const AUDITING: &str = "auditing";
+
 pub(super) const FLAGS: &[Flag] = &[
     flag(
         "audit-log-batch-buffer-size",
@@ -46,7 +49,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "blocking",
         "When the log is written: batch, blocking or blocking-strict.",
     ),
-    flag("audit-log-path", String, "", "File to write audit events to, '-' for standard output."),
+    flag("audit-log-path", String, "", "File to write audit events to, '-' for standard output.")
+        .control(AUDITING),
     flag(
         "audit-log-truncate-enabled",
         Bool,
@@ -56,7 +60,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("audit-log-truncate-max-batch-size", Int, "10485760", "Bytes per batch written to the log."),
     flag("audit-log-truncate-max-event-size", Int, "102400", "Bytes per event written to the log."),
     flag("audit-log-version", String, "audit.k8s.io/v1", "API version of the events in the log."),
-    flag("audit-policy-file", String, "", "File with the audit policy."),
+    flag("audit-policy-file", String, "", "File with the audit policy.").control(AUDITING),
     flag("audit-webhook-batch-buffer-size", Int, "10000", "Events the webhook backend holds back at most."),
     flag("audit-webhook-batch-max-size", Int, "400", "Events per batch of the webhook backend."),
     flag(
@@ -78,7 +82,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "10",
         "Batches per second the webhook gets on average.",
     ),
-    flag("audit-webhook-config-file", String, "", "kubeconfig of the webhook to send audit events to."),
+    flag("audit-webhook-config-file", String, "", "kubeconfig of the webhook to send audit events to.")
+        .control(AUDITING),
     flag(
         "audit-webhook-initial-backoff",
         Duration,

@@ -13,7 +13,9 @@ const OWN: [&str; 2] = ["Pintle", "Earlier releases"];
 
 /// The rows of a list without its heading.
 fn upstream(file: &str) -> Option<Vec<Vec<String>>> {
-    let text = std::fs::read_to_string(pintle_published::upstream()?.join(file)).ok()?;
+    let text =
+        std::fs::read_to_string(pintle_published::upstream("lists of flags and feature gates")?.join(file))
+            .ok()?;
     Some(text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect())
 }
 

@@ -78,10 +78,11 @@ fn headers_are_checked() {
         ),
         (&["--cors-allowed-origins=,//a$"], "empty value in --cors-allowed-origins"),
     ]);
-    assert!(
-        error(&["--cors-allowed-origins=^//(a$"])
-            .starts_with("--cors-allowed-origins has an invalid regular")
+    assert_eq!(
+        error(&["--cors-allowed-origins=^//(a$"]),
+        "--cors-allowed-origins has an invalid regular expression: error parsing regexp: missing closing ): `^//(a$`"
     );
+    valid(&[r"--cors-allowed-origins=^https://[\w-.]+\.example$"]);
     valid(&[r"--cors-allowed-origins=//example\.com(:|$),^https://a\.b$"]);
 }
 

@@ -162,7 +162,7 @@ fn expression(input: &[u8]) -> u64 {
 fn pattern(input: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(input);
     match Regex::new(&text) {
-        Ok(regex) => way((regex.is_match("some text 123"), regex.find_all("äöü abc").count())),
+        Ok(regex) => way((regex.is_match("some text 123"), regex.find_all("äöü abc", usize::MAX).len())),
         Err(error) => refused(error),
     }
 }

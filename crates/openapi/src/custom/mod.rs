@@ -29,7 +29,7 @@ use self::schema::Writer;
 use crate::Options;
 use crate::json::{map, object};
 use crate::protobuf;
-use crate::schema::{Dialect, definition, reachable};
+use crate::schema::{Dialect, Registered, definition, reachable};
 use crate::v2::{self, Parts};
 use crate::v3;
 
@@ -366,7 +366,7 @@ fn info() -> Value {
 /// The built-in types that documents of version 3 refer to.
 fn types<'a>(scaled: bool, options: &'a Options<'a>) -> impl Iterator<Item = (String, Value)> + use<'a> {
     let types = reachable(roots(scaled));
-    types.into_iter().map(|(name, of)| (name, definition(of, Dialect::V3, options, None)))
+    types.into_iter().map(|(name, of)| (name, definition(of, Dialect::V3, options, Registered::Client)))
 }
 
 fn roots(scaled: bool) -> impl Iterator<Item = &'static Type> {

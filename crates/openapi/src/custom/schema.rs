@@ -192,7 +192,8 @@ impl Writer<'_> {
             };
             let says_nothing = match value.node() {
                 Node::Null => true,
-                Node::List(items) => items.is_empty(),
+                // An empty list is a default like any other.
+                Node::List(items) => items.is_empty() && !matches!(key.as_str(), "default" | "example"),
                 // A schema may be empty; what there is several of may not.
                 Node::Object(object) => object.is_empty() && key == "properties",
                 _ => false,

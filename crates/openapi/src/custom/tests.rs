@@ -91,6 +91,32 @@ fn published(schema: Json, dialect: Dialect) -> Json {
 }
 
 #[test]
+fn an_empty_list_is_published_as_a_default() {
+    let schema = json!({"type": "array", "items": {"type": "string"}, "default": [], "enum": []});
+    let schema = json!({"type": "object", "properties": {"names": schema}});
+    let shown = &published(schema, Dialect::V3)["properties"]["names"];
+    assert_eq!(*shown, json!({"type": "array", "items": {"type": "string"}, "default": []}));
+}
+
+#[test]
+fn delete_options_are_of_the_group_versions_that_clients_know() {
+    let document = v3(&custom(None));
+    let options = &document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"];
+    let kinds = options["x-kubernetes-group-version-kind"].as_array().unwrap();
+    let has = |group: &str| kinds.iter().any(|kind| kind["group"] == group);
+    assert!(has("") && has("apps") && has("extensions") && has("internal.apiserver.k8s.io"));
+    for absent in [
+        "admission.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "imagepolicy.k8s.io",
+        "bar.k8s.io",
+    ] {
+        assert!(!has(absent), "{absent}");
+    }
+}
+
+#[test]
 fn every_object_has_its_metadata() {
     let custom = custom(Some(json!({"type": "object", "properties": {"spec": {"type": "object"}}})));
     let place = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";

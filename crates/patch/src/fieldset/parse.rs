@@ -191,6 +191,7 @@ impl<'a> Parser<'a> {
 
     /// What stands below a place, and whether the place is a member.
     fn fields(&mut self) -> Result<(Set, bool), Error> {
+        pintle_work::check();
         self.space();
         if self.text[self.at..].starts_with("null") {
             self.at += 4;

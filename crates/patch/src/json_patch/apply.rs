@@ -65,6 +65,7 @@ impl Application {
 
     pub(super) fn run(mut self, operations: &[Operation]) -> Result<Value, Error> {
         for operation in operations {
+            pintle_work::check();
             match operation.op.as_deref().unwrap_or("unknown") {
                 "add" => self.add(operation)?,
                 "remove" => self.remove(operation)?,

@@ -67,8 +67,11 @@ pub(super) fn prune(
     last: Option<&Manager>,
 ) -> Result<Value, String> {
     let (Some(own), Some(last)) = (managers.get(id), last) else { return Ok(merged) };
-    // All that was applied is applied still, so nothing goes. What is on the way to it is applied as well.
-    if last.fields.is_empty() || last.api_version == own.api_version && last.fields.is_subset(&own.fields) {
+    // All that was applied is applied still, so nothing goes. What is on the way to it is applied as well. Managers of other
+    // versions are asked all the same: the merged object may be none that can be had in theirs.
+    let is_one_version = || managers.values().all(|manager| manager.api_version == own.api_version);
+    let goes_nothing = || last.api_version == own.api_version && last.fields.is_subset(&own.fields);
+    if last.fields.is_empty() || goes_nothing() && is_one_version() {
         return Ok(merged);
     }
     let current = Versioned {

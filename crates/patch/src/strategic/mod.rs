@@ -90,6 +90,7 @@ struct Work(usize);
 
 impl Work {
     fn spend(&mut self, work: usize) -> Result<(), Error> {
+        pintle_work::check();
         self.0 = self.0.checked_sub(work).ok_or(Error::TooMuch)?;
         Ok(())
     }

@@ -106,6 +106,7 @@ impl Change {
 }
 
 fn place(of: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+    pintle_work::check();
     if let (Some(old), Some(new)) = (old, new)
         && old.is_same(new)
     {

@@ -43,17 +43,10 @@ impl StoredAccounts {
     }
 }
 
-/// An object as current as the cache; the store is asked where that has nothing, and before saying that there is none.
+/// Returns an object as the cache has it; one that it does not have is read from the store.
 pub(crate) async fn find(store: &Store, namespace: &str, name: &str) -> Registered<Value> {
     let context = Context { namespace: namespace.into(), ..Context::default() };
-    // Where the store's revision is known for nothing, the cache is exact, and this does not ask.
-    if store.config().backend.known_revision().is_none() {
-        let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
-        if let Some(entry) = store.cache().get(&key) {
-            return store.object(&entry);
-        }
-    }
-    let entry = store.entry(&context, name).await?;
+    let entry = store.cached_entry(&context, name).await?;
     store.object(&entry)
 }
 

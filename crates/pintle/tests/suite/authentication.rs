@@ -140,6 +140,10 @@ async fn a_certificate_without_a_name_is_nobody_s_and_a_self_signed_one_is_refus
     let nameless = authority.client("", &["system:masters"]);
     let message = "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"";
     server.client().identity(&nameless).get(GUARDED).await.is_status(403, "Forbidden", message);
+    // It says nothing at all, neither for nor against a token beside it.
+    assert_eq!(server.client().identity(&nameless).token(MASTER).get(GUARDED).await.code, 200);
+    let message = "forbidden: User \"alice\" cannot get path \"/metrics\"";
+    server.client().identity(&nameless).token(ALICE).get(GUARDED).await.is_status(403, "Forbidden", message);
     let own = Authority::new("self");
     let self_signed = Identity { certificate: own.pem.clone(), key: own.key_pem.clone() };
     assert_eq!(server.client().identity(&self_signed).get(GUARDED).await.code, 401);

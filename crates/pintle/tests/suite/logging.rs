@@ -44,12 +44,23 @@ async fn verbosity_decides_whether_requests_are_logged() {
 
 #[tokio::test]
 async fn flags_without_effect_are_named_once() {
-    let server = Launch::new().args(&["--audit-log-path=audit.log", "--kubelet-port=10251"]).start().await;
+    let server = Launch::new().args(&["--audit-log-maxage=1", "--kubelet-port=10251"]).start().await;
     let log = server.stderr();
-    for flag in ["--audit-log-path", "--kubelet-port"] {
+    for flag in ["--audit-log-maxage", "--kubelet-port"] {
         assert_eq!(log.matches(&format!("{flag} has no effect")).count(), 1, "{log}");
     }
     assert!(!log.contains("--data-dir has no effect") && !log.contains("--secure-port"), "{log}");
+}
+
+#[tokio::test]
+async fn default_plugins_that_are_not_there_are_named_in_one_line() {
+    let server = Launch::new().arg("--disable-admission-plugins=DefaultStorageClass").start().await;
+    let log = server.stderr();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("PodSecurity")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    let expect = "Admission plugins that are on by default and not in this version of Pintle: LimitRanger,PodSecurity,";
+    assert!(lines[0].contains(expect), "{log}");
+    assert!(!lines[0].contains("DefaultStorageClass") && !lines[0].contains("NamespaceLifecycle"), "{log}");
 }
 
 #[tokio::test]

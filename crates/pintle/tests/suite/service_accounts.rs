@@ -1,5 +1,9 @@
 //! Pods and the accounts that they run as, with everything on that is on unless somebody says otherwise.
 
+use http::Method;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
 use crate::support::kubectl::Kubectl;
 use crate::support::shared::ready;
 use crate::support::{Launch, eventually};
@@ -41,4 +45,45 @@ async fn the_default_account_comes_back() {
     let before = uid().await;
     kubectl.ok("delete serviceaccount default").await;
     eventually("another default account", async || !uid().await.is_empty() && uid().await != before).await;
+}
+
+/// The loop that makes default accounts may be behind: what it makes in a namespace that has gone meanwhile goes, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_default_account_outlives_its_namespace() {
+    let server = Launch::with_defaults().start().await;
+    ready(&server).await;
+    let mut clients = JoinSet::new();
+    // Many at once, so that the loop is behind.
+    for client in 0..20 {
+        let admin = server.admin();
+        clients.spawn(async move {
+            let mut connection = admin.connect().await.expect("a connection");
+            let headers = [("content-type", "application/json")];
+            let mut ask = async |method: Method, path: String, body: Value| {
+                let answer = connection.send(method, &path, &headers, body.to_string()).await;
+                answer.expect("an answer")
+            };
+            for round in 0..10 {
+                let name = format!("short-{client}-{round}");
+                let path = format!("/api/v1/namespaces/{name}");
+                let namespace = json!({"metadata": {"name": name}});
+                ask(Method::POST, "/api/v1/namespaces".into(), namespace).await.gives(201);
+                let mut namespace = ask(Method::DELETE, path.clone(), json!({})).await.gives(200);
+                ask(Method::DELETE, format!("{path}/serviceaccounts"), json!({})).await.gives(200);
+                namespace["spec"] = json!({});
+                namespace["metadata"]["resourceVersion"] = Value::Null;
+                ask(Method::PUT, format!("{path}/finalize"), namespace).await.gives(200);
+            }
+        });
+    }
+    clients.join_all().await;
+    let admin = server.admin();
+    eventually("the end of all accounts of namespaces that are gone", async || {
+        let all = admin.get("/api/v1/serviceaccounts").await.gives(200);
+        let is_short = |account: &&Value| {
+            account["metadata"]["namespace"].as_str().is_some_and(|name| name.starts_with("short-"))
+        };
+        all["items"].as_array().expect("items").iter().find(is_short).is_none()
+    })
+    .await;
 }

@@ -3,12 +3,18 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use http::Method;
 use pintle_storage_embedded as embedded;
+use serde_json::{Value, json};
 
 use crate::support::store::{content, fill};
-use crate::support::{Finished, Launch, Server, eventually};
+use crate::support::{ALICE, Finished, Launch, MASTER, Server, eventually};
 
 const KEYS: u64 = 300;
+const PATH: &str = "/pintle/snapshot";
+/// The answer to a user whom an authorizer allows the path.
+const REFUSED: &str = "forbidden: User \"alice\" cannot get path \"/pintle/snapshot\": \
+                       only members of the group system:masters may do this";
 
 /// A launch whose store has something in it.
 async fn seeded() -> Launch {
@@ -59,6 +65,48 @@ async fn a_running_server_is_saved_under_load() {
     }
     assert!(!load.is_finished(), "requests were answered meanwhile");
     load.abort();
+}
+
+/// The snapshot holds every secret: a role that allows all URLs, or this one by name, does not give it.
+#[tokio::test]
+async fn a_snapshot_is_for_the_masters_group_whatever_roles_allow() {
+    let server = Launch::new().tokens().start().await;
+    server.until_it_has_namespaces().await;
+    let (admin, alice) = (server.admin(), server.client().token(ALICE));
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let json = [("content-type", "application/json")];
+    let post = async |resource: &str, body: Value| {
+        admin.request(Method::POST, &format!("{rbac}/{resource}"), &json, body.to_string()).await.gives(201);
+    };
+    let urls = json!([{"nonResourceURLs": ["*", "/pintle/*", "/pintle/snapshot"], "verbs": ["*"]}]);
+    post("clusterroles", json!({"metadata": {"name": "urls"}, "rules": urls})).await;
+    for role in ["urls", "cluster-admin"] {
+        let api_group = "rbac.authorization.k8s.io";
+        let subject = json!({"apiGroup": api_group, "kind": "User", "name": "alice"});
+        let reference = json!({"apiGroup": api_group, "kind": "ClusterRole", "name": role});
+        let binding = json!({"metadata": {"name": format!("alice-{role}")}, "roleRef": reference, "subjects": [subject]});
+        post("clusterrolebindings", binding).await;
+        alice.get("/metrics").await.code_is(200);
+        alice.get(PATH).await.is_status(403, "Forbidden", REFUSED);
+    }
+    // A cluster administrator by role may act as a master; the request is then a master's.
+    let acting = [("impersonate-user", "root"), ("impersonate-group", "system:masters")];
+    let answer = alice.request(Method::GET, PATH, &acting, "").await;
+    assert_eq!(answer.code, 200);
+    assert_eq!(answer.header("content-type"), "application/octet-stream");
+    let acting = [("impersonate-user", "root"), ("impersonate-group", "dev")];
+    assert_eq!(alice.request(Method::GET, PATH, &acting, "").await.code, 403);
+}
+
+#[tokio::test]
+async fn a_snapshot_is_for_the_masters_group_where_everything_is_allowed() {
+    let server = Launch::new().tokens().arg("--authorization-mode=AlwaysAllow").start().await;
+    let alice = server.client().token(ALICE);
+    alice.get("/metrics").await.code_is(200);
+    let answer = alice.get(PATH).await;
+    answer.is_status(403, "Forbidden", REFUSED);
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    server.client().token(MASTER).get(PATH).await.code_is(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

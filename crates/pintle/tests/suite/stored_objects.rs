@@ -48,7 +48,7 @@ fn not_gathered(mut role: Value) -> Value {
 
 #[tokio::test]
 async fn a_server_on_a_reference_servers_data_lists_what_that_one_listed() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("stored values, lists and keys of a reference server") else { return };
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
     let decode = |text: &str| base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
     let values = lines(&read("etcd-dump/keys.jsonl")).into_iter().map(|line| {
@@ -290,7 +290,7 @@ fn is_builtin(resource: &str, removed: &str) -> bool {
 
 #[test]
 fn the_vectors_of_stored_kinds_are_the_reference_servers() {
-    let Some(folder) = upstream() else { return };
+    let Some(folder) = upstream("stored values, lists and keys of a reference server") else { return };
     let table = std::fs::read_to_string(folder.join("etcd-keys.tsv")).expect("a table");
     let theirs: BTreeSet<(String, String)> = table
         .lines()

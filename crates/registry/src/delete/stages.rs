@@ -41,7 +41,7 @@ impl Store {
             let swapped = self.swap(own, object.name(), &options.preconditions, write, &mut attempt).await?;
             let object = match swapped {
                 Swapped::Written(object) => object,
-                Swapped::Stopped => object.clone(),
+                Swapped::Stopped(_) => object.clone(),
             };
             return Ok(Some(Deleted::Object { object, gone: false }));
         }

@@ -66,7 +66,7 @@ impl Store {
         object: &mut Value,
         admission: &dyn Admission,
     ) -> Result<()> {
-        self.before_create(context, object)?;
+        self.before_create(context, object).await?;
         admission.create(object).await
     }
 
@@ -82,9 +82,10 @@ impl Store {
         let is_of_revision = metadata::revision_of(&object).is_ok_and(|revision| revision != 0);
         let (mut object, mut stored) = self.encode(object)?;
         if options.dry_run {
-            return match self.read(&own, "create", &name).await? {
-                Some(existing) => Err(self.exists(&object, &existing.object)),
-                None => self.rehearsed(object, &stored, "create", &name).await,
+            // An object that cannot be read does not count as one: the write itself is what a client wants to know about.
+            return match self.read(&own, "create", &name).await {
+                Ok(Some(existing)) => Err(self.exists(&object, &existing.object)),
+                Ok(None) | Err(_) => self.rehearsed(object, &stored, "create", &name).await,
             };
         }
         if is_of_revision {
@@ -109,7 +110,11 @@ impl Store {
             return self.as_stored(object, &stored, &result);
         }
         match result.read.into_iter().next().flatten() {
-            Some(kv) => Err(self.exists(&object, &self.state(&kv)?.object)),
+            // Whether it can be read or not.
+            Some(kv) => {
+                let existing = self.state(&kv).map(|state| state.object).unwrap_or_default();
+                Err(self.exists(&object, &existing))
+            }
             None => Err(self.exists(&object, &Value::NULL)),
         }
     }

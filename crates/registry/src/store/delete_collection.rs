@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use pintle_cache::Entry;
+use pintle_codec::scan::Paths;
 use pintle_meta::{Reason, Status};
 
 use super::{Admission, Store};
@@ -23,6 +24,20 @@ const CATCH_UP: Duration = Duration::from_secs(3);
 pub struct Selection {
     pub entries: Vec<Arc<Entry>>,
     pub revision: u64,
+}
+
+/// Which object of a listed name is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// The one that has the name by then, as clients' deletions of collections do it.
+    Named,
+    /// The one that was listed, and none that came in its place.
+    Same,
+}
+
+/// The uid of an object, if it can be read.
+fn uid(entry: &Entry) -> Option<String> {
+    Paths::uid(entry.read().ok()?.value()).ok().map(Into::into)
 }
 
 impl Store {
@@ -54,7 +69,7 @@ impl Store {
         workers: usize,
     ) -> Result<Selection> {
         let selected = self.select(context, matches).await?;
-        self.delete_each(context, &selected.entries, admission, options, workers).await?;
+        self.delete_each(context, &selected.entries, Listed::Named, admission, options, workers).await?;
         Ok(selected)
     }
 
@@ -66,6 +81,7 @@ impl Store {
         &self,
         context: &Context,
         entries: &[Arc<Entry>],
+        listed: Listed,
         admission: &dyn Admission,
         options: &DeleteOptions,
         workers: usize,
@@ -86,7 +102,12 @@ impl Store {
                     _ => entry.key(),
                 };
                 // Each has its own options: a strategy sets in them what it finds right for one object.
-                match self.delete_one(&context, name, admission, options.clone()).await {
+                let mut options = options.clone();
+                if listed == Listed::Same {
+                    options.preconditions.uid = uid(entry);
+                }
+                match self.delete_one(&context, name, admission, options).await {
+                    Err(status) if status.reason == Reason::Conflict && listed == Listed::Same => {}
                     Err(status) if status.reason != Reason::NotFound => {
                         failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(status);
                         return;

@@ -24,7 +24,7 @@ use crate::reserve::{Reservation, Reserve};
 use crate::strategy::{Context, Strategy};
 use crate::{Result, Stored, key};
 
-pub use delete_collection::Selection;
+pub use delete_collection::{Listed, Selection};
 pub use list::cache_error;
 pub use policy::{StoreOptions, StorePolicy};
 
@@ -320,6 +320,23 @@ impl Store {
         self.readable(entry)
     }
 
+    /// Returns the object as the cache has it, for readers that the reference gives an informer: it may be a moment old where the
+    /// store's revision is not known without asking (etcd). The store is read only for an object that the cache does not
+    /// have, so one that was created a moment ago is found.
+    ///
+    /// Errors: as [`Store::entry`]; `NotFound` is what the store says.
+    pub async fn cached_entry(&self, context: &Context, name: &str) -> Result<Arc<Entry>> {
+        if self.config.backend.known_revision().is_none() {
+            let own = self.key(context, name)?;
+            if let Some(entry) = self.config.cache.get(&own) {
+                return self.readable(entry);
+            }
+            // Also where clients' reads are not cached: the next reader of this kind finds it.
+            self.config.cache.load_soon();
+        }
+        self.entry(context, name).await
+    }
+
     fn readable(&self, entry: Arc<Entry>) -> Result<Arc<Entry>> {
         match entry.read() {
             Ok(_) => Ok(entry),
@@ -461,11 +478,12 @@ impl Store {
     }
 
     /// What every new object passes.
-    fn before_create(&self, context: &mut Context, object: &mut Value) -> Result<()> {
+    async fn before_create(&self, context: &mut Context, object: &mut Value) -> Result<()> {
         let strategy = &self.config.strategy;
         metadata::settle_namespace(object, self.config.namespaced, &context.namespace)?;
         strategy.prepare_for_create(context, object);
-        let errors = strategy.validate(context, object);
+        let (seen, new) = (&*context, &*object);
+        let errors = pintle_work::run(|| strategy.validate(seen, new)).await;
         if !errors.is_empty() {
             return Err(self.invalid(object, &errors));
         }
@@ -480,7 +498,7 @@ impl Store {
     }
 
     /// What every changed object passes.
-    fn before_update(&self, context: &mut Context, new: &mut Value, old: &Value) -> Result<()> {
+    async fn before_update(&self, context: &mut Context, new: &mut Value, old: &Value) -> Result<()> {
         let strategy = &self.config.strategy;
         metadata::settle_namespace(new, self.config.namespaced, &context.namespace)?;
         metadata::keep(new, old, "generation");
@@ -498,7 +516,13 @@ impl Store {
         }
         let mut errors = self.validate_metadata(new);
         errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-        errors.extend(strategy.examine_update(context, new, old));
+        let (told, changed) = (context.warnings.len(), &*new);
+        let examined = pintle_work::run(|| {
+            // Of an attempt that was moved.
+            context.warnings.truncate(told);
+            strategy.examine_update(context, changed, old)
+        });
+        errors.extend(examined.await);
         if !errors.is_empty() {
             return Err(self.invalid(new, &errors));
         }

@@ -4,7 +4,7 @@ use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::{Status, Value};
 use pintle_storage::{Revision, Txn};
 
-use super::{Preconditions, Store, StoreConfig, WriteOptions};
+use super::{Preconditions, State, Store, StoreConfig, WriteOptions};
 use crate::strategy::Context;
 use crate::{Result, key, metadata};
 
@@ -37,27 +37,43 @@ impl Store {
 
     /// Deletes what is there, whatever it is by then, if the preconditions hold. Returns it at the deletion's revision; `None`
     /// if it was gone.
+    ///
+    /// `known` is the object as the caller read or wrote it a moment ago, so that the store is not read again: a transaction that
+    /// finds another revision brings the object of that one.
     pub(crate) async fn remove(
         &self,
         own: &str,
         name: &str,
+        known: Option<Value>,
         preconditions: &Preconditions,
         options: WriteOptions,
     ) -> Result<Option<Value>> {
-        loop {
-            let Some(state) = self.read(own, "delete", name).await? else { return Ok(None) };
-            let object = metadata::at_revision(state.object, state.revision);
+        let known = known.and_then(|object| Some((metadata::revision_of(&object).ok()?, object)));
+        let mut current = match known.filter(|(revision, _)| *revision > 0) {
+            Some(known) => Some(known),
+            None => self.read(own, "delete", name).await?.map(at_its_revision),
+        };
+        while let Some((revision, object)) = current {
             self.check(own, name, preconditions, Some(&object))?;
             if options.dry_run {
                 return Ok(Some(object));
             }
-            let txn = Txn::delete(key::full(&self.config.prefix, own), Revision(state.revision));
+            let txn = Txn::delete(key::full(&self.config.prefix, own), Revision(revision));
             let result = self.config.backend.txn(txn).await;
             let result = result.map_err(|error| self.failed(&error, "delete", name))?;
             if result.succeeded {
                 self.give_back(&object).await;
                 return Ok(Some(metadata::at_revision(object, result.revision.0)));
             }
+            current = match result.read.into_iter().next().flatten() {
+                Some(kv) => Some(at_its_revision(self.state(&kv)?)),
+                None => None,
+            };
         }
+        Ok(None)
     }
+}
+
+fn at_its_revision(state: State) -> (u64, Value) {
+    (state.revision, metadata::at_revision(state.object, state.revision))
 }

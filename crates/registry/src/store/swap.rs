@@ -30,8 +30,8 @@ pub(crate) trait Attempt: Send {
 pub(crate) enum Swapped {
     /// The object as it is now.
     Written(Value),
-    /// An attempt stopped at what is there.
-    Stopped,
+    /// An attempt stopped at what is there: the object, with its resourceVersion.
+    Stopped(Option<Value>),
 }
 
 impl Store {
@@ -44,11 +44,17 @@ impl Store {
         options: WriteOptions,
         attempt: &mut dyn Attempt,
     ) -> Result<Swapped> {
+        // The patch may be small and what it changes large.
+        let size = self.config.cache.get(own).map_or(0, |entry| entry.stored().len());
+        pintle_work::aside(size).await;
         let cached = self.cached(own);
         let mut is_current = cached.is_none();
         let mut state = match cached {
             Some(state) => Some(state),
-            None => self.read(own, "update", name).await?,
+            None => {
+                self.cache_for_next();
+                self.read(own, "update", name).await?
+            }
         };
         let mut drops_managers = false;
         loop {
@@ -59,7 +65,7 @@ impl Store {
             };
             let new = match step {
                 Ok(Step::Write(new)) => new,
-                Ok(Step::Stop) if is_current => return Ok(Swapped::Stopped),
+                Ok(Step::Stop) if is_current => return Ok(Swapped::Stopped(old)),
                 Err(failed) if is_current => return Err(failed),
                 outcome => {
                     let before = state.as_ref().map(|state| state.revision);
@@ -114,6 +120,13 @@ impl Store {
                 None => None,
             };
             is_current = true;
+        }
+    }
+
+    /// Has the cache loaded where the next write would otherwise read a store that is not in this process.
+    fn cache_for_next(&self) {
+        if self.options.watch_cache && self.config.backend.known_revision().is_none() {
+            self.config.cache.load_soon();
         }
     }
 

@@ -48,7 +48,7 @@ impl Store {
         let taken = mem::take(&mut attempt.taken);
         match &swapped {
             // Nothing was written of what it was taken for.
-            Ok(Swapped::Stopped) => taken.revert().await,
+            Ok(Swapped::Stopped(_)) => taken.revert().await,
             swapped => taken.conclude(swapped).await,
         }
         match swapped? {
@@ -57,12 +57,13 @@ impl Store {
                 self.settle(&object).await;
                 Ok(Created { object: self.shown(object), created })
             }
-            Swapped::Stopped => {
+            Swapped::Stopped(known) => {
                 // The last finalizer is gone. Clients expect what they sent back.
                 let object = attempt.emptied.unwrap_or_default();
                 self.remove(
                     &own,
                     name,
+                    known,
                     &Preconditions { uid: preconditions.uid, ..Default::default() },
                     options,
                 )
@@ -147,7 +148,7 @@ impl Update<'_> {
 
     async fn checked(&mut self, mut new: Value, old: &Value) -> Result<Step> {
         let store = self.store;
-        store.before_update(self.context, &mut new, old)?;
+        store.before_update(self.context, &mut new, old).await?;
         store.examine_guarded(self.context, &new, old).await?;
         // Only here it is known whether anything else changes.
         managed::keep_timestamps(old, &mut new);

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use pintle_cache::Entry;
+use pintle_registry::Listed;
 
 use super::*;
 
@@ -111,7 +112,25 @@ async fn what_is_gone_meanwhile_is_no_error() {
     let listed = fixture.things.select(&context(), |_| true).await.unwrap();
     fixture.delete("t1", DeleteOptions::default()).await.unwrap();
     let options = DeleteOptions::default();
-    fixture.things.delete_each(&context(), &listed.entries, &AdmitAll, &options, 1).await.unwrap();
+    fixture
+        .things
+        .delete_each(&context(), &listed.entries, Listed::Named, &AdmitAll, &options, 1)
+        .await
+        .unwrap();
+    assert!(fixture.left().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_object_that_came_in_the_place_of_a_listed_one_can_be_left_alone() {
+    let fixture = with_things(2).await;
+    let listed = fixture.things.select(&context(), |_| true).await.unwrap();
+    fixture.delete("t1", DeleteOptions::default()).await.unwrap();
+    fixture.create(r#"{"metadata":{"name":"t1"}}"#).await.unwrap();
+    let (context, options) = (context(), DeleteOptions::default());
+    let delete = |how| fixture.things.delete_each(&context, &listed.entries, how, &AdmitAll, &options, 1);
+    delete(Listed::Same).await.unwrap();
+    assert_eq!(fixture.left().await, ["n/t1"]);
+    delete(Listed::Named).await.unwrap();
     assert!(fixture.left().await.is_empty());
 }
 

@@ -1,10 +1,11 @@
 //! The strategies of the group's resources.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pintle_definitions::definition;
 use pintle_meta::validation::object_meta;
-use pintle_meta::{Value, quote};
+use pintle_meta::{Value, Warnings, quote};
 use pintle_registry::{Stages, Strategy};
 
 use crate::conversion::build;
@@ -89,8 +90,11 @@ fn unknown_formats(_: &Settings, definition: &Value, old: Option<&Value>) -> Vec
     if let Some(old) = old {
         formats_of(old, &mut known);
     }
-    found.retain(|format| !known.contains(format));
-    found.into_iter().map(|format| format!("unrecognized format {}", quote(format))).collect()
+    let known: HashSet<&str> = known.into_iter().collect();
+    let unknown = found.into_iter().filter(|format| !known.contains(format));
+    let mut warnings = Warnings::new();
+    warnings.extend(unknown.map(|format| format!("unrecognized format {}", quote(format))));
+    warnings.into_texts()
 }
 
 fn formats_of<'a>(definition: &'a Value, found: &mut Vec<&'a str>) {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::{dns1123_label, object_meta};
+use pintle_meta::{Value, Warnings};
 use pintle_registry::{ResetFields, Strategy};
 
 use super::conversion::{TEMPLATE_GENERATION, parse_int};
@@ -160,15 +160,18 @@ fn about_pods(workload: &Value, old: Option<&Value>) -> Vec<String> {
 /// The paths that are told are the reference's, right or not.
 fn about_claims(set: &Value, old: Option<&Value>) -> Vec<String> {
     let path = Path::new("spec.volumeClaimTemplates");
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for (index, claim) in set.items_at(&["spec", "volumeClaimTemplates"]).iter().enumerate() {
         let claim_path = path.index(index);
         let spec_path = claim_path.child("Spec");
         let told = if old.is_none() { &claim_path } else { &spec_path };
         let spec = claim.get("spec").unwrap_or(&Value::NULL);
         warnings.extend(pod::warnings::claim_spec(told, spec));
+        if warnings.is_full() {
+            break;
+        }
     }
-    warnings
+    warnings.into_texts()
 }
 
 fn negative_history(set: &Value) -> Vec<String> {

@@ -63,6 +63,10 @@ fn generate_selector(job: &mut Value) {
     if job.at(&["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true) {
         return;
     }
+    // Labels that defaulting took from the template are the template's in the reference, one map in two places: what is
+    // generated shows in both. Equal ones of a client's own are not.
+    let own = job.at(&["metadata", "labels"]);
+    let is_shared = own.zip(job.at(TEMPLATE_LABELS)).is_some_and(|(own, template)| own.is_same(template));
     let (name, uid) = (job.name().to_owned(), job.uid().to_owned());
     let labels = [
         ("job-name", &name),
@@ -71,7 +75,10 @@ fn generate_selector(job: &mut Value) {
         (CONTROLLER, &uid),
     ];
     for (label, value) in labels {
-        add_to(job, &["spec", "template", "metadata", "labels"], label, value);
+        add_to(job, TEMPLATE_LABELS, label, value);
+    }
+    if let Some(labels) = job.at(TEMPLATE_LABELS).filter(|_| is_shared).cloned() {
+        tree::set(job, &["metadata", "labels"], labels);
     }
     if job.at(&["spec", "selector"]).is_none() {
         let of = pintle_schema::find("meta/v1.LabelSelector").and_then(|found| found.structure());
@@ -80,6 +87,7 @@ fn generate_selector(job: &mut Value) {
     add_to(job, &["spec", "selector", "matchLabels"], CONTROLLER, &uid);
 }
 
+const TEMPLATE_LABELS: tree::Path = &["spec", "template", "metadata", "labels"];
 const CONTROLLER: &str = "batch.kubernetes.io/controller-uid";
 
 /// Puts something into a map that it has no entry for, whatever it is. What is wrong is found later.
@@ -188,6 +196,27 @@ mod tests {
         );
         let by_hand = of("batch", "jobs").created(&job(r#""manualSelector":true"#));
         assert!(!text(&by_hand).contains("controller-uid"));
+    }
+
+    #[test]
+    fn labels_that_a_job_has_from_its_template_are_the_templates() {
+        let of_job = pintle_schema::find("batch/v1.Job").unwrap();
+        let created = |labels: &str| {
+            let json = format!(
+                r#"{{"metadata":{{"name":"j","namespace":"n","uid":"u"{labels}}},"spec":{{"template":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}"#
+            );
+            let mut object = pintle_codec::json::decode(of_job, json.as_bytes()).unwrap().value;
+            crate::defaults::apply(of_job, &mut object);
+            let mut object = crate::conversion::convert_from(of_job, of_job, object).unwrap();
+            super::generate_selector(&mut object);
+            text(object.at(&["metadata", "labels"]).unwrap())
+        };
+        assert_eq!(
+            created(""),
+            r#"{"a":"b","batch.kubernetes.io/controller-uid":"u","batch.kubernetes.io/job-name":"j","controller-uid":"u","job-name":"j"}"#
+        );
+        // Equal labels of its own are its own.
+        assert_eq!(created(r#","labels":{"a":"b"}"#), r#"{"a":"b"}"#);
     }
 
     #[test]

@@ -1,21 +1,15 @@
-//! Tables that the reference was seen to answer with, where there is a record of them.
-
-use std::path::Path;
+//! Tables that the reference was seen to answer with.
 
 use pintle_codec::json;
 use pintle_codec::partial::{ListMeta, Version};
 use pintle_codec::table::{Head, Include, Row, row_tree, tree};
 use pintle_meta::Value;
-use pintle_published::parity;
+use pintle_published::recorded;
 use pintle_schema::{Resource, Resources};
 use serde_json::{Value as Json, json};
 
 use super::testing::context;
 use super::{Columns, of_resource};
-
-fn read(path: &Path) -> Json {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
 
 /// The resource of a path, and what it names.
 fn resource<'a>(resources: &'a Resources, path: &str) -> Option<(&'a Resource, Option<String>)> {
@@ -112,14 +106,11 @@ fn timeless(cell: &Json) -> Json {
 
 #[test]
 fn tables_are_those_of_the_reference() {
-    let Some(folder) = parity() else { return };
     let resources = Resources::builtin().unwrap();
     let mut compared = 0;
-    for file in std::fs::read_dir(folder.join("cases")).unwrap() {
-        let file = file.unwrap().path();
-        let golden = read(&folder.join("golden").join(file.file_name().unwrap()));
-        let text = std::fs::read_to_string(&file).unwrap().replace("${ns}", "<ns>");
-        let cases: Json = serde_json::from_str(&text).unwrap();
+    for (cases, golden) in recorded::exchanges() {
+        let golden: Json = serde_json::from_str(&golden).unwrap();
+        let cases: Json = serde_json::from_str(&cases.replace("${ns}", "<ns>")).unwrap();
         for case in cases["cases"].as_array().unwrap() {
             let id = case["id"].as_str().unwrap();
             compared += replay(&resources, case, &golden[id]);

@@ -90,7 +90,7 @@ fn an_object_without_anything_has_all_cells() {
 
 #[test]
 fn an_object_with_everything_has_all_cells_of_their_columns_types() {
-    let folder = upstream();
+    let folder = upstream("full objects");
     shown(|resource, columns| {
         let of = type_of_trees(resource, columns);
         let published = folder.as_ref().and_then(|folder| published(of, folder));

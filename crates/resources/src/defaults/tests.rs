@@ -130,7 +130,7 @@ fn what_is_no_object_is_left_alone() {
 
 #[test]
 fn full_objects_are_defaulted_once_and_for_all() {
-    let Some(upstream) = upstream() else { return };
+    let Some(upstream) = upstream("full and sparse objects") else { return };
     let mut count = 0;
     for entry in std::fs::read_dir(upstream.join("wire")).unwrap() {
         let path = entry.unwrap().path();
@@ -147,7 +147,7 @@ fn full_objects_are_defaulted_once_and_for_all() {
 
 #[test]
 fn sparse_objects_are_defaulted_once_and_for_all() {
-    let Some(upstream) = upstream() else { return };
+    let Some(upstream) = upstream("full and sparse objects") else { return };
     let mut count = 0;
     for line in std::fs::read_to_string(upstream.join("wire-sparse.jsonl")).unwrap().lines() {
         let vector = json::decode_any(line.as_bytes()).unwrap().value;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::{ip_warnings, object_meta};
+use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
 use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
@@ -61,25 +61,26 @@ fn drop_topology(slice: &mut Value, old: Option<&Value>) {
 }
 
 fn warnings(_: &Settings, slice: &Value, old: Option<&Value>) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     if old.is_none() && slice.text_at(&["addressType"]) == "FQDN" {
-        warnings.push("spec.addressType: FQDN endpoints are deprecated".into());
+        warnings.push("spec.addressType: FQDN endpoints are deprecated");
     }
     // The controllers write what is right.
     let manager = slice.label("endpointslice.kubernetes.io/managed-by");
     if matches!(manager, Some("endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io"))
     {
-        return warnings;
+        return warnings.into_texts();
     }
     let path = Path::new("endpoints");
     for (i, endpoint) in slice.items_at(&["endpoints"]).iter().enumerate() {
         let endpoint_path = path.index(i);
         let addresses_path = endpoint_path.child("addresses");
-        for (j, address) in endpoint.items_at(&["addresses"]).iter().enumerate() {
-            warnings.extend(ip_warnings(&addresses_path.index(j), address.as_str().unwrap_or_default()));
-        }
+        let addresses = endpoint.items_at(&["addresses"]).iter().enumerate();
+        warnings.extend(addresses.flat_map(|(j, address)| {
+            ip_warnings(&addresses_path.index(j), address.as_str().unwrap_or_default())
+        }));
     }
-    warnings
+    warnings.into_texts()
 }
 
 /// The strategy of a resource or subresource.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::{cidr_warnings, ip, ip_warnings};
+use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
 use super::validation;
@@ -76,12 +76,14 @@ fn addresses(ingress: &Value) -> Vec<String> {
     let path = path.child("loadBalancer");
     let path = path.child("ingress");
     let given = ingress.items_at(&["status", "loadBalancer", "ingress"]).iter().enumerate();
-    given.flat_map(|(index, point)| ip_warnings(&path.index(index), point.text_at(&["ip"]))).collect()
+    let mut warnings = Warnings::new();
+    warnings.extend(given.flat_map(|(index, point)| ip_warnings(&path.index(index), point.text_at(&["ip"]))));
+    warnings.into_texts()
 }
 
 fn blocks(policy: &Value) -> Vec<String> {
     let path = Path::new("spec");
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         let rules = path.child(direction);
         for (i, rule) in policy.items_at(&["spec", direction]).iter().enumerate() {
@@ -93,14 +95,17 @@ fn blocks(policy: &Value) -> Vec<String> {
                 let block_path = peer_path.child("ipBlock");
                 warnings.extend(cidr_warnings(&block_path.child("cidr"), block.text_at(&["cidr"])));
                 let except_path = block_path.child("except");
-                for (k, except) in block.items_at(&["except"]).iter().enumerate() {
-                    let except = except.as_str().unwrap_or_default();
-                    warnings.extend(cidr_warnings(&except_path.index(k), except));
+                let excepted = block.items_at(&["except"]).iter().enumerate();
+                warnings.extend(excepted.flat_map(|(k, except)| {
+                    cidr_warnings(&except_path.index(k), except.as_str().unwrap_or_default())
+                }));
+                if warnings.is_full() {
+                    return warnings.into_texts();
                 }
             }
         }
     }
-    warnings
+    warnings.into_texts()
 }
 
 /// The strategy of a resource or subresource.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
+use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
 use crate::strategy::{Entry, Recheck, Rules, Settings, find, labels, tree};
@@ -83,7 +83,7 @@ fn token_requests(_: &Settings, driver: &Value, old: Option<&Value>) -> Vec<Stri
 
 fn topologies(class: &Value) -> Vec<String> {
     let path = Path::new("allowedTopologies");
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for (i, topology) in class.items_at(&["allowedTopologies"]).iter().enumerate() {
         let topology_path = path.index(i);
         let expressions = topology_path.child("matchLabelExpressions");
@@ -92,8 +92,11 @@ fn topologies(class: &Value) -> Vec<String> {
                 warnings.push(format!("{}: {why}", expressions.index(j).child("key")));
             }
         }
+        if warnings.is_full() {
+            break;
+        }
     }
-    warnings
+    warnings.into_texts()
 }
 
 /// The strategy of a resource or subresource.

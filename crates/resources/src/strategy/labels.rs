@@ -1,7 +1,7 @@
 //! Labels and annotations of nodes that nobody should use any more.
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
+use pintle_meta::{Value, Warnings};
 
 const DEPRECATED: &[(&str, &str)] = &[
     ("beta.kubernetes.io/arch", r#"deprecated since v1.14; use "kubernetes.io/arch" instead"#),
@@ -34,7 +34,7 @@ pub(crate) fn deprecated(label: &str) -> Option<&'static str> {
 /// What to say about a selector of nodes.
 pub(crate) fn in_selector(selector: &Value, path: &Path<'_>) -> Vec<String> {
     let expressions = path.child("matchExpressions");
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for (index, expression) in selector.items_at(&["matchExpressions"]).iter().enumerate() {
         let key = expression.text_at(&["key"]);
         if let Some(why) = deprecated(key) {
@@ -47,5 +47,5 @@ pub(crate) fn in_selector(selector: &Value, path: &Path<'_>) -> Vec<String> {
             warnings.push(format!("{}: {why}", path.child("matchLabels").child(label)));
         }
     }
-    warnings
+    warnings.into_texts()
 }

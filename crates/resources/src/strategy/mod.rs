@@ -23,6 +23,8 @@ use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::Strategy;
 
+use crate::unenforced::Missing;
+
 pub(crate) use self::rules::{Entry, Recheck, Rules, find};
 
 /// What strategies depend on beside the objects.
@@ -37,6 +39,8 @@ pub struct Settings {
     pub gates: Gates,
     /// Whether services get IPv6 addresses first.
     pub ipv6_first: bool,
+    /// Objects that are kept and not acted on.
+    pub unenforced: Missing,
 }
 
 /// The feature gates that decide over what strategies do. Gates that are locked are not among them.
@@ -76,6 +80,7 @@ impl Default for Settings {
             random: || RandomState::new().build_hasher().finish(),
             gates: Gates::default(),
             ipv6_first: false,
+            unenforced: Missing::default(),
         }
     }
 }

@@ -179,7 +179,8 @@ impl Rules {
 pub(crate) fn find(table: &[Entry], name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     let entry = table.iter().find(|entry| entry.name == name)?;
     let of = pintle_schema::find(entry.kind)?;
-    Some(Arc::new(Tabled { of, rules: entry.rules, settings: *settings }))
+    let unenforced = settings.unenforced.concerns(name).then_some(entry.name);
+    Some(Arc::new(Tabled { of, rules: entry.rules, settings: *settings, unenforced }))
 }
 
 /// A finalizer's name has a domain, unless it is one of Kubernetes' own.
@@ -194,9 +195,17 @@ struct Tabled {
     of: &'static Type,
     rules: Rules,
     settings: Settings,
+    /// Its name, where objects of the resource are not acted on.
+    unenforced: Option<&'static str>,
 }
 
 impl Tabled {
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut warnings = (self.rules.warnings)(&self.settings, object, old);
+        warnings.extend(self.unenforced.and_then(|name| self.settings.unenforced.warning(name, object)));
+        warnings
+    }
+
     fn check_metadata(&self, object: &Value) -> Vec<Error> {
         let path = field_path::Path::new("metadata");
         let name = |name: &str, is_prefix: bool| match self.rules.name_within {
@@ -247,7 +256,7 @@ impl Strategy for Tabled {
     }
 
     fn warnings_on_create(&self, _: &Context, object: &Value) -> Vec<String> {
-        (self.rules.warnings)(&self.settings, object, None)
+        self.warnings(object, None)
     }
 
     fn prepare_for_update(&self, context: &Context, new: &mut Value, old: &Value) {
@@ -274,7 +283,7 @@ impl Strategy for Tabled {
     }
 
     fn warnings_on_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<String> {
-        (self.rules.warnings)(&self.settings, new, Some(old))
+        self.warnings(new, Some(old))
     }
 
     fn reset_fields(&self) -> ResetFields {

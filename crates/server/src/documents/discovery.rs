@@ -13,7 +13,6 @@ use pintle_codec::negotiate::{self, Accepted, ENCODINGS, ENCODINGS_WITH_CBOR, En
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_discovery::aggregated::{self, Version};
 use pintle_discovery::{Document, GroupVersion, legacy};
-use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{ServerResponse, Status, Value};
 
 use super::content::insert;
@@ -162,7 +161,8 @@ fn refused(request: &Request, encodings: &[Encoding]) -> Option<Status> {
 
 /// What was agreed on, if the client prefers all groups in one document.
 fn wants_aggregated(request: &Request) -> Option<Accepted> {
-    let is_aggregated = |_, kind: Option<&GroupVersionKind>| {
+    let is_aggregated = |accepted: &Accepted| {
+        let kind = accepted.convert.as_ref().filter(|_| accepted.server_version.is_empty());
         kind.is_some_and(|kind| (&*kind.group, &*kind.version, &*kind.kind) == AGGREGATED)
     };
     let accept = request.header(&ACCEPT)?;
@@ -213,7 +213,7 @@ fn in_one(
 /// A document in the encoding that the client accepts.
 fn answer(request: &Request, encodings: &'static [Encoding], make: impl FnOnce() -> Document) -> Response {
     let accept = request.header(&ACCEPT).unwrap_or_default();
-    let Some(accepted) = negotiate::output(accept, encodings, |_, kind| kind.is_none()) else {
+    let Some(accepted) = negotiate::output(accept, encodings, Accepted::is_plain) else {
         let served: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
         return respond::status(&Status::not_acceptable(&served));
     };

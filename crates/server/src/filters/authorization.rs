@@ -44,7 +44,7 @@ impl Filter for Authorization {
 }
 
 /// A 403 as an answer.
-pub(super) fn refusal(status: &Status) -> Response {
+pub(crate) fn refusal(status: &Status) -> Response {
     let mut response = respond::status(status);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, respond::NOSNIFF);
     response

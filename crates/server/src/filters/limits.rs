@@ -1,94 +1,89 @@
-//! So many requests at once and no more: reading and writing ones apart, long-running ones not counted. Whoever comes when
-//! there is no room is told to come back, unless they may do everything anyway: they are who repairs a server that has no
-//! room.
+//! Bounds on requests that are worked on at once, reading and writing ones apart, long-running ones not counted, and on the
+//! memory of their bodies.
+//!
+//! Slots are divided among users (`overload::Shares`), so that a user that takes all it can get leaves room for others; all
+//! anonymous clients are one user. A slot is set down while its request waits for its client or for a revision. Members of
+//! system:masters need none, since they repair a server that has no room, nor do probes, which kubelets send without
+//! credentials.
 //!
 //! It stands where priority and fairness will.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
 use http::StatusCode;
-use http::header::RETRY_AFTER;
-use pintle_auth::PRIVILEGED_GROUP;
+use pintle_auth::{PRIVILEGED_GROUP, User};
 
 use crate::filter::{Filter, Next};
 use crate::metrics::{Asked, Filtered, Metrics};
-use crate::{Request, Response, respond};
+use crate::overload::{Memory, Room, Slot, too_many_requests};
+use crate::{Request, Response};
+
+/// Exempt with everything below them, for everybody.
+const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 pub struct Limits {
     /// For requests that change nothing; `None` for no limit.
     read_only: Option<Arc<Room>>,
     mutating: Option<Arc<Room>>,
+    bodies: Arc<Memory>,
     metrics: Metrics,
 }
 
 impl Limits {
     /// Zero is no limit.
     pub fn new(read_only: usize, mutating: usize, metrics: Metrics) -> Limits {
-        let room = |most: usize, mutating| {
-            let metrics = metrics.clone();
-            (most > 0).then(|| Arc::new(Room { most, taken: AtomicUsize::new(0), mutating, metrics }))
-        };
-        Limits { read_only: room(read_only, false), mutating: room(mutating, true), metrics }
+        let room =
+            |most: usize, mutating| (most > 0).then(|| Arc::new(Room::new(most, mutating, metrics.clone())));
+        let (read_only, mutating) = (room(read_only, false), room(mutating, true));
+        Limits { read_only, mutating, bodies: Arc::default(), metrics }
     }
 }
 
-struct Room {
-    most: usize,
-    taken: AtomicUsize,
-    /// What it is for, for those who look at how full it is.
-    mutating: bool,
-    metrics: Metrics,
+fn is_probe(path: &str) -> bool {
+    PROBES
+        .iter()
+        .any(|probe| path.strip_prefix(probe).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-impl Room {
-    fn enter(self: &Arc<Room>, now: Instant) -> Option<Place> {
-        let enter = |taken: usize| (taken < self.most).then_some(taken + 1);
-        let before = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).ok()?;
-        self.metrics.working_on(self.mutating, before + 1, now);
-        Some(Place(self.clone()))
-    }
-}
-
-/// Free again when it is dropped.
-struct Place(Arc<Room>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let before = self.0.taken.fetch_sub(1, Ordering::AcqRel);
-        self.0.metrics.working_on(self.0.mutating, before - 1, Instant::now());
+/// Takes a slot now or in a moment: a burst of one user is worked off rather than refused.
+async fn taken(room: &Arc<Room>, user: &Arc<User>) -> Option<Slot> {
+    match Slot::take(room, user.clone()) {
+        Some(slot) => Some(slot),
+        None => Slot::take_soon(room, user.clone()).await,
     }
 }
 
 #[async_trait]
 impl Filter for Limits {
-    async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
+    async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         let start = Instant::now();
+        let user = request.user.clone().unwrap_or_default();
         let info = &request.info;
+        let is_exempt = user.is_in(PRIVILEGED_GROUP) || is_probe(&info.path);
         let changes = !matches!(info.verb.as_str(), "get" | "list" | "watch");
         let room = if changes { &self.mutating } else { &self.read_only };
-        let Some(room) = room.as_ref().filter(|_| !info.is_long_running()) else {
-            self.metrics.filtered(Filtered::Limits, start.elapsed());
-            return next.run(request).await;
+        let slot = match room.as_ref().filter(|_| !info.is_long_running()) {
+            None => None,
+            Some(room) if is_exempt => Some(Slot::exempt(room, user.clone())),
+            Some(room) => match taken(room, &user).await {
+                Some(slot) => Some(slot),
+                None => {
+                    let asked = Asked::of(&request);
+                    self.metrics.dropped(&asked);
+                    self.metrics.terminated(&asked, StatusCode::TOO_MANY_REQUESTS.as_u16());
+                    return too_many_requests();
+                }
+            },
         };
-        let place = room.enter(start);
-        let may_do_everything = || request.user.as_ref().is_some_and(|user| user.is_in(PRIVILEGED_GROUP));
-        if place.is_none() && !may_do_everything() {
-            let asked = Asked::of(&request);
-            self.metrics.dropped(&asked);
-            self.metrics.terminated(&asked, StatusCode::TOO_MANY_REQUESTS.as_u16());
-            let why = "Too many requests, please try again later.";
-            let mut response = respond::text_error(StatusCode::TOO_MANY_REQUESTS, why);
-            response.headers_mut().insert(RETRY_AFTER, 1.into());
-            return response;
-        }
+        request.reserved = Some(self.bodies.account(user, is_exempt));
+        request.slot.clone_from(&slot);
         self.metrics.filtered(Filtered::Limits, start.elapsed());
         let response = next.run(request).await;
-        match (response.body().is_stream(), place) {
+        match (response.body().is_stream(), slot) {
             // It takes work until the last of it is sent.
-            (true, Some(place)) => response.map(|body| body.holding(place)),
+            (true, Some(slot)) => response.map(|body| body.holding(slot)),
             _ => response,
         }
     }
@@ -99,15 +94,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_room_takes_so_many_and_no_more() {
-        let metrics = Metrics::new(&crate::MetricsOptions::default()).unwrap();
-        let room = Limits::new(2, 0, metrics).read_only.unwrap();
-        let enter = || room.enter(Instant::now());
-        let (first, second) = (enter(), enter());
-        assert!(first.is_some() && second.is_some());
-        assert!(enter().is_none());
-        drop(first);
-        assert!(enter().is_some(), "and is free again");
-        assert_eq!(room.taken.load(Ordering::Acquire), 1);
+    fn probes_and_what_is_below_them_are_exempt() {
+        for path in ["/livez", "/livez/ping", "/readyz/", "/healthz/etcd"] {
+            assert!(is_probe(path), "{path}");
+        }
+        for path in ["/livezz", "/metrics", "/api/v1/livez", "/", ""] {
+            assert!(!is_probe(path), "{path}");
+        }
     }
 }

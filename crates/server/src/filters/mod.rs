@@ -26,6 +26,7 @@ pub use audit_id::AuditId;
 pub use authentication::Authentication;
 pub use authorization::Authorization;
 pub use authorization::forbidden;
+pub(crate) use authorization::refusal;
 pub use cache_control::CacheControl;
 pub use compression::Compression;
 pub use cors::Cors;

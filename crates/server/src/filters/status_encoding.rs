@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 use http::Uri;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
-use pintle_codec::negotiate::{self, ENCODINGS, Encoding};
+use pintle_codec::negotiate::{self, Accepted, ENCODINGS, Encoding};
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_meta::{Status, Value};
 
@@ -58,7 +58,7 @@ struct Wish {
 impl Wish {
     /// The encoding, and whether to indent it.
     fn read(&self, encodings: &[Encoding]) -> (Encoding, bool) {
-        match negotiate::output(&text(self.accept.as_ref()), encodings, |_, convert| convert.is_none()) {
+        match negotiate::output(&text(self.accept.as_ref()), encodings, Accepted::is_plain) {
             Some(accepted) => {
                 let pretty = accepted.pretty || wants_pretty(&self.uri, &text(self.agent.as_ref()));
                 (accepted.encoding, pretty)

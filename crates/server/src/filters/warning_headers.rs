@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use http::HeaderValue;
 use http::header::WARNING;
+use pintle_meta::warnings::{MOST, cut, is_sendable};
 
 use crate::filter::{Filter, Next};
 use crate::{Request, Response};
@@ -39,10 +40,6 @@ pub fn warn(response: &mut Response, mut texts: Vec<String>) {
     told.0 = texts;
 }
 
-/// So many characters are told in all. Where that is not enough, long texts are cut, from the first on.
-const MOST: usize = 4096;
-const MOST_OF_EACH: usize = 256;
-
 /// The headers' values, in the order of the texts. What has control characters is not told.
 fn headers(warnings: &[String]) -> Vec<HeaderValue> {
     let mut seen = HashSet::new();
@@ -68,27 +65,21 @@ fn headers(warnings: &[String]) -> Vec<HeaderValue> {
         cuts = true;
         let shown: Vec<&str> = told.iter().map(|text| cut(text)).collect();
         headers = shown.iter().filter_map(|text| header(text)).collect();
-        let shown = shown.iter().filter(|text| is_tellable(text));
+        let shown = shown.iter().filter(|text| is_sendable(text));
         written = shown.map(|text| text.chars().count()).sum();
     }
     headers
 }
 
-fn cut(text: &str) -> &str {
-    text.char_indices().nth(MOST_OF_EACH).map_or(text, |(end, _)| &text[..end])
-}
-
-fn is_tellable(text: &str) -> bool {
-    !text.chars().any(char::is_control)
-}
-
 fn header(text: &str) -> Option<HeaderValue> {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok().filter(|_| is_tellable(text))
+    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok().filter(|_| is_sendable(text))
 }
 
 #[cfg(test)]
 mod tests {
+    use pintle_meta::warnings::MOST_OF_EACH;
+
     use super::*;
 
     fn told(warnings: &[String]) -> Vec<String> {

@@ -6,6 +6,7 @@ mod health;
 mod index;
 mod metrics;
 mod page;
+mod privileged;
 mod status;
 mod version;
 
@@ -14,5 +15,6 @@ pub(crate) use flags::FlagsPage;
 pub use health::{Check, HealthCheck, HealthRegistry};
 pub use index::Index;
 pub use metrics::{IndicatorsEndpoint, MetricsEndpoint};
+pub use privileged::Privileged;
 pub(crate) use status::StatusPage;
 pub use version::{Version, VersionEndpoint};

@@ -6,17 +6,22 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::Entry;
 use pintle_codec::frame;
-use pintle_codec::negotiate::{self, Encoding};
+use pintle_codec::negotiate::{self, Accepted, Encoding};
 use pintle_codec::partial::{self, Version};
 use pintle_codec::table::Include;
 use pintle_codec::{cbor, json, protobuf, yaml};
-use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Details, Reason, Status, Value};
 
 use super::endpoint::{Endpoint, Serving};
 use super::{Result, bad_request, internal, shown};
 use crate::filters::{encoded, wants_pretty};
 use crate::{Body, Request, Response};
+
+/// The only version of `meta.k8s.io` that `sv` may name.
+const SERVER_VERSION: &str = "v1";
+
+/// How much faster stored bytes become an answer without a tree than with one.
+const TRANSCODED: usize = 4;
 
 /// As what objects are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +52,7 @@ impl Negotiated {
         if !endpoint.is_defined && !router_accepts(accept, encodings, streams) {
             return Err(Box::new(router_refuses(encodings, streams)));
         }
-        let allows =
-            |encoding: Encoding, convert: Option<&GroupVersionKind>| allows(endpoint, encoding, convert);
-        let Some(accepted) = negotiate::output(accept, encodings, allows) else {
+        let Some(accepted) = negotiate::output(accept, encodings, |asked| allows(endpoint, asked)) else {
             let known: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
             return Err(Box::new(Status::not_acceptable(&known)));
         };
@@ -107,6 +110,14 @@ impl Negotiated {
         }
     }
 
+    /// The cost of making an answer of stored objects, as bytes of JSON.
+    pub(crate) fn weight(&self, stored: usize) -> usize {
+        let is_transcoded = self.shape == Shape::Own
+            && matches!(self.encoding, Encoding::Json | Encoding::Protobuf)
+            && !self.pretty;
+        if is_transcoded { stored / TRANSCODED } else { stored }
+    }
+
     /// Answers with an object of the cache.
     pub(crate) fn entry(&self, serving: &Serving, entry: &Arc<Entry>) -> Result<Response> {
         // The cache keeps what the resource itself shows; a subresource does not decorate what is stored.
@@ -142,7 +153,7 @@ impl Negotiated {
             }
             Encoding::Yaml => yaml::encode(tree, &mut out),
             Encoding::Cbor => cbor::encode(tree, &mut out),
-            Encoding::Protobuf => return Err(no_protobuf(tree.get("items").is_some())),
+            Encoding::Protobuf => return Err(internal("a document without a protobuf form")),
         }
         Ok(out)
     }
@@ -177,22 +188,23 @@ impl Negotiated {
     }
 }
 
-/// What a client is told that wants a custom resource, or a list of them, in protobuf.
-pub(crate) fn no_protobuf(is_list: bool) -> Box<Status> {
-    let name = if is_list { "UnstructuredList" } else { "Unstructured" };
-    Box::new(shown::not_acceptable(format!(
-        "object *unstructured.{name} does not implement the protobuf marshalling interface and cannot be encoded to a \
-         protobuf message"
-    )))
-}
-
-fn allows(endpoint: &Endpoint, encoding: Encoding, convert: Option<&GroupVersionKind>) -> bool {
-    let Some(convert) = convert else { return true };
+/// Whether an endpoint can answer in this encoding and form. A clause that it cannot answer is passed over, so that clients
+/// that prefer protobuf get JSON of custom resources.
+fn allows(endpoint: &Endpoint, asked: &Accepted) -> bool {
+    if !matches!(&*asked.server_version, "" | SERVER_VERSION) {
+        return false;
+    }
+    // Custom resources have no protobuf form of their own, and neither do their subresources; their metadata has.
+    let Some(convert) = &asked.convert else {
+        return !(endpoint.is_defined && asked.encoding == Encoding::Protobuf);
+    };
     if convert.group != "meta.k8s.io" || Version::parse(&convert.version).is_none() {
         return false;
     }
     match convert.kind.as_str() {
-        "Table" => encoding != Encoding::Protobuf && endpoint.served.table().is_some(),
+        "Table" => {
+            matches!(asked.encoding, Encoding::Json | Encoding::Yaml) && endpoint.served.table().is_some()
+        }
         "PartialObjectMetadata" | "PartialObjectMetadataList" => true,
         _ => false,
     }

@@ -51,9 +51,10 @@ pub(crate) async fn apply(
     let mut context = endpoint.context(call.request);
     let name = call.request.info.name.clone();
     let gate = call.gate(endpoint, &context, options.dry_run);
+    let config = pintle_work::run(|| format.read(body)).await;
     let mut applying = Applying {
         endpoint,
-        config: format.read(body),
+        config,
         force: boolean(call.request, "force").unwrap_or(false),
         validation: options.field_validation,
         manager: Manager::new(endpoint, call.request, &options.field_manager, behind.reset_fields()),
@@ -100,8 +101,9 @@ struct Applying<'a> {
 }
 
 impl Applying<'_> {
-    fn applied(&mut self, old: Option<&Value>) -> Result<Value> {
-        self.told.clear();
+    /// The object after the merge, and what the client is warned of.
+    fn applied(&self, old: Option<&Value>) -> Result<(Value, Vec<String>)> {
+        let mut told = Vec::new();
         let undecodable = |error: &Error| bad_request(format!("error decoding YAML: {error}"));
         let config = self.config.as_ref().map_err(undecodable)?;
         let mut new = self.manager.apply(old, &config.value, self.force)?;
@@ -111,7 +113,7 @@ impl Applying<'_> {
                     "error strict decoding YAML: error converting YAML to JSON: {first}"
                 )));
             }
-            (FieldValidation::Warn, strict) => self.told = warnings(strict),
+            (FieldValidation::Warn, strict) => told = warnings(strict),
             _ => {}
         }
         if old.is_none() && !new.uid().is_empty() {
@@ -124,14 +126,15 @@ impl Applying<'_> {
         }
         settle_namespace(&mut new, &self.context.namespace)?;
         check_name(&new, self.name, &self.context.namespace)?;
-        Ok(new)
+        Ok((new, told))
     }
 }
 
 #[async_trait]
 impl Transform for Applying<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let new = self.applied(old)?;
+        let (new, told) = pintle_work::run(|| self.applied(old)).await?;
+        self.told = told;
         let (new, told) = admitted(self.gate, new, old).await?;
         self.told.extend(told);
         Ok(new)

@@ -11,6 +11,7 @@ use pintle_meta::Status;
 
 use super::Result;
 use crate::Request;
+use crate::overload::{Reserved, outside};
 use crate::request::RequestBody;
 
 /// As the reference bounds it: what a store takes at once, twice.
@@ -20,15 +21,37 @@ pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 const MAX_IGNORED: usize = MAX_BODY;
 const IGNORING: Duration = Duration::from_secs(5);
 
-/// Reads the whole body of a request.
-pub(crate) async fn read(body: &mut RequestBody) -> Result<Bytes> {
+/// How much longer YAML takes than as much JSON.
+const YAML: usize = 4;
+
+/// Reads the whole body of a request, outside of its slot if the client takes its time. A body that is long to work on has
+/// its request moved aside.
+pub(crate) async fn read(request: &mut Request) -> Result<Bytes> {
+    let slot = request.slot.clone();
+    let bytes = outside(slot.as_ref(), whole(&mut request.body, request.reserved.as_mut())).await?;
+    let content_type = request.header(&CONTENT_TYPE).unwrap_or_default();
+    pintle_work::aside(weight(content_type, bytes.len())).await;
+    Ok(bytes)
+}
+
+/// The cost of decoding a body, as bytes of JSON. A type that says nothing may be the costliest.
+fn weight(content_type: &str, length: usize) -> usize {
+    let is_yaml = !["json", "protobuf", "cbor"].iter().any(|known| content_type.contains(known));
+    if is_yaml { length.saturating_mul(YAML) } else { length }
+}
+
+async fn whole(body: &mut RequestBody, mut reserved: Option<&mut Reserved>) -> Result<Bytes> {
     let mut whole = BytesMut::new();
     let mut first: Option<Bytes> = None;
     while let Some(data) = next(body).await? {
-        if whole.len() + data.len() + first.as_ref().map_or(0, Bytes::len) > MAX_BODY {
+        let length = whole.len() + data.len() + first.as_ref().map_or(0, Bytes::len);
+        if length > MAX_BODY {
             let _ = tokio::time::timeout(IGNORING, ignore(body)).await;
             let message = format_args!("limit is {MAX_BODY}");
             return Err(Box::new(Status::request_entity_too_large(message)));
+        }
+        if let Some(reserved) = &mut reserved {
+            reserved.grow(length)?;
         }
         // Mostly there is one part, which need not be copied.
         match first.take() {

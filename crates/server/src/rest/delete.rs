@@ -7,14 +7,14 @@ use pintle_codec::negotiate::Encoding;
 use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Details, Status};
-use pintle_registry::{Context, DeleteOptions, Deleted, Preconditions, Propagation};
+use pintle_registry::{Context, DeleteOptions, Deleted, Listed, Preconditions, Propagation};
 
 use super::call::Call;
 use super::endpoint::Serving;
 use super::list::{self, Page};
 use super::options::{self, ListOptions};
 use super::select::Selection;
-use super::{Result, bad_request, body};
+use super::{Result, bad_request, body, revision};
 use crate::request_info::Selectors;
 use crate::{Request, Response};
 
@@ -51,10 +51,13 @@ pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) ->
     }
     let context = serving.context(call.request);
     let gate = call.gate(serving, &context, options.dry_run);
+    revision::reached(serving, call.request.slot.as_ref(), &list_options).await?;
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
-    serving.store.delete_each(&context, &page.entries, &gate, &options, workers).await?;
+    // Before anything is deleted: there may be no room, and a client that is told so tries again.
+    pintle_work::aside(page.weight(call.negotiated)).await;
+    serving.store.delete_each(&context, &page.entries, Listed::Named, &gate, &options, workers).await?;
     list::answer(serving, call.negotiated, page)
 }
 
@@ -86,7 +89,7 @@ async fn delete_unreadable(serving: &Serving, call: &Call<'_>, context: &Context
 
 /// From the body, or without one from the query.
 async fn read_options(serving: &Serving, call: &mut Call<'_>) -> Result<DeleteOptions> {
-    let bytes = body::read(&mut call.request.body).await?;
+    let bytes = body::read(call.request).await?;
     let mut errors = Vec::new();
     let mut options = if bytes.is_empty() {
         from_query(call.request, &mut errors)?

@@ -15,11 +15,11 @@ use pintle_meta::{Cause, CauseType, Details, Object, Reason, Status, Value};
 use super::answer::{Negotiated, Shape, indented};
 use super::call::{Call, Features};
 use super::endpoint::{Endpoint, Serving};
-use super::get::WAIT;
 use super::options::{ListOptions, Match};
+use super::revision::{self, WAIT};
 use super::select::Selection;
 use super::token::Token;
-use super::{Result, bad_request, cache_error, internal, shown, uncached, unexpected};
+use super::{Result, bad_request, cache_error, internal, shown, stored, uncached, unexpected};
 use crate::{Body, Response};
 
 /// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
@@ -42,6 +42,17 @@ pub(crate) struct Page {
 }
 
 impl Page {
+    /// The cost of the work before the answer begins, as bytes of JSON. Lists of whole objects
+    /// are made while they are sent.
+    pub(crate) fn weight(&self, negotiated: Negotiated) -> usize {
+        if negotiated.shape == Shape::Own
+            && matches!(negotiated.encoding, Encoding::Json | Encoding::Protobuf)
+        {
+            return 0;
+        }
+        self.entries.iter().map(|entry| entry.stored().len()).sum()
+    }
+
     pub(crate) fn meta(&self) -> ListMeta<'_> {
         ListMeta {
             resource_version: &self.revision,
@@ -56,7 +67,9 @@ pub(crate) async fn list(serving: &Serving, call: &Call<'_>) -> Result<Response>
     let features = call.shared.features;
     let options = ListOptions::read(call.request, false, features.watch_list)?;
     let selection = Selection::read(call.request, serving, features)?;
+    revision::reached(serving, call.request.slot.as_ref(), &options).await?;
     let page = page(serving, &options, &selection, features).await?;
+    pintle_work::aside(page.weight(call.negotiated)).await;
     answer(serving, call.negotiated, page)
 }
 
@@ -85,7 +98,18 @@ pub(crate) async fn page(
     if !serving.store.has_watch_cache() {
         return uncached::page(serving, options, selection).await;
     }
-    let (snapshot, start) = snapshot(serving, options, features).await?;
+    // A client that is content with any revision gets the cached one at once.
+    let unlimited = options.limit == 0 || options.resource_version == "0";
+    let (objects, start) = objects(serving, options, features).await?;
+    let snapshot = match objects {
+        Objects::Kept(snapshot) => snapshot,
+        Objects::Stored { revision, token } => {
+            let limit = if unlimited { 0 } else { options.limit };
+            let found = stored::page(serving, selection, revision, &start, limit).await;
+            let found = found.map_err(|error| past_error(&error, token.as_ref()))?;
+            return finish(found.entries, revision, selection, found.token, found.remaining, serving);
+        }
+    };
     let only = selection.key(serving.namespaced).filter(|_| start.is_empty());
     if let Some(key) = only {
         let found = snapshot.objects.get(&key).filter(|entry| selection.matches(entry)).cloned();
@@ -99,14 +123,16 @@ pub(crate) async fn page(
         );
     }
     let after = format!("{}{start}", selection.prefix);
-    let indexed = selection.fields.iter().filter(|(_, value, equal)| *equal && !value.is_empty());
-    let indexed = indexed.filter_map(|(place, value, _)| snapshot.by_field(*place, value, &after)).next();
+    // An index finds the few that are meant.
+    if selection.fields.required().next().is_none() {
+        pintle_work::aside(selection.weight(&snapshot)).await;
+    }
+    let mut indexed = selection.fields.required();
+    let indexed = indexed.find_map(|(place, value)| snapshot.by_field(place, value, &after));
     let mut left: Box<dyn Iterator<Item = &Arc<Entry>> + Send> = match indexed {
         Some(found) => Box::new(found.filter(|entry| selection.in_scope(entry))),
         None => Box::new(snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry))),
     };
-    // Who is content with whatever memory has gets it at once.
-    let unlimited = options.limit == 0 || options.resource_version == "0";
     let limit = if unlimited { usize::MAX } else { options.limit };
     let found = left.by_ref().filter(|entry| selection.matches(entry));
     let entries: Vec<Arc<Entry>> = found.take(limit).cloned().collect();
@@ -179,12 +205,16 @@ fn refuse_corrupt(serving: &Serving, entries: &[Arc<Entry>]) -> Result<()> {
     Err(Box::new(Status { code, reason, message, details, continue_token: String::new() }))
 }
 
+/// Where the objects of a list are read from.
+enum Objects {
+    /// Memory has all of them.
+    Kept(Snapshot),
+    /// Only the store has them at this revision, of which no more than a page is read. With the token that continues a list.
+    Stored { revision: u64, token: Option<Token> },
+}
+
 /// The objects that the options ask for, and where to begin among them.
-async fn snapshot(
-    serving: &Serving,
-    options: &ListOptions,
-    features: Features,
-) -> Result<(Snapshot, String)> {
+async fn objects(serving: &Serving, options: &ListOptions, features: Features) -> Result<(Objects, String)> {
     let cache = serving.store.cache();
     let failed = |error: Error| cache_error(&error);
     if !options.continue_token.is_empty() {
@@ -193,16 +223,21 @@ async fn snapshot(
             return Err(bad_request("specifying resource version is not allowed when using continue"));
         }
         let Ok(revision) = u64::try_from(token.revision) else {
-            return Ok((cache.snapshot_now(WAIT).await.map_err(failed)?, token.start));
+            let snapshot = cache.snapshot_now(WAIT).await.map_err(failed)?;
+            return Ok((Objects::Kept(snapshot), token.start));
         };
-        let snapshot = match past(serving, revision, features).await {
-            Err(Error::Storage(pintle_storage::Error::Compacted { .. })) => return Err(expired(&token)),
-            other => other.map_err(failed)?,
+        let start = token.start.clone();
+        let found = past(serving, revision, features).await;
+        return match found.map_err(|error| past_error(&error, Some(&token)))? {
+            Some(snapshot) => Ok((Objects::Kept(snapshot), start)),
+            None => Ok((Objects::Stored { revision, token: Some(token) }, start)),
         };
-        return Ok((snapshot, token.start));
     }
     let version = match options.resource_version.as_str() {
-        "" => return Ok((cache.snapshot_now(WAIT).await.map_err(failed)?, String::new())),
+        "" => {
+            let snapshot = cache.snapshot_now(WAIT).await.map_err(failed)?;
+            return Ok((Objects::Kept(snapshot), String::new()));
+        }
         text => parse_version(text).map_err(|why| bad_request(format!("invalid resource version: {why}")))?,
     };
     // A page of an exact revision is asked for by naming one together with a limit, too.
@@ -210,21 +245,34 @@ async fn snapshot(
         || (options.version_match == Match::Unset && options.limit > 0 && version > 0);
     let snapshot = match exact {
         true => past(serving, version, features).await,
-        false => cache.snapshot_since(version, WAIT).await,
+        false => cache.snapshot_since(version, WAIT).await.map(Some),
     };
-    Ok((snapshot.map_err(failed)?, String::new()))
+    let objects = snapshot.map_err(failed)?.map(Objects::Kept);
+    Ok((objects.unwrap_or(Objects::Stored { revision: version, token: None }), String::new()))
 }
 
-/// The objects at an older revision: from the changes that are kept, else from the store.
-async fn past(serving: &Serving, revision: u64, features: Features) -> std::result::Result<Snapshot, Error> {
+/// The objects at an older revision, if the changes since are kept; else they are to be read from the store.
+async fn past(
+    serving: &Serving,
+    revision: u64,
+    features: Features,
+) -> std::result::Result<Option<Snapshot>, Error> {
     let cache = serving.store.cache();
     cache.snapshot_since(revision, WAIT).await?;
     if !features.snapshots {
-        return cache.snapshot_from_store(revision).await;
+        return Ok(None);
     }
     match cache.snapshot_at(revision).await {
-        Err(Error::TooOld { .. }) => cache.snapshot_from_store(revision).await,
-        other => other,
+        Err(Error::TooOld { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The answer where a past revision could not be read, for a list that continues another one or begins.
+fn past_error(error: &Error, token: Option<&Token>) -> Box<Status> {
+    match (error, token) {
+        (Error::Storage(pintle_storage::Error::Compacted { .. }), Some(token)) => expired(token),
+        _ => cache_error(error),
     }
 }
 
@@ -319,6 +367,8 @@ fn bodies(
 /// A long document, put together while it is sent.
 pub(crate) struct Parts<I, W> {
     items: I,
+    /// How many items are written before others get their turn.
+    at_once: usize,
     write: W,
     buffer: Vec<u8>,
     end: Option<Vec<u8>>,
@@ -330,12 +380,18 @@ where
     W: FnMut(T, &mut Vec<u8>) -> std::result::Result<(), String> + Send + 'static,
 {
     pub(crate) fn new(head: Vec<u8>, items: I, end: &[u8], write: W) -> Parts<I, W> {
-        Parts { items, write, buffer: head, end: Some(end.to_vec()) }
+        Parts { items, at_once: usize::MAX, write, buffer: head, end: Some(end.to_vec()) }
+    }
+
+    /// For items that take more time than their length says.
+    #[must_use]
+    pub(crate) fn at_once(self, items: usize) -> Parts<I, W> {
+        Parts { at_once: items, ..self }
     }
 
     pub(crate) fn respond(mut self, negotiated: Negotiated) -> Result<Response> {
         let mut indenter = negotiated.pretty.then(Indenter::default);
-        let Some(first) = self.part(WHOLE) else {
+        let Some(first) = self.part(WHOLE, usize::MAX) else {
             return Ok(negotiated.respond(StatusCode::OK, Body::empty()));
         };
         let first = first.map_err(internal)?;
@@ -344,7 +400,8 @@ where
             let whole = if negotiated.pretty { indented(&first).into() } else { first };
             return Ok(negotiated.respond(StatusCode::OK, whole));
         }
-        let mut parts = std::iter::once(Ok(first)).chain(std::iter::from_fn(move || self.part(CHUNK)));
+        let mut parts =
+            std::iter::once(Ok(first)).chain(std::iter::from_fn(move || self.part(CHUNK, self.at_once)));
         let parts = std::iter::from_fn(move || {
             let part = parts.next()?;
             // The client sees a broken answer, not a list that lacks something.
@@ -360,10 +417,12 @@ where
         Ok(negotiated.respond(StatusCode::OK, Body::stream(stream::iter(parts))))
     }
 
-    fn part(&mut self, most: usize) -> Option<std::result::Result<Bytes, String>> {
+    fn part(&mut self, most: usize, items: usize) -> Option<std::result::Result<Bytes, String>> {
         self.end.as_ref()?;
         self.buffer.reserve(CHUNK + LAST);
-        while self.buffer.len() < most {
+        let mut left = items;
+        while self.buffer.len() < most && left > 0 {
+            left -= 1;
             let failed = match self.items.next() {
                 Some(Ok(item)) => (self.write)(item, &mut self.buffer).err(),
                 Some(Err(reason)) => Some(reason),

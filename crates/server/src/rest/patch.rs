@@ -59,7 +59,7 @@ pub(crate) fn kind_of(
 
 pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
     let kind = kind_of(endpoint, call.request, call.shared.encodings)?;
-    let bytes = body::read(&mut call.request.body).await?;
+    let bytes = body::read(call.request).await?;
     let options = WriteOptions::read_after(call.request, "PatchOptions", check_apply(call.request, kind))?;
     let change = match kind {
         JSON => Change::Json(bytes),
@@ -155,8 +155,13 @@ impl Transform for Patching<'_> {
                 self.name,
             )));
         };
-        let mut new = self.patched(old)?;
-        self.manager.record(Some(old), &mut new)?;
+        let this = &*self;
+        let new = pintle_work::run(|| -> Result<Value> {
+            let mut new = this.patched(old)?;
+            this.manager.record(Some(old), &mut new)?;
+            Ok(new)
+        });
+        let mut new = new.await?;
         settle_namespace(&mut new, &self.context.namespace)?;
         check_name(&new, self.name, &self.context.namespace)?;
         let (new, told) = admitted(self.gate, new, Some(old)).await?;

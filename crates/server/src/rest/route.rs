@@ -67,6 +67,10 @@ impl Rest {
         let verb = verb(endpoint, request)?;
         self.check_named(endpoint, request, verb)?;
         check_namespace(endpoint, request, verb)?;
+        if verb == "patch" {
+            // A patch of an unknown type is refused as that, whatever answer was asked for.
+            patch::kind_of(endpoint, request, self.shared.encodings)?;
+        }
         let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
         warnings.extend(later);
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };

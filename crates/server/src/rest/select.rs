@@ -1,14 +1,20 @@
 //! Which objects a list, watch or collection deletion is about.
 
-use pintle_cache::{Entry, Interest};
+use std::collections::{BTreeMap, HashSet};
+
+use pintle_cache::{Entry, Facts, Interest, Snapshot};
 use pintle_cel::{ShardKey, Shards};
 use pintle_codec::scan::Paths;
-use pintle_meta::selector::{field, label};
+use pintle_meta::selector::{Matcher, field, label};
 
 use super::call::Features;
 use super::endpoint::Endpoint;
 use super::{Result, bad_request, unexpected};
 use crate::Request;
+
+/// The cost of finding an object, and of matching it with one term, as bytes of JSON.
+const COLLECTED: usize = 2;
+const MATCHED: usize = 16;
 
 /// Scope and selectors.
 #[derive(Debug)]
@@ -17,11 +23,52 @@ pub(crate) struct Selection {
     pub(crate) prefix: String,
     /// The one object that it can only be about.
     pub(crate) name: Option<String>,
-    labels: label::Selector,
-    /// Terms by the place of their field in what the cache has read: the value, and whether it must be or must not be.
-    pub(crate) fields: Vec<(usize, String, bool)>,
+    labels: Matcher,
+    pub(crate) fields: FieldTerms,
     pub(crate) shards: Option<Shards>,
+    /// Number of terms of both selectors.
+    terms: usize,
     namespaced: bool,
+}
+
+/// The terms of a field selector, each field by its place in what the cache has read. A request may bring thousands of
+/// them, so values that a field must not have are looked up.
+#[derive(Debug, Default)]
+pub(crate) struct FieldTerms {
+    /// Distinct. At most one of a field can be met.
+    equal: Vec<(usize, String)>,
+    unequal: BTreeMap<usize, HashSet<String>>,
+}
+
+impl FieldTerms {
+    fn new(terms: Vec<(usize, String, bool)>) -> FieldTerms {
+        let mut fields = FieldTerms::default();
+        let mut known = HashSet::new();
+        for (place, value, equal) in terms {
+            if !equal {
+                fields.unequal.entry(place).or_default().insert(value);
+            } else if known.insert((place, value.clone())) {
+                fields.equal.push((place, value));
+            }
+        }
+        fields
+    }
+
+    fn is_empty(&self) -> bool {
+        self.equal.is_empty() && self.unequal.is_empty()
+    }
+
+    /// Fields and the values that they must have, if not the empty one: an index may know such objects.
+    pub(crate) fn required(&self) -> impl Iterator<Item = (usize, &str)> {
+        let given = self.equal.iter().filter(|(_, value)| !value.is_empty());
+        given.map(|(place, value)| (*place, value.as_str()))
+    }
+
+    fn matches(&self, read: Facts<'_>) -> bool {
+        let found = |place: usize| read.field(place).unwrap_or_default();
+        self.equal.iter().all(|(place, value)| found(*place) == value)
+            && self.unequal.iter().all(|(place, values)| !values.contains(found(*place)))
+    }
 }
 
 impl Selection {
@@ -58,11 +105,20 @@ impl Selection {
         let shards = text("shardSelector");
         let shards = (features.sharding && !shards.is_empty()).then(|| Shards::parse(&shards)).transpose();
         let shards = shards.map_err(|why| unexpected(format_args!("invalid shard selector: {why}")))?;
-        Ok(Selection { prefix, name, labels, fields, shards, namespaced: endpoint.namespaced })
+        let terms = fields.len() + labels.requirements().map_or(0, <[_]>::len);
+        let (labels, fields) = (Matcher::new(&labels), FieldTerms::new(fields));
+        Ok(Selection { prefix, name, labels, fields, shards, terms, namespaced: endpoint.namespaced })
+    }
+
+    /// The cost of looking through a snapshot, as bytes of JSON.
+    pub(crate) fn weight(&self, snapshot: &Snapshot) -> usize {
+        let first = snapshot.objects.count_from(&self.prefix);
+        let count = first.saturating_sub(snapshot.objects.count_from(&self.end()));
+        count.saturating_mul(COLLECTED + MATCHED * self.terms)
     }
 
     pub(crate) fn is_everything(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
+        self.labels.is_everything() && self.fields.is_empty()
     }
 
     /// Whether an object is meant. What cannot be read is: its reader is to be told.
@@ -74,11 +130,7 @@ impl Selection {
         if self.shards.as_ref().is_some_and(|shards| !self.in_shards(shards, entry, read.value())) {
             return false;
         }
-        let fields = self.fields.iter().all(|(place, value, equal)| {
-            let found = read.field(*place).unwrap_or_default();
-            (found == value) == *equal
-        });
-        fields && (self.labels.is_empty() || self.labels.matches(|key| read.label(key)))
+        self.fields.matches(read) && self.labels.matches(read.labels())
     }
 
     fn in_shards(&self, shards: &Shards, entry: &Entry, value: &[u8]) -> bool {
@@ -109,9 +161,8 @@ impl Selection {
         if let Some(key) = self.key(namespaced) {
             return Interest::Key(key.into());
         }
-        let field = self.fields.iter().find(|(_, value, equal)| *equal && !value.is_empty());
-        match (field, self.prefix.strip_suffix('/')) {
-            (Some((place, value, _)), _) => Interest::Field(*place, value.into()),
+        match (self.fields.required().next(), self.prefix.strip_suffix('/')) {
+            (Some((place, value)), _) => Interest::Field(place, value.into()),
             (None, Some(namespace)) => Interest::Namespace(namespace.into()),
             (None, None) => Interest::Everything,
         }

@@ -5,19 +5,13 @@ use std::sync::Arc;
 
 use pintle_cache::{Entry, Error};
 use pintle_meta::Status;
-use pintle_storage::Revision;
 
 use super::endpoint::Serving;
 use super::list::{Page, expired, finish, parse_version};
 use super::options::{ListOptions, Match};
 use super::select::Selection;
 use super::token::Token;
-use super::{Result, bad_request, cache_error};
-
-/// How many objects are read at once at most.
-const MOST: usize = 10_000;
-/// How many are read at once where everything is asked for.
-const PAGE: usize = 1000;
+use super::{Result, bad_request, cache_error, stored};
 
 /// Which revision is asked for, and where in it.
 struct Wanted {
@@ -70,46 +64,9 @@ pub(super) async fn page(serving: &Serving, options: &ListOptions, selection: &S
     if let Some(ahead) = [wanted.least, revision].into_iter().find(|asked| *asked > current) {
         return Err(too_large(ahead, current));
     }
-    if let Some(key) = selection.key(serving.namespaced) {
-        let found = one(serving, &key, revision).await.map_err(failed)?;
-        let found = found.filter(|entry| selection.matches(entry));
-        return finish(found.into_iter().collect(), revision, selection, String::new(), None, serving);
-    }
-    let limit = options.limit;
-    let mut at_once = if limit == 0 { PAGE } else { limit.min(MOST) };
-    let mut from = format!("{}{}", selection.prefix, wanted.start);
-    let (mut entries, mut first_count) = (Vec::new(), None);
-    let mut last = None;
-    let more = loop {
-        let page =
-            cache.page_from_store(revision, &selection.prefix, &from, at_once).await.map_err(failed)?;
-        let (mut has_more, count) = (page.has_more(), page.entries.len() as u64 + page.remaining);
-        first_count.get_or_insert(count);
-        for entry in page.entries {
-            if limit > 0 && entries.len() >= limit {
-                has_more = true;
-                break;
-            }
-            last = Some(entry.key().to_owned());
-            if selection.matches(&entry) {
-                entries.push(entry);
-            }
-        }
-        if !has_more || (limit > 0 && entries.len() >= limit) {
-            break has_more;
-        }
-        from = format!("{}\0", last.as_deref().unwrap_or_default());
-        if limit > 0 {
-            at_once = (at_once * 2).min(MOST);
-        }
-    };
-    let last = last.filter(|_| more);
-    let last = last.as_deref().and_then(|last| last.strip_prefix(&selection.prefix));
-    let at = i64::try_from(revision).unwrap_or(i64::MAX);
-    let token = last.map(|last| Token { revision: at, start: format!("{last}\0") }.encode());
-    let counted = first_count.filter(|_| last.is_some() && selection.is_everything());
-    let remaining = counted.map(|count| i64::try_from(count).unwrap_or(i64::MAX) - limit as i64);
-    finish(entries, revision, selection, token.unwrap_or_default(), remaining, serving)
+    let found = stored::page(serving, selection, revision, &wanted.start, options.limit).await;
+    let found = found.map_err(failed)?;
+    finish(found.entries, revision, selection, found.token, found.remaining, serving)
 }
 
 /// Everything that is selected, at a revision.
@@ -118,30 +75,7 @@ pub(super) async fn all(
     selection: &Selection,
     revision: u64,
 ) -> std::result::Result<Vec<Arc<Entry>>, Error> {
-    let cache = serving.store.cache();
-    if let Some(key) = selection.key(serving.namespaced) {
-        let found = one(serving, &key, revision).await?;
-        return Ok(found.filter(|entry| selection.matches(entry)).into_iter().collect());
-    }
-    let (mut entries, mut from) = (Vec::new(), selection.prefix.clone());
-    loop {
-        let page = cache.page_from_store(revision, &selection.prefix, &from, PAGE).await?;
-        let has_more = page.has_more();
-        if let Some(last) = page.entries.last() {
-            from = format!("{}\0", last.key());
-        }
-        entries.extend(page.entries.into_iter().filter(|entry| selection.matches(entry)));
-        if !has_more {
-            return Ok(entries);
-        }
-    }
-}
-
-async fn one(serving: &Serving, key: &str, revision: u64) -> std::result::Result<Option<Arc<Entry>>, Error> {
-    let config = serving.store.config();
-    let full = [&config.prefix, key.as_bytes()].concat();
-    let (found, _) = config.backend.get(&full, Some(Revision(revision))).await?;
-    Ok(found.and_then(|kv| config.cache.entry_of(&kv)))
+    Ok(stored::page(serving, selection, revision, "", 0).await?.entries)
 }
 
 fn too_large(asked: u64, current: u64) -> Box<Status> {

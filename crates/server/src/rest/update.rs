@@ -90,8 +90,13 @@ struct Put<'a> {
 #[async_trait]
 impl Transform for Put<'_> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let mut new = self.object.clone();
-        self.manager.record(old, &mut new)?;
+        let this = &*self;
+        let new = pintle_work::run(|| -> Result<Value> {
+            let mut new = this.object.clone();
+            this.manager.record(old, &mut new)?;
+            Ok(new)
+        });
+        let new = new.await?;
         let (new, told) = admitted(self.gate, new, old).await?;
         self.told = told;
         Ok(new)

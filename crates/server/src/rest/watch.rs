@@ -23,12 +23,12 @@ use rand::Rng;
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::answer::{Negotiated, Shape, no_protobuf};
+use super::answer::{Negotiated, Shape};
 use super::call::Call;
 use super::endpoint::Serving;
-use super::get::WAIT;
 use super::list::parse_version;
 use super::options::ListOptions;
+use super::revision::WAIT;
 use super::route::scope;
 use super::select::Selection;
 use super::{Result, cache_error, internal, shown, uncached, unexpected, websocket};
@@ -48,7 +48,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
     let options = ListOptions::read(call.request, true, call.shared.features.watch_list)?;
     let selection = Selection::read(call.request, serving, call.shared.features)?;
-    let content_type = content_type(serving, call)?;
+    let content_type = content_type(call)?;
     let timeout = match options.timeout_seconds {
         // Less than nothing is over at once.
         Some(seconds) if seconds != 0 => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
@@ -118,11 +118,8 @@ fn names_namespace(selector: &str) -> bool {
 }
 
 /// Of the stream. YAML has none, since its documents cannot follow each other.
-fn content_type(serving: &Serving, call: &Call<'_>) -> Result<&'static str> {
+fn content_type(call: &Call<'_>) -> Result<&'static str> {
     let encoding = call.negotiated.encoding;
-    if encoding == Encoding::Protobuf && serving.served.is_custom() && call.negotiated.shape == Shape::Own {
-        return Err(no_protobuf(false));
-    }
     match encoding {
         Encoding::Yaml => {
             let known: Vec<&str> =
@@ -174,6 +171,9 @@ async fn start(
             _ => Failed::Cache(error),
         })?;
         let (snapshot, cursor) = cache.snapshot_and_watch(selection.interest(serving.namespaced))?;
+        if everything {
+            pintle_work::aside(selection.weight(&snapshot)).await;
+        }
         let initial: Vec<Arc<Entry>> = match everything {
             true => {
                 let found = snapshot.objects.iter_prefix(&selection.prefix);

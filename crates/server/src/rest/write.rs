@@ -24,19 +24,19 @@ impl Sent {
     /// By a POST. Of several things that are wrong with a request, other ones come first than with a PUT.
     pub(crate) async fn by_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Sent> {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
-        let bytes = body::read(&mut call.request.body).await?;
+        let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "CreateOptions")?;
-        Sent::read(endpoint, call, encoding, &bytes, options)
+        Sent::read(endpoint, call, encoding, &bytes, options).await
     }
 
     pub(crate) async fn by_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Sent> {
-        let bytes = body::read(&mut call.request.body).await?;
+        let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "UpdateOptions")?;
         let encoding = body::encoding(call.request, call.shared.encodings)?;
-        Sent::read(endpoint, call, encoding, &bytes, options)
+        Sent::read(endpoint, call, encoding, &bytes, options).await
     }
 
-    fn read(
+    async fn read(
         endpoint: &Endpoint,
         call: &mut Call<'_>,
         encoding: Encoding,
@@ -44,32 +44,42 @@ impl Sent {
         options: WriteOptions,
     ) -> Result<Sent> {
         let served = &*endpoint.served;
-        let object = read(served, encoding, bytes, options.field_validation, &mut call.warnings)?;
-        Ok(Sent { object: served.to_stored(object)?, options })
+        let read = || {
+            let (object, told) = read(served, encoding, bytes, options.field_validation);
+            (object.and_then(|object| served.to_stored(object)), told)
+        };
+        let (object, told) = pintle_work::run(read).await;
+        call.warnings.extend(told);
+        let object = object?;
+        Ok(Sent { object, options })
     }
 }
 
-/// An object of the served version out of a body. Unknown fields are refused, told to the client, or neither.
+/// An object of the served version out of a body, and what the client is warned of in any case. Unknown fields are refused, told to the
+/// client, or neither.
 fn read(
     served: &dyn Served,
     encoding: Encoding,
     body: &[u8],
     validation: FieldValidation,
-    told: &mut Vec<String>,
-) -> Result<Value> {
-    let received = served.read(encoding, body)?;
+) -> (Result<Value>, Vec<String>) {
+    let mut told = Vec::new();
+    let received = match served.read(encoding, body) {
+        Ok(received) => received,
+        Err(status) => return (Err(status), told),
+    };
     if !received.strict.is_empty() {
         match validation {
             FieldValidation::Ignore => {}
-            FieldValidation::Warn => told.extend(warnings(&received.strict)),
+            FieldValidation::Warn => told = warnings(&received.strict),
             FieldValidation::Strict => {
                 let error = strict_error(&received.strict);
                 let unreadable = Unreadable { kind: Some(received.kind), error };
-                return Err(Box::new(unreadable.status(&served.kind().kind, body)));
+                return (Err(Box::new(unreadable.status(&served.kind().kind, body))), told);
             }
         }
     }
-    received.object
+    (received.object, told)
 }
 
 /// Who writes, as far as field management cares.

@@ -337,7 +337,7 @@ async fn many_may_ask_at_once() {
 
 #[tokio::test]
 async fn the_references_documents_are_served_as_they_are() {
-    let Some(folder) = pintle_published::upstream() else { return };
+    let Some(folder) = pintle_published::upstream("discovery and OpenAPI documents") else { return };
     let config = DocumentsConfig {
         address: "10.10.10.10:8050".into(),
         version: "unversioned".into(),

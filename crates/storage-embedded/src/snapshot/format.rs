@@ -10,6 +10,8 @@
 
 use std::io::{self, Read};
 
+use super::REVISION_BUMP;
+use crate::engine::{MAX_LEASE, MAX_REVISION};
 use crate::error::OpenError;
 
 pub(super) const MAGIC: &[u8; 8] = b"PNTLSNAP";
@@ -69,6 +71,12 @@ impl<R: Read> Decoder<R> {
         }
         decoder.summary.revision = decoder.u64()?;
         decoder.summary.compacted = decoder.u64()?;
+        if decoder.summary.revision > MAX_REVISION - REVISION_BUMP {
+            return Err(OpenError::BadSnapshot(format!(
+                "its revision {} is larger than any that a store comes to",
+                decoder.summary.revision
+            )));
+        }
         if decoder.summary.compacted > decoder.summary.revision {
             return Err(bad("its revisions contradict each other"));
         }
@@ -87,6 +95,9 @@ impl<R: Read> Decoder<R> {
 
     fn lease(&mut self) -> Result<Record, OpenError> {
         let (id, expires) = (self.u64()? as i64, self.u64()?);
+        if id > MAX_LEASE {
+            return Err(bad("a lease has a number that no store comes to"));
+        }
         if id <= self.last_lease || self.summary.keys != 0 {
             return Err(bad("its leases are out of order"));
         }

@@ -14,7 +14,9 @@ use tokio::sync::mpsc;
 use super::Summary;
 use super::format::{END, FORMAT, KEY, LEASE, MAGIC};
 use crate::dir;
+use crate::engine::senseless;
 use crate::error::{OpenError, storage_error};
+use crate::guard::guarded;
 use crate::tables::LEASES;
 use crate::view::View;
 
@@ -98,17 +100,36 @@ pub fn save_dir(
     }
     let _lock = dir::lock(dir)?;
     let (engine, _) = dir::open(dir, false, 4 << 20)?;
-    let view = View::open(engine.db()).map_err(|error| OpenError::engine(dir, error))?;
+    let view = match View::open(engine.db()) {
+        Ok(view) => view,
+        Err(error) => {
+            engine.abandon();
+            return Err(OpenError::engine(dir, error));
+        }
+    };
     let snapshot = Snapshot::new(Arc::new(view));
     let total = snapshot.estimated_bytes();
     let mut progress = progress;
-    snapshot
-        .write_to(output, |written| progress(written, total.max(written)))
-        .map_err(|error| OpenError::io(Path::new("the snapshot"), error))
+    let saved = snapshot.write_to(output, |written| progress(written, total.max(written)));
+    drop(snapshot);
+    match saved {
+        Ok(_) => engine.close(),
+        Err(_) => engine.abandon(),
+    }
+    saved.map_err(|error| match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(Error::Corrupt(detail)) => {
+            OpenError::Damaged { path: dir.join(dir::STORE), detail: detail.clone() }
+        }
+        _ => OpenError::io(Path::new("the snapshot"), error),
+    })
 }
 
 /// Hands the snapshot of a view to `emit`, piece by piece.
 fn encode(view: &View, emit: impl FnMut(Bytes) -> Result<()>) -> Result<Summary> {
+    guarded(|| encode_trusting(view, emit)).unwrap_or_else(|panic| Err(storage_error(senseless(&panic))))
+}
+
+fn encode_trusting(view: &View, emit: impl FnMut(Bytes) -> Result<()>) -> Result<Summary> {
     let mut encoder = Encoder {
         buffer: BytesMut::with_capacity(CHUNK),
         checksum: crc32fast::Hasher::new(),

@@ -1,5 +1,7 @@
 //! Tokens of service accounts: for a pod that runs on the node, and an audience that the pod has to do with.
 
+use std::collections::HashSet;
+
 use pintle_auth::authorizer;
 use pintle_meta::{Value, quote};
 
@@ -103,7 +105,7 @@ impl NodeRestriction {
 
     /// Whether a pod's volumes need tokens for an audience, or the drivers that they come from do.
     async fn names_audience(&self, pod: &Value, audience: &str) -> std::result::Result<bool, String> {
-        let mut errors: Vec<String> = Vec::new();
+        let (mut errors, mut seen) = (Vec::new(), HashSet::new());
         for volume in pod.items_at(&["spec", "volumes"]) {
             let projected = volume.items_at(&["projected", "sources"]).iter().any(|source| {
                 let token = source.get("serviceAccountToken").filter(|token| !token.is_null());
@@ -120,7 +122,7 @@ impl NodeRestriction {
             match asked {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                Err(error) if errors.contains(&error) => {}
+                Err(error) if !seen.insert(error.clone()) => {}
                 Err(error) => errors.push(error),
             }
         }

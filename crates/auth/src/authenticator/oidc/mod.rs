@@ -251,14 +251,16 @@ impl Oidc {
                 pintle_meta::quote_all(&audiences)
             ));
         }
-        let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let expiry = claims.date("exp").map_err(malformed)?.unwrap_or(0);
-        if expiry < seconds {
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let expiry = claims.openid_date("exp", true).map_err(malformed)?.unwrap_or(i64::MIN);
+        claims.openid_date("iat", true).map_err(malformed)?;
+        let not_before = claims.openid_date("nbf", false).map_err(malformed)?;
+        if expiry < seconds || expiry == seconds && now.subsec_nanos() > 0 {
             let shown = Time::from_unix(expiry.clamp(0, 253_402_300_799), 0);
             return Err(format!("oidc: token is expired (Token Expiry: {shown})"));
         }
-        if let Some(from) = claims.date("nbf").map_err(malformed)?
+        if let Some(from) = not_before
             && seconds.saturating_add(NOT_BEFORE_LEEWAY.as_secs() as i64) < from
         {
             return Err("oidc: current time is before the nbf (not before) time".into());

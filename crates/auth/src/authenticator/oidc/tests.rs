@@ -122,6 +122,9 @@ async fn what_is_not_right_about_a_token_is_refused() {
     };
     check(json!({"exp": seconds(-1)}), "oidc: token is expired").await;
     check(json!({"exp": null}), "oidc: token is expired").await;
+    check(json!({"exp": 1e20}), "oidc: token is expired").await;
+    check(json!({"exp": "soon"}), "oidc: failed to unmarshal claims").await;
+    check(json!({"iat": "soon"}), "oidc: failed to unmarshal claims").await;
     check(json!({"nbf": seconds(120)}), "before the nbf").await;
     check(json!({"aud": "them"}), "oidc: expected audience in [\"us\" \"also-us\"] got [\"them\"]").await;
     check(json!({"aud": null}), "oidc: expected audience in").await;

@@ -159,7 +159,9 @@ impl ClientCertificates {
     /// Whom the subject names; `None` if it has no common name.
     fn user_of(&self, certificate: &X509Certificate<'_>) -> Result<Option<User>, &'static str> {
         let subject = certificate.subject();
-        let name = subject.iter_common_name().last().and_then(|name| name.as_str().ok()).unwrap_or_default();
+        // The last that is a text counts.
+        let name =
+            subject.iter_common_name().filter_map(|name| name.as_str().ok()).last().unwrap_or_default();
         if name.is_empty() {
             return Ok(None);
         }

@@ -62,6 +62,20 @@ fn repetition_without_end_below_a_long_name_takes_no_time() {
 }
 
 #[test]
+fn a_large_map_that_comes_again_and_again_takes_no_time() {
+    let labels = |count: usize| (0..count).map(|n| format!(r#""l{n}":"v""#)).collect::<Vec<_>>().join(",");
+    let again = |count: usize| {
+        let more = r#""labels":{"a":"b"},"#.repeat(count);
+        format!(r#"{{"metadata":{{"labels":{{{}}},{more}"name":"x"}}}}"#, labels(20_000))
+    };
+    let before = Instant::now();
+    let few = normal("core/v1.ConfigMap", &again(10)).unwrap();
+    assert!(few.contains(r#""a":"b""#) && few.contains(r#""l19999":"v""#));
+    assert_eq!(normal("core/v1.ConfigMap", &again(100_000)).unwrap_err(), "exceeded max repetition of maps");
+    assert!(before.elapsed() < Duration::from_secs(60), "{:?}", before.elapsed());
+}
+
+#[test]
 fn many_keys_in_the_worst_order_take_no_time() {
     let keys: Vec<String> = (0..200_000).rev().map(|n| format!("\"{n:06}\":1")).collect();
     let text = format!("{{{}}}", keys.join(","));

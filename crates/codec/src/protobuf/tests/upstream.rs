@@ -14,7 +14,7 @@ use crate::json;
 
 /// `None` where the data is not there.
 pub(super) fn folder() -> Option<PathBuf> {
-    pintle_published::upstream()
+    pintle_published::upstream("protobuf of full and sparse objects and of stored values")
 }
 
 pub(super) fn kind(api_version: &str, kind: &str) -> Option<&'static Type> {

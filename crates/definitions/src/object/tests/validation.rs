@@ -681,3 +681,45 @@ fn alternatives_of_numbers_and_strings() {
         )],
     );
 }
+
+/// Long enumerations, at many items that are right by one alternative, wrong, or wrong as they were before: a megabyte of
+/// text for each of them would take minutes.
+#[test]
+fn long_enumerations_are_told_a_few_times_only() {
+    let values = |letter: &str| {
+        (0..20_000).map(|number| format!(r#""{letter}{number}""#)).collect::<Vec<_>>().join(",")
+    };
+    let list = |item: &str| format!(r#"{{"f":[{}]}}"#, vec![item; 20_000].join(","));
+    let of = |items: &str| {
+        schema(&format!(r#"{{"type":"object","properties":{{"f":{{"type":"array","items":{items}}}}}}}"#))
+    };
+    let started = std::time::Instant::now();
+    let plain = Validator::new(&of(&format!(r#"{{"type":"string","enum":[{}]}}"#, values("a"))));
+    assert!(plain.validate(&tree(&list(r#""a19999""#))).is_empty());
+    let errors = plain.validate(&tree(&list(r#""b""#)));
+    assert!(!errors.is_empty() && errors.len() < 1000, "{}", errors.len());
+    let errors = plain.validate_update(&tree(&list(r#""b""#)), &tree(&list(r#""b""#))).errors;
+    assert!(errors.is_empty(), "as before");
+    let fields = |last: &str| {
+        let same: Vec<String> = (0..20_000).map(|number| format!(r#""k{number}":"b""#)).collect();
+        format!(r#"{{"f":{{{},"z":"{last}"}}}}"#, same.join(","))
+    };
+    let map = format!(
+        r#"{{"type":"object","properties":{{"f":{{"type":"object","additionalProperties":{{"type":"string","enum":[{}]}}}}}}}}"#,
+        values("a")
+    );
+    let errors =
+        Validator::new(&schema(&map)).validate_update(&tree(&fields("c")), &tree(&fields("d"))).errors;
+    assert_eq!(errors.len(), 1, "all others are as before");
+
+    let either = format!(r#"[{{"enum":[{}]}},{{"enum":["b"]}}]"#, values("a"));
+    for keyword in ["anyOf", "oneOf"] {
+        let either = Validator::new(&of(&format!(r#"{{"type":"string","{keyword}":{either}}}"#)));
+        assert!(either.validate(&tree(&list(r#""b""#))).is_empty());
+        let wrong = list(r#""b""#).replacen(r#""b"]"#, r#""c"]"#, 1);
+        assert_eq!(either.validate(&tree(&wrong)).len(), 2, "{keyword}");
+        let errors = either.validate(&tree(&list(r#""c""#)));
+        assert!(!errors.is_empty() && errors.len() < 1000, "{}", errors.len());
+    }
+    assert!(started.elapsed() < std::time::Duration::from_secs(100), "{:?}", started.elapsed());
+}

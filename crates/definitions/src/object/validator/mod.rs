@@ -4,6 +4,7 @@
 //! that is found out first, without paths, messages or memory. Only what is not valid is gone through again, in the
 //! reference's order, to say why (`report`).
 
+mod allowed;
 mod email;
 mod format;
 mod number;
@@ -11,7 +12,8 @@ mod old;
 mod report;
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pintle_cel::regex::Regex;
@@ -23,6 +25,7 @@ use pintle_schema::structural::{Additional, Json, Structural, Validation};
 
 pub use format::is_known_format;
 
+use self::allowed::Allowed;
 use self::format::Check;
 use self::number::{Number, Numbers, Range};
 use super::change::Properties;
@@ -36,7 +39,7 @@ pub struct Validator {
 impl Validator {
     /// Nodes that nothing is asked of cost little; patterns are compiled when they are needed first.
     pub fn new(schema: &Structural) -> Validator {
-        Validator { root: Node::new(schema) }
+        Validator { root: Node::new(schema, &mut Patterns::new()) }
     }
 
     /// What is wrong with a new object.
@@ -114,14 +117,14 @@ struct Asked {
     numbers: Option<Numbers>,
     max_length: Option<i64>,
     min_length: Option<i64>,
-    pattern: Option<Pattern>,
+    pattern: Option<Arc<Pattern>>,
     max_items: Option<i64>,
     min_items: Option<i64>,
     unique: bool,
     max_properties: Option<i64>,
     min_properties: Option<i64>,
     required: Box<[Key]>,
-    values: Box<[Value]>,
+    values: Allowed,
     all_of: Box<[Node]>,
     any_of: Box<[Node]>,
     one_of: Box<[Node]>,
@@ -135,6 +138,9 @@ struct Format {
     /// For strings; the others are about numbers.
     check: Option<Check>,
 }
+
+/// The patterns of a schema by their text: one that stands at many places is compiled once.
+type Patterns = HashMap<Box<str>, Arc<Pattern>>;
 
 #[derive(Debug)]
 struct Pattern {
@@ -203,8 +209,8 @@ enum WrongText<'n> {
 }
 
 impl Node {
-    fn new(schema: &Structural) -> Node {
-        let asked = Asked::new(schema);
+    fn new(schema: &Structural, patterns: &mut Patterns) -> Node {
+        let asked = Asked::new(schema, patterns);
         Node {
             kinds: Kinds::of(schema),
             nullable: schema.nullable,
@@ -213,12 +219,16 @@ impl Node {
                 true => schema.list_keys.clone(),
                 false => Box::default(),
             },
-            items: schema.items.as_deref().map(Node::new).map(Box::new),
-            properties: schema.properties.iter().map(|(name, of)| (name.clone(), Node::new(of))).collect(),
+            items: schema.items.as_deref().map(|of| Box::new(Node::new(of, patterns))),
+            properties: schema
+                .properties
+                .iter()
+                .map(|(name, of)| (name.clone(), Node::new(of, patterns)))
+                .collect(),
             other: match &schema.additional {
                 None | Some(Additional::Bool(true)) => Other::Anything,
                 Some(Additional::Bool(false)) => Other::Nothing,
-                Some(Additional::Schema(of)) => Other::Schema(Box::new(Node::new(of))),
+                Some(Additional::Schema(of)) => Other::Schema(Box::new(Node::new(of, patterns))),
             },
             asked: asked.map(Box::new),
         }
@@ -297,7 +307,7 @@ impl Node {
 
 impl Asked {
     /// Nothing where nothing is asked.
-    fn new(schema: &Structural) -> Option<Asked> {
+    fn new(schema: &Structural, patterns: &mut Patterns) -> Option<Asked> {
         let none = Validation::default();
         let of = schema.validation.as_deref();
         let format = of.and_then(|of| of.format.as_ref()).and_then(|name| Format::new(schema, name));
@@ -314,25 +324,32 @@ impl Asked {
             return None;
         }
         let of = of.unwrap_or(&none);
-        let nodes = |nodes: &[Structural]| nodes.iter().map(Node::new).collect();
-        let compiled = OnceLock::new();
+        let pattern = of.pattern.as_ref().map(|text| {
+            let compiled = OnceLock::new();
+            let new = || Arc::new(Pattern { text: text.clone(), compiled });
+            patterns.entry(text.clone()).or_insert_with(new).clone()
+        });
+        let mut nodes = |nodes: &[Structural]| {
+            nodes.iter().map(|node| Node::new(node, patterns)).collect::<Box<[Node]>>()
+        };
+        let (all_of, any_of, one_of) = (nodes(&of.all_of), nodes(&of.any_of), nodes(&of.one_of));
         Some(Asked {
             format,
             numbers,
             max_length: of.max_length,
             min_length: of.min_length,
-            pattern: of.pattern.clone().map(|text| Pattern { text, compiled }),
+            pattern,
             max_items: of.max_items,
             min_items: of.min_items,
             unique: of.unique_items,
             max_properties: of.max_properties,
             min_properties: of.min_properties,
             required: of.required.clone(),
-            values: of.enumeration.clone(),
-            all_of: nodes(&of.all_of),
-            any_of: nodes(&of.any_of),
-            one_of: nodes(&of.one_of),
-            not: of.not.as_deref().map(Node::new),
+            values: Allowed::new(of.enumeration.clone()),
+            all_of,
+            any_of,
+            one_of,
+            not: of.not.as_deref().map(|node| Node::new(node, patterns)),
         })
     }
 
@@ -395,7 +412,7 @@ impl Asked {
 
     /// Whether it is one of the values, if there are any.
     fn has_value(&self, value: &Value) -> bool {
-        self.values.is_empty() || self.values.iter().any(|allowed| is_value(allowed, value))
+        self.values.is_empty() || self.values.has(value)
     }
 }
 
@@ -423,20 +440,5 @@ fn kind_of(value: &Value) -> (Json, &'static str) {
         Shape::Null | Shape::String(_) | Shape::Bytes(_) | Shape::Hollow => (Json::String, ""),
         Shape::List(_) => (Json::Array, ""),
         Shape::Object(_) | Shape::Raw(_) => (Json::Object, ""),
-    }
-}
-
-/// Whether a value is one that is allowed. Go converts it to the other's type first, if it can: fractions are cut, and an integer
-/// becomes the character of that number.
-fn is_value(allowed: &Value, value: &Value) -> bool {
-    match (allowed.node(), value.node()) {
-        (Shape::Null, _) => false,
-        (Shape::Float(allowed), Shape::Int(int)) => allowed == int as f64,
-        (Shape::Int(allowed), Shape::Float(float)) => allowed == number::cut(float),
-        (Shape::String(allowed), Shape::Int(int)) => {
-            let c = u32::try_from(int).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
-            allowed == c.encode_utf8(&mut [0; 4])
-        }
-        _ => allowed == value,
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn errors<'v>(
         path: String::new(),
         told: Told::default(),
         wrong: 0,
+        forgotten: 0,
         before: Before::default(),
     };
     report.value(node, value, old);
@@ -45,8 +46,13 @@ struct Report<'p, 'v> {
     told: Told,
     /// How much is wrong, also if it is not told any more.
     wrong: usize,
+    /// How much text was made of values that turned out to be as before.
+    forgotten: usize,
     before: Before<'v>,
 }
+
+/// Text of values that are as before, from which on they are compared first.
+const MUCH: usize = 8 << 20;
 
 /// How far a report was.
 #[derive(Clone, Copy)]
@@ -67,12 +73,22 @@ struct Failure {
 impl<'v> Report<'_, 'v> {
     /// A value that may be what it was before, in which case nothing is wrong with it. Returns how many checks went well.
     fn value(&mut self, node: &Node, value: &'v Value, old: Option<&'v Value>) -> usize {
+        pintle_work::check();
+        // Reports of many wrong values may be long, and values that are as before are not reported. Checks are
+        // only counted where there is nothing before.
+        if self.forgotten >= MUCH
+            && let Some(old) = old
+            && self.before.is_equal(node, value, old)
+        {
+            return 0;
+        }
         let mark = self.mark();
         let matches = self.check(node, value, old);
         if self.wrong > mark.wrong
             && let Some(old) = old
             && self.before.is_equal(node, value, old)
         {
+            self.forgotten += self.told.text - mark.text;
             self.back_to(mark);
         }
         matches
@@ -135,45 +151,28 @@ impl<'v> Report<'_, 'v> {
     fn alternatives(&mut self, asked: &Asked, value: &'v Value) -> usize {
         let mut matches = 0;
         if !asked.any_of.is_empty() {
-            let mut best: Option<Failure> = None;
-            let mut success = None;
-            for node in &asked.any_of {
-                match self.alternative(node, value) {
-                    Ok(matches) => {
-                        success = Some(matches);
-                        break;
-                    }
-                    Err(failure) => keep_best(&mut best, failure),
-                }
-            }
-            match (success, best) {
-                (Some(success), _) => matches += success,
-                (None, best) => {
+            match asked.any_of.iter().find(|node| node.is_valid(value)) {
+                Some(valid) => matches += self.check(valid, value, None),
+                None => {
+                    let (best, dropped) = self.best(&asked.any_of, value);
                     self.composite("must validate at least one schema (anyOf)");
                     matches += self.tell(best);
+                    self.told.text += dropped;
                 }
             }
         }
         if !asked.one_of.is_empty() {
-            let mut best: Option<Failure> = None;
-            let (mut valid, mut first) = (0, 0);
-            for node in &asked.one_of {
-                match self.alternative(node, value) {
-                    Ok(matches) => {
-                        first = if valid == 0 { matches } else { first };
-                        valid += 1;
-                    }
-                    Err(failure) => keep_best(&mut best, failure),
-                }
-            }
-            match valid {
-                1 => matches += first,
-                0 => {
+            let valid: Vec<&Node> = asked.one_of.iter().filter(|node| node.is_valid(value)).collect();
+            match valid.as_slice() {
+                [one] => matches += self.check(one, value, None),
+                [] => {
+                    let (best, dropped) = self.best(&asked.one_of, value);
                     self.composite("must validate one and only one schema (oneOf). Found none valid");
                     matches += self.tell(best);
+                    self.told.text += dropped;
                 }
-                valid => {
-                    let found = format!("Found {valid} valid alternatives");
+                several => {
+                    let found = format!("Found {} valid alternatives", several.len());
                     self.composite(&format!("must validate one and only one schema (oneOf). {found}"));
                 }
             }
@@ -197,17 +196,23 @@ impl<'v> Report<'_, 'v> {
         matches
     }
 
-    fn alternative(&mut self, node: &Node, value: &'v Value) -> Result<usize, Failure> {
-        let mark = self.mark();
-        let matches = self.check(node, value, None);
-        if self.wrong == mark.wrong {
-            return Ok(matches);
+    /// The errors of the first of the alternatives that the most checks went well with, none of which is valid; and
+    /// how much text was made for the others. That counts as told, since it is work that is done for every such value.
+    fn best(&mut self, alternatives: &[Node], value: &'v Value) -> (Option<Failure>, usize) {
+        let (mut best, mut dropped): (Option<Failure>, usize) = (None, 0);
+        for node in alternatives {
+            let mark = self.mark();
+            let matches = self.check(node, value, None);
+            let errors = self.told.errors.split_off(mark.errors);
+            let text = self.told.text - mark.text;
+            let failure = Failure { errors, wrong: self.wrong - mark.wrong, text, matches };
+            self.back_to(mark);
+            dropped += match &best {
+                Some(known) if known.matches >= failure.matches => failure.text,
+                _ => best.replace(failure).map_or(0, |known| known.text),
+            };
         }
-        let errors = self.told.errors.split_off(mark.errors);
-        let failure =
-            Failure { errors, wrong: self.wrong - mark.wrong, text: self.told.text - mark.text, matches };
-        self.back_to(mark);
-        Err(failure)
+        (best, dropped)
     }
 
     fn tell(&mut self, failure: Option<Failure>) -> usize {
@@ -388,13 +393,6 @@ impl<'v> Report<'_, 'v> {
             let allowed: Vec<String> = asked.values.iter().map(plain).collect();
             Error::not_supported(at, shown(value), &allowed)
         });
-    }
-}
-
-/// The first of those that the most checks went well with.
-fn keep_best(best: &mut Option<Failure>, failure: Failure) {
-    if best.as_ref().is_none_or(|best| failure.matches > best.matches) {
-        *best = Some(failure);
     }
 }
 

@@ -197,6 +197,44 @@ async fn a_webhook_that_fails_fails_its_own_version_only() {
     );
 }
 
+/// A read names the version that is stored, a write the one that was asked for: each is what the webhook was given.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_name_the_version_that_was_to_be_converted() {
+    let mut harbour = Harbour::open().await;
+    let session = &mut harbour.session;
+    session.post(V1, &boat("anna", "A7")).await.gives(201);
+    harbour.fails.store(true, Ordering::SeqCst);
+    let v2 = |name: &str| {
+        json!({"apiVersion": "conversion.test/v2", "kind": "Boat", "metadata": {"name": name},
+            "spec": {"pier": "A", "place": 9}})
+    };
+    let one = format!("{V2}/anna");
+    let reads = [
+        session.get(V2).await,
+        session.get(&one).await,
+        session.put(&one, &v2("anna")).await,
+        session.merge(&one, &json!({"spec": {"place": 9}})).await,
+        session.apply(&one, "me", &v2("anna")).await,
+        session.delete(&one).await,
+    ];
+    // Also where an object of that name is there already, and only a trial.
+    let dry_run = format!("{V2}?dryRun=All");
+    let writes = [
+        session.post(V2, &v2("anna")).await,
+        session.post(V2, &v2("bella")).await,
+        session.post(&dry_run, &v2("anna")).await,
+        session.post(&dry_run, &v2("bella")).await,
+        session.apply(&format!("{V2}/bella"), "me", &v2("bella")).await,
+    ];
+    for (answers, version) in [(&reads[..], "v1"), (&writes[..], "v2")] {
+        for answer in answers {
+            let status = answer.gives(500);
+            let start = format!("conversion webhook for conversion.test/{version}, Kind=Boat failed: ");
+            assert!(status["message"].as_str().is_some_and(|text| text.starts_with(&start)), "{status}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_definition_goes_without_its_webhook() {
     let mut harbour = Harbour::open().await;

@@ -170,7 +170,8 @@ async fn a_definition_without_objects_goes_at_once(shared: &Shared) {
 async fn a_definition_that_comes_again_is_another(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     let path = "/apis/again.test/v1/things";
-    for (round, field) in ["color", "shade", "tint"].into_iter().enumerate() {
+    // Each round begins with a path that was not found a moment ago.
+    for (round, field) in ["color", "shade", "tint"].into_iter().cycle().take(12).enumerate() {
         let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
             field: {"type": "string"},
         }}}});

@@ -1,11 +1,13 @@
 //! Objects of defined resources: every verb, on both stores, in namespaces and without.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{DEFINITIONS, Session, definition, event, name, object, plain_schema, version};
+use super::{DEFINITIONS, Session, condition, definition, event, name, object, plain_schema, version};
 use crate::support::shared::{Shared, on_both_stores};
-use crate::support::{Launch, Server};
+use crate::support::{Launch, Server, eventually};
 
 on_both_stores! { of EXTENDED:
     objects_have_all_verbs_in_namespaces,
@@ -122,7 +124,7 @@ async fn what_is_established_takes_objects_at_once(shared: &Shared) {
         let path = format!("{DEFINITIONS}/{}", name(&definition));
         session.post(DEFINITIONS, &definition).await.gives(201);
         // No pause between seeing it and using it.
-        while super::condition(&session.get(&path).await.gives(200), "Established")["status"] != "True" {}
+        while condition(&session.get(&path).await.gives(200), "Established")["status"] != "True" {}
         let things =
             format!("/apis/{group}/v1/{}", definition["spec"]["names"]["plural"].as_str().expect("a name"));
         let thing = object("at-once.test/v1", &kind, "first", json!({"color": "red"}));
@@ -255,4 +257,30 @@ async fn definitions_and_objects_survive_a_restart() {
     assert_eq!(discovered["preferredVersion"]["version"], "v1");
     session.post(path, &object("restart.test/v1", "Thing", "late", json!({}))).await.gives(201);
     drop(server);
+}
+
+/// A definition whose finalizer was taken away is gone, and its objects are the next one's: what was begun for the first ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_definition_is_not_that_of_its_successor() {
+    let server = Launch::new().start().await;
+    let mut session = Session::to(&server).await;
+    let definition = definition("again.test", "Thing", "Cluster", vec![version("v1", &plain_schema())]);
+    let (path, things) = (format!("{DEFINITIONS}/things.again.test"), "/apis/again.test/v1/things");
+    session.install(&definition).await;
+    let mut held = object("again.test/v1", "Thing", "held", json!({}));
+    held["metadata"]["finalizers"] = json!(["again.test/holds"]);
+    session.post(things, &held).await.gives(201);
+    session.delete(&path).await.gives(200);
+    session.condition("things.again.test", "Terminating", "True").await;
+    session.merge(&path, &json!({"metadata": {"finalizers": null}})).await.gives(200);
+    eventually("its end", async || session.get(&path).await.code == 404).await;
+    session.install(&definition).await;
+    session.post(things, &object("again.test/v1", "Thing", "new", json!({}))).await.gives(201);
+    // Several rounds of the loop that waited for the object that is held.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let new = session.get(&format!("{things}/new")).await.gives(200);
+    assert!(new["metadata"]["deletionTimestamp"].is_null(), "{new}");
+    let found = session.get(&path).await.gives(200);
+    assert_eq!(condition(&found, "Terminating"), &Value::Null);
+    assert!(found["metadata"]["deletionTimestamp"].is_null(), "{found}");
 }

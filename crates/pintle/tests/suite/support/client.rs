@@ -291,6 +291,12 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
     }
 
+    /// Asserts a code alone, where the body is long or not JSON.
+    #[track_caller]
+    pub(crate) fn code_is(&self, code: u16) {
+        assert_eq!(self.code, code, "{}", &self.body.chars().take(1000).collect::<String>());
+    }
+
     /// Asserts a code, and gives what the body says.
     #[track_caller]
     pub(crate) fn gives(&self, code: u16) -> Value {

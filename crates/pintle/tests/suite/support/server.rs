@@ -80,12 +80,16 @@ impl Launch {
 
     /// On this etcd, with certificates of its own.
     pub(crate) fn on_etcd(etcd: &Etcd) -> Launch {
+        Launch::on_etcd_with_defaults(etcd).arg(WITHOUT_ACCOUNTS)
+    }
+
+    /// The same, with every admission plugin that is on by default.
+    pub(crate) fn on_etcd_with_defaults(etcd: &Etcd) -> Launch {
         let launch = Launch::bare();
         let pki = launch.path("pki");
         launch
             .cert_dir(pki)
             .args(&[format!("--etcd-servers={}", etcd.endpoint()), "--bind-address=127.0.0.1".into()])
-            .arg(WITHOUT_ACCOUNTS)
     }
 
     /// The directory that goes with the last server in it.
@@ -380,8 +384,17 @@ impl Server {
 
     /// Bytes of memory that the process holds.
     pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// Bytes of memory that the process has held at most.
+    pub(crate) fn peak(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, of: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("its status");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+        let line = status.lines().find_map(|line| line.strip_prefix(of)).expect("its memory");
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
         kilobytes * 1024
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{JSON_PATCH, MERGE, Maps, done, map};
 use crate::support::shared::{Shared, on_both_stores, ready};
-use crate::support::{Answer, Launch, PATIENCE, Server};
+use crate::support::{Answer, Launch, PATIENCE};
 
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
@@ -118,14 +118,6 @@ async fn what_becomes_too_large_is_refused(shared: &Shared) {
     assert_eq!(maps.get("a").await["data"], before["data"]);
 }
 
-/// The most memory that the server has held so far.
-fn peak(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("its status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its memory");
-    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    kilobytes * 1024
-}
-
 /// What is large and costs something, and the codes that may answer it.
 fn attacks() -> Vec<(&'static str, &'static str, String, &'static [u16])> {
     let owner = |uid: usize| json!({"apiVersion": "v1", "kind": "K", "name": "n", "uid": uid.to_string()});
@@ -214,7 +206,7 @@ async fn patches_that_are_made_to_hurt_cost_bounded_time_and_memory() {
     let maps = Maps { client: server.admin(), path: "/api/v1/namespaces/default/configmaps".into() };
     let forget = json!({"metadata": {"finalizers": null, "ownerReferences": null, "managedFields": []}});
     done(&maps.create(&map("a", &json!({"a": "b"}))).await);
-    let before = peak(&server);
+    let before = server.peak();
     for (what, media_type, body, expect) in attacks() {
         assert!(body.len() < 3 << 20, "{what} is sent whole: {}", body.len());
         let query = if media_type == APPLY { "a?fieldManager=m&force=true" } else { "a" };
@@ -226,7 +218,7 @@ async fn patches_that_are_made_to_hurt_cost_bounded_time_and_memory() {
         done(&maps.patch("a", MERGE, &forget).await);
     }
     // The largest body is 3 MB, and a tree of it some twenty times that.
-    let grown = peak(&server).saturating_sub(before) >> 20;
+    let grown = server.peak().saturating_sub(before) >> 20;
     assert!(grown < 300, "{grown} MB more");
     assert_eq!(maps.get("a").await["data"], json!({"a": "b"}));
 }

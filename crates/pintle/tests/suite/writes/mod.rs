@@ -7,6 +7,7 @@ mod hostile;
 mod managers;
 mod requests;
 mod too_large;
+mod workloads;
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! The columns of `Pod`. Most of them sum up its containers, above all the status.
 
+use std::collections::HashMap;
+
 use pintle_codec::table::Completed;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
@@ -149,10 +151,10 @@ impl Initialization {
     fn of(object: &Value) -> Initialization {
         let mut found = Initialization::default();
         let containers = object.items_at(&["spec", "initContainers"]);
+        let named: HashMap<&str, &Value> =
+            containers.iter().map(|container| (container.text_at(&["name"]), container)).collect();
         for (place, status) in object.items_at(&["status", "initContainerStatuses"]).iter().enumerate() {
-            let name = status.text_at(&["name"]);
-            let container = containers.iter().rev().find(|container| container.text_at(&["name"]) == name);
-            let sidecar = container.is_some_and(is_sidecar);
+            let sidecar = named.get(status.text_at(&["name"])).is_some_and(|container| is_sidecar(container));
             found.restarts.add(status);
             if sidecar {
                 found.sidecar_restarts.add(status);

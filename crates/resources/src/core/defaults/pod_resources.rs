@@ -1,5 +1,7 @@
 //! Resources of a pod as a whole: what was not said follows from its containers.
 
+use std::collections::BTreeMap;
+
 use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::value::Object;
@@ -61,7 +63,7 @@ fn may_be_overcommitted(name: &str) -> bool {
     !is_huge_page(name)
 }
 
-type Amounts = Vec<(String, Quantity)>;
+type Amounts = BTreeMap<String, Quantity>;
 
 /// What all containers need or may use at a time. Init containers run one after the other before the rest, beside those
 /// before them that keep running.
@@ -89,35 +91,38 @@ fn of_containers(spec: &Place<'_>, what: &str, wanted: impl Fn(&str) -> bool) ->
     let mut staying = Amounts::new();
     let mut starting = Amounts::new();
     for container in spec.items("initContainers") {
+        // Of resources that it does not name as much stays as before, which was counted when it came.
         let mut own = amounts(container);
         if container.text_at(&["restartPolicy"]) == "Always" {
             add(&mut total, &own);
             add(&mut staying, &own);
-            own.clone_from(&staying);
+            own.iter_mut().for_each(|(name, amount)| amount.clone_from(&staying[name]));
         } else {
-            add(&mut own, &staying);
+            for (name, amount) in &mut own {
+                staying.get(name).into_iter().for_each(|staying| amount.add(staying));
+            }
         }
-        raise(&mut starting, &own);
+        raise(&mut starting, own);
     }
-    raise(&mut total, &starting);
+    raise(&mut total, starting);
     total
 }
 
 fn add(to: &mut Amounts, amounts: &Amounts) {
     for (name, amount) in amounts {
-        match to.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => known.add(amount),
-            None => to.push((name.clone(), amount.clone())),
+        match to.get_mut(name) {
+            Some(known) => known.add(amount),
+            None => drop(to.insert(name.clone(), amount.clone())),
         }
     }
 }
 
-fn raise(to: &mut Amounts, amounts: &Amounts) {
+fn raise(to: &mut Amounts, amounts: Amounts) {
     for (name, amount) in amounts {
-        match to.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) if *known < *amount => *known = amount.clone(),
+        match to.get_mut(&name) {
+            Some(known) if *known < amount => *known = amount,
             Some(_) => {}
-            None => to.push((name.clone(), amount.clone())),
+            None => drop(to.insert(name, amount)),
         }
     }
 }

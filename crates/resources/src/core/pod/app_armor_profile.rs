@@ -1,8 +1,8 @@
 //! AppArmor profiles, which were annotations of a pod before they became fields of its containers.
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::value::Key;
+use pintle_meta::{Value, Warnings};
 use pintle_schema::normal;
 
 use super::{CONTAINERS, containers};
@@ -43,7 +43,9 @@ pub(crate) fn warnings(pod: &Value) -> Vec<String> {
         says_more.then(|| warning(&Path::new("metadata.annotations"), &key))
     };
     // In the order in which the fields are set.
-    containers(spec).filter_map(told).collect()
+    let mut warnings = Warnings::new();
+    warnings.extend(containers(spec).filter_map(told));
+    warnings.into_texts()
 }
 
 /// Sets the fields that annotations stand for.

@@ -1,5 +1,7 @@
 //! What requests for a part of a pod may change of it: `pods/ephemeralcontainers` and `pods/resize`.
 
+use std::collections::HashMap;
+
 use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Value, quote};
@@ -21,12 +23,12 @@ pub(crate) fn ephemeral_containers(new: &Value, old: &Value) -> Vec<Error> {
     let path = Path::new("spec");
     let path = path.child("ephemeralContainers");
     let mut errors = Vec::new();
+    // The last of several of a name, which are wrong anyway.
+    let named: HashMap<&str, &Value> =
+        new.items_at(LIST).iter().map(|container| (container.text_at(&["name"]), container)).collect();
     for container in old.items_at(LIST) {
         let name = container.text_at(&["name"]);
-        // The last of several of a name, which are wrong anyway.
-        let mut named = new.items_at(LIST).iter().rev();
-        let found = named.find(|found| found.text_at(&["name"]) == name);
-        let refused = match found {
+        let refused = match named.get(name).copied() {
             None => "may not be removed\n".to_owned(),
             Some(found) if found == container => continue,
             Some(found) => {

@@ -1,5 +1,7 @@
 //! What an update may change of a pod: a pod runs as it was created, apart from little.
 
+use std::collections::HashSet;
+
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::value::Key;
@@ -130,12 +132,10 @@ fn deadline(new: &Value, old: &Value, spec: &Path<'_>) -> Deadline {
 /// Tolerations come; of those that are there, only the time may change.
 fn tolerations(new: &Value, old: &Value, spec: &Path<'_>) -> Option<Error> {
     const LIST: &[&str] = &["spec", "tolerations"];
-    let without_time = |toleration: &Value| {
-        let mut toleration = toleration.clone();
-        tree::remove(&mut toleration, &["tolerationSeconds"]);
-        toleration
-    };
-    let new: Vec<Value> = new.items_at(LIST).iter().map(without_time).collect();
+    fn without_time(toleration: &Value) -> [Option<&str>; 4] {
+        ["key", "operator", "value", "effect"].map(|field| toleration.get(field).and_then(Value::as_str))
+    }
+    let new: HashSet<_> = new.items_at(LIST).iter().map(without_time).collect();
     let is_there = |old: &Value| new.contains(&without_time(old));
     let why = "existing toleration can not be modified except its tolerationSeconds";
     (!old.items_at(LIST).iter().all(is_there)).then(|| Error::forbidden(&spec.child("tolerations"), why))
@@ -145,9 +145,9 @@ fn tolerations(new: &Value, old: &Value, spec: &Path<'_>) -> Option<Error> {
 fn scheduling_gates(new: &Value, old: &Value, spec: &Path<'_>) -> Vec<Error> {
     const LIST: &[&str] = &["spec", "schedulingGates"];
     let path = spec.child("schedulingGates");
-    let known = |name: &str| old.items_at(LIST).iter().any(|gate| gate.text_at(&["name"]) == name);
+    let known: HashSet<&str> = old.items_at(LIST).iter().map(|gate| gate.text_at(&["name"])).collect();
     let names = new.items_at(LIST).iter().map(|gate| gate.text_at(&["name"])).enumerate();
-    let added = names.filter(|(_, name)| !known(name));
+    let added = names.filter(|(_, name)| !known.contains(name));
     let refuse = |(place, name): (usize, &str)| {
         let path = path.index(place);
         let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");

@@ -1,6 +1,6 @@
 //! What services hold, on the registry's seam.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -381,7 +381,7 @@ impl Taken {
 
 /// What a service holds that a list of them has.
 pub(super) fn held_ports(service: &Value) -> Vec<i64> {
-    let mut seen: Vec<(i64, &str)> = Vec::new();
+    let mut seen: HashMap<i64, HashSet<&str>> = HashMap::new();
     let mut ports = Vec::new();
     for port in service.items_at(fields::PORTS) {
         let (number, protocol) = (fields::node_port(port), port.text_at(&["protocol"]));
@@ -389,14 +389,14 @@ pub(super) fn held_ports(service: &Value) -> Vec<i64> {
             continue;
         }
         // The same for several protocols is one; for one protocol it is a mistake to be found.
-        let known = seen.iter().any(|(known, _)| *known == number);
-        if !known || seen.contains(&(number, protocol)) {
+        let protocols = seen.entry(number).or_default();
+        if protocols.is_empty() || protocols.contains(protocol) {
             ports.push(number);
         }
-        seen.push((number, protocol));
+        protocols.insert(protocol);
     }
     let health = fields::health_port(service);
-    if health != 0 && (!ports.contains(&health) || seen.contains(&(health, "TCP"))) {
+    if health != 0 && seen.get(&health).is_none_or(|protocols| protocols.contains("TCP")) {
         ports.push(health);
     }
     ports

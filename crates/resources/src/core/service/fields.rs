@@ -1,6 +1,6 @@
 //! The fields of a service that belong together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use pintle_meta::Value;
@@ -129,10 +129,11 @@ pub(crate) fn keep_allocated(new: &mut Value, old: &Value) {
     if is_given_ports(new) && is_given_ports(old) {
         let taken: BTreeSet<i64> = node_ports(new).intersection(&node_ports(old)).copied().collect();
         // By name, whatever else of a port was changed. Of several with one name the last counts.
+        let known: HashMap<&str, i64> =
+            old.items_at(PORTS).iter().map(|port| (port.text_at(&["name"]), node_port(port))).collect();
         let before = |port: &Value| {
-            let name = port.text_at(&["name"]);
-            let same = old.items_at(PORTS).iter().rfind(|known| known.text_at(&["name"]) == name);
-            same.map(node_port).filter(|known| *known != 0 && !taken.contains(known))
+            let known = known.get(port.text_at(&["name"])).copied();
+            known.filter(|known| *known != 0 && !taken.contains(known))
         };
         for port in tree::items_mut(new, PORTS, |port| node_port(port) == 0 && before(port).is_some()) {
             if let Some(known) = before(port) {

@@ -1,9 +1,11 @@
 //! Pods, and the parts of them that have requests of their own.
 
-use pintle_meta::Value;
+use std::collections::{HashMap, VecDeque};
+
 use pintle_meta::field_path::Path as FieldPath;
 use pintle_meta::validation::ip_warnings;
 use pintle_meta::value::{Key, Object};
+use pintle_meta::{Value, Warnings};
 use pintle_registry::{DeleteOptions, ResetFields};
 
 use super::NAMESPACED;
@@ -137,16 +139,16 @@ fn drop_disabled_status(gates: &Gates, new: &mut Value, old: &Value) {
 
 /// About addresses that are not written as they should be.
 fn addresses(pod: &Value) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     let status = FieldPath::new("status");
     for list in ["podIPs", "hostIPs"] {
         let path = status.child(list);
-        for (index, address) in pod.items_at(&["status", list]).iter().enumerate() {
-            let path = path.index(index);
-            warnings.extend(ip_warnings(&path.child("ip"), address.text_at(&["ip"])));
-        }
+        let addresses = pod.items_at(&["status", list]).iter().enumerate();
+        warnings.extend(addresses.flat_map(|(index, address)| {
+            ip_warnings(&path.index(index).child("ip"), address.text_at(&["ip"]))
+        }));
     }
-    warnings
+    warnings.into_texts()
 }
 
 /// Keeps what older kubelets do not know, and would take away.
@@ -158,16 +160,15 @@ fn complete_status(new: &mut Value, old: &Value) {
         tree::keep(new, old, &["status", "observedGeneration"]);
     }
     // There may be several conditions of a type, which follow one another as they did.
-    let mut before: Vec<(&str, Option<&Value>)> = old
-        .items_at(&["status", "conditions"])
-        .iter()
-        .map(|condition| (condition.text_at(&["type"]), condition.get("observedGeneration")))
-        .collect();
+    let mut before: HashMap<&str, VecDeque<Option<&Value>>> = HashMap::new();
+    for condition in old.items_at(&["status", "conditions"]) {
+        let same = before.entry(condition.text_at(&["type"])).or_default();
+        same.push_back(condition.get("observedGeneration"));
+    }
     let mut kept = Vec::new();
     for (place, condition) in new.items_at(&["status", "conditions"]).iter().enumerate() {
         let kind = condition.text_at(&["type"]);
-        let Some(found) = before.iter().position(|(known, _)| *known == kind) else { continue };
-        let (_, generation) = before.remove(found);
+        let Some(generation) = before.get_mut(kind).and_then(VecDeque::pop_front) else { continue };
         if let Some(generation) = generation.filter(|_| condition.get("observedGeneration").is_none()) {
             kept.push((place, generation.clone()));
         }

@@ -1,8 +1,8 @@
 //! Services: what a change of type makes meaningless goes.
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path as FieldPath;
 use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta};
+use pintle_meta::{Value, Warnings};
 
 use super::NAMESPACED;
 use crate::core::service::fields::{
@@ -33,7 +33,11 @@ pub(super) const SERVICE_STATUS: Rules = Rules {
     warnings: |_, service, _| {
         let path = FieldPath::new("status.loadBalancer.ingress");
         let points = service.items_at(&["status", "loadBalancer", "ingress"]).iter().enumerate();
-        points.flat_map(|(index, point)| ip_warnings(&path.index(index), point.text_at(&["ip"]))).collect()
+        let mut warnings = Warnings::new();
+        warnings.extend(
+            points.flat_map(|(index, point)| ip_warnings(&path.index(index), point.text_at(&["ip"]))),
+        );
+        warnings.into_texts()
     },
     validate_update: |_, new, old| validation::status_update(new, old),
     ..SERVICES.of_status()
@@ -147,7 +151,7 @@ fn warnings(service: &Value) -> Vec<String> {
     let balancer = service.text_at(&["spec", "loadBalancerIP"]);
     let text = |field: &str| service.text_at(&["spec", field]);
 
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     warnings.extend(told([(
         service.annotation("service.kubernetes.io/topology-aware-hints").is_some(),
         "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use \
@@ -170,10 +174,10 @@ fn warnings(service: &Value) -> Vec<String> {
         "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
     )]));
     warnings.extend(ip_warnings(&path.child("loadBalancerIP"), balancer));
-    for (list, index, range) in each("loadBalancerSourceRanges") {
+    warnings.extend(each("loadBalancerSourceRanges").flat_map(|(list, index, range)| {
         let path = path.child(list);
-        warnings.extend(cidr_warnings(&path.index(index), range));
-    }
+        cidr_warnings(&path.index(index), range)
+    }));
     warnings.extend(told([
         (is_elsewhere && outside, r#"spec.externalIPs is ignored when spec.type is "ExternalName""#),
         (
@@ -185,7 +189,7 @@ fn warnings(service: &Value) -> Vec<String> {
             r#"spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone""#,
         ),
     ]));
-    warnings
+    warnings.into_texts()
 }
 
 fn told<const N: usize>(texts: [(bool, &'static str); N]) -> impl Iterator<Item = String> {

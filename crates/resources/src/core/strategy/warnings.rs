@@ -1,9 +1,9 @@
 //! What clients are told about objects of this group that are valid, but hardly meant so.
 
-use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::validation::{cidr_warnings, dns1123_label, ip_warnings};
+use pintle_meta::{Value, Warnings};
 
 use crate::core::{key_pair, pod};
 
@@ -12,19 +12,19 @@ pub(super) fn of_endpoints(endpoints: &Value) -> Vec<String> {
     if endpoints.label("endpoints.kubernetes.io/managed-by") == Some("endpoint-controller") {
         return Vec::new();
     }
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     let path = Path::new("subsets");
     for (index, subset) in endpoints.items_at(&["subsets"]).iter().enumerate() {
         let path = path.index(index);
         for list in ["addresses", "notReadyAddresses"] {
             let path = path.child(list);
-            for (index, address) in subset.items_at(&[list]).iter().enumerate() {
-                let path = path.index(index);
-                warnings.extend(ip_warnings(&path.child("ip"), address.text_at(&["ip"])));
-            }
+            let addresses = subset.items_at(&[list]).iter().enumerate();
+            warnings.extend(addresses.flat_map(|(index, address)| {
+                ip_warnings(&path.index(index).child("ip"), address.text_at(&["ip"]))
+            }));
         }
     }
-    warnings
+    warnings.into_texts()
 }
 
 pub(super) fn of_controller(controller: &Value, old: Option<&Value>) -> Vec<String> {
@@ -48,18 +48,20 @@ pub(super) fn of_controller(controller: &Value, old: Option<&Value>) -> Vec<Stri
 }
 
 pub(super) fn of_node(node: &Value) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     if node.at(&["spec", "configSource"]).is_some() {
-        warnings.push("spec.configSource: the feature is removed".into());
+        warnings.push("spec.configSource: the feature is removed");
     }
     if !node.text_at(&["spec", "externalID"]).is_empty() {
-        warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".into());
+        warnings.push("spec.externalID: this field is deprecated, and is unused by Kubernetes");
     }
     let path = Path::new("spec.podCIDRs");
-    for (index, range) in node.items_at(&["spec", "podCIDRs"]).iter().enumerate() {
-        warnings.extend(cidr_warnings(&path.index(index), range.as_str().unwrap_or_default()));
-    }
+    let ranges = node.items_at(&["spec", "podCIDRs"]).iter().enumerate();
     warnings
+        .extend(ranges.flat_map(|(index, range)| {
+            cidr_warnings(&path.index(index), range.as_str().unwrap_or_default())
+        }));
+    warnings.into_texts()
 }
 
 /// Where more may be requested than used.
@@ -121,26 +123,25 @@ pub(super) fn of_volume(volume: &Value) -> Vec<String> {
         ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
     ];
     const TERMS: &[&str] = &["spec", "nodeAffinity", "required", "nodeSelectorTerms"];
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     for (key, why) in ANNOTATIONS.iter().filter(|(key, _)| volume.annotation(key).is_some()) {
         warnings.push(format!("metadata.annotations[{key}]: {why}"));
     }
     if volume.text_at(&["spec", "persistentVolumeReclaimPolicy"]) == "Recycle" {
         warnings.push(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach \
-             is to use dynamic provisioning."
-                .into(),
+             is to use dynamic provisioning.",
         );
     }
     let path = TERMS.join(".");
     let path = Path::new(&path);
     for (index, term) in volume.items_at(TERMS).iter().enumerate() {
-        warnings.extend(pod::warnings::node_selector_term(&path.index(index), term, false));
+        pod::warnings::node_selector_term(&mut warnings, &path.index(index), term, false);
     }
     for (kind, why) in KINDS.iter().filter(|(kind, _)| volume.at(&["spec", kind]).is_some()) {
         // Under another name than in the field.
         let shown = if *kind == "storageos" { "storageOS" } else { kind };
         warnings.push(format!("spec.{shown}: {why}"));
     }
-    warnings
+    warnings.into_texts()
 }

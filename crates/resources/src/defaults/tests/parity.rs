@@ -1,15 +1,14 @@
 //! Recorded creates: what the reference answered is the request with its defaults, but for what comes after defaulting.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use pintle_meta::Node;
-use pintle_published::parity;
+use pintle_published::recorded;
 
 use super::*;
 
-fn read(path: &Path) -> Value {
-    json::decode_any(&std::fs::read(path).unwrap()).unwrap().value
+fn read(text: &[u8]) -> Value {
+    json::decode_any(text).unwrap().value
 }
 
 /// A request and its answer.
@@ -20,11 +19,10 @@ struct Exchange {
 }
 
 /// What was recorded as it was.
-fn exchanges(parity: &Path) -> Vec<Exchange> {
+fn exchanges() -> Vec<Exchange> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(parity.join("cases")).unwrap() {
-        let path = entry.unwrap().path();
-        let (cases, golden) = (read(&path), read(&parity.join("golden").join(path.file_name().unwrap())));
+    for (cases, golden) in recorded::exchanges() {
+        let (cases, golden) = (read(cases.as_bytes()), read(golden.as_bytes()));
         for case in cases.items_at(&["cases"]) {
             let id = case.text_at(&["id"]);
             // Some steps are not recorded, and of some not all.
@@ -145,9 +143,8 @@ fn differences(
 
 #[test]
 fn recorded_creates_have_their_defaults() {
-    let Some(parity) = parity() else { return };
     let (mut found, mut count) = (Vec::new(), 0);
-    for exchange in exchanges(&parity) {
+    for exchange in exchanges() {
         let request = exchange.step.get("b").filter(|_| exchange.step.text_at(&["m"]) == "POST");
         let of = request.and_then(kind_of).filter(|of| kind_of(&exchange.answer) == Some(of));
         let (Some(request), Some(of)) = (request, of) else { continue };
@@ -186,15 +183,14 @@ fn objects(value: &Value, found: &mut Vec<(&'static Type, Value)>) {
 
 #[test]
 fn what_the_reference_serves_has_its_defaults() {
-    let Some(parity) = parity() else { return };
     let mut found = Vec::new();
-    for exchange in exchanges(&parity) {
+    for exchange in exchanges() {
         objects(&exchange.answer, &mut found);
     }
     let upstream =
-        upstream().map(|upstream| upstream.join("etcd-dump/lists.json")).filter(|path| path.exists());
+        upstream("lists of a reference server").map(|upstream| upstream.join("etcd-dump/lists.json"));
     if let Some(lists) = upstream {
-        objects(&read(&lists), &mut found);
+        objects(&read(&std::fs::read(lists).unwrap()), &mut found);
     }
     let (mut differing, mut count) = (Vec::new(), 0);
     for (of, object) in found {

@@ -45,7 +45,7 @@ fn by_key(gates: Gates<'_>) -> BTreeMap<Key, Value> {
 
 /// The objects of a published list, or list of lists, without what says nothing.
 fn published(file: &str) -> Vec<Value> {
-    let Some(folder) = pintle_published::upstream() else { return Vec::new() };
+    let Some(folder) = pintle_published::upstream("bootstrap roles and bindings") else { return Vec::new() };
     let text = std::fs::read(folder.join("rbac").join(file)).unwrap();
     let list = read(&yaml::to_json(&text).unwrap());
     let mut objects = Vec::new();
@@ -63,7 +63,7 @@ fn published(file: &str) -> Vec<Value> {
 }
 
 fn compare(files: &[&str], gates: Gates<'_>, is_all: bool) {
-    if pintle_published::upstream().is_none() {
+    if pintle_published::upstream("bootstrap roles and bindings").is_none() {
         return;
     }
     let mut ours = by_key(gates);

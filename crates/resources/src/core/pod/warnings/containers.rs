@@ -1,18 +1,16 @@
 //! What is told about containers: of one after the other, then of their ports together.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 
 use pintle_meta::field_path::Path;
-use pintle_meta::{Value, quote};
+use pintle_meta::{Value, Warnings, quote};
 
-use super::{SECCOMP, fraction};
-use crate::conversion::build;
+use super::{SECCOMP, fraction, ports};
 use crate::core::pod::{CONTAINERS, app_armor_profile};
 
 const SECCOMP_OF_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 
-pub(super) fn of(root: &Path<'_>, pod: &Value, spec: &Value, is_template: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
+pub(super) fn of(warnings: &mut Warnings, root: &Path<'_>, pod: &Value, spec: &Value, is_template: bool) {
     let at = root.child("spec");
     let each = |list: &'static str| {
         let named = move |(index, container)| (list, index, container);
@@ -20,6 +18,9 @@ pub(super) fn of(root: &Path<'_>, pod: &Value, spec: &Value, is_template: bool) 
     };
     let containers: Vec<(&str, usize, &Value)> = CONTAINERS.into_iter().flat_map(each).collect();
     for (list, index, container) in &containers {
+        if warnings.is_full() {
+            return;
+        }
         let path = at.child(list);
         let path = path.index(*index);
         warnings.extend(annotations(root, pod, container, is_template));
@@ -29,10 +30,9 @@ pub(super) fn of(root: &Path<'_>, pod: &Value, spec: &Value, is_template: bool) 
                 warnings.extend(fraction(&path.child(what), container.at(&["resources", what]), resource));
             }
         }
-        warnings.extend(environment(&path.child("env"), container.items_at(&["env"])));
+        environment(warnings, &path.child("env"), container.items_at(&["env"]));
     }
-    warnings.extend(ports(&at, &containers));
-    warnings
+    ports::of(warnings, &at, &containers);
 }
 
 /// What is said by annotations and not by fields.
@@ -60,84 +60,21 @@ fn annotations(root: &Path<'_>, pod: &Value, container: &Value, is_template: boo
 }
 
 /// Variables that hide others of the same name, and do not build on them.
-fn environment(path: &Path<'_>, variables: &[Value]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (index, variable) in variables.iter().enumerate() {
+fn environment(warnings: &mut Warnings, path: &Path<'_>, variables: &[Value]) {
+    let mut known = HashSet::new();
+    let repeated = variables.iter().enumerate().filter(|(_, variable)| {
         let name = variable.text_at(&["name"]);
-        if !variables[..index].iter().any(|known| known.text_at(&["name"]) == name) {
-            continue;
-        }
-        let (value, reference) = (variable.text_at(&["value"]), format!("$({name})"));
-        let builds_on =
-            variable.get("valueFrom").is_none() && value != reference && value.contains(&reference);
-        if !builds_on {
-            let name = quote(name);
-            warnings.push(format!(
-                "{}: hides previous definition of {name}, which may be dropped when using apply",
-                path.index(index)
-            ));
-        }
-    }
-    warnings
+        !known.insert(name) && !builds_on(variable, name)
+    });
+    warnings.extend(repeated.map(|(index, variable)| {
+        let name = quote(variable.text_at(&["name"]));
+        let place = path.index(index);
+        format!("{place}: hides previous definition of {name}, which may be dropped when using apply")
+    }));
 }
 
-fn ports(at: &Path<'_>, containers: &[(&str, usize, &Value)]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let number = |port: &Value, field: &str| port.get(field).and_then(Value::as_i64).unwrap_or_default();
-    let mut known: BTreeMap<(i64, &str), Vec<(String, &Value)>> = BTreeMap::new();
-    let mut names: Vec<(String, &str)> = Vec::new();
-    for (list, index, container) in containers {
-        let path = at.child(list);
-        let path = path.index(*index);
-        let path = path.child("ports");
-        for (index, port) in container.items_at(&["ports"]).iter().enumerate() {
-            let path = path.index(index).to_string();
-            let (address, host_port) = (port.text_at(&["hostIP"]), number(port, "hostPort"));
-            if !address.is_empty() && host_port == 0 {
-                warnings.push(format!("{path}: hostIP set without hostPort: {}", go(port)));
-            }
-            let same = known.entry((number(port, "containerPort"), port.text_at(&["protocol"]))).or_default();
-            for (other_path, other) in same.iter() {
-                let (other_address, other_port) = (other.text_at(&["hostIP"]), number(other, "hostPort"));
-                if (address, host_port) == (other_address, other_port) {
-                    warnings.push(format!("{path}: duplicate port definition with {other_path}"));
-                } else if host_port == 0 || other_port == 0 {
-                    warnings.push(format!("{path}: overlapping port definition with {other_path}"));
-                } else if host_port == other_port && address.is_empty() != other_address.is_empty() {
-                    warnings.push(format!("{path}: dangerously ambiguous port definition with {other_path}"));
-                }
-            }
-            same.push((path.clone(), port));
-            names.push((path, port.text_at(&["name"])));
-        }
-    }
-    for (place, (path, name)) in names.iter().enumerate().filter(|(_, (_, name))| !name.is_empty()) {
-        if let Some((first, _)) = names[..place].iter().find(|(_, known)| known == name) {
-            let name = quote(name);
-            warnings.push(format!(
-                "{path}: duplicate port name {name} with {first}, services and probes that select ports by name will use \
-                 {first}"
-            ));
-        }
-    }
-    warnings
-}
-
-/// A port as Go shows it with `%+v`.
-fn go(port: &Value) -> String {
-    let port = build(
-        "core/v1.ContainerPort",
-        ["name", "hostPort", "containerPort", "protocol", "hostIP"]
-            .map(|name| (name, port.get(name).cloned())),
-    );
-    let text = |field: &str| port.text_at(&[field]).to_owned();
-    let number = |field: &str| port.get(field).and_then(Value::as_i64).unwrap_or_default();
-    format!(
-        "{{Name:{} HostPort:{} ContainerPort:{} Protocol:{} HostIP:{}}}",
-        text("name"),
-        number("hostPort"),
-        number("containerPort"),
-        text("protocol"),
-        text("hostIP")
-    )
+/// Whether a variable's value refers to an earlier one of the same name, and adds to it.
+fn builds_on(variable: &Value, name: &str) -> bool {
+    let (value, reference) = (variable.text_at(&["value"]), format!("$({name})"));
+    variable.get("valueFrom").is_none() && value != reference && value.contains(&reference)
 }

@@ -1,9 +1,12 @@
 //! What is told about volumes: kinds that are no more, and files that lie upon each other.
 
+use std::rc::Rc;
+
 use pintle_meta::field_path::Path;
-use pintle_meta::{Object, Value, quote};
+use pintle_meta::{Object, Value, Warnings, quote};
 
 use super::fraction;
+use super::paths::{File, Files};
 
 const KINDS: &[(&str, &str)] = &[
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -18,8 +21,7 @@ const KINDS: &[(&str, &str)] = &[
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-pub(super) fn of(spec_path: &Path<'_>, spec: &Value) -> Vec<String> {
-    let mut warnings = Vec::new();
+pub(super) fn of(warnings: &mut Warnings, spec_path: &Path<'_>, spec: &Value) {
     let path = spec_path.child("volumes");
     for (index, volume) in spec.items_at(&["volumes"]).iter().enumerate() {
         let path = path.index(index);
@@ -34,11 +36,13 @@ pub(super) fn of(spec_path: &Path<'_>, spec: &Value) -> Vec<String> {
                 warnings.push(format!("{}: {why}", path.child(shown)));
             }
         }
+        if warnings.is_full() {
+            return;
+        }
     }
     for volume in spec.items_at(&["volumes"]) {
-        warnings.extend(overlaps(volume));
+        overlaps(warnings, volume);
     }
-    warnings
 }
 
 /// About the spec of a claim for a volume.
@@ -48,112 +52,80 @@ pub(crate) fn claim_spec(path: &Path<'_>, spec: &Value) -> Vec<String> {
     ["requests", "limits"].into_iter().filter_map(of).collect()
 }
 
-/// A file of a volume, and what it comes from.
-#[derive(Clone, PartialEq)]
-struct File {
-    path: String,
-    source: String,
-}
-
-impl File {
-    fn shown(&self) -> String {
-        let path = quote(&self.path);
-        if self.source.is_empty() { path } else { format!("{path} ({})", self.source) }
-    }
-
-    /// Whether one is the other, or in it.
-    fn meets(&self, other: &File) -> bool {
-        let (one, two) = (format!("{}/", self.path), format!("{}/", other.path));
-        !self.path.is_empty() && !other.path.is_empty() && (one.starts_with(&two) || two.starts_with(&one))
-    }
-}
-
 /// Files of one volume that lie upon each other.
-fn overlaps(volume: &Value) -> Vec<String> {
+fn overlaps(warnings: &mut Warnings, volume: &Value) {
     let name = quote(volume.text_at(&["name"]));
-    let told = |what: &str, files: Vec<File>| {
-        let met = meetings(files).into_iter();
-        met.map(|met| format!("volume {name} ({what}): overlapping paths: {met}")).collect::<Vec<_>>()
-    };
-    let mut warnings = Vec::new();
-    for (field, kind, of) in [("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")] {
-        if let Some(source) = volume.get(field) {
-            let what = format!("{kind} {}", quote(source.text_at(&[of])));
-            warnings.extend(told(&what, items(source, "")));
-        }
+    let none: Rc<str> = "".into();
+    for (field, kind, of) in
+        [("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName"), ("downwardAPI", "", "")]
+    {
+        let Some(source) = volume.get(field) else { continue };
+        let what = match kind {
+            "" => "DownwardAPI".to_owned(),
+            kind => format!("{kind} {}", quote(source.text_at(&[of]))),
+        };
+        add(warnings, &mut Files::default(), items(source, none.clone()), &name, &what);
     }
-    if let Some(source) = volume.get("downwardAPI") {
-        warnings.extend(told("DownwardAPI", items(source, "")));
-    }
-    let mut files = Vec::new();
-    let mut projected = Vec::new();
+    let mut files = Files::default();
     for source in volume.items_at(&["projected", "sources"]) {
+        if warnings.is_full() {
+            return;
+        }
         if source.as_object().is_some_and(Object::is_empty) {
-            projected.push(format!("volume {name} (Projected) has no sources provided"));
+            warnings.push(format!("volume {name} (Projected) has no sources provided"));
             continue;
         }
-        for file in of_source(source) {
-            files.push(file);
-            let met = met_by_last(&files);
-            projected.extend(met.map(|met| format!("volume {name} (Projected): overlapping paths: {met}")));
+        add(warnings, &mut files, of_source(source), &name, "Projected");
+    }
+}
+
+/// Adds files to those of a volume, with a warning for every pair that overlaps.
+fn add<'a>(
+    warnings: &mut Warnings,
+    files: &mut Files,
+    added: impl Iterator<Item = File> + 'a,
+    volume: &str,
+    what: &str,
+) {
+    for file in added {
+        if warnings.is_full() {
+            return;
         }
+        let met = files.add(file);
+        warnings.extend(met.map(|met| format!("volume {volume} ({what}): overlapping paths: {met}")));
     }
-    warnings.extend(projected);
-    warnings
 }
 
-fn meetings(files: Vec<File>) -> Vec<String> {
-    let mut known: Vec<File> = Vec::new();
-    let mut met = Vec::new();
-    for file in files {
-        known.push(file);
-        met.extend(met_by_last(&known));
-    }
-    met
-}
-
-/// The files that the last one meets.
-fn met_by_last(files: &[File]) -> impl Iterator<Item = String> {
-    let (last, known) = files.split_last().map_or((None, files), |(last, known)| (Some(last), known));
-    let met = move |other: &&File| last.is_some_and(|last| last.meets(other));
-    known
-        .iter()
-        .filter(met)
-        .filter_map(move |other| Some(format!("{} with {}", last?.shown(), other.shown())))
-}
-
-fn file(path: &str, source: &str) -> File {
-    File { path: path.trim_end_matches('/').to_owned(), source: source.to_owned() }
-}
-
-fn items(source: &Value, of: &str) -> Vec<File> {
-    source.items_at(&["items"]).iter().map(|item| file(item.text_at(&["path"]), of)).collect()
+fn items(source: &Value, of: Rc<str>) -> Box<dyn Iterator<Item = File> + '_> {
+    let items = source.items_at(&["items"]).iter();
+    Box::new(items.map(move |item| File::new(item.text_at(&["path"]), &of)))
 }
 
 /// The files of one of a projected volume's sources.
-fn of_source(source: &Value) -> Vec<File> {
+fn of_source(source: &Value) -> Box<dyn Iterator<Item = File> + '_> {
     for (field, kind) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
         if let Some(found) = source.get(field).filter(|found| found.get("items").is_some()) {
-            return items(found, &format!("{kind} {}", quote(found.text_at(&["name"]))));
+            return items(found, format!("{kind} {}", quote(found.text_at(&["name"]))).into());
         }
     }
     if let Some(found) = source.get("downwardAPI").filter(|found| found.get("items").is_some()) {
-        return items(found, "DownwardAPI");
+        return items(found, "DownwardAPI".into());
     }
+    let file = |found: &Value, field: &str, of: &str| File::new(found.text_at(&[field]), &of.into());
     if let Some(found) = source.get("serviceAccountToken") {
-        return vec![file(found.text_at(&["path"]), "ServiceAccountToken")];
+        return Box::new([file(found, "path", "ServiceAccountToken")].into_iter());
     }
     if let Some(found) = source.get("clusterTrustBundle") {
         let name = found.get("name").or_else(|| found.get("signerName")).and_then(Value::as_str);
         let name = quote(name.unwrap_or_default());
-        return vec![file(found.text_at(&["path"]), &format!("ClusterTrustBundle {name}"))];
+        return Box::new([file(found, "path", &format!("ClusterTrustBundle {name}"))].into_iter());
     }
-    let Some(found) = source.get("podCertificate") else { return Vec::new() };
     let parts = [
         ("certificateChainPath", "PodCertificate chain"),
         ("keyPath", "PodCertificate key"),
         ("credentialBundlePath", "PodCertificate credential bundle"),
     ];
-    let parts = parts.into_iter().map(|(field, of)| file(found.text_at(&[field]), of));
-    parts.filter(|file| !file.path.is_empty()).collect()
+    let found = source.get("podCertificate");
+    let parts = found.into_iter().flat_map(move |found| parts.map(|(field, of)| file(found, field, of)));
+    Box::new(parts.filter(File::has_path))
 }

@@ -1,0 +1,84 @@
+//! Pages of a list that are read from the store, at a revision that memory does not have.
+//!
+//! No more objects are read than the page takes: the store is asked for a part of the keys in scope at a time, and objects
+//! that the selectors leave out are dropped before the next part is read.
+
+use std::sync::Arc;
+
+use pintle_cache::{Entry, Error};
+use pintle_storage::Revision;
+
+use super::endpoint::Serving;
+use super::select::Selection;
+use super::token::Token;
+
+/// Number of objects that are read at once at most.
+const MOST_AT_ONCE: usize = 1000;
+
+/// The objects of a page, and what a client needs to ask for the next one.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) entries: Vec<Arc<Entry>>,
+    /// Empty for the last page.
+    pub(super) token: String,
+    /// Number of objects after the page, where it is known without looking at them.
+    pub(super) remaining: Option<i64>,
+}
+
+/// Reads the objects at a revision that are selected, from `start` within the scope on, at most `limit` (0: all).
+///
+/// Errors: `Storage` with `Compacted` or `FutureRevision`.
+pub(super) async fn page(
+    serving: &Serving,
+    selection: &Selection,
+    revision: u64,
+    start: &str,
+    limit: usize,
+) -> Result<Found, Error> {
+    if let Some(key) = selection.key(serving.namespaced).filter(|_| start.is_empty()) {
+        let found = one(serving, &key, revision).await?.filter(|entry| selection.matches(entry));
+        return Ok(Found { entries: found.into_iter().collect(), ..Found::default() });
+    }
+    let cache = serving.store.cache();
+    let is_full = |entries: &[Arc<Entry>]| limit > 0 && entries.len() >= limit;
+    let mut at_once = if limit == 0 { MOST_AT_ONCE } else { limit.min(MOST_AT_ONCE) };
+    let mut from = format!("{}{start}", selection.prefix);
+    let (mut entries, mut first_count, mut last) = (Vec::new(), None, None);
+    let has_more = loop {
+        let part = cache.page_from_store(revision, &selection.prefix, &from, at_once).await?;
+        let (mut has_more, count) = (part.has_more(), part.entries.len() as u64 + part.remaining);
+        first_count.get_or_insert(count);
+        // Keys that are no text are of nobody; behind many of them the list ends.
+        has_more &= at_once < MOST_AT_ONCE || !part.entries.is_empty();
+        for entry in part.entries {
+            if is_full(&entries) {
+                has_more = true;
+                break;
+            }
+            last = Some(entry.key().to_owned());
+            if selection.matches(&entry) {
+                entries.push(entry);
+            }
+        }
+        if !has_more || is_full(&entries) {
+            break has_more;
+        }
+        from = format!("{}\0", last.as_deref().unwrap_or_default());
+        // A selector that finds little is not worth many small reads.
+        at_once = (at_once * 2).min(MOST_AT_ONCE);
+    };
+    let last = last.filter(|_| has_more);
+    let last = last.as_deref().and_then(|last| last.strip_prefix(&selection.prefix));
+    let at = i64::try_from(revision).unwrap_or(i64::MAX);
+    let token = last.map(|last| Token { revision: at, start: format!("{last}\0") }.encode());
+    let counted = first_count.filter(|_| last.is_some() && selection.is_everything());
+    let remaining = counted.map(|count| i64::try_from(count).unwrap_or(i64::MAX) - limit as i64);
+    Ok(Found { entries, token: token.unwrap_or_default(), remaining })
+}
+
+async fn one(serving: &Serving, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
+    let config = serving.store.config();
+    let full = [&config.prefix, key.as_bytes()].concat();
+    let (found, _) = config.backend.get(&full, Some(Revision(revision))).await?;
+    Ok(found.and_then(|kv| config.cache.entry_of(&kv)))
+}
