@@ -338,6 +338,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         result = server.run(listener, plain, stopped, ready) => result,
         damage = storage.damaged_before(is_started) => return Err(damage.into()),
     };
+    // A start hook may fail on damage before it is waited for: then the damage is the sentence to print.
+    if let (Err(_), Some(damage)) = (&result, storage.damage()) {
+        return Err(damage.into());
+    }
     let closed = storage.backend().close().await.and(elsewhere.close().await);
     closed.map_err(|error| anyhow!("the store did not close cleanly: {error}"))?;
     result?;

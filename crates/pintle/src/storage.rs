@@ -203,6 +203,11 @@ impl Storage {
         std::future::pending().await
     }
 
+    /// Returns the damage that was found in the embedded store so far.
+    pub(crate) fn damage(&self) -> Option<embedded::OpenError> {
+        self.embedded().and_then(|store| store.damage())
+    }
+
     /// The store's servers, each by itself.
     pub(crate) fn servers(&self, options: &Options, dialer: Option<etcd::Dialer>) -> Vec<StoreServer> {
         let StoreOptions::Etcd(etcd) = &options.store else { return vec![StoreServer::Own(self.backend())] };

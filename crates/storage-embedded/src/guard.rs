@@ -22,7 +22,7 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| match GUARDED.get() {
-            true => PANIC.set(Some(info.to_string().replace('\n', " "))),
+            true => PANIC.set(Some(description(info))),
             false => previous(info),
         }));
     });
@@ -30,6 +30,18 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     let result = panic::catch_unwind(AssertUnwindSafe(call));
     GUARDED.set(outer);
     result.map_err(|_| PANIC.take().unwrap_or_default())
+}
+
+/// The message of a panic and the file and line that it came from, on one line.
+fn description(info: &panic::PanicHookInfo<'_>) -> String {
+    let message = info.payload_as_str().unwrap_or("no message").replace('\n', " ");
+    match info.location() {
+        Some(place) => {
+            let file = place.file().rsplit('/').next().unwrap_or_default();
+            format!("{message} ({file}:{})", place.line())
+        }
+        None => message,
+    }
 }
 
 #[cfg(test)]

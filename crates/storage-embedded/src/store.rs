@@ -197,11 +197,20 @@ impl Store {
     /// what is damaged fail from then on, and others go on.
     pub async fn damaged(&self) -> OpenError {
         let mut damage = self.shared.damage.subscribe();
-        let detail = match damage.wait_for(Option::is_some).await {
-            Ok(detail) => detail.clone().unwrap_or_default(),
+        match damage.wait_for(Option::is_some).await {
+            Ok(detail) => self.damage_found(detail.clone().unwrap_or_default()),
             // The store holds the sender.
             Err(_) => std::future::pending().await,
-        };
+        }
+    }
+
+    /// Returns the damage that was found so far.
+    pub fn damage(&self) -> Option<OpenError> {
+        let detail = self.shared.damage.borrow().clone()?;
+        Some(self.damage_found(detail))
+    }
+
+    fn damage_found(&self, detail: String) -> OpenError {
         OpenError::DamageFound { path: self.path.clone(), detail }
     }
 
