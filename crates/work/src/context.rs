@@ -167,6 +167,15 @@ pub fn check() {
     }
 }
 
+/// Like [`check`], with a look at the clock at once. To be called before a step that takes long by itself, such as a match of
+/// a pattern.
+#[inline]
+pub fn check_now() {
+    if LEFT.get() > 0 {
+        look();
+    }
+}
+
 #[cold]
 fn look() {
     LEFT.set(CHECKS);
@@ -251,6 +260,20 @@ mod tests {
             check();
             assert_eq!(LEFT.get(), 0, "nothing is limited afterwards");
         }
+    }
+
+    #[test]
+    fn few_long_steps_are_ended_as_many_short_ones_are() {
+        let token = Arc::new(Token::new(None));
+        token.cancel();
+        let steps = Cell::new(0);
+        let mut work = pin!(run(|| {
+            check_now();
+            steps.set(steps.get() + 1);
+        }));
+        assert_eq!(polled_aside(&token, || polled(work.as_mut())), Err(Interrupted));
+        assert_eq!(steps.get(), 0);
+        check_now();
     }
 
     #[test]

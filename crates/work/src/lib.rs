@@ -6,10 +6,11 @@
 //! - [`aside`] moves the request if the size of its input says that the work will be long;
 //! - [`run`] runs a pure function, moves the request if the function turns out to be long, and begins it anew there;
 //! - [`wait`] runs a function that waits for another program with the thread, which is no work;
-//! - [`check`] is called in long loops. On the pool it ends work whose deadline has passed or whose client has gone.
+//! - [`check`] is called in long loops, [`check_now`] before steps that are long by themselves. On the pool they end work whose
+//!   deadline has passed or whose client has gone.
 //!
 //! The executor of a request polls it with [`polled_inline`] on a thread of the runtime and with [`polled_aside`] on the
-//! pool; `pintle_server::aside` is the one there is. Code that runs elsewhere (loops of controllers, tests) is neither
+//! pool; `overload::Movable` of the crate `server` is the one there is. Code that runs elsewhere (loops of controllers, tests) is neither
 //! moved nor ended.
 //!
 //! Work ends by unwinding with a payload of this crate, which no panic hook sees. That needs no error type in loops many
@@ -19,7 +20,7 @@
 mod context;
 mod token;
 
-pub use context::{Moved, aside, check, polled_aside, polled_inline, run, wait};
+pub use context::{Moved, aside, check, check_now, polled_aside, polled_inline, run, wait};
 pub use token::{Interrupted, Token};
 
 /// Bytes of JSON whose decoding, defaulting, validation and encoding take less than a millisecond.

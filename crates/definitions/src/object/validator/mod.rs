@@ -248,6 +248,7 @@ impl Node {
     }
 
     fn is_valid(&self, value: &Value) -> bool {
+        pintle_work::check();
         let asked = self.asked.as_deref();
         if value.is_null() {
             return self.takes_null() && asked.is_none_or(|asked| asked.values.is_empty());
@@ -404,6 +405,8 @@ impl Asked {
             }
         }
         let pattern = self.pattern.as_ref()?;
+        // A match takes the size of the pattern times the length of the text.
+        pintle_work::check_now();
         match pattern.compiled() {
             Ok(regex) => (!regex.is_match(text)).then_some(WrongText::Pattern(&pattern.text)),
             Err(wrong) => Some(WrongText::BadPattern(&pattern.text, wrong)),
