@@ -19,10 +19,10 @@ use crate::options::{EtcdOptions, Options, StoreOptions};
 
 /// Where the embedded store lives below `--data-dir`.
 pub(crate) const STORE_DIRECTORY: &str = "store";
-/// How often to say that the server still waits for its store.
 /// How long a start may take once damage was found.
 const DAMAGED_START: Duration = Duration::from_secs(3);
 
+/// How often to say that the server still waits for its store.
 const NOTE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// An answer about the store's health is good for this long, or half its timeout.
@@ -186,21 +186,27 @@ impl Storage {
         }
     }
 
-    /// Waits for damage in the store that keeps the server from starting: it was found before the start hooks were done, and they
-    /// are not done a moment later either. Other damage concerns the requests for what is damaged, and is logged.
+    /// Waits for damage in the store that the server cannot run with: its writer has ended, or the damage was found before the
+    /// start hooks were done and they are not done a moment later either. Other damage concerns the requests for what is
+    /// damaged, and is logged.
     pub(crate) async fn damaged_before(&self, is_started: impl Fn() -> bool) -> embedded::OpenError {
-        if let Storage::Embedded(store) = self {
-            let damage = store.damaged().await;
+        let Storage::Embedded(store) = self else { return std::future::pending().await };
+        let damage = store.damaged().await;
+        let start = async {
             let found = Instant::now();
-            while !is_started() {
-                if found.elapsed() >= DAMAGED_START {
-                    return damage;
-                }
+            while !is_started() && found.elapsed() < DAMAGED_START {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            tracing::error!("{damage}");
+        };
+        tokio::select! {
+            () = start => {}
+            () = store.failed() => return damage,
         }
-        std::future::pending().await
+        if is_started() {
+            tracing::error!("{damage}");
+            store.failed().await;
+        }
+        damage
     }
 
     /// Returns the damage that was found in the embedded store so far.

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     view: RwLock<Result<Arc<View>>>,
     /// The first damage that was found in what the store holds.
     damage: watch::Sender<Option<String>>,
+    /// Whether damage has ended the writer.
+    failed: watch::Sender<bool>,
 }
 
 impl Shared {
@@ -75,6 +77,12 @@ impl Shared {
             damage.get_or_insert_with(|| detail.to_owned());
             first
         });
+    }
+
+    /// Notes that damage has ended the writer.
+    pub(crate) fn note_failure(&self, detail: &str) {
+        self.note_damage(detail);
+        self.failed.send_replace(true);
     }
 
     pub(crate) fn publish(&self, view: View, committed: Vec<Committed>) {
@@ -172,6 +180,7 @@ impl Store {
             feed: Feed::new(state.revision, options.feed_bytes),
             view: RwLock::new(Ok(Arc::new(view))),
             damage: watch::Sender::new(None),
+            failed: watch::Sender::new(false),
         });
         let (jobs, queue) = mpsc::channel();
         let writer = Writer::new(queue, shared.clone(), engine, (state, leases), lock, options);
@@ -201,6 +210,13 @@ impl Store {
             Ok(detail) => self.damage_found(detail.clone().unwrap_or_default()),
             // The store holds the sender.
             Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Waits until damage has ended the store's writer. Nothing can be read or written any more.
+    pub async fn failed(&self) {
+        if self.shared.failed.subscribe().wait_for(|failed| *failed).await.is_err() {
+            std::future::pending().await
         }
     }
 

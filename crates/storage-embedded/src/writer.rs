@@ -126,7 +126,7 @@ impl Writer {
         let shared = self.shared.clone();
         if let Err(panic) = guarded(|| self.run()) {
             tracing::error!(panic, "the store's writer has failed");
-            shared.note_damage(SENSELESS);
+            shared.note_failure(SENSELESS);
         }
     }
 

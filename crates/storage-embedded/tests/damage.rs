@@ -112,6 +112,9 @@ fn variants(whole: &[u8], random: &mut Random) -> Vec<(String, Vec<u8>)> {
     variants
 }
 
+/// Stores whose writer ended.
+static FAILED: AtomicUsize = AtomicUsize::new(0);
+
 /// How a damaged store ended.
 #[derive(Debug)]
 enum End {
@@ -147,6 +150,12 @@ async fn use_all(dir: &Path, written: &Written) -> End {
         errors.into_iter().flatten().filter(|error| !matches!(error, Error::Compacted { .. })).collect();
     if errors.is_empty() {
         return End::Whole;
+    }
+    // A store that does not write any more says so: whoever runs it has to open it anew.
+    if errors.iter().any(|error| error.to_string().contains("the store's writer has failed")) {
+        FAILED.fetch_add(1, Ordering::SeqCst);
+        let failed = tokio::time::timeout(PATIENCE, store.failed()).await;
+        failed.unwrap_or_else(|_| panic!("the end of the writer was not noted: {errors:?}"));
     }
     let found = tokio::time::timeout(PATIENCE, store.damaged()).await;
     let found = found.unwrap_or_else(|_| panic!("the damage was not noted: {errors:?}"));
@@ -203,4 +212,5 @@ fn damaged_files_are_refused_or_their_damage_is_found() {
         }
     }
     assert!(refused > 60 && found > 3 && whole > 3, "{refused} refused, {found} found, {whole} whole");
+    assert!(FAILED.load(Ordering::SeqCst) > 0, "no writer ended");
 }

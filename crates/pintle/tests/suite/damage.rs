@@ -86,3 +86,14 @@ async fn a_file_that_the_engine_cannot_make_sense_of_ends_a_start_with_a_sentenc
     }
     assert!(refused >= 6, "{refused} of 12");
 }
+
+/// One page is enough to end the store's writer, and start hooks may be done by then: such a server is of no use and ends as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_ends_the_writer_ends_the_server() {
+    let (launch, image) = closed().await;
+    for page in 1..12 {
+        let mut damaged = image.clone();
+        damaged[page * PAGE..(page + 1) * PAGE].fill(0);
+        sentence(&launch, &damaged, &format!("page {page}")).await;
+    }
+}
