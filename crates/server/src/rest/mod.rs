@@ -34,7 +34,7 @@ mod watch;
 mod websocket;
 mod write;
 
-pub use call::{Features, Shared};
+pub use call::Shared;
 pub use endpoint::{Behind, Endpoint, EndpointConfig};
 pub use route::Rest;
 
