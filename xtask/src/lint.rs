@@ -8,100 +8,40 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// Which crates of ours each one may use, tests aside. What is not listed may use none.
+/// Crates that every other one may use: vocabulary and surroundings. They use none.
+const LEAVES: &[&str] = &["features", "meta", "runtime", "work"];
+
+/// The crates of ours that each one uses beside [`LEAVES`], tests aside; no more and no fewer.
 ///
 /// The order is the architecture: vocabulary at the bottom, then the seams, then their implementations, then what
 /// serves them, and one binary that knows all.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("pintle-meta", &[]),
-    ("pintle-work", &[]),
-    ("pintle-published", &[]),
-    ("pintle-parity", &["pintle-outbound", "pintle-published"]),
-    ("pintle-schema", &["pintle-meta"]),
-    ("pintle-cel", &["pintle-meta", "pintle-work"]),
-    ("pintle-codec", &["pintle-meta", "pintle-schema", "pintle-work"]),
-    ("pintle-definitions", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-schema", "pintle-work"]),
+const LAYERS: &[(&str, &str)] = &[
+    ("cel", ""),
+    ("logging", ""),
+    ("published", ""),
+    ("schema", ""),
+    ("storage", ""),
+    ("cache", "storage"),
+    ("codec", "schema"),
+    ("flags", "cel"),
+    ("storage-embedded", "storage"),
+    ("storage-etcd", "storage"),
+    ("definitions", "cel codec schema"),
+    ("discovery", "codec schema"),
+    ("outbound", "codec"),
+    ("patch", "codec schema"),
+    ("auth", "cel codec outbound"),
+    ("openapi", "codec discovery schema"),
+    ("parity", "outbound published"),
+    ("registry", "cache codec patch schema storage"),
+    ("admission", "auth codec registry schema"),
+    ("controllers", "auth cache codec registry storage"),
+    ("documentation", "openapi schema"),
+    ("resources", "auth cache codec definitions patch registry schema"),
+    ("server", "admission auth cache cel codec discovery openapi outbound patch registry schema storage"),
     (
-        "pintle-resources",
-        &[
-            "pintle-auth",
-            "pintle-cache",
-            "pintle-codec",
-            "pintle-definitions",
-            "pintle-meta",
-            "pintle-patch",
-            "pintle-registry",
-            "pintle-schema",
-        ],
-    ),
-    ("pintle-discovery", &["pintle-codec", "pintle-meta", "pintle-schema"]),
-    ("pintle-openapi", &["pintle-codec", "pintle-discovery", "pintle-meta", "pintle-schema"]),
-    ("pintle-patch", &["pintle-codec", "pintle-meta", "pintle-schema", "pintle-work"]),
-    ("pintle-documentation", &["pintle-openapi", "pintle-schema"]),
-    ("pintle-storage", &[]),
-    ("pintle-cache", &["pintle-codec", "pintle-meta", "pintle-storage"]),
-    (
-        "pintle-registry",
-        &[
-            "pintle-cache",
-            "pintle-codec",
-            "pintle-meta",
-            "pintle-patch",
-            "pintle-schema",
-            "pintle-storage",
-            "pintle-work",
-        ],
-    ),
-    ("pintle-storage-embedded", &["pintle-storage"]),
-    ("pintle-storage-etcd", &["pintle-storage"]),
-    ("pintle-flags", &["pintle-cel", "pintle-meta"]),
-    ("pintle-logging", &["pintle-meta"]),
-    ("pintle-outbound", &["pintle-codec", "pintle-meta"]),
-    ("pintle-auth", &["pintle-cel", "pintle-codec", "pintle-meta", "pintle-outbound"]),
-    (
-        "pintle-controllers",
-        &["pintle-auth", "pintle-cache", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-storage"],
-    ),
-    ("pintle-admission", &["pintle-auth", "pintle-codec", "pintle-meta", "pintle-registry", "pintle-schema"]),
-    (
-        "pintle-server",
-        &[
-            "pintle-admission",
-            "pintle-admission",
-            "pintle-auth",
-            "pintle-cache",
-            "pintle-cel",
-            "pintle-codec",
-            "pintle-discovery",
-            "pintle-meta",
-            "pintle-openapi",
-            "pintle-outbound",
-            "pintle-patch",
-            "pintle-registry",
-            "pintle-schema",
-            "pintle-storage",
-            "pintle-work",
-        ],
-    ),
-    (
-        "pintle-extensions",
-        &[
-            "pintle-cache",
-            "pintle-codec",
-            "pintle-controllers",
-            "pintle-definitions",
-            "pintle-discovery",
-            "pintle-meta",
-            "pintle-openapi",
-            "pintle-outbound",
-            "pintle-patch",
-            "pintle-registry",
-            "pintle-resources",
-            "pintle-schema",
-            "pintle-server",
-            "pintle-storage",
-            "pintle-work",
-        ],
+        "extensions",
+        "cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
 ];
 
@@ -147,18 +87,27 @@ fn dependencies(metadata: &Value) -> BTreeMap<String, Vec<(String, bool)>> {
 fn layers(metadata: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let all = dependencies(metadata);
-    for (name, dependencies) in &all {
-        if TOP.contains(&name.as_str()) {
-            continue;
-        }
-        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| layer == name) else {
-            problems.push(format!("{name} has no place in xtask's table of layers; give it one"));
-            continue;
-        };
-        for (dependency, dev) in dependencies {
-            if all.contains_key(dependency) && !dev && !allowed.contains(&dependency.as_str()) {
-                problems.push(format!("{name} must not know {dependency}"));
+    let short = |name: &str| name.strip_prefix("pintle-").unwrap_or(name).to_owned();
+    for (name, dependencies) in all.iter().filter(|(name, _)| !TOP.contains(&name.as_str())) {
+        let allowed = match LAYERS.iter().find(|(layer, _)| *layer == short(name)) {
+            Some((_, allowed)) => *allowed,
+            None if LEAVES.contains(&short(name).as_str()) => "",
+            None => {
+                problems.push(format!("{name} has no place in xtask's table of layers; give it one"));
+                continue;
             }
+        };
+        let ours = dependencies.iter().filter(|(dependency, dev)| all.contains_key(dependency) && !dev);
+        let used: BTreeSet<String> = ours.map(|(dependency, _)| short(dependency)).collect();
+        let is_leaf = LEAVES.contains(&short(name).as_str());
+        let is_free = |dependency: &str| !is_leaf && LEAVES.contains(&dependency);
+        let allowed: BTreeSet<&str> = allowed.split_whitespace().collect();
+        for dependency in used.iter().filter(|name| !is_free(name) && !allowed.contains(name.as_str())) {
+            problems.push(format!("{name} must not know pintle-{dependency}"));
+        }
+        for dependency in allowed.iter().filter(|name| !used.contains(**name)) {
+            problems
+                .push(format!("{name} does not use {dependency}; remove it from xtask's table of layers"));
         }
     }
     problems
@@ -204,18 +153,26 @@ mod tests {
     fn packages(name: &str, dependency: &str, kind: &str) -> Value {
         json!({"packages": [
             {"name": name, "dependencies": [{"name": dependency, "kind": kind}]},
-            {"name": "pintle-server", "dependencies": []},
+            {"name": "pintle-logging", "dependencies": []},
         ]})
     }
 
     #[test]
     fn a_lower_crate_must_not_know_a_higher_one() {
         assert_eq!(
-            layers(&packages("pintle-meta", "pintle-server", "")),
-            ["pintle-meta must not know pintle-server"]
+            layers(&packages("pintle-meta", "pintle-logging", "")),
+            ["pintle-meta must not know pintle-logging"]
         );
-        assert!(layers(&packages("pintle-meta", "pintle-server", "dev")).is_empty(), "tests may");
-        assert!(layers(&packages("pintle", "pintle-server", "")).is_empty(), "the binary may");
+        assert!(layers(&packages("pintle-meta", "pintle-logging", "dev")).is_empty(), "tests may");
+        assert!(layers(&packages("pintle", "pintle-logging", "")).is_empty(), "the binary may");
+    }
+
+    #[test]
+    fn the_table_names_what_is_used_and_no_more() {
+        assert_eq!(
+            layers(&packages("pintle-cache", "pintle-meta", "")),
+            ["pintle-cache does not use storage; remove it from xtask's table of layers"]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pintle_auth::Authorizer;
+use pintle_features::Features;
 
 use crate::attributes::Attributes;
 use crate::namespaces::NamespaceLister;
@@ -19,7 +20,7 @@ pub struct Cluster {
     pub priority_classes: Arc<dyn PriorityClassLister>,
     /// For what needs a permission of its own beside that for the request.
     pub authorizer: Arc<dyn Authorizer>,
-    pub gates: Gates,
+    pub features: Features,
     pub toleration_seconds: TolerationSeconds,
 }
 
@@ -28,17 +29,6 @@ pub struct Cluster {
 pub struct TolerationSeconds {
     pub not_ready: i64,
     pub unreachable: i64,
-}
-
-/// The feature gates that plugins know.
-#[derive(Clone, Copy, Debug)]
-pub struct Gates {
-    pub allow_insecure_kubelet_certificate_signing_requests: bool,
-    pub cluster_trust_bundle: bool,
-    pub pod_certificate_request: bool,
-    pub recover_volume_expansion_failure: bool,
-    pub service_account_node_audience_restriction: bool,
-    pub workload_aware_preemption: bool,
 }
 
 /// Asks one plugin after the other; the first refusal is the answer.

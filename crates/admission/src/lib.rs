@@ -19,7 +19,7 @@ mod plugins;
 mod priority_classes;
 
 pub use attributes::{Attributes, Operation, Request, Target};
-pub use chain::{Chain, Cluster, Gates, TolerationSeconds};
+pub use chain::{Chain, Cluster, TolerationSeconds};
 pub use gate::Gate;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
 pub use objects::{ObjectLister, Resource, StoredObjects};

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    Attributes, Chain, Cluster, Gate, Gates, Operation, Phase, Plugin, Request, Result, StoredNamespaces,
+    Attributes, Chain, Cluster, Gate, Operation, Phase, Plugin, Request, Result, StoredNamespaces,
     StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
+use pintle_features::Features;
 use pintle_flags::table::Effect;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
@@ -73,14 +74,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         objects: Arc::new(StoredObjects::new(|_| None)),
         priority_classes: Arc::new(StoredPriorityClasses::new(None)),
         authorizer: Arc::new(PrivilegedGroup),
-        gates: Gates {
-            allow_insecure_kubelet_certificate_signing_requests: true,
-            cluster_trust_bundle: true,
-            pod_certificate_request: true,
-            recover_volume_expansion_failure: true,
-            service_account_node_audience_restriction: true,
-            workload_aware_preemption: true,
-        },
+        features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
     }
 }

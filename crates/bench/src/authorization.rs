@@ -44,7 +44,7 @@ fn object(text: &str) -> anyhow::Result<Value> {
 /// else's in one namespace.
 fn policy(bindings: usize) -> anyhow::Result<Policy> {
     let mut policy = Policy::default();
-    for expected in bootstrap::objects(&|_| false) {
+    for expected in bootstrap::objects(pintle_features::Features::none()) {
         let value = object(&expected.json)?;
         match expected.is_binding {
             true => policy.set_binding(expected.namespace, &expected.name, Some(&value)),

@@ -33,7 +33,6 @@ mod version;
 use std::ffi::OsString;
 
 pub use error::Error;
-pub use gates::{FeatureGates, Gate, Stage, known as known_gates};
 pub use kind::Kind;
 pub use parsed::{DataDir, Parsed};
 pub use plugins::{ADMISSION_PLUGINS, AdmissionPlugin};

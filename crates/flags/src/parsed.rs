@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::gates::FeatureGates;
+use pintle_features::Features;
+
+use crate::gates::GateFlags;
 use crate::table::{self, Effect, Flag};
 use crate::validate::{emulated_release, is_default_version};
 use crate::value::{NamedCertKey, PortRange, VModule, Value};
@@ -23,7 +25,7 @@ pub struct Parsed {
     values: Vec<Value>,
     changed: Vec<bool>,
     deprecations: Vec<String>,
-    feature_gates: FeatureGates,
+    gates: GateFlags,
 }
 
 /// Where the embedded store lives.
@@ -44,7 +46,7 @@ impl Parsed {
         };
         let values: Vec<Value> = table::all().map(default).collect();
         let changed = vec![false; values.len()];
-        Parsed { values, changed, deprecations: Vec::new(), feature_gates: FeatureGates::default() }
+        Parsed { values, changed, deprecations: Vec::new(), gates: GateFlags::default() }
     }
 
     pub(crate) fn set(&mut self, at: usize, flag: &Flag, value: &str) -> Result<(), String> {
@@ -56,8 +58,8 @@ impl Parsed {
         Ok(())
     }
 
-    pub(crate) fn set_feature_gates(&mut self, gates: FeatureGates) {
-        self.feature_gates = gates;
+    pub(crate) fn set_feature_gates(&mut self, gates: GateFlags) {
+        self.gates = gates;
     }
 
     /// Whether the flag was on the command line, with whatever value.
@@ -224,9 +226,9 @@ impl Parsed {
         emulated_release(self)
     }
 
-    /// The feature gates after `--feature-gates`.
-    pub fn feature_gates(&self) -> &FeatureGates {
-        &self.feature_gates
+    /// The features that are on after `--feature-gates`.
+    pub fn features(&self) -> Features {
+        self.gates.features()
     }
 
     /// Where the embedded store lives. `env` reads an environment variable.
@@ -274,7 +276,7 @@ impl Parsed {
             Effect::Moot(why) => Some(format!("--{} has no effect in Pintle: {why}", flag.name)),
         };
         let mut warnings: Vec<String> = given.filter_map(warning).collect();
-        warnings.extend(self.feature_gates.warnings());
+        warnings.extend(self.gates.warnings());
         warnings
     }
 

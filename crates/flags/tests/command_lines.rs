@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::IpAddr;
 
+use pintle_features::Feature;
 use pintle_flags::{CommandLine, Parsed, command_line};
 
 fn run(args: &[&str]) -> Parsed {
@@ -68,7 +69,7 @@ fn kind_adds_to_kubeadms() {
     let args: Vec<&str> = KUBEADM.iter().copied().filter(|arg| !arg.starts_with("--etcd-servers")).collect();
     let flags = run(&[&args[..], &kind].concat());
     assert!(flags.pairs("runtime-config").is_empty());
-    assert!(flags.feature_gates().enabled("WatchList"));
+    assert!(flags.features().enabled(Feature::WatchList));
     assert_eq!(flags.strings("etcd-servers"), ["https://[::1]:2379"]);
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{anyhow, bail};
 use pintle_discovery::{GroupVersion, Resource};
+use pintle_features::Feature;
 use pintle_flags::Parsed;
 use pintle_meta::quote;
 use pintle_schema::{Resources, has_version};
@@ -47,16 +48,16 @@ struct Choice<'a> {
 
 /// In the order of discovery.
 pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
-    let gates = flags.feature_gates();
+    let features = flags.features();
     let choice = Choice {
         runtime_config: flags.pairs("runtime-config"),
-        gate: &|name| gates.enabled(name),
+        gate: &|name| features.enabled_by_name(name),
         release: flags.emulated_release(),
         forward: flags.bool("emulation-forward-compatible"),
         forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
     };
     let mut served = choose(&Resources::builtin()?, &choice)?;
-    if !gates.enabled("StorageVersionHash") {
+    if !features.enabled(Feature::StorageVersionHash) {
         let resources = served.iter_mut().flat_map(|version| &mut version.resources);
         resources.for_each(|resource| resource.storage = None);
     }

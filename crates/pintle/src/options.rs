@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pintle_admission::TolerationSeconds;
 use pintle_codec::negotiate::Encoding;
+use pintle_features::Feature;
 use pintle_flags::{DataDir, Parsed};
 use pintle_registry::StorePolicy;
 use pintle_resources::service::PortRange;
@@ -172,8 +173,8 @@ impl Options {
             anonymous_auth: flags.bool("anonymous-auth"),
             authorization_modes: authorization_modes(flags),
             authorization_policy_file: path(flags, "authorization-policy-file"),
-            uid_from_certificates: flags.feature_gates().enabled("AllowParsingUserUIDFromCertAuth"),
-            close_unauthenticated: flags.feature_gates().enabled("UnauthenticatedHTTP2DOSMitigation"),
+            uid_from_certificates: flags.features().enabled(Feature::AllowParsingUserUIDFromCertAuth),
+            close_unauthenticated: flags.features().enabled(Feature::UnauthenticatedHTTP2DOSMitigation),
             service_accounts: service_accounts(flags),
             max_read_only: usize::try_from(flags.int("max-requests-inflight")).unwrap_or_default(),
             max_mutating: usize::try_from(flags.int("max-mutating-requests-inflight")).unwrap_or_default(),
@@ -227,7 +228,7 @@ fn service_accounts(flags: &Parsed) -> ServiceAccountOptions {
         lookup: flags.bool("service-account-lookup"),
         max_expiration: flags.duration("service-account-max-token-expiration"),
         extend_expiration: flags.bool("service-account-extend-token-expiration"),
-        validate_uid: flags.feature_gates().enabled("TokenRequestServiceAccountUIDValidation"),
+        validate_uid: flags.features().enabled(Feature::TokenRequestServiceAccountUIDValidation),
         jwks_uri: flags.string("service-account-jwks-uri").to_owned(),
         bootstrap_tokens: flags.bool("enable-bootstrap-token-auth"),
     }
@@ -263,7 +264,7 @@ fn store_policy(flags: &Parsed) -> StorePolicy {
     let mut policy = StorePolicy::default();
     policy.options.watch_cache = flags.bool("watch-cache");
     policy.options.garbage_collection = flags.bool("enable-garbage-collector");
-    policy.options.unsafe_deletion = flags.feature_gates().enabled("AllowUnsafeMalformedObjectDeletion");
+    policy.options.unsafe_deletion = flags.features().enabled(Feature::AllowUnsafeMalformedObjectDeletion);
     for entry in flags.strings("watch-cache-sizes") {
         // What has another form was refused.
         let Some((name, size)) = entry.split_once('#') else { continue };

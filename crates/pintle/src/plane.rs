@@ -17,6 +17,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
+use pintle_features::Features;
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy};
@@ -27,7 +28,7 @@ use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
-use pintle_server::rest::{Endpoint, Features, Rest, Shared};
+use pintle_server::rest::{Endpoint, Rest, Shared};
 use pintle_server::{Documents, Metrics, StoredCount};
 use pintle_storage::Backend;
 
@@ -47,7 +48,6 @@ pub(crate) struct PlaneOptions {
     pub(crate) encodings: &'static [Encoding],
     pub(crate) settings: Settings,
     pub(crate) admission_plugins: Vec<&'static str>,
-    pub(crate) admission_gates: pintle_admission::Gates,
     pub(crate) toleration_seconds: TolerationSeconds,
     /// Whether users may create what they only meant to change; and for those who ask what they may do.
     pub(crate) authorizer: Arc<dyn Authorizer>,
@@ -230,7 +230,7 @@ impl Plane {
             objects: Arc::new(StoredObjects::new(|path| Some(kept.get(path)?.store.clone()))),
             priority_classes: Arc::new(StoredPriorityClasses::new(priority_classes)),
             authorizer: options.authorizer.clone(),
-            gates: options.admission_gates,
+            features: options.features,
             toleration_seconds: options.toleration_seconds,
         };
         let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster);
@@ -267,7 +267,7 @@ impl Plane {
         allocations.connect(Links {
             services: Arc::downgrade(&services),
             addresses: leading
-                .loopback(NETWORKING, "v1", "ipaddresses", "")
+                .client(NETWORKING, "v1", "ipaddresses", "")
                 .context("there is no resource ipaddresses")?,
             ranges: ranges.store.clone(),
             endpoints: stored("endpoints").context("there is no resource endpoints")?,

@@ -5,22 +5,21 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use pintle_auth::authenticator;
-use pintle_auth::authorizer::node;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
 use pintle_extensions::Extensions;
+use pintle_features::{Feature, Features};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
-use pintle_resources::strategy::{Gates, Settings};
+use pintle_resources::strategy::Settings;
 use pintle_resources::unenforced::Missing;
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, HealthRegistry, Privileged};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
-use pintle_server::rest::Features;
 use pintle_server::tls::read_certificates;
 use pintle_server::{
     Documents, DocumentsConfig, Metrics, Server, ServerConfig, listen, raise_open_file_limit,
@@ -103,6 +102,7 @@ fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
 }
 
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
+    let features = flags.features();
     let mut stop = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
@@ -126,9 +126,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let metrics_options = config::metrics(options)?;
     let metrics = Metrics::new(&metrics_options)?;
     metrics.build_info(&kubernetes)?;
-    metrics.features(
-        flags.feature_gates().iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)),
-    )?;
+    metrics.features(features.iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)))?;
 
     let ways = egress::load(options.peers.egress_config.as_deref(), &metrics, &metrics_options)?;
     let (ways, peers_way) = (ways.as_ref(), egress::control_plane(ways.as_ref()));
@@ -154,16 +152,16 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     storage.add_checks(&mut health, options);
     elsewhere.add_checks(&mut health, options);
     let mut hooks = Hooks::default();
-    if flags.feature_gates().enabled("WatchCacheInitializationPostStartHook") {
+    if features.enabled(Feature::WatchCacheInitializationPostStartHook) {
         storage.add_hooks(&mut hooks);
     }
     let served = api_groups::served(flags)?;
     let lifecycle = Lifecycle::default();
     let encodings =
-        if flags.feature_gates().enabled("CBORServingAndStorage") { ENCODINGS_WITH_CBOR } else { ENCODINGS };
+        if features.enabled(Feature::CBORServingAndStorage) { ENCODINGS_WITH_CBOR } else { ENCODINGS };
     let settings = Settings {
         event_ttl: options.api.event_ttl,
-        gates: gates(flags),
+        features,
         ipv6_first: options.serving.is_ipv6_first(),
         unenforced: Missing::plugins(&flags.missing_plugins()),
         ..Settings::default()
@@ -195,30 +193,24 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let sources = modes::Sources {
         roles: &roles,
         nodes: NodeGraph::new(|path| stores.store(path), metrics.clone()),
-        node_gates: node_gates(flags),
+        features,
         policy_file: options.authorization_policy_file.as_deref(),
         peers: &options.peers,
         metrics: &metrics,
         egress: peers_way,
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
-    rbac::add_hooks(
-        &stores,
-        &roles,
-        &mut hooks,
-        &|gate| flags.feature_gates().enabled(gate),
-        lifecycle.not_accepting.clone(),
-    )?;
+    rbac::add_hooks(&stores, &roles, &mut hooks, features, lifecycle.not_accepting.clone())?;
     // Where pods are made to run as accounts, there is one to run as.
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
     let authorities_changed = Arc::new(Notify::new());
     let mut waiting = None;
-    if flags.feature_gates().enabled("APIServerIdentity") {
-        let peers = flags.feature_gates().enabled("UnknownVersionInteroperabilityProxy");
+    if features.enabled(Feature::APIServerIdentity) {
+        let peers = features.enabled(Feature::UnknownVersionInteroperabilityProxy);
         let identity = identity::config(options, port, peers)?;
         let stop = &lifecycle.not_accepting;
-        if flags.feature_gates().enabled("StorageVersionAPI") {
+        if features.enabled(Feature::StorageVersionAPI) {
             let name = &identity.name;
             let added = storage_versions::add_hook(&stores, &settings, &served, name, &mut hooks, stop)?;
             waiting = Some(added);
@@ -243,26 +235,20 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             encodings,
             settings,
             admission_plugins: options.api.admission_plugins.clone(),
-            admission_gates: admission_gates(flags),
             toleration_seconds: options.api.toleration_seconds,
             authorizer: authorizer.clone(),
             escalation: Arc::new(Escalation::new(roles.clone(), authorizer.clone())),
             tokens,
             token_requests: accounts.token_requests(&options.service_accounts),
-            connecting_is_creating: flags
-                .feature_gates()
-                .enabled("AuthorizePodWebsocketUpgradeCreatePermission"),
-            granular_claims: granular_claims(flags),
+            connecting_is_creating: features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission),
+            granular_claims: granular_claims(features),
             delete_workers: options.api.delete_workers,
             min_request_timeout: options.api.min_request_timeout,
-            features: features(flags),
+            features,
             watch_termination: options.watch_termination,
             count_period: Some(options.count_poll_period).filter(|period| !period.is_zero()),
-            count_sizes: flags.feature_gates().enabled("SizeBasedListCostEstimate"),
-            check_period: flags
-                .feature_gates()
-                .enabled("DetectCacheInconsistency")
-                .then_some(consistency::PERIOD),
+            count_sizes: features.enabled(Feature::SizeBasedListCostEstimate),
+            check_period: features.enabled(Feature::DetectCacheInconsistency).then_some(consistency::PERIOD),
             components: Arc::new(components::statuses(&storage, options, egress::etcd(ways))?),
             documents: documents.clone(),
             services,
@@ -283,7 +269,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             front_proxy: options.peers.request_header.as_ref().map(|proxy| proxy.headers.clone()),
             challenge: options.peers.basic_auth_file.as_ref().map(|_| authenticator::basic::CHALLENGE),
             authorizer,
-            constrained_impersonation: flags.feature_gates().enabled("ConstrainedImpersonation"),
+            constrained_impersonation: features.enabled(Feature::ConstrainedImpersonation),
             max_read_only: options.max_read_only,
             max_mutating: options.max_mutating,
             request_timeout: options.request_timeout,
@@ -292,7 +278,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             goaway_chance: options.goaway_chance,
             send_retry_after: options.shutdown_send_retry_after,
             encodings,
-            compression: flags.feature_gates().enabled("APIResponseCompression"),
+            compression: features.enabled(Feature::APIResponseCompression),
             waiting,
         },
         version: kubernetes,
@@ -300,8 +286,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         health,
         hooks,
         documents,
-        flags: flags.feature_gates().enabled("ComponentFlagz").then(|| flags.shown()),
-        status_page: flags.feature_gates().enabled("ComponentStatusz"),
+        flags: features.enabled(Feature::ComponentFlagz).then(|| flags.shown()),
+        status_page: features.enabled(Feature::ComponentStatusz),
         endpoints: endpoints(&storage, &accounts, options, port),
         shutdown_delay: options.shutdown_delay,
         watch_termination: options.watch_termination,
@@ -351,79 +337,22 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
 
 /// What clients are told about what is served.
 fn documents(flags: &Parsed, options: &Options, port: u16, served: Vec<GroupVersion>) -> Documents {
-    let gates = flags.feature_gates();
+    let features = flags.features();
     let config = DocumentsConfig {
         address: config::public_address(&options.serving, port),
         version: version::minor(flags),
-        enums: gates.enabled("OpenAPIEnums"),
-        cbor: gates.enabled("CBORServingAndStorage"),
+        enums: features.enabled(Feature::OpenAPIEnums),
+        cbor: features.enabled(Feature::CBORServingAndStorage),
         logs: flags.bool("enable-logs-handler"),
         documentation: &Texts,
     };
     Documents::new(config, served)
 }
 
-/// The feature gates that the rules about objects know.
-fn gates(flags: &Parsed) -> Gates {
-    let gates = flags.feature_gates();
-    Gates {
-        cluster_trust_bundle_projection: gates.enabled("ClusterTrustBundleProjection"),
-        container_stop_signals: gates.enabled("ContainerStopSignals"),
-        coordinated_leader_election: gates.enabled("CoordinatedLeaderElection"),
-        cross_namespace_volume_data_source: gates.enabled("CrossNamespaceVolumeDataSource"),
-        dra_list_type_attributes: gates.enabled("DRAListTypeAttributes"),
-        dra_node_allocatable_resources: gates.enabled("DRANodeAllocatableResources"),
-        dra_workload_resource_claims: gates.enabled("DRAWorkloadResourceClaims"),
-        generic_workload: gates.enabled("GenericWorkload"),
-        image_volume_with_digest: gates.enabled("ImageVolumeWithDigest"),
-        manifest_based_admission_control_config: gates.enabled("ManifestBasedAdmissionControlConfig"),
-        max_unavailable_stateful_set: gates.enabled("MaxUnavailableStatefulSet"),
-        pod_certificate_request: gates.enabled("PodCertificateRequest"),
-        topology_aware_workload_scheduling: gates.enabled("TopologyAwareWorkloadScheduling"),
-        volume_limit_scaling: gates.enabled("VolumeLimitScaling"),
-        workload_aware_preemption: gates.enabled("WorkloadAwarePreemption"),
-    }
-}
-
 /// Whether statuses of claims need permissions of their own, and whether what they say of devices does.
-fn granular_claims(flags: &Parsed) -> Option<bool> {
-    let gates = flags.feature_gates();
-    let devices = gates.enabled("DRAResourceClaimDeviceStatus");
-    gates.enabled("DRAResourceClaimGranularStatusAuthorization").then_some(devices)
-}
-
-/// Those that requests know.
-fn features(flags: &Parsed) -> Features {
-    let gates = flags.feature_gates();
-    Features {
-        watch_list: gates.enabled("WatchList"),
-        sharding: gates.enabled("ShardedListAndWatch"),
-        snapshots: gates.enabled("ListFromCacheSnapshot"),
-    }
-}
-
-/// Those that the node authorizer knows.
-fn node_gates(flags: &Parsed) -> node::Gates {
-    let gates = flags.feature_gates();
-    node::Gates {
-        cluster_trust_bundle: gates.enabled("ClusterTrustBundle"),
-        pod_certificate_request: gates.enabled("PodCertificateRequest"),
-        tokens_for_credential_providers: gates.enabled("KubeletServiceAccountTokenForCredentialProviders"),
-    }
-}
-
-/// Those that admission plugins know.
-fn admission_gates(flags: &Parsed) -> pintle_admission::Gates {
-    let gates = flags.feature_gates();
-    pintle_admission::Gates {
-        allow_insecure_kubelet_certificate_signing_requests: gates
-            .enabled("AllowInsecureKubeletCertificateSigningRequests"),
-        cluster_trust_bundle: gates.enabled("ClusterTrustBundle"),
-        pod_certificate_request: gates.enabled("PodCertificateRequest"),
-        recover_volume_expansion_failure: gates.enabled("RecoverVolumeExpansionFailure"),
-        service_account_node_audience_restriction: gates.enabled("ServiceAccountNodeAudienceRestriction"),
-        workload_aware_preemption: gates.enabled("WorkloadAwarePreemption"),
-    }
+fn granular_claims(features: Features) -> Option<bool> {
+    let devices = features.enabled(Feature::DRAResourceClaimDeviceStatus);
+    features.enabled(Feature::DRAResourceClaimGranularStatusAuthorization).then_some(devices)
 }
 
 /// Endpoints that are there or not, and one that only this server has.

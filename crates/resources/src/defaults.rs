@@ -19,6 +19,7 @@ mod plan;
 
 use std::time::SystemTime;
 
+use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_schema::Type;
@@ -26,38 +27,17 @@ use pintle_schema::Type;
 pub(crate) use self::place::Place;
 pub(crate) use self::plan::{Fill, Rule};
 
-/// The feature gates that decide over a default. Gates that are locked are not among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gates {
-    pub max_unavailable_stateful_set: bool,
-    pub pod_level_resources: bool,
-    pub pod_logs_query_split_streams: bool,
-    pub volume_limit_scaling: bool,
-}
-
-impl Default for Gates {
-    /// As Kubernetes 1.36 has them.
-    fn default() -> Gates {
-        Gates {
-            max_unavailable_stateful_set: false,
-            pod_level_resources: true,
-            pod_logs_query_split_streams: false,
-            volume_limit_scaling: false,
-        }
-    }
-}
-
 /// What defaults depend on beside the object.
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
-    pub gates: Gates,
+    pub features: Features,
     /// When a device's taint was added, if nobody said.
     pub now: &'a dyn Fn() -> Time,
 }
 
 impl Default for Settings<'_> {
     fn default() -> Self {
-        Settings { gates: Gates::default(), now: &|| SystemTime::now().into() }
+        Settings { features: Features::default(), now: &|| SystemTime::now().into() }
     }
 }
 

@@ -5,13 +5,14 @@ use std::fs;
 use std::sync::Arc;
 
 use pintle_codec::json;
+use pintle_features::{Feature, Features};
 use pintle_meta::time::Time;
 use pintle_meta::{Object, Value};
 use pintle_published::{recorded, upstream};
 use pintle_registry::{Context, ResetFields, Stored, Strategy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::defaults;
-use pintle_resources::strategy::{Gates, Settings, of};
+use pintle_resources::strategy::{Settings, of};
 use pintle_schema::normal::{Builder, zero_struct};
 use pintle_schema::{Opaque, Resource, Resources, Scalar, Shape, Type};
 
@@ -279,27 +280,28 @@ fn new_objects_become_what_the_reference_made_of_them() {
 
 #[test]
 fn fields_of_features_that_are_on_stay() {
-    let gates = Gates {
-        coordinated_leader_election: true,
-        dra_list_type_attributes: true,
-        dra_node_allocatable_resources: true,
-        dra_workload_resource_claims: true,
-        max_unavailable_stateful_set: true,
-        topology_aware_workload_scheduling: true,
-        volume_limit_scaling: true,
-        workload_aware_preemption: true,
-        ..Gates::default()
-    };
+    let features = [
+        Feature::CoordinatedLeaderElection,
+        Feature::DRAListTypeAttributes,
+        Feature::DRANodeAllocatableResources,
+        Feature::DRAWorkloadResourceClaims,
+        Feature::MaxUnavailableStatefulSet,
+        Feature::TopologyAwareWorkloadScheduling,
+        Feature::VolumeLimitScaling,
+        Feature::WorkloadAwarePreemption,
+    ]
+    .into_iter()
+    .fold(Features::default(), |features, feature| features.with(feature, true));
     let check = |group: &str, name: &str, kind: &str, spec: &str| {
         let kind = pintle_schema::find(kind).unwrap();
         let text = format!(r#"{{"metadata":{{"name":"a"}},"spec":{{{spec}}}}}"#);
-        let kept = |gates: Gates| {
-            let strategy = of(group, name, &Settings { gates, ..Settings::default() }).unwrap();
+        let kept = |features: Features| {
+            let strategy = of(group, name, &Settings { features, ..Settings::default() }).unwrap();
             let mut object = read(kind, &text);
             strategy.prepare_for_create(&mut Context::default(), &mut object);
             object.get("spec") == read(kind, &text).get("spec")
         };
-        assert!(kept(gates) && !kept(Gates::default()), "{group} {name}");
+        assert!(kept(features) && !kept(Features::default()), "{group} {name}");
     };
     check("coordination.k8s.io", "leases", "coordination/v1.Lease", r#""strategy":"OldestEmulationVersion""#);
     check(

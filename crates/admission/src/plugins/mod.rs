@@ -12,6 +12,8 @@ mod taint_nodes_by_condition;
 
 use std::sync::Arc;
 
+use pintle_features::Feature;
+
 use crate::chain::Cluster;
 use crate::plugin::Plugin;
 
@@ -24,7 +26,7 @@ pub(crate) fn make(name: &str, cluster: &Cluster) -> Option<Arc<dyn Plugin>> {
         "CertificateApproval" => Arc::new(certificates::Approval::new(cluster)),
         "CertificateSigning" => Arc::new(certificates::Signing::new(cluster)),
         "CertificateSubjectRestriction" => Arc::new(certificates::SubjectRestriction),
-        "ClusterTrustBundleAttest" if cluster.gates.cluster_trust_bundle => {
+        "ClusterTrustBundleAttest" if cluster.features.enabled(Feature::ClusterTrustBundle) => {
             Arc::new(certificates::BundleAttest::new(cluster))
         }
         "DefaultTolerationSeconds" => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pintle_features::Feature;
 use pintle_meta::{Object, Value};
 
 use crate::Result;
@@ -24,7 +25,7 @@ impl Priority {
         let preemption_policy = Some("PreemptLowerPriority".into());
         Priority {
             classes: cluster.priority_classes.clone(),
-            groups: cluster.gates.workload_aware_preemption,
+            groups: cluster.features.enabled(Feature::WorkloadAwarePreemption),
             none: Arc::new(PriorityClass { name: String::new(), value: 0, preemption_policy }),
         }
     }

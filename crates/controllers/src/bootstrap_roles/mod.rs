@@ -5,7 +5,8 @@ mod reconcile;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use pintle_auth::authorizer::rbac::bootstrap::{self, Expected, Gates};
+use pintle_auth::authorizer::rbac::bootstrap::{self, Expected};
+use pintle_features::Features;
 use pintle_meta::{Reason, Value};
 use pintle_registry::Result;
 
@@ -52,8 +53,8 @@ impl BootstrapRoles {
     /// The name of the hook that does it.
     pub const HOOK: &'static str = "rbac/bootstrap-roles";
 
-    pub fn new(objects: AccessObjects, gates: Gates<'_>) -> BootstrapRoles {
-        BootstrapRoles { objects, expected: bootstrap::objects(gates).collect() }
+    pub fn new(objects: AccessObjects, features: Features) -> BootstrapRoles {
+        BootstrapRoles { objects, expected: bootstrap::objects(features).collect() }
     }
 
     /// Returns when all is as it should be, or says why it could not be done.

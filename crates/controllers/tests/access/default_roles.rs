@@ -9,6 +9,7 @@ use std::path::Path;
 
 use pintle_auth::authorizer::rbac::{Policy, Rule};
 use pintle_auth::{Attributes, User};
+use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_schema::Resources;
 
@@ -59,22 +60,11 @@ const PATHS: [&str; 20] = [
 /// A group, a resource with its subresource, and the name where only some are meant.
 type Target = (String, String, String);
 
-/// Those that are on unless somebody says otherwise.
-const GATES: [&str; 7] = [
-    "APIServerIdentity",
-    "ComponentFlagz",
-    "ComponentStatusz",
-    "DRADeviceTaints",
-    "DRAExtendedResource",
-    "DRAResourceClaimGranularStatusAuthorization",
-    "KubeletServiceAccountTokenForCredentialProviders",
-];
-
 #[tokio::test]
 async fn default_roles_allow_what_they_should() {
     let fixture = fixture().await;
     let AccessObjects { roles, cluster_roles, .. } = &fixture.objects;
-    BootstrapRoles::new(fixture.objects.clone(), &|gate| GATES.contains(&gate)).sync().await.unwrap();
+    BootstrapRoles::new(fixture.objects.clone(), Features::default()).sync().await.unwrap();
     // Those that are made of others are whole at once.
     ClusterRoleAggregation::new(cluster_roles.clone()).settle().await;
     let mut all = cluster_roles.store().list("").await.unwrap();

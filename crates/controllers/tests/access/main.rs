@@ -58,7 +58,7 @@ async fn fixture() -> Fixture {
 
 impl Fixture {
     async fn bootstrap(&self) {
-        BootstrapRoles::new(self.objects.clone(), &|_| false).sync().await.unwrap();
+        BootstrapRoles::new(self.objects.clone(), pintle_features::Features::none()).sync().await.unwrap();
         // What comes next sees what was written.
         let cache = self.objects.cluster_roles.store().cache();
         cache.wait_for_current(Duration::from_secs(5)).await.unwrap();

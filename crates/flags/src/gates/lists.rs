@@ -1,68 +1,72 @@
 //! What becomes of gates that are set: which ones switch something here, and which ones switch nothing anywhere in an API
 //! server. All others are parsed and validated, and earn a warning when set to something else than their default.
 
+use pintle_features::Feature;
+
 /// Gates that this server asks for, and that do here what they do in the reference.
-pub(super) const WITH_EFFECT: &[&str] = &[
-    "APIResponseCompression",
-    "APIServerIdentity",
-    "AllAlpha",
-    "AllBeta",
-    "AllowInsecureKubeletCertificateSigningRequests",
-    "AllowParsingUserUIDFromCertAuth",
-    "AllowUnsafeMalformedObjectDeletion",
-    "AuthorizePodWebsocketUpgradeCreatePermission",
-    "CBORServingAndStorage",
-    "ClusterTrustBundle",
-    "ClusterTrustBundleProjection",
-    "ComponentFlagz",
-    "ComponentStatusz",
-    "ConstrainedImpersonation",
-    "ContainerStopSignals",
-    "CrossNamespaceVolumeDataSource",
-    "DRADeviceTaintRules",
-    "DRANodeAllocatableResources",
-    "DRAResourceClaimGranularStatusAuthorization",
-    "DRAResourcePoolStatus",
-    "DetectCacheInconsistency",
-    "GenericWorkload",
-    "KubeletServiceAccountTokenForCredentialProviders",
-    "ListFromCacheSnapshot",
-    "LoggingAlphaOptions",
-    "LoggingBetaOptions",
-    "OpenAPIEnums",
-    "PodCertificateRequest",
-    "RemoteRequestHeaderUID",
-    "ServiceAccountNodeAudienceRestriction",
-    "ShardedListAndWatch",
-    "StorageVersionAPI",
-    "StorageVersionHash",
-    "StorageVersionMigrator",
-    "StructuredAuthenticationConfigurationEgressSelector",
-    "StructuredAuthenticationConfigurationJWKSMetrics",
-    "TokenRequestServiceAccountUIDValidation",
-    "UnauthenticatedHTTP2DOSMitigation",
-    "WatchCacheInitializationPostStartHook",
-    "WatchList",
+pub(super) const WITH_EFFECT: &[Feature] = &[
+    Feature::APIResponseCompression,
+    Feature::APIServerIdentity,
+    Feature::AllAlpha,
+    Feature::AllBeta,
+    Feature::AllowInsecureKubeletCertificateSigningRequests,
+    Feature::AllowParsingUserUIDFromCertAuth,
+    Feature::AllowUnsafeMalformedObjectDeletion,
+    Feature::AuthorizePodWebsocketUpgradeCreatePermission,
+    Feature::CBORServingAndStorage,
+    Feature::ClusterTrustBundle,
+    Feature::ClusterTrustBundleProjection,
+    Feature::ComponentFlagz,
+    Feature::ComponentStatusz,
+    Feature::ConstrainedImpersonation,
+    Feature::ContainerStopSignals,
+    Feature::CrossNamespaceVolumeDataSource,
+    Feature::DRADeviceTaintRules,
+    Feature::DRANodeAllocatableResources,
+    Feature::DRAResourceClaimGranularStatusAuthorization,
+    Feature::DRAResourcePoolStatus,
+    Feature::DetectCacheInconsistency,
+    Feature::GenericWorkload,
+    Feature::KubeletServiceAccountTokenForCredentialProviders,
+    Feature::ListFromCacheSnapshot,
+    Feature::LoggingAlphaOptions,
+    Feature::LoggingBetaOptions,
+    Feature::OpenAPIEnums,
+    Feature::PodCertificateRequest,
+    Feature::RemoteRequestHeaderUID,
+    Feature::ServiceAccountNodeAudienceRestriction,
+    Feature::ShardedListAndWatch,
+    Feature::StorageVersionAPI,
+    Feature::StorageVersionHash,
+    Feature::StorageVersionMigrator,
+    Feature::StructuredAuthenticationConfigurationEgressSelector,
+    Feature::StructuredAuthenticationConfigurationJWKSMetrics,
+    Feature::TokenRequestServiceAccountUIDValidation,
+    Feature::UnauthenticatedHTTP2DOSMitigation,
+    Feature::WatchCacheInitializationPostStartHook,
+    Feature::WatchList,
 ];
 
 /// Gates that this server asks for, while the reference does more with them.
-pub(super) const IN_PART: &[&str] = &[
-    "CoordinatedLeaderElection",
-    "DRADeviceTaints",
-    "DRAExtendedResource",
-    "DRAListTypeAttributes",
-    "DRAResourceClaimDeviceStatus",
-    "DRAWorkloadResourceClaims",
-    "ImageVolumeWithDigest",
-    "ManifestBasedAdmissionControlConfig",
-    "MaxUnavailableStatefulSet",
-    "SizeBasedListCostEstimate",
-    "TopologyAwareWorkloadScheduling",
+pub(super) const IN_PART: &[Feature] = &[
+    Feature::CoordinatedLeaderElection,
+    Feature::DRADeviceTaints,
+    Feature::DRAExtendedResource,
+    Feature::DRAListTypeAttributes,
+    Feature::DRAResourceClaimDeviceStatus,
+    Feature::DRAWorkloadResourceClaims,
+    Feature::ImageVolumeWithDigest,
+    Feature::ManifestBasedAdmissionControlConfig,
+    Feature::MaxUnavailableStatefulSet,
+    Feature::PodLevelResources,
+    Feature::PodLogsQuerySplitStreams,
+    Feature::SizeBasedListCostEstimate,
+    Feature::TopologyAwareWorkloadScheduling,
     // The lease says where the server is, and nothing is passed on to it.
-    "UnknownVersionInteroperabilityProxy",
-    "VolumeLimitScaling",
-    "WorkloadAwarePreemption",
-    "WorkloadWithJob",
+    Feature::UnknownVersionInteroperabilityProxy,
+    Feature::VolumeLimitScaling,
+    Feature::WorkloadAwarePreemption,
+    Feature::WorkloadWithJob,
 ];
 
 /// Gates that make no difference in the reference's API server either. Most are read by kubelets, schedulers, controller
@@ -70,75 +74,75 @@ pub(super) const IN_PART: &[&str] = &[
 /// (`APIServingWithRoutine`, `ConcurrentWatchObjectDecode`, `StorageNamespaceIndex`, those of informers). With
 /// `CRDObservedGenerationTracking` it forgets fields of definitions' statuses where it has just taken all of the status from what
 /// is stored.
-pub(super) const WITHOUT_DIFFERENCE: &[&str] = &[
-    "APIServingWithRoutine",
-    "AllowDNSOnlyNodeCSR",
-    "AllowServiceExternalIPs",
-    "AtomicFIFO",
-    "CPUManagerPolicyAlphaOptions",
-    "CPUManagerPolicyBetaOptions",
-    "CRDObservedGenerationTracking",
-    "CRIListStreaming",
-    "CSIVolumeHealth",
-    "ChangeContainerStatusOnKubeletRestart",
-    "ClientsAllowTLSCacheGC",
-    "CloudControllerManagerWatchBasedRoutesReconciliation",
-    "CloudControllerManagerWebhook",
-    "ConcurrentWatchObjectDecode",
-    "ContainerCheckpoint",
-    "ControllerManagerReleaseLeaderElectionLockOnExit",
-    "CustomCPUCFSQuotaPeriod",
-    "DRASchedulerFilterTimeout",
-    "DeclarativeValidationTakeover",
-    "DisableCPUQuotaWithExclusiveCPUs",
-    "EventedPLEG",
-    "GangScheduling",
-    "GracefulNodeShutdown",
-    "GracefulNodeShutdownBasedOnPodPriority",
-    "InOrderInformersBatchProcess",
-    "InPlacePodVerticalScalingExclusiveCPUs",
-    "InPlacePodVerticalScalingExclusiveMemory",
-    "InformerResourceVersion",
-    "KubeletCrashLoopBackOffMax",
-    "KubeletEnsureSecretPulledImages",
-    "KubeletInUserNamespace",
-    "KubeletPodResourcesListUseActivePods",
-    "KubeletRegistrationGetOnExistsOnly",
-    "KubeletSeparateDiskGC",
-    "LocalStorageCapacityIsolationFSQuotaMonitoring",
-    "MemoryQoS",
-    "NominatedNodeNameForExpectation",
-    "OpportunisticBatching",
-    "PLEGOnDemandRelist",
-    "PersistentVolumeClaimUnusedSinceTime",
-    "PodAndContainerStatsFromCRI",
-    "PodLevelResourceManagers",
-    "PodReadyToStartContainersCondition",
-    "PodsAPI",
-    "PreventStaticPodAPIReferences",
-    "QOSReserved",
-    "ReduceDefaultCrashLoopBackOffDecay",
-    "ReloadKubeletClientCAFile",
-    "ReloadKubeletServerCertificateFile",
-    "RotateKubeletServerCertificate",
-    "RuntimeClassInImageCriApi",
-    "SchedulerAsyncAPICalls",
-    "SchedulerAsyncPreemption",
-    "SchedulerPopFromBackoffQ",
-    "StaleControllerConsistencyDaemonSet",
-    "StaleControllerConsistencyJob",
-    "StaleControllerConsistencyReplicaSet",
-    "StaleControllerConsistencyStatefulSet",
-    "StatefulSetSemanticRevisionComparison",
-    "StorageCapacityScoring",
-    "StorageNamespaceIndex",
-    "TopologyManagerPolicyAlphaOptions",
-    "TopologyManagerPolicyBetaOptions",
-    "UnlockWhileProcessingFIFO",
-    "WatchListClient",
-    "WindowsCPUAndMemoryAffinity",
-    "WindowsGracefulNodeShutdown",
-    "WindowsHostNetwork",
+pub(super) const WITHOUT_DIFFERENCE: &[Feature] = &[
+    Feature::APIServingWithRoutine,
+    Feature::AllowDNSOnlyNodeCSR,
+    Feature::AllowServiceExternalIPs,
+    Feature::AtomicFIFO,
+    Feature::CPUManagerPolicyAlphaOptions,
+    Feature::CPUManagerPolicyBetaOptions,
+    Feature::CRDObservedGenerationTracking,
+    Feature::CRIListStreaming,
+    Feature::CSIVolumeHealth,
+    Feature::ChangeContainerStatusOnKubeletRestart,
+    Feature::ClientsAllowTLSCacheGC,
+    Feature::CloudControllerManagerWatchBasedRoutesReconciliation,
+    Feature::CloudControllerManagerWebhook,
+    Feature::ConcurrentWatchObjectDecode,
+    Feature::ContainerCheckpoint,
+    Feature::ControllerManagerReleaseLeaderElectionLockOnExit,
+    Feature::CustomCPUCFSQuotaPeriod,
+    Feature::DRASchedulerFilterTimeout,
+    Feature::DeclarativeValidationTakeover,
+    Feature::DisableCPUQuotaWithExclusiveCPUs,
+    Feature::EventedPLEG,
+    Feature::GangScheduling,
+    Feature::GracefulNodeShutdown,
+    Feature::GracefulNodeShutdownBasedOnPodPriority,
+    Feature::InOrderInformersBatchProcess,
+    Feature::InPlacePodVerticalScalingExclusiveCPUs,
+    Feature::InPlacePodVerticalScalingExclusiveMemory,
+    Feature::InformerResourceVersion,
+    Feature::KubeletCrashLoopBackOffMax,
+    Feature::KubeletEnsureSecretPulledImages,
+    Feature::KubeletInUserNamespace,
+    Feature::KubeletPodResourcesListUseActivePods,
+    Feature::KubeletRegistrationGetOnExistsOnly,
+    Feature::KubeletSeparateDiskGC,
+    Feature::LocalStorageCapacityIsolationFSQuotaMonitoring,
+    Feature::MemoryQoS,
+    Feature::NominatedNodeNameForExpectation,
+    Feature::OpportunisticBatching,
+    Feature::PLEGOnDemandRelist,
+    Feature::PersistentVolumeClaimUnusedSinceTime,
+    Feature::PodAndContainerStatsFromCRI,
+    Feature::PodLevelResourceManagers,
+    Feature::PodReadyToStartContainersCondition,
+    Feature::PodsAPI,
+    Feature::PreventStaticPodAPIReferences,
+    Feature::QOSReserved,
+    Feature::ReduceDefaultCrashLoopBackOffDecay,
+    Feature::ReloadKubeletClientCAFile,
+    Feature::ReloadKubeletServerCertificateFile,
+    Feature::RotateKubeletServerCertificate,
+    Feature::RuntimeClassInImageCriApi,
+    Feature::SchedulerAsyncAPICalls,
+    Feature::SchedulerAsyncPreemption,
+    Feature::SchedulerPopFromBackoffQ,
+    Feature::StaleControllerConsistencyDaemonSet,
+    Feature::StaleControllerConsistencyJob,
+    Feature::StaleControllerConsistencyReplicaSet,
+    Feature::StaleControllerConsistencyStatefulSet,
+    Feature::StatefulSetSemanticRevisionComparison,
+    Feature::StorageCapacityScoring,
+    Feature::StorageNamespaceIndex,
+    Feature::TopologyManagerPolicyAlphaOptions,
+    Feature::TopologyManagerPolicyBetaOptions,
+    Feature::UnlockWhileProcessingFIFO,
+    Feature::WatchListClient,
+    Feature::WindowsCPUAndMemoryAffinity,
+    Feature::WindowsGracefulNodeShutdown,
+    Feature::WindowsHostNetwork,
 ];
 
 #[cfg(test)]
@@ -146,15 +150,16 @@ mod tests {
     use std::collections::{BTreeSet, HashSet};
     use std::path::Path;
 
-    use super::super::{find, known};
+    use pintle_features::gates;
+
     use super::*;
 
-    /// All sources beside those of this folder, without their tests where these are at the end of a file.
+    /// Reads all sources beside those of this folder, without their tests where these are at the end of a file.
     fn sources(folder: &Path, into: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if path.is_dir() && !matches!(name, "gates" | "tests" | "target") {
+            if path.is_dir() && !matches!(name, "gates" | "features" | "tests" | "target") {
                 sources(&path, into);
             } else if name.ends_with(".rs") && !name.contains("tests") {
                 let text = std::fs::read_to_string(&path).expect("a source");
@@ -164,11 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn the_lists_name_gates_and_none_twice() {
-        let all: Vec<&str> = [WITH_EFFECT, IN_PART, WITHOUT_DIFFERENCE].concat();
-        let unknown: Vec<&&str> =
-            all.iter().filter(|name| find(name).is_none_or(|gate| gate.locked)).collect();
-        assert!(unknown.is_empty(), "no gates that can be set: {unknown:?}");
+    fn the_lists_name_gates_that_can_be_set_and_none_twice() {
+        let all: Vec<Feature> = [WITH_EFFECT, IN_PART, WITHOUT_DIFFERENCE].concat();
+        let locked: Vec<&Feature> = all.iter().filter(|feature| feature.gate().locked).collect();
+        assert!(locked.is_empty(), "cannot be set: {locked:?}");
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
     }
 
@@ -176,22 +180,17 @@ mod tests {
     fn gates_are_listed_as_having_an_effect_exactly_if_the_code_asks_for_them() {
         let mut text = String::new();
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut text);
-        let is_part = |character: char| character.is_alphanumeric();
-        let words: HashSet<&str> = text.split(|character| !is_part(character)).collect();
-        let after = |before: &str| {
-            let found = text.match_indices(before).map(|(at, _)| &text[at + before.len()..]);
-            found
-                .map(|rest| rest.split(|c| !is_part(c)).next().unwrap_or_default())
-                .collect::<HashSet<&str>>()
-        };
-        let asked_for = &after("enabled(\"") | &after("when(\"");
-        for gate in known().iter().filter(|gate| !gate.locked && !matches!(gate.name, "AllAlpha" | "AllBeta"))
-        {
+        let named = |at: usize| text[at..].split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        const BEFORE: &str = "Feature::";
+        let asked_for: HashSet<&str> =
+            text.match_indices(BEFORE).map(|(at, _)| named(at + BEFORE.len())).collect();
+        // Resources name the gate without which they are not served in the facts about them.
+        let words: HashSet<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+        for gate in gates().iter().filter(|gate| !gate.locked && !gate.name.starts_with("All")) {
             let name = gate.name;
-            let listed = WITH_EFFECT.contains(&name) || IN_PART.contains(&name);
-            let is_asked_for = asked_for.contains(name);
-            assert!(listed || !is_asked_for, "{name} is asked for and not listed");
-            assert!(!listed || words.contains(name), "{name} is listed and nobody asks for it");
+            let listed = WITH_EFFECT.contains(&gate.feature) || IN_PART.contains(&gate.feature);
+            assert!(listed || !asked_for.contains(name), "{name} is asked for and not listed");
+            assert!(!listed || words.contains(name), "{name} is listed and not asked for anywhere");
         }
     }
 }

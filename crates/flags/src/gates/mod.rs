@@ -1,104 +1,26 @@
-//! Feature gates: which exist, how `--feature-gates` sets them, and whether one is on.
+//! `--feature-gates`: which features the command line switches, and the warnings that this earns.
 
 mod lists;
-mod table;
 
 use std::collections::BTreeMap;
+
+use pintle_features::{Feature, Features, Stage, gates};
 
 use self::lists::{IN_PART, WITH_EFFECT, WITHOUT_DIFFERENCE};
 use crate::golang::parse_bool;
 
-/// How mature a feature is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Off by default, may vanish.
-    Alpha,
-    /// Complete, may still change.
-    Beta,
-    /// Finished; the gate is on its way out.
-    Ga,
-    /// On its way out together with the feature.
-    Deprecated,
-}
-
-impl Stage {
-    /// The word for it in `--help` and metrics; none for what is finished.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Stage::Alpha => "ALPHA",
-            Stage::Beta => "BETA",
-            Stage::Ga => "",
-            Stage::Deprecated => "DEPRECATED",
-        }
-    }
-}
-
-/// One gate.
-#[derive(Clone, Copy, Debug)]
-pub struct Gate {
-    /// Name as on the command line.
-    pub name: &'static str,
-    /// Stage in this release.
-    pub stage: Stage,
-    /// Whether the feature is on when nobody says anything.
-    pub default: bool,
-    /// Whether the default is the only allowed value.
-    pub locked: bool,
-}
-
-const fn gate(name: &'static str, stage: Stage, default: bool) -> Gate {
-    Gate { name, stage, default, locked: false }
-}
-
-const fn alpha(name: &'static str) -> Gate {
-    gate(name, Stage::Alpha, false)
-}
-
-const fn beta(name: &'static str, default: bool) -> Gate {
-    gate(name, Stage::Beta, default)
-}
-
-const fn ga(name: &'static str, default: bool) -> Gate {
-    gate(name, Stage::Ga, default)
-}
-
-const fn deprecated(name: &'static str, default: bool) -> Gate {
-    gate(name, Stage::Deprecated, default)
-}
-
-impl Gate {
-    const fn locked(mut self) -> Self {
-        self.locked = true;
-        self
-    }
-}
-
-/// Whether setting a gate does what it does in the reference.
-fn has_effect(name: &str) -> bool {
-    [WITH_EFFECT, WITHOUT_DIFFERENCE].iter().any(|list| list.contains(&name))
-}
-
-/// Every gate, sorted by name.
-pub fn known() -> &'static [Gate] {
-    table::GATES
-}
-
-fn find(name: &str) -> Option<&'static Gate> {
-    table::GATES.binary_search_by(|gate| gate.name.cmp(name)).ok().map(|at| &table::GATES[at])
-}
-
-/// The state of every gate.
+/// The values of `--feature-gates`.
 #[derive(Clone, Debug, Default)]
-pub struct FeatureGates {
-    /// What the command line says, by gate name.
-    explicit: BTreeMap<&'static str, bool>,
-    /// The same with AllAlpha and AllBeta spread over their gates.
-    enabled: BTreeMap<&'static str, bool>,
+pub(crate) struct GateFlags {
+    /// The gates that the command line names.
+    explicit: BTreeMap<Feature, bool>,
+    /// All gates, with AllAlpha and AllBeta applied to those of their stage.
+    features: Features,
 }
 
-impl FeatureGates {
+impl GateFlags {
     /// Reads the values of `--feature-gates`, grouped by component.
-    pub(crate) fn from_flag(components: &BTreeMap<String, Vec<String>>) -> Result<FeatureGates, Vec<String>> {
+    pub(crate) fn from_flag(components: &BTreeMap<String, Vec<String>>) -> Result<GateFlags, Vec<String>> {
         if components.contains_key("") && components.contains_key("kube") {
             let text = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use";
             return Err(vec![text.into()]);
@@ -117,135 +39,106 @@ impl FeatureGates {
                 .map_err(|reason| vec![format!("invalid value of {name}={value}, err: {reason}")])?;
             wanted.insert(name.to_owned(), value);
         }
-        FeatureGates::from_map(&wanted)
+        GateFlags::from_map(&wanted)
     }
 
-    fn from_map(wanted: &BTreeMap<String, bool>) -> Result<FeatureGates, Vec<String>> {
+    fn from_map(wanted: &BTreeMap<String, bool>) -> Result<GateFlags, Vec<String>> {
         let mut explicit = BTreeMap::new();
         let mut problems = Vec::new();
         for (name, value) in wanted {
-            let Some(gate) = find(name) else {
+            let Some(feature) = Feature::named(name) else {
                 problems.push(format!("unrecognized feature gate: {name}"));
                 continue;
             };
-            if gate.locked && gate.default != *value {
-                let locked = gate.default;
+            let (locked, default) = (feature.gate().locked, feature.gate().default);
+            if locked && default != *value {
                 problems.push(format!(
-                    "cannot set feature gate {name} to {value}, feature is locked to {locked}"
+                    "cannot set feature gate {name} to {value}, feature is locked to {default}"
                 ));
                 continue;
             }
-            explicit.insert(gate.name, *value);
+            explicit.insert(feature, *value);
         }
-        let mut enabled = explicit.clone();
-        for (all, stage) in [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)] {
-            let Some(value) = explicit.get(all) else { continue };
-            for gate in
-                table::GATES.iter().filter(|gate| gate.stage == stage && !gate.name.starts_with("All"))
-            {
-                enabled.entry(gate.name).or_insert(*value);
+        let mut features = Features::default();
+        for (all, stage) in [(Feature::AllAlpha, Stage::Alpha), (Feature::AllBeta, Stage::Beta)] {
+            let Some(value) = explicit.get(&all) else { continue };
+            for gate in gates().iter().filter(|gate| gate.stage == stage && !gate.name.starts_with("All")) {
+                features.set(gate.feature, *value);
             }
         }
-        let gates = FeatureGates { explicit, enabled };
+        explicit.iter().for_each(|(feature, value)| features.set(*feature, *value));
         if problems.is_empty() {
-            problems = gates.unmet_dependencies();
+            problems = features.unmet_dependencies().into_iter().map(unmet_dependency).collect();
         }
-        if problems.is_empty() { Ok(gates) } else { Err(problems) }
+        if problems.is_empty() { Ok(GateFlags { explicit, features }) } else { Err(problems) }
     }
 
-    fn unmet_dependencies(&self) -> Vec<String> {
-        let unmet = |(name, needs): &(&str, &[&str])| {
-            let missing: Vec<&str> = needs.iter().copied().filter(|need| !self.enabled(need)).collect();
-            (self.enabled(name) && !missing.is_empty()).then(|| {
-                format!(
-                    "{name} is enabled, but depends on features that are disabled: [{}]",
-                    missing.join(" ")
-                )
-            })
-        };
-        table::DEPENDENCIES.iter().filter_map(unmet).collect()
+    pub(crate) fn features(&self) -> Features {
+        self.features
     }
 
-    /// Whether a feature is on.
-    ///
-    /// # Panics
-    ///
-    /// When there is no gate of that name, which is a mistake of the caller.
-    pub fn enabled(&self, name: &str) -> bool {
-        let gate = find(name).unwrap_or_else(|| panic!("there is no feature gate {name}"));
-        self.enabled.get(gate.name).copied().unwrap_or(gate.default)
-    }
-
-    /// Every gate with whether it is on, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static Gate, bool)> {
-        table::GATES.iter().map(|gate| (gate, self.enabled(gate.name)))
-    }
-
-    /// One sentence for each gate that was set although that does nothing, or soon will be an error.
+    /// Returns one sentence for each gate that was set although that does nothing, or soon will be an error.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let warn = |(name, value): (&&'static str, &bool)| {
-            let gate = find(name)?;
-            match gate.stage {
-                _ if gate.default != *value && IN_PART.contains(name) => Some(format!(
-                    "feature gate {name}={value} has not all of its effects in this version of Pintle"
-                )),
-                _ if gate.default != *value && !has_effect(name) => {
-                    Some(format!("feature gate {name}={value} has no effect in this version of Pintle"))
-                }
-                Stage::Ga => {
-                    Some(format!("feature gate {name} is GA and will be removed in a future release"))
-                }
-                Stage::Deprecated => {
-                    Some(format!("feature gate {name} is deprecated and will be removed in a future release"))
-                }
-                Stage::Alpha | Stage::Beta => None,
-            }
-        };
-        self.explicit.iter().filter_map(warn).collect()
+        self.explicit.iter().filter_map(|(feature, value)| warning(*feature, *value)).collect()
+    }
+}
+
+fn unmet_dependency((feature, missing): (Feature, Vec<Feature>)) -> String {
+    let missing: Vec<&str> = missing.into_iter().map(Feature::name).collect();
+    let (name, missing) = (feature.name(), missing.join(" "));
+    format!("{name} is enabled, but depends on features that are disabled: [{missing}]")
+}
+
+fn warning(feature: Feature, value: bool) -> Option<String> {
+    let (gate, name) = (feature.gate(), feature.name());
+    let differs = gate.default != value;
+    let has_effect = [WITH_EFFECT, WITHOUT_DIFFERENCE].iter().any(|list| list.contains(&feature));
+    match gate.stage {
+        _ if differs && IN_PART.contains(&feature) => {
+            Some(format!("feature gate {name}={value} has not all of its effects in this version of Pintle"))
+        }
+        _ if differs && !has_effect => {
+            Some(format!("feature gate {name}={value} has no effect in this version of Pintle"))
+        }
+        Stage::Ga => Some(format!("feature gate {name} is GA and will be removed in a future release")),
+        Stage::Deprecated => {
+            Some(format!("feature gate {name} is deprecated and will be removed in a future release"))
+        }
+        Stage::Alpha | Stage::Beta => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use pintle_features::Gate;
+
     use super::*;
 
-    fn gates(values: &[(&str, &[&str])]) -> Result<FeatureGates, Vec<String>> {
+    fn flags(values: &[(&str, &[&str])]) -> Result<GateFlags, Vec<String>> {
         let to_entry =
             |(k, v): &(&str, &[&str])| (k.to_string(), v.iter().map(ToString::to_string).collect());
-        FeatureGates::from_flag(&values.iter().map(to_entry).collect())
+        GateFlags::from_flag(&values.iter().map(to_entry).collect())
     }
 
     fn problem(value: &str) -> String {
-        gates(&[("", &[value])]).unwrap_err().join("; ")
-    }
-
-    #[test]
-    fn the_table_is_sorted_and_dependencies_name_gates() {
-        assert!(known().is_sorted_by(|a, b| a.name < b.name));
-        assert!(known().len() > 200);
-        assert!(known().iter().all(|gate| gate.stage != Stage::Alpha || !gate.default));
-        assert!(table::DEPENDENCIES.is_sorted_by(|a, b| a.0 < b.0));
-        for (name, needs) in table::DEPENDENCIES {
-            assert!(find(name).is_some() && needs.iter().all(|need| find(need).is_some()), "{name}");
-        }
-        assert!(FeatureGates::default().unmet_dependencies().is_empty());
+        flags(&[("", &[value])]).unwrap_err().join("; ")
     }
 
     #[test]
     fn gates_have_their_defaults_until_set() {
-        let default = FeatureGates::default();
-        assert!(default.enabled("WatchList"));
-        assert!(!default.enabled("LoggingAlphaOptions"));
-        let set = gates(&[("kube", &["WatchList=false", "LoggingAlphaOptions=T"])]).unwrap();
-        assert!(!set.enabled("WatchList"));
-        assert!(set.enabled("LoggingAlphaOptions"));
+        let default = Features::default();
+        assert!(default.enabled(Feature::WatchList));
+        assert!(!default.enabled(Feature::LoggingAlphaOptions));
+        let set = flags(&[("kube", &["WatchList=false", "LoggingAlphaOptions=T"])]).unwrap();
+        assert!(!set.features.enabled(Feature::WatchList));
+        assert!(set.features.enabled(Feature::LoggingAlphaOptions));
     }
 
     #[test]
     fn what_is_on_its_way_out_may_be_locked_either_way() {
         let locked = |on: bool| {
             let is = move |gate: &&Gate| gate.stage == Stage::Deprecated && gate.locked && gate.default == on;
-            known().iter().filter(is).map(|gate| gate.name).collect::<Vec<_>>()
+            gates().iter().filter(is).map(|gate| gate.name).collect::<Vec<_>>()
         };
         assert_eq!(locked(true), ["AggregatedDiscoveryRemoveBetaType", "DisableNodeKubeProxyVersion"]);
         let off =
@@ -257,14 +150,16 @@ mod tests {
 
     #[test]
     fn all_alpha_spares_the_gates_that_are_set() {
-        let set = gates(&[("", &["AllAlpha=true", "MemoryQoS=false"])]).unwrap();
-        assert!(set.enabled("AllAlpha") && set.enabled("LoggingAlphaOptions"));
-        assert!(!set.enabled("MemoryQoS"));
-        assert!(!set.enabled("AllBeta"));
-        let off = gates(&[("", &["AllBeta=false"])]).unwrap();
-        assert!(!off.enabled("WatchList"));
+        let set = flags(&[("", &["AllAlpha=true", "MemoryQoS=false"])]).unwrap();
         assert!(
-            off.enabled("MultiCIDRServiceAllocator"),
+            set.features.enabled(Feature::AllAlpha) && set.features.enabled(Feature::LoggingAlphaOptions)
+        );
+        assert!(!set.features.enabled(Feature::MemoryQoS));
+        assert!(!set.features.enabled(Feature::AllBeta));
+        let off = flags(&[("", &["AllBeta=false"])]).unwrap();
+        assert!(!off.features.enabled(Feature::WatchList));
+        assert!(
+            off.features.enabled(Feature::MultiCIDRServiceAllocator),
             "a gate that graduated is none of AllBeta's business"
         );
     }
@@ -277,7 +172,7 @@ mod tests {
             problem("WatchList=yes"),
             r#"invalid value of WatchList=yes, err: strconv.ParseBool: parsing "yes": invalid syntax"#
         );
-        let locked = known().iter().find(|gate| gate.locked && gate.default).unwrap().name;
+        let locked = gates().iter().find(|gate| gate.locked && gate.default).unwrap().name;
         assert_eq!(
             problem(&format!("{locked}=false")),
             format!("cannot set feature gate {locked} to false, feature is locked to true")
@@ -287,9 +182,9 @@ mod tests {
             "UnknownVersionInteroperabilityProxy is enabled, but depends on features that are disabled: \
              [APIServerIdentity]"
         );
-        assert_eq!(gates(&[("wardle", &["A=true"])]).unwrap_err(), ["component not registered: wardle"]);
+        assert_eq!(flags(&[("wardle", &["A=true"])]).unwrap_err(), ["component not registered: wardle"]);
         assert_eq!(
-            gates(&[("", &["WatchList=true"]), ("kube", &["WatchList=true"])]).unwrap_err(),
+            flags(&[("", &["WatchList=true"]), ("kube", &["WatchList=true"])]).unwrap_err(),
             ["set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"]
         );
     }
@@ -297,7 +192,7 @@ mod tests {
     #[test]
     fn a_gate_without_effect_is_warned_about_by_name() {
         let set =
-            gates(&[("", &["NativeHistograms=true", "PodsAPI=false", "LoggingAlphaOptions=true"])]).unwrap();
+            flags(&[("", &["NativeHistograms=true", "PodsAPI=false", "LoggingAlphaOptions=true"])]).unwrap();
         assert_eq!(
             set.warnings(),
             ["feature gate NativeHistograms=true has no effect in this version of Pintle"]
@@ -306,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_does_only_some_of_what_it_should_is_warned_about() {
-        let set = gates(&[("", &["VolumeLimitScaling=true"])]).unwrap();
+        let set = flags(&[("", &["VolumeLimitScaling=true"])]).unwrap();
         let told =
             "feature gate VolumeLimitScaling=true has not all of its effects in this version of Pintle";
         assert_eq!(set.warnings(), [told]);
@@ -315,18 +210,12 @@ mod tests {
     #[test]
     fn gates_of_other_programs_are_taken_in_silence() {
         let set =
-            gates(&[("", &["PodsAPI=true", "MemoryQoS=true", "SchedulerAsyncPreemption=false"])]).unwrap();
+            flags(&[("", &["PodsAPI=true", "MemoryQoS=true", "SchedulerAsyncPreemption=false"])]).unwrap();
         assert!(set.warnings().is_empty());
-        let finished = gates(&[("", &["AllowServiceExternalIPs=false"])]).unwrap().warnings();
+        let finished = flags(&[("", &["AllowServiceExternalIPs=false"])]).unwrap().warnings();
         assert_eq!(
             finished,
             ["feature gate AllowServiceExternalIPs is GA and will be removed in a future release"]
         );
-    }
-
-    #[test]
-    #[should_panic(expected = "there is no feature gate Nope")]
-    fn asking_for_a_gate_that_does_not_exist_is_a_bug() {
-        FeatureGates::default().enabled("Nope");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pintle_features::{Stage, gates};
+
 use super::*;
-use crate::gates::{Stage, known};
 use crate::golang::{format_duration, parse_duration};
 use crate::help::shown_default;
 use crate::value::Value;
@@ -106,7 +107,7 @@ fn the_table_is_the_references() {
 
 #[test]
 fn the_gates_are_the_references() {
-    let shown: BTreeMap<&str, (&str, bool)> = known()
+    let shown: BTreeMap<&str, (&str, bool)> = gates()
         .iter()
         .filter_map(|gate| match gate.stage {
             Stage::Alpha => Some((gate.name, ("ALPHA", gate.default))),

@@ -1,5 +1,7 @@
 //! OpenID and the headers of authenticating proxies.
 
+use pintle_features::Feature;
+
 use super::Problems;
 use crate::Parsed;
 use crate::golang::quote;
@@ -27,7 +29,7 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
         check_blank(flags, flag, problems);
     }
     let uid_headers = flags.strings("requestheader-uid-headers");
-    if !flags.feature_gates().enabled("RemoteRequestHeaderUID") {
+    if !flags.features().enabled(Feature::RemoteRequestHeaderUID) {
         if !uid_headers.is_empty() {
             problems.push(
                 "--requestheader-uid-headers requires the \"RemoteRequestHeaderUID\" feature to be enabled"
@@ -49,7 +51,7 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
 fn check_oidc(flags: &Parsed, problems: &mut Problems) {
     let any = OIDC.iter().any(|flag| flags.changed(flag));
     if flags.non_empty("authentication-config").is_some() {
-        if !flags.feature_gates().enabled("StructuredAuthenticationConfiguration") {
+        if !flags.features().enabled(Feature::StructuredAuthenticationConfiguration) {
             problems.push(
                 "set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file"
                     .into(),

@@ -1,15 +1,17 @@
 //! Log format and its options.
 
+use pintle_features::Feature;
+
 use super::Problems;
 use crate::Parsed;
 use crate::golang::{format_duration, quote};
 
 pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
-    let gates = flags.feature_gates();
+    let features = flags.features();
     let format = flags.string("logging-format");
     match format {
         "text" => {}
-        "json" if gates.enabled("LoggingBetaOptions") => {}
+        "json" if features.enabled(Feature::LoggingBetaOptions) => {}
         "json" => {
             problems.push("--logging-format=json is disabled, see LoggingBetaOptions feature".into());
         }
@@ -31,7 +33,7 @@ pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
         ("log-json-info-buffer-size", flags.quantity("log-json-info-buffer-size") != 0),
     ];
     for (flag, used) in alpha {
-        if used && !gates.enabled("LoggingAlphaOptions") {
+        if used && !features.enabled(Feature::LoggingAlphaOptions) {
             problems.push(format!("--{flag}: Feature LoggingAlphaOptions is disabled"));
         }
     }

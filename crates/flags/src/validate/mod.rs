@@ -17,7 +17,7 @@ mod service_accounts;
 mod serving;
 mod versions;
 
-use crate::gates::FeatureGates;
+use crate::gates::GateFlags;
 use crate::{Error, Parsed};
 
 pub(crate) use versions::{emulated as emulated_release, is_default as is_default_version};
@@ -46,7 +46,7 @@ const CHECKS: [Check; 12] = [
 /// Sets the feature gates and checks everything.
 pub(crate) fn validate(flags: &mut Parsed) -> Result<(), Error> {
     let mut problems = Problems::new();
-    match FeatureGates::from_flag(flags.multimap("feature-gates")) {
+    match GateFlags::from_flag(flags.multimap("feature-gates")) {
         Ok(gates) => flags.set_feature_gates(gates),
         Err(reasons) => problems.extend(reasons),
     }

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use pintle_features::Feature;
+
 use super::Problems;
 use crate::Parsed;
 use crate::golang::quote;
@@ -59,9 +61,10 @@ fn check_service_ranges(flags: &Parsed, problems: &mut Problems) {
                 .push(format!("--service-cluster-ip-range[{at}] {} is not a valid cidr", quote(range))),
         }
     }
-    let gates = flags.feature_gates();
+    let features = flags.features();
     // With both gates the addresses are objects of their own and the size does not matter.
-    let limited = !(gates.enabled("MultiCIDRServiceAllocator") && gates.enabled("DisableAllocatorDualWrite"));
+    let limited = !(features.enabled(Feature::MultiCIDRServiceAllocator)
+        && features.enabled(Feature::DisableAllocatorDualWrite));
     for (at, cidr) in parsed.iter().enumerate() {
         let bits = if cidr.address.is_ipv4() { 32 } else { 128 };
         if limited && cidr.host_bits > LARGEST_BITS {
@@ -125,10 +128,10 @@ fn check_leadership(flags: &Parsed, problems: &mut Problems) {
 }
 
 fn check_peers(flags: &Parsed, problems: &mut Problems) {
-    const GATE: &str = "UnknownVersionInteroperabilityProxy";
+    const FEATURE: Feature = Feature::UnknownVersionInteroperabilityProxy;
     for flag in ["peer-ca-file", "peer-advertise-ip", "peer-advertise-port"] {
-        if flags.non_empty(flag).is_some() && !flags.feature_gates().enabled(GATE) {
-            problems.push(format!("--{flag} requires {GATE} feature to be turned on"));
+        if flags.non_empty(flag).is_some() && !flags.features().enabled(FEATURE) {
+            problems.push(format!("--{flag} requires {} feature to be turned on", FEATURE.name()));
         }
     }
 }

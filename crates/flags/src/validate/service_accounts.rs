@@ -1,5 +1,7 @@
 //! The service account flags, which only make sense together. Giving none of them is fine here.
 
+use pintle_features::Feature;
+
 use super::Problems;
 use super::authentication::check_url;
 use crate::Parsed;
@@ -83,7 +85,7 @@ fn check_endpoint(flags: &Parsed, problems: &mut Problems) {
                 .into(),
         );
     }
-    if !flags.feature_gates().enabled("ExternalServiceAccountTokenSigner") {
+    if !flags.features().enabled(Feature::ExternalServiceAccountTokenSigner) {
         problems.push(
             "setting `--service-account-signing-endpoint` requires enabling ExternalServiceAccountTokenSigner feature \
              gate"

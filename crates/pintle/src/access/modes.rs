@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use pintle_auth::Authorizer;
-use pintle_auth::authorizer::node::{self, Node};
+use pintle_auth::authorizer::node::Node;
 use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
+use pintle_features::Features;
 use pintle_outbound::egress::Egress;
 use pintle_server::{Counting, Metrics};
 
@@ -19,7 +20,7 @@ use crate::options::PeerOptions;
 pub(crate) struct Sources<'a> {
     pub(crate) roles: &'a Roles,
     pub(crate) nodes: NodeGraph,
-    pub(crate) node_gates: node::Gates,
+    pub(crate) features: Features,
     /// `--authorization-policy-file`.
     pub(crate) policy_file: Option<&'a Path>,
     pub(crate) peers: &'a PeerOptions,
@@ -31,8 +32,8 @@ pub(crate) struct Sources<'a> {
 /// Everyone who can allow something, in the order of `--authorization-mode` or of the file that says more about them.
 /// `system:masters` comes before all of them: no policy can shut the administrator out.
 pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Result<Arc<dyn Authorizer>> {
-    let Sources { roles, nodes, node_gates, policy_file, peers, metrics, egress } = sources;
-    let node: Arc<dyn Authorizer> = Arc::new(Node::new(Arc::new(nodes), node_gates));
+    let Sources { roles, nodes, features, policy_file, peers, metrics, egress } = sources;
+    let node: Arc<dyn Authorizer> = Arc::new(Node::new(Arc::new(nodes), features));
     let factory = |mode: &str| -> anyhow::Result<Arc<dyn Authorizer>> {
         Ok(match mode {
             "AlwaysAllow" => Arc::new(AlwaysAllow),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use pintle_auth::authorizer::rbac::bootstrap::Gates;
 use pintle_auth::authorizer::rbac::{Policy, Source};
 use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation};
+use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
 use pintle_server::lifecycle::{Hooks, Signal};
@@ -51,7 +51,7 @@ pub(crate) fn add_hooks(
     stores: &Stores,
     roles: &Roles,
     hooks: &mut Hooks,
-    gates: Gates<'_>,
+    features: Features,
     stop: Signal,
 ) -> anyhow::Result<()> {
     let objects = |name: &str| {
@@ -66,7 +66,7 @@ pub(crate) fn add_hooks(
         cluster_role_bindings: objects("clusterrolebindings")?,
     };
     let aggregation = ClusterRoleAggregation::new(objects.cluster_roles.clone());
-    let bootstrap = BootstrapRoles::new(objects, gates);
+    let bootstrap = BootstrapRoles::new(objects, features);
     let in_order = roles.in_order.clone();
     hooks.post_start(BootstrapRoles::HOOK, move || async move {
         bootstrap.ensure().await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_controllers::FrontProxies;
+use pintle_features::Feature;
 use pintle_flags::Parsed;
 
 use super::path;
@@ -137,7 +138,7 @@ impl PeerOptions {
                 allowed_ttl: flags.duration("authorization-webhook-cache-authorized-ttl"),
                 denied_ttl: flags.duration("authorization-webhook-cache-unauthorized-ttl"),
             });
-        let gates = flags.feature_gates();
+        let features = flags.features();
         PeerOptions {
             request_header,
             basic_auth_file: path(flags, "basic-auth-file"),
@@ -146,16 +147,16 @@ impl PeerOptions {
             authentication: AuthenticationSource::from_flags(flags),
             anonymous_flag: flags.changed("anonymous-auth"),
             authorization_config: path(flags, "authorization-config"),
-            selectors: gates.enabled("AuthorizeWithSelectors"),
-            server_id: if gates.enabled("APIServerIdentity") {
+            selectors: features.enabled(Feature::AuthorizeWithSelectors),
+            server_id: if features.enabled(Feature::APIServerIdentity) {
                 server_id(&host_name())
             } else {
                 String::new()
             },
-            uid_headers: gates.enabled("RemoteRequestHeaderUID"),
-            key_metrics: gates.enabled("StructuredAuthenticationConfigurationJWKSMetrics"),
+            uid_headers: features.enabled(Feature::RemoteRequestHeaderUID),
+            key_metrics: features.enabled(Feature::StructuredAuthenticationConfigurationJWKSMetrics),
             egress_config: path(flags, "egress-selector-config-file"),
-            issuer_networks: gates.enabled("StructuredAuthenticationConfigurationEgressSelector"),
+            issuer_networks: features.enabled(Feature::StructuredAuthenticationConfigurationEgressSelector),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_registry::Strategy;
 
@@ -53,7 +54,7 @@ const POLICIES: Rules = ALL.with_status().counting_spec();
 /// Names that belong to what is configured in files.
 fn reserved_name(settings: &Settings, object: &Value, old: Option<&Value>) -> Vec<String> {
     // Where there are such files, a new object of such a name is refused.
-    let refused = old.is_none() && settings.gates.manifest_based_admission_control_config;
+    let refused = old.is_none() && settings.features.enabled(Feature::ManifestBasedAdmissionControlConfig);
     if refused || !object.name().ends_with(".static.k8s.io") {
         return Vec::new();
     }

@@ -1,5 +1,6 @@
 //! Defaults of controllers. The first versions of these kinds also selected by what the pods' template says.
 
+use pintle_features::Feature;
 use pintle_meta::Value;
 
 use crate::defaults::{Place, Rule};
@@ -109,7 +110,7 @@ fn stateful_set(set: &mut Place<'_>) {
             if strategy.text("type") == ROLLING_UPDATE {
                 strategy.within("rollingUpdate", |update| {
                     update.default("partition", 0);
-                    if update.gates().max_unavailable_stateful_set {
+                    if update.features().enabled(Feature::MaxUnavailableStatefulSet) {
                         update.default("maxUnavailable", 1);
                     }
                 });
@@ -142,8 +143,10 @@ fn select_template(controller: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use pintle_features::{Feature, Features};
+
+    use crate::defaults::Settings;
     use crate::defaults::tests::{check, check_with};
-    use crate::defaults::{Gates, Settings};
 
     /// What a template becomes of which nothing was said.
     const TEMPLATE: &str = r#""template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always",
@@ -238,8 +241,8 @@ mod tests {
                 r#""updateStrategy":{"type":"OnDelete"}"#,
                 &format!(r#"{rest},"updateStrategy":{{"type":"OnDelete"}}"#),
             );
-            let gates = Gates { max_unavailable_stateful_set: true, ..Gates::default() };
-            let settings = Settings { gates, ..Settings::default() };
+            let features = Features::default().with(Feature::MaxUnavailableStatefulSet, true);
+            let settings = Settings { features, ..Settings::default() };
             check_spec_with(&settings, kind, "", &rolling(r#","maxUnavailable":1"#));
         }
         check_spec(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pintle_features::Feature;
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::{dns1123_label, object_meta};
 use pintle_meta::{Value, Warnings};
@@ -114,17 +115,19 @@ fn set_template_generation(set: &mut Value, generation: i64) {
 const TEMPLATE: tree::Path = &["spec", "template"];
 
 fn new_template(settings: &Settings, workload: &mut Value) {
-    pod::drop_disabled_template(&settings.gates, workload, None, TEMPLATE);
+    pod::drop_disabled_template(&settings.features, workload, None, TEMPLATE);
 }
 
 fn changed_template(settings: &Settings, workload: &mut Value, old: &Value) {
-    pod::drop_disabled_template(&settings.gates, workload, Some(old), TEMPLATE);
+    pod::drop_disabled_template(&settings.features, workload, Some(old), TEMPLATE);
 }
 
 /// Where nobody says how many pods may be away at once, that stays only where it is already.
 fn drop_unavailable(settings: &Settings, set: &mut Value, old: Option<&Value>) {
     const FIELD: tree::Path = &["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
-    if !settings.gates.max_unavailable_stateful_set && old.is_none_or(|old| old.at(FIELD).is_none()) {
+    if !settings.features.enabled(Feature::MaxUnavailableStatefulSet)
+        && old.is_none_or(|old| old.at(FIELD).is_none())
+    {
         tree::remove(set, FIELD);
     }
 }

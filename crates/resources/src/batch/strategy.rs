@@ -29,10 +29,10 @@ const WORKLOADS: Rules =
 
 const CRON_JOBS: Rules = Rules {
     on_create: |settings, _, job| {
-        pod::drop_disabled_template(&settings.gates, job, None, CRON_TEMPLATE);
+        pod::drop_disabled_template(&settings.features, job, None, CRON_TEMPLATE);
     },
     on_update: |settings, _, job, old| {
-        pod::drop_disabled_template(&settings.gates, job, Some(old), CRON_TEMPLATE);
+        pod::drop_disabled_template(&settings.features, job, Some(old), CRON_TEMPLATE);
     },
     validate: |_, job| long_name(job),
     warnings: cron_job_warnings,
@@ -48,10 +48,10 @@ const JOBS: Rules = Rules {
     garbage_collection: GarbageCollection::Orphan,
     on_create: |settings, _, job| {
         generate_selector(job);
-        pod::drop_disabled_template(&settings.gates, job, None, TEMPLATE);
+        pod::drop_disabled_template(&settings.features, job, None, TEMPLATE);
     },
     on_update: |settings, _, job, old| {
-        pod::drop_disabled_template(&settings.gates, job, Some(old), TEMPLATE);
+        pod::drop_disabled_template(&settings.features, job, Some(old), TEMPLATE);
     },
     warnings: job_warnings,
     delete_warnings,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_meta::validation::config_map_key;
 use pintle_registry::Strategy;
@@ -29,7 +30,7 @@ const LEASES: Rules = Rules { standard_finalizers: false, create_on_update: true
 
 /// Where there are no coordinated elections, what is for them stays only where it is already.
 fn drop_election(settings: &Settings, lease: &mut Value, old: Option<&Value>) {
-    if settings.gates.coordinated_leader_election {
+    if settings.features.enabled(Feature::CoordinatedLeaderElection) {
         return;
     }
     for path in [&["spec", "strategy"], &["spec", "preferredHolder"]] {

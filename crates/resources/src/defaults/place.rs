@@ -2,12 +2,13 @@
 
 use std::cell::Cell;
 
+use pintle_features::Features;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 use pintle_schema::normal::{self, Builder};
 use pintle_schema::{Field, Shape, Struct};
 
-use super::{Gates, Settings};
+use super::Settings;
 
 /// A struct that a function fills in. It comes in two modes, so that whether something would change is known without
 /// changing it: looking, where the first change is only noted (from then on what the function reads need not make sense
@@ -37,8 +38,8 @@ impl<'a> Place<'a> {
         Place { of, at: At::Change(value), settings }
     }
 
-    pub(crate) fn gates(&self) -> Gates {
-        self.settings.gates
+    pub(crate) fn features(&self) -> Features {
+        self.settings.features
     }
 
     /// The time to note down, to the second.

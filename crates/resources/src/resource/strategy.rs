@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pintle_features::Feature;
 use pintle_meta::validation::declared;
 use pintle_meta::{Object, Value, quote};
 use pintle_registry::Strategy;
@@ -118,10 +119,13 @@ fn drop_gated(settings: &Settings, slice: &mut Value, old: Option<&Value>) {
     };
     let before = old.map(|old| old.items_at(DEVICES)).unwrap_or_default();
     let now = slice.items_at(DEVICES);
-    let gates = &settings.gates;
-    let drops_mappings =
-        !gates.dra_node_allocatable_resources && now.iter().any(maps) && !before.iter().any(maps);
-    let drops_lists = !gates.dra_list_type_attributes && now.iter().any(lists) && !before.iter().any(lists);
+    let features = &settings.features;
+    let drops_mappings = !features.enabled(Feature::DRANodeAllocatableResources)
+        && now.iter().any(maps)
+        && !before.iter().any(maps);
+    let drops_lists = !features.enabled(Feature::DRAListTypeAttributes)
+        && now.iter().any(lists)
+        && !before.iter().any(lists);
     if !drops_mappings && !drops_lists {
         return;
     }

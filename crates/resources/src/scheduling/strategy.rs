@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_registry::Strategy;
@@ -29,7 +30,7 @@ const TABLE: &[Entry] = &[
         kind: "scheduling/v1alpha2.PodGroup",
         rules: Rules {
             on_update: |settings, _, group, old| {
-                let claims = settings.gates.dra_workload_resource_claims;
+                let claims = settings.features.enabled(Feature::DRAWorkloadResourceClaims);
                 if !claims && old.items_at(&["spec", "resourceClaims"]).is_empty() {
                     tree::remove(group, &["status", "resourceClaimStatuses"]);
                 }
@@ -85,13 +86,13 @@ const TEMPLATE: &str = "scheduling/v1alpha2.PodGroupTemplate";
 /// Fields of pod groups whose features are off go, each unless it is there already.
 fn drop_from(of: &str, settings: &Settings, spec: Option<&mut Value>, old: Option<&Value>) {
     let (Some(of), Some(spec)) = (pintle_schema::find(of), spec) else { return };
-    let gates = &settings.gates;
+    let features = &settings.features;
     let gated: [(tree::Path, bool); 5] = [
-        (&["schedulingConstraints"], gates.topology_aware_workload_scheduling),
-        (&["resourceClaims"], gates.dra_workload_resource_claims),
-        (&["disruptionMode"], gates.workload_aware_preemption),
-        (&["priorityClassName"], gates.workload_aware_preemption),
-        (&["priority"], gates.workload_aware_preemption),
+        (&["schedulingConstraints"], features.enabled(Feature::TopologyAwareWorkloadScheduling)),
+        (&["resourceClaims"], features.enabled(Feature::DRAWorkloadResourceClaims)),
+        (&["disruptionMode"], features.enabled(Feature::WorkloadAwarePreemption)),
+        (&["priorityClassName"], features.enabled(Feature::WorkloadAwarePreemption)),
+        (&["priority"], features.enabled(Feature::WorkloadAwarePreemption)),
     ];
     for (field, enabled) in gated {
         if !enabled && old.is_none_or(|old| old.at(field).is_none_or(Value::is_null)) {

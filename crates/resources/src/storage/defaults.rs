@@ -1,5 +1,6 @@
 //! Defaults of storage classes and CSI drivers.
 
+use pintle_features::Feature;
 use pintle_meta::Value;
 
 use crate::defaults::Fill::Text;
@@ -12,7 +13,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     Rule::code(&["storage/v1.CSIDriver"], |driver| {
         csi_driver(driver);
-        if driver.gates().volume_limit_scaling {
+        if driver.features().enabled(Feature::VolumeLimitScaling) {
             driver.within("spec", |spec| spec.default("preventPodSchedulingIfMissing", false));
         }
     }),
@@ -35,8 +36,10 @@ fn csi_driver(driver: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use pintle_features::{Feature, Features};
+
+    use crate::defaults::Settings;
     use crate::defaults::tests::{check, check_with};
-    use crate::defaults::{Gates, Settings};
 
     #[test]
     fn volumes_are_bound_at_once_and_deleted_after_use() {
@@ -61,8 +64,8 @@ mod tests {
                     "requiresRepublish":false,"seLinuxMount":false{more}}}}}"#
             )
         };
-        let gates = Gates { volume_limit_scaling: true, ..Gates::default() };
-        let settings = Settings { gates, ..Settings::default() };
+        let features = Features::default().with(Feature::VolumeLimitScaling, true);
+        let settings = Settings { features, ..Settings::default() };
         for version in ["v1", "v1beta1"] {
             check(&format!("storage/{version}.CSIDriver"), "{}", &expected(""));
         }

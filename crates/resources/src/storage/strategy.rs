@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pintle_features::Feature;
 use pintle_meta::field_path::Path;
 use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
@@ -63,7 +64,9 @@ const ATTACHMENTS: Rules = Rules { recheck: Recheck::Whole, ..RETURNED.with_stat
 /// Where limits of volumes don't scale, what is for that stays only where it is already.
 fn drop_scaling(settings: &Settings, driver: &mut Value, old: Option<&Value>) {
     const FIELD: tree::Path = &["spec", "preventPodSchedulingIfMissing"];
-    if !settings.gates.volume_limit_scaling && old.is_none_or(|old| old.at(FIELD).is_none()) {
+    if !settings.features.enabled(Feature::VolumeLimitScaling)
+        && old.is_none_or(|old| old.at(FIELD).is_none())
+    {
         tree::remove(driver, FIELD);
     }
 }

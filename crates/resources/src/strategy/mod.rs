@@ -19,6 +19,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::Strategy;
@@ -36,31 +37,11 @@ pub struct Settings {
     pub now: fn() -> Time,
     /// For names that the server makes up.
     pub random: fn() -> u64,
-    pub gates: Gates,
+    pub features: Features,
     /// Whether services get IPv6 addresses first.
     pub ipv6_first: bool,
     /// Objects that are kept and not acted on.
     pub unenforced: Missing,
-}
-
-/// The feature gates that decide over what strategies do. Gates that are locked are not among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gates {
-    pub cluster_trust_bundle_projection: bool,
-    pub container_stop_signals: bool,
-    pub coordinated_leader_election: bool,
-    pub cross_namespace_volume_data_source: bool,
-    pub dra_list_type_attributes: bool,
-    pub dra_node_allocatable_resources: bool,
-    pub dra_workload_resource_claims: bool,
-    pub generic_workload: bool,
-    pub image_volume_with_digest: bool,
-    pub manifest_based_admission_control_config: bool,
-    pub max_unavailable_stateful_set: bool,
-    pub pod_certificate_request: bool,
-    pub topology_aware_workload_scheduling: bool,
-    pub volume_limit_scaling: bool,
-    pub workload_aware_preemption: bool,
 }
 
 impl Settings {
@@ -78,7 +59,7 @@ impl Default for Settings {
             now: || SystemTime::now().into(),
             // Keyed anew each time from the operating system's randomness.
             random: || RandomState::new().build_hasher().finish(),
-            gates: Gates::default(),
+            features: Features::default(),
             ipv6_first: false,
             unenforced: Missing::default(),
         }

@@ -7,6 +7,7 @@ use pintle_admission::{Chain, Gate};
 use pintle_auth::Authorizer;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
+use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_registry::Context;
 
@@ -35,23 +36,6 @@ pub struct Shared {
     pub stop: Signal,
     /// ...or by and by from then on.
     pub termination: Option<Arc<WatchTermination>>,
-}
-
-/// What feature gates switch.
-#[derive(Clone, Copy, Debug)]
-pub struct Features {
-    /// WatchList: watches may begin with what is there.
-    pub watch_list: bool,
-    /// ShardedListAndWatch: lists and watches may be of a part of the objects, chosen by a hash.
-    pub sharding: bool,
-    /// ListFromCacheSnapshot: lists of the past come from memory where it still has them.
-    pub snapshots: bool,
-}
-
-impl Default for Features {
-    fn default() -> Features {
-        Features { watch_list: true, sharding: false, snapshots: true }
-    }
 }
 
 /// A request that has found its endpoint.

@@ -4,6 +4,7 @@ use http::StatusCode;
 use pintle_codec::frame::{self, ListMeta};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{json, partial};
+use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_meta::selector::{field, label};
 use pintle_registry::Computed;
@@ -23,7 +24,7 @@ pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<
 
 pub(crate) async fn list(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
     // There are no pages and no revisions, but what is asked for must make sense.
-    ListOptions::read(call.request, false, call.shared.features.watch_list)?;
+    ListOptions::read(call.request, false, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, endpoint)?;
     let mut objects = behind.list(&endpoint.context(call.request)).await?;
     objects.retain(|object| selection.matches(object));

@@ -4,6 +4,7 @@ use http::StatusCode;
 use pintle_auth::Attributes;
 use pintle_codec::kind;
 use pintle_codec::negotiate::Encoding;
+use pintle_features::Feature;
 use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Details, Status};
@@ -41,7 +42,8 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
 }
 
 pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let list_options = ListOptions::read(call.request, false, call.shared.features.watch_list)?;
+    let list_options =
+        ListOptions::read(call.request, false, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.features)?;
     let options = read_options(serving, call).await?;
     if options.ignore_read_errors {

@@ -10,10 +10,11 @@ use pintle_codec::frame::{self, JSON_LIST_END, ListMeta};
 use pintle_codec::json::Indenter;
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf::envelope;
+use pintle_features::{Feature, Features};
 use pintle_meta::{Cause, CauseType, Details, Object, Reason, Status, Value};
 
 use super::answer::{Negotiated, Shape, indented};
-use super::call::{Call, Features};
+use super::call::Call;
 use super::endpoint::{Endpoint, Serving};
 use super::options::{ListOptions, Match};
 use super::revision::{self, WAIT};
@@ -65,7 +66,7 @@ impl Page {
 
 pub(crate) async fn list(serving: &Serving, call: &Call<'_>) -> Result<Response> {
     let features = call.shared.features;
-    let options = ListOptions::read(call.request, false, features.watch_list)?;
+    let options = ListOptions::read(call.request, false, features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, features)?;
     revision::reached(serving, call.request.slot.as_ref(), &options).await?;
     let page = page(serving, &options, &selection, features).await?;
@@ -259,7 +260,7 @@ async fn past(
 ) -> std::result::Result<Option<Snapshot>, Error> {
     let cache = serving.store.cache();
     cache.snapshot_since(revision, WAIT).await?;
-    if !features.snapshots {
+    if !features.enabled(Feature::ListFromCacheSnapshot) {
         return Ok(None);
     }
     match cache.snapshot_at(revision).await {

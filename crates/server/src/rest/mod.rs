@@ -19,7 +19,6 @@ mod get;
 mod list;
 mod may_create;
 mod options;
-mod owners;
 mod patch;
 mod revision;
 mod route;
@@ -34,7 +33,7 @@ mod watch;
 mod websocket;
 mod write;
 
-pub use call::{Features, Shared};
+pub use call::Shared;
 pub use endpoint::{Behind, Endpoint, EndpointConfig};
 pub use route::Rest;
 

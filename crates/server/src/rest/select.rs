@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use pintle_cache::{Entry, Facts, Interest, Snapshot};
 use pintle_cel::{ShardKey, Shards};
 use pintle_codec::scan::Paths;
+use pintle_features::{Feature, Features};
 use pintle_meta::selector::{Matcher, field, label};
 
-use super::call::Features;
 use super::endpoint::Endpoint;
 use super::{Result, bad_request, unexpected};
 use crate::Request;
@@ -103,7 +103,9 @@ impl Selection {
             None => parsed.requires_exact_match("metadata.name").map(str::to_owned),
         };
         let shards = text("shardSelector");
-        let shards = (features.sharding && !shards.is_empty()).then(|| Shards::parse(&shards)).transpose();
+        let shards = (features.enabled(Feature::ShardedListAndWatch) && !shards.is_empty())
+            .then(|| Shards::parse(&shards))
+            .transpose();
         let shards = shards.map_err(|why| unexpected(format_args!("invalid shard selector: {why}")))?;
         let terms = fields.len() + labels.requirements().map_or(0, <[_]>::len);
         let (labels, fields) = (Matcher::new(&labels), FieldTerms::new(fields));

@@ -16,6 +16,7 @@ use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Form, Frame, Next};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, frame, json, partial, protobuf};
+use pintle_features::Feature;
 use pintle_meta::selector::field;
 use pintle_meta::{Status, Value};
 use prometheus::Histogram;
@@ -46,7 +47,7 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
-    let options = ListOptions::read(call.request, true, call.shared.features.watch_list)?;
+    let options = ListOptions::read(call.request, true, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.features)?;
     let content_type = content_type(call)?;
     let timeout = match options.timeout_seconds {

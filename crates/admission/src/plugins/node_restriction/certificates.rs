@@ -2,20 +2,21 @@
 
 use pintle_auth::authorizer::node::MIRROR_POD;
 use pintle_auth::certificate_request;
+use pintle_features::{Feature, Features};
 use pintle_meta::{Status, Value, quote};
 
 use super::pods::node_of;
 use super::{NodeRestriction, or_null};
 use crate::Result;
 use crate::attributes::{Attributes, Operation};
-use crate::chain::Gates;
 use crate::objects::Resource;
 
 /// Those who sign certificates that say which node somebody is.
 const SIGNERS: [&str; 2] = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
-pub(super) fn signing_request(node: &str, attributes: &Attributes<'_>, gates: Gates) -> Result<()> {
-    if attributes.operation != Operation::Create || gates.allow_insecure_kubelet_certificate_signing_requests
+pub(super) fn signing_request(node: &str, attributes: &Attributes<'_>, features: Features) -> Result<()> {
+    if attributes.operation != Operation::Create
+        || features.enabled(Feature::AllowInsecureKubeletCertificateSigningRequests)
     {
         return Ok(());
     }
@@ -40,7 +41,7 @@ impl NodeRestriction {
         node: &str,
         attributes: &Attributes<'_>,
     ) -> Result<()> {
-        if !self.gates.pod_certificate_request {
+        if !self.features.enabled(Feature::PodCertificateRequest) {
             return Err(attributes.forbidden("PodCertificateRequest feature gate is disabled"));
         }
         if attributes.operation != Operation::Create {

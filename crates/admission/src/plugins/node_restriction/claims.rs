@@ -1,19 +1,19 @@
 //! Persistent volume claims: a node says how far their expansion has come, and nothing else.
 
+use pintle_features::{Feature, Features};
 use pintle_meta::{Value, quote};
 use pintle_schema::go;
 
 use super::or_null;
 use crate::Result;
 use crate::attributes::{Attributes, Operation};
-use crate::chain::Gates;
 
-pub(super) fn status(node: &str, attributes: &Attributes<'_>, gates: Gates) -> Result<()> {
+pub(super) fn status(node: &str, attributes: &Attributes<'_>, features: Features) -> Result<()> {
     if attributes.operation != Operation::Update {
         let operation = quote(attributes.operation.as_str());
         return Err(attributes.forbidden(&format!("unexpected operation {operation}")));
     }
-    let rest = |object: Option<&Value>| without_expansion(or_null(object).clone(), gates);
+    let rest = |object: Option<&Value>| without_expansion(or_null(object).clone(), features);
     let (old, new) = (rest(attributes.old_object.as_ref()), rest(attributes.object.as_ref()));
     if old == new {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn status(node: &str, attributes: &Attributes<'_>, gates: Gates) -> R
 }
 
 /// What a node may not change. Who changes which fields is noted elsewhere, and the version may be left out.
-fn without_expansion(mut claim: Value, gates: Gates) -> Value {
+fn without_expansion(mut claim: Value, features: Features) -> Value {
     if let Some(metadata) = claim.metadata_mut() {
         metadata.remove("resourceVersion");
         metadata.remove("managedFields");
@@ -35,7 +35,7 @@ fn without_expansion(mut claim: Value, gates: Gates) -> Value {
     if let Some(status) = claim.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("capacity");
         status.remove("conditions");
-        if gates.recover_volume_expansion_failure {
+        if features.enabled(Feature::RecoverVolumeExpansionFailure) {
             status.remove("allocatedResources");
             status.remove("allocatedResourceStatuses");
         }

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pintle_auth::Authorizer;
+use pintle_features::Features;
 use pintle_meta::{Value, quote};
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
-use crate::chain::{Cluster, Gates};
+use crate::chain::Cluster;
 use crate::objects::{ObjectLister, Resource};
 use crate::plugin::Plugin;
 
@@ -27,7 +28,7 @@ const LEASES: &str = "kube-node-lease";
 pub(crate) struct NodeRestriction {
     objects: Arc<dyn ObjectLister>,
     authorizer: Arc<dyn Authorizer>,
-    gates: Gates,
+    features: Features,
 }
 
 impl NodeRestriction {
@@ -35,7 +36,7 @@ impl NodeRestriction {
         NodeRestriction {
             objects: cluster.objects.clone(),
             authorizer: cluster.authorizer.clone(),
-            gates: cluster.gates,
+            features: cluster.features,
         }
     }
 
@@ -91,11 +92,13 @@ impl Plugin for NodeRestriction {
                 Err(attributes.forbidden(&why))
             }
             ("nodes", _) => nodes::node(node, attributes),
-            ("persistentvolumeclaims", "status") => claims::status(node, attributes, self.gates),
+            ("persistentvolumeclaims", "status") => claims::status(node, attributes, self.features),
             ("persistentvolumeclaims", _) => Err(attributes.forbidden("may only update PVC status")),
             ("serviceaccounts", "token") => self.token(node, attributes).await,
             ("podcertificaterequests", _) => self.pod_certificate_request(node, attributes).await,
-            ("certificatesigningrequests", _) => certificates::signing_request(node, attributes, self.gates),
+            ("certificatesigningrequests", _) => {
+                certificates::signing_request(node, attributes, self.features)
+            }
             ("leases", _) => lease(node, attributes),
             ("csinodes", _) => csi_node(node, attributes),
             ("resourceslices", _) => slice(node, attributes),

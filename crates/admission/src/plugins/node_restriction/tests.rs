@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use pintle_auth::{NODES, User, Verdict, authorizer};
+use pintle_features::{Feature, Features};
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Status};
 use rcgen::{CertificateParams, DnType, KeyPair};
@@ -55,7 +56,7 @@ struct Case {
     object: Option<Value>,
     old: Option<Value>,
     user: User,
-    gates: Gates,
+    features: Features,
 }
 
 fn node_user(name: &str) -> User {
@@ -76,14 +77,7 @@ fn case(operation: Operation, resource: &'static str) -> Case {
         object: None,
         old: None,
         user: node_user("system:node:n1"),
-        gates: Gates {
-            allow_insecure_kubelet_certificate_signing_requests: false,
-            cluster_trust_bundle: false,
-            pod_certificate_request: true,
-            recover_volume_expansion_failure: true,
-            service_account_node_audience_restriction: true,
-            workload_aware_preemption: false,
-        },
+        features: Features::default().with(Feature::PodCertificateRequest, true),
     }
 }
 
@@ -119,7 +113,7 @@ impl Case {
         let plugin = NodeRestriction {
             objects: Arc::new(cluster()),
             authorizer: Arc::new(Audiences),
-            gates: self.gates,
+            features: self.features,
         };
         let mut attributes = Attributes {
             request: &request,
@@ -444,7 +438,7 @@ async fn a_token_is_for_an_audience_that_the_pod_has_to_do_with() {
         )
         .await;
     let mut unrestricted = token(&lost, "\"x\"");
-    unrestricted.gates.service_account_node_audience_restriction = false;
+    unrestricted.features.set(Feature::ServiceAccountNodeAudienceRestriction, false);
     unrestricted.allowed().await;
 }
 
@@ -504,7 +498,7 @@ async fn a_node_s_certificate_is_its_own() {
     signing_request("system:node:n2", signer).refused(why).await;
     signing_request("system:node:n2", "kubernetes.io/kube-apiserver-client-kubelet").refused(why).await;
     let mut insecure = signing_request("system:node:n2", signer);
-    insecure.gates.allow_insecure_kubelet_certificate_signing_requests = true;
+    insecure.features.set(Feature::AllowInsecureKubeletCertificateSigningRequests, true);
     insecure.allowed().await;
     case(Create, "certificatesigningrequests.certificates.k8s.io")
         .with(&format!(r#"{{"spec":{{"signerName":"{signer}"}}}}"#))
@@ -554,6 +548,6 @@ async fn a_pod_s_certificate_is_for_what_runs_there() {
         assert_eq!((status.code, status.message.as_str()), (500, error));
     }
     let mut off = request(spec);
-    off.gates.pod_certificate_request = false;
+    off.features.set(Feature::PodCertificateRequest, false);
     off.refused("PodCertificateRequest feature gate is disabled").await;
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use pintle_auth::authorizer;
+use pintle_features::Feature;
 use pintle_meta::{Value, quote};
 
 use super::pods::node_of;
@@ -49,7 +50,7 @@ impl NodeRestriction {
                 attributes.forbidden("node requested token bound to a pod scheduled on a different node")
             );
         }
-        if self.gates.service_account_node_audience_restriction {
+        if self.features.enabled(Feature::ServiceAccountNodeAudienceRestriction) {
             let known = self.is_known_audience(request, &pod, attributes).await;
             known.map_err(|why| attributes.forbidden(&why))?;
         }

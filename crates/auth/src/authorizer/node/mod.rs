@@ -11,6 +11,7 @@ mod references;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pintle_features::{Feature, Features};
 use pintle_meta::quote;
 use pintle_meta::selector::field::Operator;
 
@@ -31,24 +32,15 @@ pub trait Relations: Send + Sync + 'static {
     async fn leads(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String>;
 }
 
-/// The feature gates that matter here.
-#[derive(Clone, Copy, Debug)]
-pub struct Gates {
-    pub cluster_trust_bundle: bool,
-    pub pod_certificate_request: bool,
-    /// `KubeletServiceAccountTokenForCredentialProviders`.
-    pub tokens_for_credential_providers: bool,
-}
-
 /// Decides about requests of nodes; others are none of its business.
 pub struct Node {
     relations: Arc<dyn Relations>,
-    gates: Gates,
+    features: Features,
 }
 
 impl Node {
-    pub fn new(relations: Arc<dyn Relations>, gates: Gates) -> Node {
-        Node { relations, gates }
+    pub fn new(relations: Arc<dyn Relations>, features: Features) -> Node {
+        Node { relations, features }
     }
 
     /// For one that has a way to the node.
@@ -101,7 +93,9 @@ impl Node {
     async fn service_account(&self, node: &str, attributes: &Attributes<'_>) -> Verdict {
         match (attributes.verb, attributes.subresource) {
             ("get", "") => {
-                if !(self.gates.tokens_for_credential_providers || self.gates.pod_certificate_request) {
+                if !(self.features.enabled(Feature::KubeletServiceAccountTokenForCredentialProviders)
+                    || self.features.enabled(Feature::PodCertificateRequest))
+                {
                     return Verdict::no_opinion("not allowed to get service accounts");
                 }
                 self.read(node, Kind::ServiceAccount, attributes).await
@@ -137,7 +131,7 @@ impl Node {
     }
 
     async fn certificate_request(&self, node: &str, attributes: &Attributes<'_>) -> Verdict {
-        if !self.gates.pod_certificate_request {
+        if !self.features.enabled(Feature::PodCertificateRequest) {
             return Verdict::no_opinion("");
         }
         if !attributes.subresource.is_empty() {
@@ -185,7 +179,7 @@ impl Node {
         });
         let allowed = found.is_some_and(|(_, resource, verbs)| {
             verbs.contains(&attributes.verb)
-                && (*resource != "clustertrustbundles" || self.gates.cluster_trust_bundle)
+                && (*resource != "clustertrustbundles" || self.features.enabled(Feature::ClusterTrustBundle))
         });
         if allowed { Verdict::allow("") } else { Verdict::no_opinion("") }
     }

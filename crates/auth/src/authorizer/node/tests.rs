@@ -1,3 +1,4 @@
+use pintle_features::Features;
 use pintle_meta::selector::field;
 
 use super::*;
@@ -16,23 +17,12 @@ impl Relations for One {
     }
 }
 
-const OFF: Gates = Gates {
-    cluster_trust_bundle: false,
-    pod_certificate_request: false,
-    tokens_for_credential_providers: false,
-};
-const ON: Gates = Gates {
-    cluster_trust_bundle: true,
-    pod_certificate_request: true,
-    tokens_for_credential_providers: true,
-};
-
 fn user(name: &str, group: &str) -> User {
     User { name: name.into(), groups: vec![group.into()], ..User::default() }
 }
 
 /// `VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAMESPACE/][NAME] [?FIELD=VALUE]`
-async fn ask(gates: Gates, user: &User, request: &str) -> Verdict {
+async fn ask(features: Features, user: &User, request: &str) -> Verdict {
     let mut words = request.split(' ');
     let verb = words.next().expect("a verb");
     let resource = words.next().expect("a resource");
@@ -49,13 +39,13 @@ async fn ask(gates: Gates, user: &User, request: &str) -> Verdict {
     }
     let requirements: Vec<_> = selector.requirements().to_vec();
     attributes.field_selector = Selector::Requirements(&requirements);
-    Node::new(Arc::new(One), gates).authorize(&attributes).await
+    Node::new(Arc::new(One), features).authorize(&attributes).await
 }
 
-async fn check(gates: Gates, cases: &[(&str, Option<&str>)]) {
+async fn check(features: Features, cases: &[(&str, Option<&str>)]) {
     let node = user("system:node:n1", NODES);
     for (request, refusal) in cases {
-        let verdict = ask(gates, &node, request).await;
+        let verdict = ask(features, &node, request).await;
         let expected = match refusal {
             None => Verdict::allow(""),
             Some(reason) => Verdict::no_opinion(*reason),
@@ -69,19 +59,22 @@ const UNRELATED: &str = "no relationship found between node 'n1' and this object
 #[tokio::test]
 async fn only_nodes_are_its_business() {
     for (name, group) in [("system:node:n1", "others"), ("n1", NODES), ("system:nodex", NODES)] {
-        assert_eq!(ask(ON, &user(name, group), "get secrets ns/mine").await, Verdict::no_opinion(""));
+        assert_eq!(
+            ask(Features::all(), &user(name, group), "get secrets ns/mine").await,
+            Verdict::no_opinion("")
+        );
     }
-    let unknown = ask(ON, &user("system:node:", NODES), "get secrets ns/mine").await;
+    let unknown = ask(Features::all(), &user("system:node:", NODES), "get secrets ns/mine").await;
     assert_eq!(unknown, Verdict::no_opinion("unknown node for user \"system:node:\""));
     let node = user("system:node:n1", NODES);
     let path = Attributes::of_path(&node, "get", "/metrics");
-    assert_eq!(Node::new(Arc::new(One), ON).authorize(&path).await, Verdict::no_opinion(""));
+    assert_eq!(Node::new(Arc::new(One), Features::all()).authorize(&path).await, Verdict::no_opinion(""));
 }
 
 #[tokio::test]
 async fn objects_are_read_if_they_are_related() {
     check(
-        OFF,
+        Features::none(),
         &[
             ("get secrets ns/mine", None),
             ("list secrets ns/mine", None),
@@ -112,7 +105,7 @@ async fn objects_are_read_if_they_are_related() {
 
 #[tokio::test]
 async fn what_is_not_known_is_an_error() {
-    let verdict = ask(OFF, &user("system:node:n1", NODES), "get secrets broken/x").await;
+    let verdict = ask(Features::none(), &user("system:node:n1", NODES), "get secrets broken/x").await;
     assert_eq!(verdict, Verdict { error: Some("nothing is known".into()), ..Verdict::no_opinion(UNRELATED) });
 }
 
@@ -120,7 +113,7 @@ async fn what_is_not_known_is_an_error() {
 async fn pods_are_listed_by_a_selector_of_their_node() {
     let selector = "can only list/watch pods with spec.nodeName field selector";
     check(
-        OFF,
+        Features::none(),
         &[
             ("list pods ?spec.nodeName=n1", None),
             ("watch pods ?spec.nodeName==n1,status.phase=Running", None),
@@ -149,7 +142,7 @@ async fn pods_are_listed_by_a_selector_of_their_node() {
 #[tokio::test]
 async fn a_node_reads_itself_only() {
     check(
-        OFF,
+        Features::none(),
         &[
             ("get nodes n1", None),
             ("watch nodes n1 ?metadata.name=n1", None),
@@ -169,7 +162,7 @@ async fn a_node_reads_itself_only() {
 #[tokio::test]
 async fn leases_and_csi_nodes_go_by_name() {
     check(
-        OFF,
+        Features::none(),
         &[
             ("create leases.coordination.k8s.io kube-node-lease/", None),
             ("update leases.coordination.k8s.io kube-node-lease/n1", None),
@@ -204,7 +197,7 @@ async fn leases_and_csi_nodes_go_by_name() {
 #[tokio::test]
 async fn tokens_are_for_service_accounts_of_its_pods() {
     check(
-        OFF,
+        Features::none(),
         &[
             ("create serviceaccounts/token ns/mine", None),
             ("create serviceaccounts/token ns/other", Some(UNRELATED)),
@@ -215,7 +208,11 @@ async fn tokens_are_for_service_accounts_of_its_pods() {
         ],
     )
     .await;
-    check(ON, &[("get serviceaccounts ns/mine", None), ("get serviceaccounts ns/x", Some(UNRELATED))]).await;
+    check(
+        Features::all(),
+        &[("get serviceaccounts ns/mine", None), ("get serviceaccounts ns/x", Some(UNRELATED))],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -223,7 +220,7 @@ async fn slices_and_certificate_requests_are_selected_by_node() {
     let slices = "can only list/watch/deletecollection resourceslices with nodeName field selector";
     let requests = "can only list/watch podcertificaterequests with nodeName field selector";
     check(
-        ON,
+        Features::all(),
         &[
             ("create resourceslices.resource.k8s.io", None),
             ("update resourceslices.resource.k8s.io mine", None),
@@ -249,13 +246,13 @@ async fn slices_and_certificate_requests_are_selected_by_node() {
         ],
     )
     .await;
-    check(OFF, &[("create podcertificaterequests.certificates.k8s.io ns/", Some(""))]).await;
+    check(Features::none(), &[("create podcertificaterequests.certificates.k8s.io ns/", Some(""))]).await;
 }
 
 #[tokio::test]
 async fn all_nodes_may_do_the_rest_of_their_role() {
     check(
-        OFF,
+        Features::none(),
         &[
             ("watch services", None),
             ("create events ns/", None),
@@ -272,12 +269,12 @@ async fn all_nodes_may_do_the_rest_of_their_role() {
         ],
     )
     .await;
-    check(ON, &[("list clustertrustbundles.certificates.k8s.io", None)]).await;
+    check(Features::all(), &[("list clustertrustbundles.certificates.k8s.io", None)]).await;
 }
 
 #[tokio::test]
 async fn rules_of_nodes_cannot_be_listed() {
-    let node = Node::new(Arc::new(One), OFF);
+    let node = Node::new(Arc::new(One), Features::none());
     let mut rules = Rules::default();
     node.add_rules(&user("alice", "devs"), "ns", &mut rules).await;
     assert_eq!(rules, Rules::default());

@@ -1,5 +1,7 @@
 //! Defaults of pods and what they are made of that depend on something.
 
+use pintle_features::Feature;
+
 use super::{image, pod_resources};
 use crate::defaults::Place;
 
@@ -10,7 +12,7 @@ pub(super) fn pod(pod: &mut Place<'_>) {
         for containers in CONTAINERS {
             spec.each(containers, |container| container.within("resources", requests_from_limits));
         }
-        if spec.gates().pod_level_resources {
+        if spec.features().enabled(Feature::PodLevelResources) {
             pod_resources::default(spec);
         }
         spec.default("enableServiceLinks", true);
@@ -61,7 +63,7 @@ pub(super) fn volume(volume: &mut Place<'_>) {
 }
 
 pub(super) fn log_options(options: &mut Place<'_>) {
-    if options.gates().pod_logs_query_split_streams {
+    if options.features().enabled(Feature::PodLogsQuerySplitStreams) {
         options.default("stream", "All");
     }
 }

@@ -1,8 +1,10 @@
 //! What the core group fills in.
 
+use pintle_features::{Feature, Features};
+
 use super::round_amount;
+use crate::defaults::Settings;
 use crate::defaults::tests::{check, check_with};
-use crate::defaults::{Gates, Settings};
 
 #[test]
 fn a_pod_is_completed() {
@@ -390,8 +392,8 @@ fn the_rest_is_completed() {
 
 #[test]
 fn log_options_name_a_stream_if_there_are_several() {
-    let gates = Gates { pod_logs_query_split_streams: true, ..Gates::default() };
-    let settings = Settings { gates, ..Settings::default() };
+    let features = Features::default().with(Feature::PodLogsQuerySplitStreams, true);
+    let settings = Settings { features, ..Settings::default() };
     check("core/v1.PodLogOptions", "{}", "{}");
     check_with(&settings, "core/v1.PodLogOptions", "{}", r#"{"stream":"All"}"#);
     check_with(&settings, "core/v1.PodLogOptions", r#"{"stream":"Stdout"}"#, r#"{"stream":"Stdout"}"#);
@@ -488,8 +490,8 @@ fn init_containers_count_as_much_as_they_run_beside_others() {
 
 #[test]
 fn without_the_feature_a_pods_own_resources_stay() {
-    let gates = Gates { pod_level_resources: false, ..Gates::default() };
-    let settings = Settings { gates, ..Settings::default() };
+    let features = Features::default().with(Feature::PodLevelResources, false);
+    let settings = Settings { features, ..Settings::default() };
     let pod = r#"{"metadata":{},"spec":{"containers":null,"resources":{"limits":{"cpu":"1"}},"restartPolicy":"Never",
         "terminationGracePeriodSeconds":1,"dnsPolicy":"None","securityContext":{},"schedulerName":"s",
         "enableServiceLinks":false},"status":{}}"#;

@@ -5,12 +5,13 @@ pub(crate) mod parts;
 pub(crate) mod update;
 pub(crate) mod warnings;
 
+use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::value::Object;
 
 use crate::conversion::build;
-use crate::strategy::{Gates, tree};
+use crate::strategy::tree;
 
 /// The lists of containers of a pod, in the order in which the reference looks through them.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -21,26 +22,33 @@ pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Takes out of a pod's spec what belongs to features that are off, unless the old spec has such a thing already.
-pub(crate) fn drop_disabled(gates: &Gates, spec: &mut Value, old: Option<&Value>) {
-    if !gates.container_stop_signals {
+pub(crate) fn drop_disabled(features: &Features, spec: &mut Value, old: Option<&Value>) {
+    if !features.enabled(Feature::ContainerStopSignals) {
         drop_stop_signals(spec, old);
     }
-    if !gates.cluster_trust_bundle_projection {
+    if !features.enabled(Feature::ClusterTrustBundleProjection) {
         drop_projection(spec, old, "clusterTrustBundle");
     }
-    if !gates.pod_certificate_request {
+    if !features.enabled(Feature::PodCertificateRequest) {
         drop_projection(spec, old, "podCertificate");
     }
-    if !gates.generic_workload && old.is_none_or(|old| old.get("schedulingGroup").is_none()) {
+    if !features.enabled(Feature::GenericWorkload)
+        && old.is_none_or(|old| old.get("schedulingGroup").is_none())
+    {
         tree::remove(spec, &["schedulingGroup"]);
     }
 }
 
 /// [`drop_disabled`] for a template for pods, if there is one at a path.
-pub(crate) fn drop_disabled_template(gates: &Gates, new: &mut Value, old: Option<&Value>, path: tree::Path) {
+pub(crate) fn drop_disabled_template(
+    features: &Features,
+    new: &mut Value,
+    old: Option<&Value>,
+    path: tree::Path,
+) {
     let old = old.and_then(|old| old.at(path)?.get("spec"));
     if let Some(spec) = new.at_mut(path).and_then(|template| template.get_mut("spec")) {
-        drop_disabled(gates, spec, old);
+        drop_disabled(features, spec, old);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Claims for volumes, and where their data come from.
 
+use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::value::Key;
@@ -7,7 +8,7 @@ use pintle_meta::value::Key;
 use super::NAMESPACED;
 use crate::conversion::build;
 use crate::core::pod;
-use crate::strategy::{Gates, Rules, tree};
+use crate::strategy::{Rules, tree};
 
 const SOURCE: &str = "dataSource";
 const REFERENCE: &str = "dataSourceRef";
@@ -16,12 +17,12 @@ pub(super) const CLAIMS: Rules = Rules {
     returns_deleted_object: true,
     on_create: |settings, _, claim| {
         if let Some(spec) = claim.get_mut("spec") {
-            prepare(&settings.gates, spec, None);
+            prepare(&settings.features, spec, None);
         }
     },
     on_update: |settings, _, new, old| {
         if let Some(spec) = new.get_mut("spec") {
-            prepare(&settings.gates, spec, old.get("spec"));
+            prepare(&settings.features, spec, old.get("spec"));
         }
     },
     warnings: |_, claim, _| {
@@ -42,8 +43,8 @@ pub(super) const CLAIMS: Rules = Rules {
 };
 
 /// Brings both ways of naming a source in line, in the spec of a claim.
-fn prepare(gates: &Gates, spec: &mut Value, old: Option<&Value>) {
-    drop_disabled(gates, spec, old);
+fn prepare(features: &Features, spec: &mut Value, old: Option<&Value>) {
+    drop_disabled(features, spec, old);
     let had = old.is_some_and(|old| old.get(SOURCE).is_some() || old.get(REFERENCE).is_some());
     // The older way knows two kinds. What else older clients said was ignored, and still is.
     let ignored = spec.get(SOURCE).is_some_and(|source| {
@@ -82,10 +83,10 @@ fn decorated(claim: &Value) -> Option<Value> {
 }
 
 /// Takes out of a claim's spec what belongs to features that are off, unless the old spec has it already.
-pub(crate) fn drop_disabled(gates: &Gates, spec: &mut Value, old: Option<&Value>) {
+pub(crate) fn drop_disabled(features: &Features, spec: &mut Value, old: Option<&Value>) {
     let crosses = !spec.text_at(&[REFERENCE, "namespace"]).is_empty();
     let had = old.is_some_and(|old| old.get(REFERENCE).is_some());
-    if !gates.cross_namespace_volume_data_source && crosses && !had {
+    if !features.enabled(Feature::CrossNamespaceVolumeDataSource) && crosses && !had {
         tree::remove(spec, &[REFERENCE]);
     }
 }

@@ -114,10 +114,10 @@ const CONTROLLERS: Rules = Rules {
     // Its pods stay, as its first users expected.
     garbage_collection: GarbageCollection::Orphan,
     on_create: |settings, _, controller| {
-        pod::drop_disabled_template(&settings.gates, controller, None, &["spec", "template"]);
+        pod::drop_disabled_template(&settings.features, controller, None, &["spec", "template"]);
     },
     on_update: |settings, _, new, old| {
-        pod::drop_disabled_template(&settings.gates, new, Some(old), &["spec", "template"]);
+        pod::drop_disabled_template(&settings.features, new, Some(old), &["spec", "template"]);
     },
     warnings: |_, controller, old| warnings::of_controller(controller, old),
     ..NAMESPACED.with_status().counting_spec()
@@ -168,10 +168,10 @@ const TEMPLATES: Rules = Rules {
     counts: &[&["template"]],
     returns_deleted_object: true,
     on_create: |settings, _, template| {
-        pod::drop_disabled_template(&settings.gates, template, None, &["template"]);
+        pod::drop_disabled_template(&settings.features, template, None, &["template"]);
     },
     on_update: |settings, _, new, old| {
-        pod::drop_disabled_template(&settings.gates, new, Some(old), &["template"]);
+        pod::drop_disabled_template(&settings.features, new, Some(old), &["template"]);
     },
     warnings: |_, template, old| {
         let is_same = old.is_some_and(|old| old.generation() == template.generation());

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use pintle_features::{Feature, Features};
 use pintle_meta::field_path::Path as FieldPath;
 use pintle_meta::validation::ip_warnings;
 use pintle_meta::value::{Key, Object};
@@ -12,7 +13,7 @@ use super::NAMESPACED;
 use crate::conversion::build;
 use crate::core::pod::{self, app_armor_profile};
 use crate::strategy::tree::{self, Path};
-use crate::strategy::{Gates, Recheck, Rules, Settings};
+use crate::strategy::{Recheck, Rules, Settings};
 
 const STATUS: &[Path] = &[&["status"]];
 
@@ -24,7 +25,7 @@ pub(super) const PODS: Rules = Rules {
     returns_deleted_object: true,
     early_warnings: app_armor_profile::warnings,
     on_create: |settings, _, pod| create(settings, pod),
-    on_update: |settings, _, new, old| drop_disabled(&settings.gates, new, old),
+    on_update: |settings, _, new, old| drop_disabled(&settings.features, new, old),
     validate_update: |_, new, old| pod::update::changes(new, old),
     validate: |_, pod| pod::update::creation(pod),
     // Later nobody is told: people seldom change pods themselves.
@@ -46,8 +47,8 @@ pub(super) const POD_STATUS: Rules = Rules {
         // Set again below from the old object.
         tree::remove(new, &["metadata", "deletionTimestamp"]);
         complete_status(new, old);
-        drop_disabled(&settings.gates, new, old);
-        drop_disabled_status(&settings.gates, new, old);
+        drop_disabled(&settings.features, new, old);
+        drop_disabled_status(&settings.features, new, old);
     },
     validate_update: |_, _, _| Vec::new(),
     warnings: |_, pod, _| addresses(pod),
@@ -64,7 +65,7 @@ pub(super) const EPHEMERAL_CONTAINERS: Rules = Rules {
             Some(containers) => tree::set(new, &["spec", "ephemeralContainers"], containers),
             None => tree::remove(new, &["spec", "ephemeralContainers"]),
         }
-        drop_disabled(&settings.gates, new, old);
+        drop_disabled(&settings.features, new, old);
     },
     validate_update: |_, new, old| pod::parts::ephemeral_containers(new, old),
     ..PODS
@@ -76,7 +77,7 @@ pub(super) const RESIZE: Rules = Rules {
     resets: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
         resize(new, old);
-        drop_disabled(&settings.gates, new, old);
+        drop_disabled(&settings.features, new, old);
     },
     validate_update: |_, new, old| pod::parts::resize(new, old),
     ..PODS
@@ -90,7 +91,7 @@ fn create(settings: &Settings, pod: &mut Value) {
     let status = build("core/v1.PodStatus", [("phase", Some("Pending".into())), ("qosClass", Some(class))]);
     tree::set(pod, &["status"], status);
     if let Some(spec) = pod.get_mut("spec") {
-        pod::drop_disabled(&settings.gates, spec, None);
+        pod::drop_disabled(&settings.features, spec, None);
     }
     if !pod.items_at(&["spec", "schedulingGates"]).is_empty() {
         let why = ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates");
@@ -107,25 +108,27 @@ fn keep_spec_and_metadata(new: &mut Value, old: &Value) {
     }
 }
 
-fn drop_disabled(gates: &Gates, new: &mut Value, old: &Value) {
+fn drop_disabled(features: &Features, new: &mut Value, old: &Value) {
     if let Some(spec) = new.get_mut("spec") {
-        pod::drop_disabled(gates, spec, old.get("spec"));
+        pod::drop_disabled(features, spec, old.get("spec"));
     }
 }
 
-fn drop_disabled_status(gates: &Gates, new: &mut Value, old: &Value) {
+fn drop_disabled_status(features: &Features, new: &mut Value, old: &Value) {
     const CLAIMS: Path = &["status", "nodeAllocatableResourceClaimStatuses"];
     const STATUSES: [Path; 3] = [
         &["status", "containerStatuses"],
         &["status", "initContainerStatuses"],
         &["status", "ephemeralContainerStatuses"],
     ];
-    if !gates.dra_node_allocatable_resources && old.items_at(CLAIMS).is_empty() {
+    if !features.enabled(Feature::DRANodeAllocatableResources) && old.items_at(CLAIMS).is_empty() {
         tree::remove(new, CLAIMS);
     }
     let is_of_volume = |mount: &Value| mount.get("volumeStatus").is_some();
     let has = |status: &Value| status.items_at(&["volumeMounts"]).iter().any(is_of_volume);
-    if gates.image_volume_with_digest || STATUSES.iter().any(|path| old.items_at(path).iter().any(has)) {
+    if features.enabled(Feature::ImageVolumeWithDigest)
+        || STATUSES.iter().any(|path| old.items_at(path).iter().any(has))
+    {
         return;
     }
     for path in STATUSES {

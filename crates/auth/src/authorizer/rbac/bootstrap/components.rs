@@ -1,5 +1,7 @@
 //! Roles of the cluster's programs (nodes, scheduler, controller manager, proxies) and of what approves certificates.
 
+use pintle_features::Feature;
+
 use super::{EVENTS, READ, READ_UPDATE, READ_WRITE, Role, named, role, rule, when};
 
 pub(super) const ROLES: &[Role] = &[
@@ -84,16 +86,16 @@ pub(super) const ROLES: &[Role] = &[
             rule(READ_UPDATE, "resource.k8s.io", "resourceclaims/status"),
             rule("update", "core", "pods/finalizers"),
             rule(READ, "resource.k8s.io", "resourceslices"),
-            when("DRAExtendedResource", "create delete", "resource.k8s.io", "resourceclaims"),
-            when("DRADeviceTaintRules", READ, "resource.k8s.io", "devicetaintrules"),
+            when(Feature::DRAExtendedResource, "create delete", "resource.k8s.io", "resourceclaims"),
+            when(Feature::DRADeviceTaintRules, READ, "resource.k8s.io", "devicetaintrules"),
             when(
-                "DRAResourceClaimGranularStatusAuthorization",
+                Feature::DRAResourceClaimGranularStatusAuthorization,
                 "patch update",
                 "resource.k8s.io",
                 "resourceclaims/binding",
             ),
-            when("GenericWorkload", READ, "scheduling.k8s.io", "podgroups"),
-            when("GenericWorkload", "patch update", "scheduling.k8s.io", "podgroups/status"),
+            when(Feature::GenericWorkload, READ, "scheduling.k8s.io", "podgroups"),
+            when(Feature::GenericWorkload, "patch update", "scheduling.k8s.io", "podgroups/status"),
         ],
     ),
     role(
@@ -132,10 +134,10 @@ pub(super) const ROLES: &[Role] = &[
             rule(READ, "node.k8s.io", "runtimeclasses"),
             rule("get", "resource.k8s.io", "resourceclaims"),
             rule("deletecollection", "resource.k8s.io", "resourceslices"),
-            when("ClusterTrustBundle", READ, "certificates.k8s.io", "clustertrustbundles"),
-            when("KubeletServiceAccountTokenForCredentialProviders", "get", "core", "serviceaccounts"),
+            when(Feature::ClusterTrustBundle, READ, "certificates.k8s.io", "clustertrustbundles"),
+            when(Feature::KubeletServiceAccountTokenForCredentialProviders, "get", "core", "serviceaccounts"),
             when(
-                "PodCertificateRequest",
+                Feature::PodCertificateRequest,
                 "create get list watch",
                 "certificates.k8s.io",
                 "podcertificaterequests",

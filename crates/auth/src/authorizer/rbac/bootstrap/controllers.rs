@@ -1,5 +1,7 @@
 //! Roles of controllers. Each is `system:controller:` and the name of a service account in `kube-system`, which has it.
 
+use pintle_features::Feature;
+
 use super::{EVENTS, READ, READ_UPDATE, Role, named, role, rule, when};
 
 pub(super) const ROLES: &[Role] = &[
@@ -85,11 +87,11 @@ pub(super) const ROLES: &[Role] = &[
             rule(READ, "resource.k8s.io", "resourceslices"),
             rule(READ, "resource.k8s.io", "deviceclasses"),
             EVENTS,
-            when("DRADeviceTaintRules", "patch update", "resource.k8s.io", "devicetaintrules/status"),
-            when("DRADeviceTaintRules", READ, "resource.k8s.io", "devicetaintrules"),
+            when(Feature::DRADeviceTaintRules, "patch update", "resource.k8s.io", "devicetaintrules/status"),
+            when(Feature::DRADeviceTaintRules, READ, "resource.k8s.io", "devicetaintrules"),
         ],
     )
-    .when("DRADeviceTaints"),
+    .when(&[Feature::DRADeviceTaints]),
     role(
         "disruption-controller",
         &[
@@ -172,7 +174,12 @@ pub(super) const ROLES: &[Role] = &[
             rule("update", "batch", "jobs/finalizers"),
             rule("create delete list patch watch", "core", "pods"),
             EVENTS,
-            when("WorkloadWithJob", "create get list watch", "scheduling.k8s.io", "podgroups workloads"),
+            when(
+                Feature::WorkloadWithJob,
+                "create get list watch",
+                "scheduling.k8s.io",
+                "podgroups workloads",
+            ),
         ],
     ),
     role(
@@ -183,7 +190,7 @@ pub(super) const ROLES: &[Role] = &[
             EVENTS,
         ],
     )
-    .when("ClusterTrustBundle"),
+    .when(&[Feature::ClusterTrustBundle]),
     role(
         "legacy-service-account-token-cleaner",
         &[
@@ -235,12 +242,12 @@ pub(super) const ROLES: &[Role] = &[
         "podcertificaterequestcleaner",
         &[rule("delete get list watch", "certificates.k8s.io", "podcertificaterequests")],
     )
-    .when("PodCertificateRequest"),
+    .when(&[Feature::PodCertificateRequest]),
     role(
         "podgroup-protection-controller",
         &[rule("get list update watch", "scheduling.k8s.io", "podgroups"), rule(READ, "core", "pods")],
     )
-    .when("GenericWorkload"),
+    .when(&[Feature::GenericWorkload]),
     role("pv-protection-controller", &[rule("get list update watch", "core", "persistentvolumes"), EVENTS]),
     role(
         "pvc-protection-controller",
@@ -280,10 +287,10 @@ pub(super) const ROLES: &[Role] = &[
             rule("patch update", "resource.k8s.io", "resourceclaims resourceclaims/status"),
             rule("patch update", "core", "pods/status"),
             EVENTS,
-            when("DRAWorkloadResourceClaims", READ, "scheduling.k8s.io", "podgroups"),
-            when("DRAWorkloadResourceClaims", "patch update", "scheduling.k8s.io", "podgroups/status"),
+            when(Feature::DRAWorkloadResourceClaims, READ, "scheduling.k8s.io", "podgroups"),
+            when(Feature::DRAWorkloadResourceClaims, "patch update", "scheduling.k8s.io", "podgroups/status"),
             when(
-                "DRAResourceClaimGranularStatusAuthorization",
+                Feature::DRAResourceClaimGranularStatusAuthorization,
                 "patch update",
                 "resource.k8s.io",
                 "resourceclaims/binding",
@@ -300,7 +307,7 @@ pub(super) const ROLES: &[Role] = &[
             EVENTS,
         ],
     )
-    .when("DRAResourcePoolStatus"),
+    .when(&[Feature::DRAResourcePoolStatus]),
     role(
         "resourcequota-controller",
         &[rule("list watch", "*", "*"), rule("update", "core", "resourcequotas/status"), EVENTS],
@@ -363,7 +370,7 @@ pub(super) const ROLES: &[Role] = &[
             rule("get patch update", "internal.apiserver.k8s.io", "storageversions/status"),
         ],
     )
-    .when("StorageVersionAPI APIServerIdentity"),
+    .when(&[Feature::StorageVersionAPI, Feature::APIServerIdentity]),
     role(
         "storage-version-migrator-controller",
         &[
@@ -373,7 +380,7 @@ pub(super) const ROLES: &[Role] = &[
             rule("update", "storagemigration.k8s.io", "storageversionmigrations/status"),
         ],
     )
-    .when("StorageVersionMigrator"),
+    .when(&[Feature::StorageVersionMigrator]),
     role("ttl-after-finished-controller", &[rule("delete get list watch", "batch", "jobs"), EVENTS]),
     role("ttl-controller", &[rule("list patch update watch", "core", "nodes"), EVENTS]),
     role(

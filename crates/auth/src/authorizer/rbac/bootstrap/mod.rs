@@ -13,6 +13,8 @@ mod users;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use pintle_features::{Feature, Features};
+
 const READ: &str = "get list watch";
 const WRITE: &str = "create delete deletecollection patch update";
 const READ_WRITE: &str = "create delete deletecollection get list patch update watch";
@@ -38,8 +40,8 @@ struct Role {
     part_of: &'static str,
     /// Whether it is made of the rules of others.
     is_aggregate: bool,
-    /// Feature gates without which it is not there.
-    gates: &'static str,
+    /// Features without which it is not there.
+    features: &'static [Feature],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +51,7 @@ struct RoleRule {
     resources: &'static str,
     names: &'static str,
     paths: &'static str,
-    gate: &'static str,
+    feature: Option<Feature>,
 }
 
 struct Binding {
@@ -60,11 +62,11 @@ struct Binding {
     groups: &'static str,
     /// Of `kube-system`.
     accounts: &'static str,
-    gates: &'static str,
+    features: &'static [Feature],
 }
 
 const fn role(name: &'static str, rules: &'static [RoleRule]) -> Role {
-    Role { name, rules, part_of: "", is_aggregate: false, gates: "" }
+    Role { name, rules, part_of: "", is_aggregate: false, features: &[] }
 }
 
 const fn aggregate(name: &'static str) -> Role {
@@ -72,7 +74,7 @@ const fn aggregate(name: &'static str) -> Role {
 }
 
 const fn rule(verbs: &'static str, groups: &'static str, resources: &'static str) -> RoleRule {
-    RoleRule { verbs, groups, resources, names: "", paths: "", gate: "" }
+    RoleRule { verbs, groups, resources, names: "", paths: "", feature: None }
 }
 
 const fn named(
@@ -89,12 +91,12 @@ const fn urls(verbs: &'static str, paths: &'static str) -> RoleRule {
 }
 
 const fn when(
-    gate: &'static str,
+    feature: Feature,
     verbs: &'static str,
     groups: &'static str,
     resources: &'static str,
 ) -> RoleRule {
-    RoleRule { gate, ..rule(verbs, groups, resources) }
+    RoleRule { feature: Some(feature), ..rule(verbs, groups, resources) }
 }
 
 impl Role {
@@ -102,14 +104,14 @@ impl Role {
         Role { part_of, ..self }
     }
 
-    const fn when(self, gates: &'static str) -> Role {
-        Role { gates, ..self }
+    const fn when(self, features: &'static [Feature]) -> Role {
+        Role { features, ..self }
     }
 }
 
 /// A binding of the cluster's that is called like its role.
 const fn binding(role: &'static str, users: &'static str, groups: &'static str) -> Binding {
-    Binding { namespace: "", name: role, role, users, groups, accounts: "", gates: "" }
+    Binding { namespace: "", name: role, role, users, groups, accounts: "", features: &[] }
 }
 
 const BINDINGS: &[Binding] = &[
@@ -127,7 +129,7 @@ const BINDINGS: &[Binding] = &[
     binding("system:node", "", ""),
     binding("system:service-account-issuer-discovery", "", "system:serviceaccounts"),
     Binding {
-        gates: "ClusterTrustBundle",
+        features: &[Feature::ClusterTrustBundle],
         ..binding("system:cluster-trust-bundle-discovery", "", "system:serviceaccounts")
     },
     Binding {
@@ -159,9 +161,6 @@ const fn in_namespace(namespace: &'static str, role: &'static str, accounts: &'s
     Binding { namespace, accounts, ..binding(role, "", "") }
 }
 
-/// Which feature gates are on.
-pub type Gates<'a> = &'a dyn Fn(&str) -> bool;
-
 /// A role or binding as it should be, as JSON of `rbac.authorization.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
@@ -183,18 +182,18 @@ pub const AGGREGATED: [(&str, &str); 3] = [
 pub const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 /// All roles and bindings of a cluster in which some features are on.
-pub fn objects(gates: Gates<'_>) -> impl Iterator<Item = Expected> {
-    let is_on = move |names: &str| names.split_whitespace().all(gates);
+pub fn objects(features: Features) -> impl Iterator<Item = Expected> {
+    let is_on = move |needed: &[Feature]| features.all_enabled(needed);
     let of_cluster = users::ROLES.iter().chain(components::ROLES).map(|role| ("", "", role));
     let of_controllers = controllers::ROLES.iter().map(|role| ("", CONTROLLER, role));
     let in_system = namespaces::KUBE_SYSTEM.iter().map(|role| ("kube-system", "", role));
     let in_public = namespaces::KUBE_PUBLIC.iter().map(|role| ("kube-public", "", role));
     let roles = of_cluster.chain(of_controllers).chain(in_system).chain(in_public);
     let roles = roles
-        .filter(move |(_, _, role)| is_on(role.gates))
-        .map(move |(namespace, prefix, role)| role.expected(namespace, prefix, gates));
-    let bindings = BINDINGS.iter().filter(move |binding| is_on(binding.gates)).map(Binding::expected);
-    let of_controllers = controllers::ROLES.iter().filter(move |role| is_on(role.gates)).map(|role| {
+        .filter(move |(_, _, role)| is_on(role.features))
+        .map(move |(namespace, prefix, role)| role.expected(namespace, prefix, features));
+    let bindings = BINDINGS.iter().filter(move |binding| is_on(binding.features)).map(Binding::expected);
+    let of_controllers = controllers::ROLES.iter().filter(move |role| is_on(role.features)).map(|role| {
         let name = format!("{CONTROLLER}{}", role.name);
         expected_binding("", name.clone().into(), &name, "", "", role.name)
     });
@@ -202,7 +201,7 @@ pub fn objects(gates: Gates<'_>) -> impl Iterator<Item = Expected> {
 }
 
 impl Role {
-    fn expected(&self, namespace: &'static str, prefix: &'static str, gates: Gates<'_>) -> Expected {
+    fn expected(&self, namespace: &'static str, prefix: &'static str, features: Features) -> Expected {
         let name = match prefix {
             "" => Cow::Borrowed(self.name),
             prefix => Cow::Owned(format!("{prefix}{}", self.name)),
@@ -221,9 +220,10 @@ impl Role {
             );
         } else {
             json.push_str(",\"rules\":[");
-            let rules = self.rules.iter().filter(|rule| rule.gate.is_empty() || gates(rule.gate));
+            let rules =
+                self.rules.iter().filter(|rule| rule.feature.is_none_or(|feature| features.enabled(feature)));
             for (place, rule) in rules.enumerate() {
-                rule.write(place, gates, &mut json);
+                rule.write(place, features, &mut json);
             }
             json.push(']');
         }
@@ -233,7 +233,7 @@ impl Role {
 }
 
 impl RoleRule {
-    fn write(&self, place: usize, gates: Gates<'_>, json: &mut String) {
+    fn write(&self, place: usize, features: Features, json: &mut String) {
         json.push_str(if place == 0 { "{" } else { ",{" });
         let lists = [
             ("verbs", self.verbs),
@@ -245,7 +245,7 @@ impl RoleRule {
         for (place, (field, words)) in lists.iter().filter(|(_, words)| !words.is_empty()).enumerate() {
             let _ = write!(json, "{}\"{field}\":[", if place == 0 { "" } else { "," });
             let words = words.split(' ').filter_map(|word| match word.split_once('@') {
-                Some((word, gate)) => gates(gate).then_some(word),
+                Some((word, gate)) => features.enabled_by_name(gate).then_some(word),
                 None if word == "core" => Some(""),
                 None => Some(word),
             });

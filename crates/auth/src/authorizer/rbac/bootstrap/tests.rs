@@ -3,23 +3,10 @@
 use std::collections::BTreeMap;
 
 use pintle_codec::{json, yaml};
+use pintle_features::Features;
 use pintle_meta::Value;
 
 use super::*;
-
-/// The gates that are on by default, of those that matter here.
-fn default_gates(gate: &str) -> bool {
-    [
-        "APIServerIdentity",
-        "ComponentFlagz",
-        "ComponentStatusz",
-        "DRADeviceTaints",
-        "DRAExtendedResource",
-        "DRAResourceClaimGranularStatusAuthorization",
-        "KubeletServiceAccountTokenForCredentialProviders",
-    ]
-    .contains(&gate)
-}
 
 fn read(text: &[u8]) -> Value {
     json::decode_untyped(text).unwrap().value
@@ -31,9 +18,9 @@ fn key(object: &Value) -> Key {
     (object.kind().into(), object.namespace().into(), object.name().into())
 }
 
-fn by_key(gates: Gates<'_>) -> BTreeMap<Key, Value> {
+fn by_key(features: Features) -> BTreeMap<Key, Value> {
     let mut found = BTreeMap::new();
-    for expected in objects(gates) {
+    for expected in objects(features) {
         let object = read(expected.json.as_bytes());
         assert_eq!((object.namespace(), object.name()), (expected.namespace, &*expected.name));
         assert_eq!(expected.is_binding, object.kind().ends_with("Binding"));
@@ -62,11 +49,11 @@ fn published(file: &str) -> Vec<Value> {
     objects
 }
 
-fn compare(files: &[&str], gates: Gates<'_>, is_all: bool) {
+fn compare(files: &[&str], features: Features, is_all: bool) {
     if pintle_published::upstream("bootstrap roles and bindings").is_none() {
         return;
     }
-    let mut ours = by_key(gates);
+    let mut ours = by_key(features);
     for file in files {
         for theirs in published(file) {
             let own = ours.remove(&key(&theirs)).unwrap_or_else(|| panic!("{:?} is missing", key(&theirs)));
@@ -91,18 +78,18 @@ fn the_tables_say_what_is_published() {
         "namespace-roles.yaml",
         "namespace-role-bindings.yaml",
     ];
-    compare(&files, &default_gates, true);
+    compare(&files, Features::default(), true);
 }
 
 #[test]
 fn with_all_features_they_say_what_is_published_for_that() {
-    compare(&["cluster-roles-featuregates.yaml"], &|_| true, false);
+    compare(&["cluster-roles-featuregates.yaml"], Features::all(), false);
 }
 
 #[test]
 fn features_bring_their_roles_bindings_rules_and_paths() {
-    let (some, all) = (by_key(&default_gates), by_key(&|_| true));
-    let none = by_key(&|_| false);
+    let (some, all) = (by_key(Features::default()), by_key(Features::all()));
+    let none = by_key(Features::none());
     assert_eq!((none.len(), some.len(), all.len()), (131, 133, 147));
     let role = |name: &str| ("ClusterRole".to_owned(), String::new(), name.to_owned());
     let rules = |objects: &BTreeMap<Key, Value>, name: &str| objects[&role(name)].items_at(&["rules"]).len();
@@ -115,13 +102,13 @@ fn features_bring_their_roles_bindings_rules_and_paths() {
     assert_eq!((paths(&none), paths(&some)), (8, 10));
     // It takes both.
     let collector = role("system:controller:storage-version-garbage-collector");
-    assert!(!by_key(&|gate| gate == "StorageVersionAPI").contains_key(&collector));
+    assert!(!by_key(Features::none().with(Feature::StorageVersionAPI, true)).contains_key(&collector));
 }
 
 #[test]
 fn an_object_is_written_as_it_is_served() {
     let find = |name: &str, is_binding: bool| {
-        let mut objects = objects(&default_gates);
+        let mut objects = objects(Features::default());
         objects.find(|object| object.name == name && object.is_binding == is_binding).unwrap().json
     };
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Roles of people, and of everybody: what administrators, editors and viewers may do, and what is public.
 
+use pintle_features::Feature;
+
 use super::{READ, READ_WRITE, Role, WRITE, aggregate, role, rule, urls, when};
 
 pub(super) const ROLES: &[Role] = &[
@@ -48,7 +50,7 @@ pub(super) const ROLES: &[Role] = &[
             rule(WRITE, "networking.k8s.io", "ingresses networkpolicies"),
             rule(READ_WRITE, "coordination.k8s.io", "leases"),
             rule(WRITE, "resource.k8s.io", "resourceclaims resourceclaimtemplates"),
-            when("GenericWorkload", WRITE, "scheduling.k8s.io", "podgroups workloads"),
+            when(Feature::GenericWorkload, WRITE, "scheduling.k8s.io", "podgroups workloads"),
         ],
     )
     .part_of("edit"),
@@ -90,7 +92,7 @@ pub(super) const ROLES: &[Role] = &[
             rule(READ, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
             rule(READ, "networking.k8s.io", "ingresses ingresses/status networkpolicies"),
             rule(READ, "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"),
-            when("GenericWorkload", READ, "scheduling.k8s.io", "podgroups podgroups/status workloads"),
+            when(Feature::GenericWorkload, READ, "scheduling.k8s.io", "podgroups podgroups/status workloads"),
         ],
     )
     .part_of("view"),
@@ -132,5 +134,5 @@ pub(super) const ROLES: &[Role] = &[
         "system:cluster-trust-bundle-discovery",
         &[rule(READ, "certificates.k8s.io", "clustertrustbundles")],
     )
-    .when("ClusterTrustBundle"),
+    .when(&[Feature::ClusterTrustBundle]),
 ];
