@@ -100,13 +100,10 @@ async fn old_pages_are_the_same_from_memory_and_from_etcd() {
     pages_are_the_same_wherever_they_come_from(|| Launch::on_etcd(&etcd)).await;
 }
 
-/// 30 clients that ask for a page of 5 objects of 100 KB, among 400 that have changed since: each would hold 40 MB if all
-/// objects of the revision were read.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_page_at_an_old_revision_takes_the_memory_of_a_page() {
+/// A server that has 400 ConfigMaps of 100 KB and not, in memory, what they were at a revision before: a page that reads all of
+/// them takes 40 MB.
+async fn server_with_an_old_revision(launch: Launch) -> (Server, String) {
     const COUNT: usize = 400;
-    const CLIENTS: usize = 30;
-    let launch = Launch::new();
     let mut server = launch.start().await;
     server.until_it_has_namespaces().await;
     let admin = server.admin();
@@ -128,14 +125,40 @@ async fn a_page_at_an_old_revision_takes_the_memory_of_a_page() {
     // The changes are not kept by another process.
     let server = launch.start().await;
     server.until_it_has_namespaces().await;
-    let admin = server.admin();
-    admin.get("/api/v1/configmaps?limit=1").await.gives(200);
-    let before = server.peak();
-    let path = format!("{}?limit=5&resourceVersion={revision}&resourceVersionMatch=Exact", maps("default"));
-    let asked =
-        (0..CLIENTS).map(|_| async { admin.get(&path).await.gives(200)["items"].as_array().map(Vec::len) });
-    let found = futures_util::future::join_all(asked).await;
-    assert_eq!(found, [Some(5); CLIENTS]);
-    let more = server.peak() - before;
+    server.admin().get("/api/v1/configmaps?limit=1").await.gives(200);
+    (server, revision)
+}
+
+/// Bytes by which the server's memory grows while 30 clients read the same page, and the number of objects in it.
+async fn growth(server: &Server, revision: &str, query: &str) -> (u64, usize) {
+    const CLIENTS: usize = 30;
+    let (admin, before) = (server.admin(), server.peak());
+    let path = format!("{}?{query}&resourceVersion={revision}&resourceVersionMatch=Exact", maps("default"));
+    let pages = (0..CLIENTS).map(|_| async { admin.get(&path).await.gives(200) });
+    let pages = futures_util::future::join_all(pages).await;
+    let counts: Vec<usize> = pages.iter().filter_map(|page| page["items"].as_array().map(Vec::len)).collect();
+    assert_eq!(counts, [counts[0]; CLIENTS]);
+    (server.peak() - before, counts[0])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_at_an_old_revision_takes_the_memory_of_a_page() {
+    let (server, revision) = server_with_an_old_revision(Launch::new()).await;
+    let (more, count) = growth(&server, &revision, "limit=5").await;
+    assert_eq!(count, 5);
     assert!(more < 300 << 20, "{} MB more", more >> 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn selectors_that_match_nothing_at_an_old_revision_take_the_memory_of_a_few_parts() {
+    let (server, revision) = server_with_an_old_revision(Launch::new()).await;
+    for query in [
+        "limit=5&labelSelector=none",
+        "labelSelector=none",
+        "fieldSelector=metadata.name!%3Da,metadata.name%3Db",
+    ] {
+        let (more, count) = growth(&server, &revision, query).await;
+        assert_eq!(count, 0, "{query}");
+        assert!(more < 60 << 20, "{query}: {} MB more", more >> 20);
+    }
 }
