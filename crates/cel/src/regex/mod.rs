@@ -1,19 +1,36 @@
 //! Regular expressions as Go's `regexp` knows them (RE2), matched in time that grows with the text and no faster.
 //!
-//! The matching is done by the `regex` crate, whose language differs in particulars: `\d` and its kin are about ASCII here, `\Q`
+//! The matching is done by `regex-automata`, whose language differs in particulars: `\d` and its kin are about ASCII here, `\Q`
 //! quotes, braces that repeat nothing are themselves. So patterns are read as Go reads them, with Go's messages, and written
-//! in the other language.
+//! in the other language. Two of its matchers are used, whatever others are compiled in: one that keeps what it found out
+//! about a pattern (a lazy DFA), and one that follows all states at once.
 
+mod memory;
 mod names;
 mod translate;
 
 use std::fmt;
+use std::sync::Arc;
 
-/// Memory that the program of one pattern may take. Go's limit is 128 MB, which for most patterns is as many states.
-const MOST_BYTES: usize = 10 << 20;
+use regex_automata::meta::{BuildError, Cache, Config, Regex as Engine};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_automata::util::syntax;
+use regex_automata::{Input, MatchKind};
 
-/// Programs up to this size keep the memory of a match for the next one.
-const SMALL_BYTES: usize = 1 << 20;
+use memory::Memory;
+
+/// Memory that the program of one pattern may take: enough for any class a thousand times, which is as often as Go repeats.
+///
+/// Go's limit is 128 MB as well as 33 million bounds of ranges. A class is one instruction there and an automaton over the
+/// bytes of UTF-8 here, so that patterns which repeat several large classes hundreds of times reach this limit first.
+const MOST_BYTES: usize = 32 << 20;
+
+/// Sizes of programs, and the memory in which a lazy DFA of such a program keeps its states, for each direction. The largest
+/// have none, which also spares them a program for the other direction.
+const SIZES: [(usize, usize); 3] = [(64 << 10, 512 << 10), (1 << 20, 16 << 20), (MOST_BYTES, 0)];
+
+/// Memory of a lazy DFA's state beside the program's states that it stands for.
+const STATE_BYTES: usize = 2100;
 
 /// Length of a pattern in bytes.
 const LONGEST: usize = 1 << 16;
@@ -24,19 +41,19 @@ const DEEP_STACK: usize = 32 << 20;
 
 /// A compiled pattern.
 ///
-/// A matcher needs memory in proportion to its program for every match that runs at a time. That of small programs stays with
-/// the pattern; that of large ones is given back after each match.
-#[derive(Clone, Debug)]
+/// A matcher needs memory for every match that runs at a time, which is kept for the next one within bounds.
+#[derive(Clone)]
 pub struct Regex {
     engine: Engine,
-    is_small: bool,
+    /// For `\B`, which is about ASCII in Go: matches bytes, and empty matches inside of a character are none.
+    between: bool,
+    memory: Arc<Memory>,
 }
 
-#[derive(Clone, Debug)]
-enum Engine {
-    Text(regex::Regex),
-    /// For `\B`, which is about ASCII in Go. Empty matches inside of a character are none.
-    Bytes(regex::bytes::Regex),
+impl fmt::Debug for Regex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Regex").field("between", &self.between).finish_non_exhaustive()
+    }
 }
 
 /// Why a text is no pattern, as Go says it.
@@ -58,92 +75,103 @@ impl Regex {
             return Err(too_large());
         }
         let translated = translate::translate(pattern).map_err(Error)?;
-        let text = &translated.text;
-        let build = |limit: usize| match translated.between {
-            false => {
-                let mut builder = regex::RegexBuilder::new(text);
-                builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Text)
-            }
-            true => {
-                let mut builder = regex::bytes::RegexBuilder::new(text);
-                builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Bytes)
+        let build = || {
+            let mut sizes = SIZES.iter();
+            loop {
+                match build(&translated.text, translated.between, sizes.next()?) {
+                    Err(error) if error.size_limit().is_some() => pintle_work::check_now(),
+                    built => return Some(built),
+                }
             }
         };
-        let build = || match build(SMALL_BYTES) {
-            Ok(engine) => Ok(Regex { engine, is_small: true }),
-            Err(_) => build(MOST_BYTES).map(|engine| Regex { engine, is_small: false }),
-        };
-        let built = if translated.height > DEEP { on_a_deep_stack(build) } else { Some(build()) };
+        let built = if translated.height > DEEP { on_a_deep_stack(build).flatten() } else { build() };
         match built {
-            Some(Ok(regex)) => Ok(regex),
-            Some(Err(regex::Error::CompiledTooBig(_))) | None => Err(too_large()),
+            Some(Ok(engine)) => {
+                Ok(Regex { engine, between: translated.between, memory: Arc::new(Memory::default()) })
+            }
             Some(Err(_)) => Err(Error(format!("regexp/syntax: internal error: `{pattern}`"))),
+            None => Err(too_large()),
         }
     }
 
     /// Whether it matches some part of the text.
     pub fn is_match(&self, text: &str) -> bool {
-        self.with_memory(|engine| match engine {
-            Engine::Text(regex) => regex.is_match(text),
-            Engine::Bytes(regex) => find_at(regex, text, 0).is_some(),
+        self.with_memory(text, |cache| {
+            if self.between {
+                return self.find_at(cache, text, 0).is_some();
+            }
+            self.engine.search_half_with(cache, &Input::new(text).earliest(true)).is_some()
         })
     }
 
     /// The first match, leftmost.
     pub fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
-        self.with_memory(|engine| match engine {
-            Engine::Text(regex) => regex.find(text).map(|found| found.as_str()),
-            Engine::Bytes(regex) => find_at(regex, text, 0).map(|(start, end)| &text[start..end]),
-        })
+        let (start, end) = self.with_memory(text, |cache| self.find_at(cache, text, 0))?;
+        Some(&text[start..end])
     }
 
     /// The first matches that do not overlap, so many at most. As in Go, one that is empty is none directly behind another.
     pub fn find_all<'t>(&self, text: &'t str, most: usize) -> Vec<&'t str> {
-        self.with_memory(|engine| {
-            let mut end = None;
-            let places: Box<dyn Iterator<Item = (usize, usize)>> = match engine {
-                Engine::Text(regex) => {
-                    Box::new(regex.find_iter(text).map(|found| (found.start(), found.end())))
+        self.with_memory(text, |cache| {
+            let (mut found, mut last, mut next) = (Vec::new(), None, Some(0));
+            while found.len() < most
+                && let Some((start, end)) = next.and_then(|from| self.find_at(cache, text, from))
+            {
+                let adjacent = start == end && last == Some(start);
+                if !adjacent {
+                    found.push(&text[start..end]);
                 }
-                Engine::Bytes(regex) => {
-                    let mut next = Some(0);
-                    Box::new(std::iter::from_fn(move || {
-                        let (start, end) = find_at(regex, text, next?)?;
-                        next = if end > start { Some(end) } else { after(text, end) };
-                        Some((start, end))
-                    }))
-                }
-            };
-            let found = places.filter_map(|(start, stop)| {
-                let adjacent = start == stop && end == Some(start);
-                end = Some(stop);
-                (!adjacent).then(|| &text[start..stop])
-            });
-            found.take(most).collect()
+                last = Some(end);
+                next = if end > start { Some(end) } else { after(text, end) };
+            }
+            found
         })
     }
 
-    /// Runs a match. A copy of a pattern shares its program and has memory of its own.
-    fn with_memory<T>(&self, run: impl FnOnce(&Engine) -> T) -> T {
-        if self.is_small { run(&self.engine) } else { run(&self.engine.clone()) }
+    fn with_memory<T>(&self, text: &str, run: impl FnOnce(&mut Cache) -> T) -> T {
+        let mut part = self.memory.take(|| self.engine.create_cache());
+        let known = part.cache.memory_usage();
+        let result = run(&mut part.cache);
+        // Each byte makes at most one state. A DFA whose room was full began anew and has its memory still, uncounted.
+        let most = STATE_BYTES.saturating_add(self.engine.memory_usage() / 4).saturating_mul(text.len() + 3);
+        let room = self.engine.get_config().get_hybrid_cache_capacity();
+        let may_have_been_full = known.saturating_add(most) > room;
+        self.memory.give_back(part, if may_have_been_full { 2 * room } else { 0 });
+        result
     }
+
+    /// The first match from a place on that splits no character.
+    fn find_at(&self, cache: &mut Cache, text: &str, from: usize) -> Option<(usize, usize)> {
+        let mut from = from;
+        loop {
+            let found = self.engine.search_with(cache, &Input::new(text).range(from..))?;
+            // Only an empty match can lie inside of a character.
+            if text.is_char_boundary(found.start()) {
+                return Some((found.start(), found.end()));
+            }
+            from = after(text, found.start())?;
+        }
+    }
+}
+
+fn build(text: &str, between: bool, (most, dfa): &(usize, usize)) -> Result<Engine, BuildError> {
+    let config = Config::new()
+        .match_kind(MatchKind::LeftmostFirst)
+        .which_captures(WhichCaptures::Implicit)
+        .utf8_empty(!between)
+        .nfa_size_limit(Some(*most))
+        .hybrid(*dfa > 0)
+        .hybrid_cache_capacity(*dfa)
+        .dfa(false)
+        .onepass(false)
+        .backtrack(false)
+        .auto_prefilter(false);
+    let language = syntax::Config::new().utf8(!between).nest_limit(NEST_LIMIT);
+    Engine::builder().configure(config).syntax(language).build(text)
 }
 
 /// How deep the other parser goes: groups, and what is in them.
 const NEST_LIMIT: u32 = 4000;
-
-/// The first match from a place on that splits no character.
-fn find_at(regex: &regex::bytes::Regex, text: &str, from: usize) -> Option<(usize, usize)> {
-    let mut from = from;
-    loop {
-        let found = regex.find_at(text.as_bytes(), from)?;
-        // Only an empty match can lie inside of a character.
-        if text.is_char_boundary(found.start()) {
-            return Some((found.start(), found.end()));
-        }
-        from = after(text, found.start())?;
-    }
-}
 
 /// The place of the character after the one at, or around, a place.
 fn after(text: &str, place: usize) -> Option<usize> {

@@ -239,8 +239,7 @@ fn thousands_of_groups_take_no_memory_and_time_of_their_own() {
         assert!(!regex.is_match(&"b".repeat(200)));
     }
     assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
-    let Regex { engine: super::Engine::Text(regex), .. } = regex else { panic!("no text") };
-    assert_eq!(regex.captures_len(), 1, "the whole match alone");
+    assert_eq!(regex.engine.captures_len(), 1, "the whole match alone");
 }
 
 #[test]
@@ -249,4 +248,46 @@ fn matches_split_no_character() {
     assert_eq!(regex.find("aéb"), None);
     assert_eq!(regex.find_all("éé", 9), ["", "", ""]);
     assert_eq!(Regex::new(r"\B.").unwrap().find_all("éaλ-", 9), ["é", "-"]);
+}
+
+/// One class as often as Go repeats, which is a program of many megabytes here and of a thousand instructions there.
+#[test]
+fn a_large_class_can_be_repeated_as_often_as_go_repeats() {
+    let regex = Regex::new(r"^[\w\pL]{1,1000}$").unwrap();
+    assert!(regex.is_match(&"é9".repeat(500)));
+    assert!(!regex.is_match(&"é9".repeat(501)) && !regex.is_match("a b"));
+    let several = r"\pL{1000}".repeat(3);
+    refused(&several, &format!("expression too large: `{several}`"));
+}
+
+/// What a match found out about the pattern helps the next one.
+#[test]
+fn a_pattern_is_faster_with_every_match() {
+    let regex = Regex::new(&format!("^{}$", "(a)?".repeat(3_000))).unwrap();
+    let text = "a".repeat(1_000);
+    let timed = || {
+        let started = std::time::Instant::now();
+        assert!(regex.is_match(&text));
+        started.elapsed()
+    };
+    let first = timed();
+    let later = (0..20).map(|_| timed()).min().unwrap();
+    assert!(later < first / 5, "{first:?}, then {later:?}");
+}
+
+/// Each of these fills all the memory that a lazy DFA may have.
+#[test]
+fn the_memory_of_many_patterns_is_bounded() {
+    let text: String =
+        (0..20_000_u32).map(|n| if n.wrapping_mul(0x9e37_79b9) >> 31 == 0 { 'a' } else { 'b' }).collect();
+    let patterns: Vec<Regex> = (0..100).map(|n| Regex::new(&format!("a(?:a|b){{20}}{n}")).unwrap()).collect();
+    let mut most = 0;
+    for pattern in &patterns {
+        assert!(!pattern.is_match(&text));
+        most = most.max(super::memory::kept_bytes());
+    }
+    // Other tests run at the same time.
+    assert!(most > 40 << 20 && most < super::memory::MOST_BYTES + (32 << 20), "{most}");
+    drop(patterns);
+    assert!(super::memory::kept_bytes() < most - (30 << 20), "{most}, then {}", super::memory::kept_bytes());
 }
