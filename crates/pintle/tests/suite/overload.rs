@@ -168,9 +168,9 @@ async fn a_revision_far_ahead_is_refused_early() {
     assert!(bob.follow(&watch, &[]).await.line().await.is_none());
 }
 
-/// A pod of a thousand equal ports: warnings about each of them.
+/// A pod of 8,000 equal ports: warnings about each of them.
 fn equal_ports() -> String {
-    let ports = vec![json!({"containerPort": 80}); 1000];
+    let ports = vec![json!({"containerPort": 80}); 8000];
     let container = json!({"name": "c", "image": "i", "ports": ports});
     json!({"metadata": {"generateName": "p-"}, "spec": {"containers": [container]}}).to_string()
 }
@@ -235,8 +235,8 @@ async fn again(
     }
 }
 
-/// The statement of the issue that brought it: /livez within 100 ms while a single client does its worst. Probes are many, so
-/// that a machine that pauses now and then does not decide; the median and all but a few have to be in time.
+/// /livez within 100 ms while a single client does its worst. Probes are many, so that a machine that pauses now and then does
+/// not decide: every one is answered, the median is in time, and all but a few are soon after it in an unoptimised server.
 #[tokio::test(flavor = "multi_thread")]
 async fn probes_and_others_are_answered_while_one_client_does_its_worst() {
     let server = server().await;
@@ -250,7 +250,7 @@ async fn probes_and_others_are_answered_while_one_client_does_its_worst() {
         post(&mallory(), MAPS, map.to_string()).await.gives(201);
     }
     let before = server.resident();
-    let _slow = begun(&server, MALLORY, 50, &slow_body(REVIEWS, MALLORY)).await;
+    let _slow = begun(&server, MALLORY, 220, &slow_body(REVIEWS, MALLORY)).await;
     let selector: Vec<String> = (0..6000).map(|n| format!("l{}", n % 4000)).collect();
     let (dry, pods) = (format!("{MAPS}?dryRun=All"), "/api/v1/namespaces/default/pods?dryRun=All".to_owned());
     let json_type = "application/json";
@@ -316,6 +316,6 @@ async fn probes_and_others_are_answered_while_one_client_does_its_worst() {
     );
     eprintln!("{figures}");
     assert!(probes[30] < Duration::from_millis(100), "{figures}");
-    assert!(probes[54] < Duration::from_secs(2) && others[30] < Duration::from_millis(500), "{figures}");
+    assert!(probes[54] < Duration::from_millis(500) && others[30] < Duration::from_millis(500), "{figures}");
     assert!(share(200) + share(201) > 0 && share(504) > 0, "the attacks were real: {figures}");
 }

@@ -8,6 +8,7 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! { of EXTENDED:
     a_definition_says_how_it_is,
+    conditions_and_managers_of_one_second_have_an_order,
     of_two_that_want_a_name_the_second_gets_it_when_the_first_goes,
     names_that_somebody_else_has_are_not_taken_over,
     while_it_goes_nothing_new_is_made,
@@ -43,6 +44,40 @@ async fn a_definition_says_how_it_is(shared: &Shared) {
         );
     }
     session.uninstall("things.how.test").await;
+}
+
+/// Conditions stand in the order in which they are found. Managers of one operation are sorted by time and then by name, so
+/// that the server's own entry may come before or after that of the client.
+async fn conditions_and_managers_of_one_second_have_an_order(shared: &Shared) {
+    let mut session = Session::to(&shared.server).await;
+    for (manager, expected) in
+        [("a-client", ["a-client", "kube-apiserver"]), ("z-client", ["kube-apiserver", "z-client"])]
+    {
+        let mut in_one_second = false;
+        // The clock may move on between the two writes, if seldom.
+        for _ in 0..10 {
+            let mut wanted = thing("order.k8s.io", "Thing");
+            wanted["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "https://order.test/1"});
+            session.post(&format!("{DEFINITIONS}?fieldManager={manager}"), &wanted).await.gives(201);
+            let found = session.established("things.order.k8s.io").await;
+            session.uninstall("things.order.k8s.io").await;
+            let texts = |list: &Value, name: &str| -> Vec<String> {
+                let items = list.as_array().into_iter().flatten();
+                items.map(|item| item[name].as_str().unwrap_or_default().to_owned()).collect()
+            };
+            let conditions = texts(&found["status"]["conditions"], "type");
+            assert_eq!(conditions, ["KubernetesAPIApprovalPolicyConformant", "NamesAccepted", "Established"]);
+            let managers = texts(&found["metadata"]["managedFields"], "manager");
+            let times = texts(&found["metadata"]["managedFields"], "time");
+            in_one_second = times[0] == times[1];
+            if in_one_second {
+                assert_eq!(managers, expected);
+                break;
+            }
+            assert_eq!(managers, [manager, "kube-apiserver"], "the earlier one first");
+        }
+        assert!(in_one_second, "the writes of a definition are a second apart");
+    }
 }
 
 async fn of_two_that_want_a_name_the_second_gets_it_when_the_first_goes(shared: &Shared) {
