@@ -1,13 +1,13 @@
-//! Selectors of shards: expressions that are read and never evaluated.
+//! Shard selectors: expressions that are parsed and never evaluated.
 //!
 //! ```text
 //! shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(...)
 //! ```
 
-use crate::ast::{Expr, Kind, Literal};
+use crate::ast::{Expr, ExprKind, Literal};
 use crate::parser;
 
-/// What is hashed of an object.
+/// Field of an object that is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShardKey {
     Uid,
@@ -23,16 +23,16 @@ impl ShardKey {
     }
 }
 
-/// The objects whose hash is in one of some ranges.
+/// Objects whose hash lies in one of some ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shards {
     pub key: ShardKey,
-    /// Each from a hash on, up to one that is not part of it. Never empty.
+    /// Ranges of hashes, with an exclusive upper bound. Never empty.
     ranges: Vec<(u64, u128)>,
 }
 
 impl Shards {
-    /// Reads a selector; the error is what is wrong with it.
+    /// Parses a selector; the error is the message for the client.
     pub fn parse(text: &str) -> Result<Shards, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -53,14 +53,14 @@ impl Shards {
         Ok(Shards { key, ranges: found.into_iter().map(|(_, range)| range).collect() })
     }
 
-    /// Whether an object with this uid or in this namespace is one of them.
+    /// Returns whether an object with this uid or in this namespace is selected.
     pub fn contains(&self, value: &str) -> bool {
         let hash = fnv1a(value.as_bytes());
         self.ranges.iter().any(|(start, end)| *start <= hash && u128::from(hash) < *end)
     }
 }
 
-/// As clients are told which shard they got.
+/// Formats the selector as it is reported to clients.
 impl std::fmt::Display for Shards {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (place, (start, end)) in self.ranges.iter().enumerate() {
@@ -75,14 +75,14 @@ type Range = (u64, u128);
 
 fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, Range)>) -> Result<(), String> {
     match &expression.kind {
-        Kind::Call { function, args, .. } if function == "_||_" => {
+        ExprKind::Call { function, args, .. } if function == "_||_" => {
             args.iter().try_for_each(|side| ranges(side, found))
         }
-        Kind::Call { function, args, .. } if function == "shardRange" => {
+        ExprKind::Call { function, args, .. } if function == "shardRange" => {
             found.push(range(args)?);
             Ok(())
         }
-        Kind::Call { function, .. } => {
+        ExprKind::Call { function, .. } => {
             let function = pintle_meta::quote(function);
             Err(format!("unsupported function {function}; only shardRange() and || are allowed"))
         }
@@ -116,8 +116,8 @@ fn range(args: &[Expr]) -> Result<(ShardKey, Range), String> {
 
 fn path(expression: &Expr) -> Result<String, String> {
     match &expression.kind {
-        Kind::Ident(name) => Ok(name.clone()),
-        Kind::Select { operand, field, .. } => Ok(format!("{}.{field}", path(operand)?)),
+        ExprKind::Ident(name) => Ok(name.clone()),
+        ExprKind::Select { operand, field, .. } => Ok(format!("{}.{field}", path(operand)?)),
         kind => Err(format!(
             "expected field path (e.g. object.metadata.uid), got expression kind {}",
             number(kind)
@@ -127,7 +127,7 @@ fn path(expression: &Expr) -> Result<String, String> {
 
 fn bound(expression: &Expr, name: &str) -> Result<u128, String> {
     let literal = match &expression.kind {
-        Kind::Literal(literal) => literal,
+        ExprKind::Literal(literal) => literal,
         kind => {
             let kind = number(kind);
             return Err(format!("{name} must be a string literal (e.g. '0xff'), got expression kind {kind}"));
@@ -165,18 +165,18 @@ fn bound(expression: &Expr, name: &str) -> Result<u128, String> {
     u128::from_str_radix(digits, 16).map_err(|error| error.to_string())
 }
 
-/// How cel-go numbers kinds of expressions, which is what a client is told.
-fn number(kind: &Kind) -> u8 {
+/// Returns cel-go's number of an expression kind, which messages contain.
+fn number(kind: &ExprKind) -> u8 {
     match kind {
-        Kind::Unspecified => 0,
-        Kind::Call { .. } => 1,
-        Kind::Comprehension(_) => 2,
-        Kind::Ident(_) => 3,
-        Kind::List { .. } => 4,
-        Kind::Literal(_) => 5,
-        Kind::Map { .. } => 6,
-        Kind::Select { .. } => 7,
-        Kind::Struct { .. } => 8,
+        ExprKind::Unspecified => 0,
+        ExprKind::Call { .. } => 1,
+        ExprKind::Comprehension(_) => 2,
+        ExprKind::Ident(_) => 3,
+        ExprKind::List { .. } => 4,
+        ExprKind::Literal(_) => 5,
+        ExprKind::Map { .. } => 6,
+        ExprKind::Select { .. } => 7,
+        ExprKind::Struct { .. } => 8,
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     const ALL: &str = "0x10000000000000000";
 
     #[test]
-    fn hashes_are_those_of_fnv() {
+    fn hashes_are_fnv1a() {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_refused_in_the_references_words() {
+    fn invalid_selectors_are_rejected_with_the_references_messages() {
         let uid = "object.metadata.uid";
         let check = |text: &str, expect: &str| assert_eq!(Shards::parse(text).unwrap_err(), expect, "{text}");
         check("  ", "empty shard selector is not allowed; omit the parameter for unfiltered lists");

@@ -1,31 +1,31 @@
-//! Regular expressions as Go's `regexp` knows them (RE2), matched in time that grows with the text and no faster.
+//! Regular expressions as in Go's `regexp` (RE2), matched in linear time.
 //!
-//! The matching is done by the `regex` crate, whose language differs in particulars: `\d` and its kin are about ASCII here, `\Q`
-//! quotes, braces that repeat nothing are themselves. So patterns are read as Go reads them, with Go's messages, and written
-//! in the other language.
+//! The `regex` crate does the matching. Its syntax differs in details: in Go `\d` and similar classes are ASCII, `\Q`
+//! quotes, and braces that are no repetition are literal. So patterns are parsed as Go parses them, with Go's
+//! messages, and translated.
 
 mod names;
 mod translate;
 
 use std::fmt;
 
-/// Memory that the program of one pattern may take. Go's limit is 128 MB, which for most patterns is as many states.
+/// Memory limit of a compiled pattern. Go's limit is 128 MB, about as many states for most patterns.
 const MOST_BYTES: usize = 10 << 20;
 
-/// Programs up to this size keep the memory of a match for the next one.
+/// Programs up to this size keep a match's memory for the next one.
 const SMALL_BYTES: usize = 1 << 20;
 
-/// Length of a pattern in bytes.
+/// Maximal length of a pattern in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// Height of a pattern's tree from which on it is compiled on a stack of its own.
+/// Height of a pattern's tree from which on it is compiled on a separate stack.
 const DEEP: usize = 100;
 const DEEP_STACK: usize = 32 << 20;
 
 /// A compiled pattern.
 ///
-/// A matcher needs memory in proportion to its program for every match that runs at a time. That of small programs stays with
-/// the pattern; that of large ones is given back after each match.
+/// Every concurrent match needs memory in proportion to the program. Small programs keep it in a pool with the
+/// pattern; large ones free it after each match.
 #[derive(Clone, Debug)]
 pub struct Regex {
     engine: Engine,
@@ -35,11 +35,11 @@ pub struct Regex {
 #[derive(Clone, Debug)]
 enum Engine {
     Text(regex::Regex),
-    /// For `\B`, which is about ASCII in Go. Empty matches inside of a character are none.
+    /// For `\B`, which is about ASCII in Go. Empty matches inside of a character are discarded.
     Bytes(regex::bytes::Regex),
 }
 
-/// Why a text is no pattern, as Go says it.
+/// Parse error in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -59,14 +59,13 @@ impl Regex {
         }
         let translated = translate::translate(pattern).map_err(Error)?;
         let text = &translated.text;
-        let build = |limit: usize| match translated.between {
-            false => {
-                let mut builder = regex::RegexBuilder::new(text);
-                builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Text)
-            }
-            true => {
+        let build = |limit: usize| {
+            if translated.between {
                 let mut builder = regex::bytes::RegexBuilder::new(text);
                 builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Bytes)
+            } else {
+                let mut builder = regex::RegexBuilder::new(text);
+                builder.size_limit(limit).nest_limit(NEST_LIMIT).build().map(Engine::Text)
             }
         };
         let build = || match build(SMALL_BYTES) {
@@ -81,7 +80,7 @@ impl Regex {
         }
     }
 
-    /// Whether it matches some part of the text.
+    /// Returns whether some part of the text matches.
     pub fn is_match(&self, text: &str) -> bool {
         self.with_memory(|engine| match engine {
             Engine::Text(regex) => regex.is_match(text),
@@ -89,7 +88,7 @@ impl Regex {
         })
     }
 
-    /// The first match, leftmost.
+    /// Returns the leftmost match.
     pub fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         self.with_memory(|engine| match engine {
             Engine::Text(regex) => regex.find(text).map(|found| found.as_str()),
@@ -97,7 +96,8 @@ impl Regex {
         })
     }
 
-    /// The first matches that do not overlap, so many at most. As in Go, one that is empty is none directly behind another.
+    /// Returns at most `most` non-overlapping matches. As in Go, an empty match adjacent to the previous one is
+    /// skipped.
     pub fn find_all<'t>(&self, text: &'t str, most: usize) -> Vec<&'t str> {
         self.with_memory(|engine| {
             let mut end = None;
@@ -123,16 +123,16 @@ impl Regex {
         })
     }
 
-    /// Runs a match. A copy of a pattern shares its program and has memory of its own.
+    /// Runs a match. A clone of a pattern shares its program and has memory of its own.
     fn with_memory<T>(&self, run: impl FnOnce(&Engine) -> T) -> T {
         if self.is_small { run(&self.engine) } else { run(&self.engine.clone()) }
     }
 }
 
-/// How deep the other parser goes: groups, and what is in them.
+/// Nesting limit of the `regex` crate's parser: groups and their contents.
 const NEST_LIMIT: u32 = 4000;
 
-/// The first match from a place on that splits no character.
+/// Returns the first match at or after an offset that splits no character.
 fn find_at(regex: &regex::bytes::Regex, text: &str, from: usize) -> Option<(usize, usize)> {
     let mut from = from;
     loop {
@@ -145,12 +145,12 @@ fn find_at(regex: &regex::bytes::Regex, text: &str, from: usize) -> Option<(usiz
     }
 }
 
-/// The place of the character after the one at, or around, a place.
+/// Returns the offset of the character after the one at or around an offset.
 fn after(text: &str, place: usize) -> Option<usize> {
     (place + 1..=text.len()).find(|place| text.is_char_boundary(*place))
 }
 
-/// Runs a function where there is room for deep recursion; `None` if there is no such place.
+/// Runs a function on a thread with a large stack; `None` if it cannot be started.
 fn on_a_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(DEEP_STACK).spawn_scoped(scope, run).ok()?;
@@ -158,7 +158,7 @@ fn on_a_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
     })
 }
 
-/// Whether a text is a pattern.
+/// Checks that a text is a valid pattern.
 pub(crate) fn check(pattern: &str) -> Result<(), Error> {
     Regex::new(pattern).map(drop)
 }

@@ -1,16 +1,16 @@
 //! Names of Unicode classes in patterns: `\p{Lu}`, `\p{Greek}`, `\p{uppercase letter}`.
 //!
-//! Go knows general categories, their aliases and scripts, in any case and with blanks, underscores or hyphens anywhere. It knows
-//! neither short names of scripts nor other properties.
+//! Go knows general categories, their aliases and scripts, case-insensitively and ignoring blanks, underscores and
+//! hyphens, but neither abbreviations of scripts nor other properties.
 
-/// The general categories, and LC for all letters with case.
+/// General categories, and LC for all cased letters.
 const CATEGORIES: &[&str] = &[
     "C", "Cc", "Cf", "Cn", "Co", "Cs", "L", "LC", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N",
     "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl",
     "Zp", "Zs",
 ];
 
-/// Names of general categories.
+/// Long names of general categories.
 const ALIASES: &[(&str, &str)] = &[
     ("Cased_Letter", "LC"),
     ("Close_Punctuation", "Pe"),
@@ -56,7 +56,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("punct", "P"),
 ];
 
-/// Scripts of Unicode 15, which Go 1.26 has.
+/// Scripts of Unicode 15, as in Go 1.26.
 const SCRIPTS: &[&str] = &[
     "Adlam",
     "Ahom",
@@ -223,11 +223,11 @@ const SCRIPTS: &[&str] = &[
     "Zanabazar_Square",
 ];
 
-/// Everything, and nothing: inside of brackets and outside.
+/// Classes of all characters and of none, valid inside and outside of brackets.
 pub(super) const ANY: &str = "[\\x00-\\x{10FFFF}]";
 pub(super) const NONE: &str = "[^\\x00-\\x{10FFFF}]";
 
-/// The class of a name in the language of the `regex` crate; `None` if there is none.
+/// Returns the class of a name in the `regex` crate's syntax; `None` if it is unknown.
 pub(super) fn class(name: &str, negated: bool) -> Option<String> {
     let wanted = plain(name);
     let is = |known: &str| plain(known) == wanted;
@@ -237,7 +237,7 @@ pub(super) fn class(name: &str, negated: bool) -> Option<String> {
         "any" => return constant(if negated { NONE } else { ANY }),
         "assigned" => return Some(format!("\\{}{{gc=Cn}}", letter(!negated))),
         "ascii" => return constant(if negated { "[^\\x00-\\x7F]" } else { "[\\x00-\\x7F]" }),
-        // Text has no surrogates.
+        // UTF-8 text has no surrogates.
         "cs" | "surrogate" => return constant(if negated { ANY } else { NONE }),
         _ => {}
     }
@@ -250,7 +250,7 @@ pub(super) fn class(name: &str, negated: bool) -> Option<String> {
     Some(format!("\\{}{{sc={script}}}", letter(negated)))
 }
 
-/// A name as it is looked up.
+/// Normalizes a name for the lookup.
 fn plain(name: &str) -> String {
     let kept = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
     kept.map(|c| c.to_ascii_lowercase()).collect()
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_of_a_class_that_the_matcher_knows() {
+    fn every_class_name_is_known_to_the_regex_crate() {
         let aliases = ALIASES.iter().map(|(known, _)| known);
         let special = ["Any", "Assigned", "ASCII"].iter();
         for name in CATEGORIES.iter().chain(aliases).chain(SCRIPTS).chain(special) {

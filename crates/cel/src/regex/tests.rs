@@ -17,7 +17,7 @@ fn refused(pattern: &str, expect: &str) {
 }
 
 #[test]
-fn classes_are_about_ascii() {
+fn perl_classes_are_ascii() {
     check(r"^\d+$", "123", true);
     check(r"^\d+$", "١٢٣", false);
     check(r"^\w+$", "größe", false);
@@ -34,7 +34,7 @@ fn classes_are_about_ascii() {
 }
 
 #[test]
-fn what_means_something_else_elsewhere_is_itself() {
+fn syntax_only_the_regex_crate_knows_is_literal() {
     check(r"^a{,2}$", "a{,2}", true);
     check(r"^{$", "{", true);
     check(r"^x{a}$", "x{a}", true);
@@ -79,27 +79,27 @@ fn bad_patterns_are_refused_as_go_does() {
 }
 
 #[test]
-fn a_pattern_that_would_take_ages_elsewhere_does_not() {
+fn patterns_with_catastrophic_backtracking_match_in_linear_time() {
     check("^(a+)+$", &format!("{}b", "a".repeat(10_000)), false);
 }
 
 #[test]
-fn an_empty_match_directly_behind_another_is_none() {
+fn an_empty_match_adjacent_to_another_is_skipped() {
     let regex = Regex::new("a*").unwrap();
     assert_eq!(regex.find_all("baac", 9), ["", "aa", ""]);
     assert_eq!(regex.find("baac"), Some(""));
 }
 
-/// Texts that every pattern of the table is tried on.
+/// Texts that every pattern of the table is matched against.
 const TEXTS: &[&str] = &["", "a", "a-b", "A.9_", "λ", "aéb", " ", "\n", "k", "\u{212a}", "z{,2}"];
 
-/// Patterns that Go takes, with the numbers of the texts that they match some part of. From Go's own parser and matcher.
+/// Patterns that Go accepts, with the indexes of the texts they match, from Go's own parser and matcher.
 #[test]
 fn patterns_match_what_go_matches() {
     let all: Vec<usize> = (0..TEXTS.len()).collect();
     let none: &[usize] = &[];
     let table: &[(&str, &[usize])] = &[
-        // A hyphen that makes no range is itself wherever it stands.
+        // A hyphen that forms no range is literal in any position.
         ("^[0-9a-zA-Z-.]+$", &[1, 2, 8]),
         ("^[a-zA-Z0-9-_]+$", &[1, 2, 8]),
         (r"^[\w-.]+$", &[1, 2, 3, 8]),
@@ -107,7 +107,7 @@ fn patterns_match_what_go_matches() {
         ("^[--z]+$", &[1, 2, 3, 8]),
         ("^[a-b-]+$", &[1, 2]),
         (r"^[[:alpha:]-z]+$", &[1, 2, 8]),
-        // Escapes of what is no letter or digit.
+        // Escaped punctuation.
         (r"^\ $", &[6]),
         (r"\-", &[2]),
         (r"\_", &[3]),
@@ -117,7 +117,7 @@ fn patterns_match_what_go_matches() {
         (r"a\b.\bb", &[2, 5]),
         (r"a\B", none),
         (r"^\B.\B$", &[4, 6, 9]),
-        // Classes by name.
+        // Unicode classes.
         (r"\p{Greek}", &[4]),
         (r"\p{greek}", &[4]),
         (r"\p{^Greek}a?$", &[1, 2, 3, 5, 6, 7, 8, 9, 10]),
@@ -128,7 +128,7 @@ fn patterns_match_what_go_matches() {
         (r"\p{Cs}", none),
         (r"^\P{ASCII}$", &[4, 9]),
         (r"(?i)^\p{ascii}$", &[1, 6, 7, 8, 9]),
-        // Code points that no text has.
+        // Surrogates, which occur in no text.
         (r"\x{D800}", none),
         (r"^[\x{D800}-\x{DFFF}]$", none),
         (r"^[^\x{D800}]$", &[1, 4, 6, 7, 8, 9]),
@@ -138,7 +138,7 @@ fn patterns_match_what_go_matches() {
         ("(?ii-s)^a$", &[1]),
         ("(?i-i)^A", &[3]),
         ("()(?)^a$", &[1]),
-        // Operators look through flags and empty quotes.
+        // Repetition operators apply across flags and empty quotes.
         ("^a(?i)*$", &[0, 1]),
         (r"^a\Q\E*$", &[0, 1]),
         ("^(?:a*(?i)*)$", &[0, 1]),
@@ -153,7 +153,7 @@ fn patterns_match_what_go_matches() {
 }
 
 #[test]
-fn every_rule_of_gos_parser_refuses_as_it_does() {
+fn every_error_of_gos_parser_has_its_message() {
     let table = [
         ("(", "missing closing ): `(`"),
         (")", "unexpected ): `)`"),
@@ -213,7 +213,7 @@ fn every_rule_of_gos_parser_refuses_as_it_does() {
     }
 }
 
-/// On a thread as small as those that serve requests.
+/// Run on a thread with a stack as small as a request's.
 #[test]
 fn depth_is_bounded_as_in_go() {
     let nested = |open: &str, count: usize| format!("{}a{}", open.repeat(count), ")".repeat(count));
@@ -228,9 +228,9 @@ fn depth_is_bounded_as_in_go() {
     std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
 }
 
-/// With captures, each of the matcher's states would have two places for each of 6,000 groups.
+/// With captures, each state of the matcher would have two slots for each of 6,000 groups.
 #[test]
-fn thousands_of_groups_take_no_memory_and_time_of_their_own() {
+fn thousands_of_groups_need_no_memory_for_captures() {
     let pattern = format!("^(?:{})*$", "(a)?".repeat(6_000));
     let regex = Regex::new(&pattern).unwrap();
     let started = std::time::Instant::now();

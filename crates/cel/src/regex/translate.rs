@@ -1,21 +1,22 @@
-//! Reads a pattern as Go's `regexp/syntax` does and writes it in the language of the `regex` crate.
+//! Parses a pattern as Go's `regexp/syntax` does and translates it to the `regex` crate's syntax.
 //!
-//! Groups are written without captures, which nothing here reads: a matcher keeps two places for every group in every state.
+//! Groups are translated without captures, which are not used here: a matcher keeps two slots per group in every
+//! state.
 
 use super::names;
 
-/// Largest count of a repetition, and largest product of counts within each other.
+/// Maximal count of a repetition, and maximal product of nested counts.
 const MOST_REPEATS: u64 = 1000;
 
-/// Height of the tree that a pattern may be at most.
+/// Maximal height of a pattern's tree.
 const MOST_HEIGHT: usize = 1000;
 
-/// A pattern in the other language.
+/// Pattern in the `regex` crate's syntax.
 pub(super) struct Translated {
     pub(super) text: String,
     /// Height of the pattern's tree.
     pub(super) height: usize,
-    /// Whether it asks for places that are no word boundary, which only the matcher of bytes can.
+    /// Whether it contains `\B`, which only the byte matcher supports as Go means it.
     pub(super) between: bool,
 }
 
@@ -27,10 +28,10 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, String> {
     Ok(Translated { text: whole.text, height: whole.height, between: reader.between })
 }
 
-/// A part of a pattern that can be repeated.
+/// Part of a pattern that can be repeated.
 struct Atom {
     text: String,
-    /// Largest product of counted repetitions in it.
+    /// Maximal product of counted repetitions in it.
     repeats: u64,
     height: usize,
     repeated: bool,
@@ -44,20 +45,20 @@ impl Atom {
 
 enum Piece {
     Atom(Atom),
-    /// Flags from here on, which an operator that repeats looks through: `a(?i)*` is `a*(?i)`.
+    /// Flags from here on, which a repetition operator applies across: `a(?i)*` is `a*(?i)`.
     Flags(String),
 }
 
-/// A group that is open, or the whole pattern.
+/// Open group, or the whole pattern.
 struct Group {
-    /// Begins with the flags of the group.
+    /// Starts with the flags of the group.
     text: String,
     captures: bool,
     alternatives: usize,
-    /// Of the alternatives that are complete.
+    /// Of the finished alternatives.
     repeats: u64,
     height: usize,
-    /// Of the last alternative.
+    /// Of the current alternative.
     pieces: Vec<Piece>,
 }
 
@@ -93,7 +94,7 @@ impl Group {
 struct Reader<'p> {
     pattern: &'p str,
     at: usize,
-    /// Groups around the current one.
+    /// Enclosing groups.
     open: Vec<Group>,
     group: Group,
     between: bool,
@@ -122,7 +123,7 @@ impl<'p> Reader<'p> {
         found
     }
 
-    /// The pattern from a place up to here.
+    /// Returns the pattern from an offset up to the current position.
     fn since(&self, start: usize) -> &'p str {
         &self.pattern[start..self.at]
     }
@@ -140,7 +141,7 @@ impl<'p> Reader<'p> {
     }
 
     fn all(&mut self) -> Result<(), String> {
-        // Where the operator right before began, if it repeated something.
+        // Start of the previous operator, if it was a repetition.
         let mut last_repeat: Option<usize> = None;
         while let Some(c) = self.peek() {
             let start = self.at;
@@ -205,7 +206,7 @@ impl<'p> Reader<'p> {
     }
 
     fn enter(&mut self, begin: String, captures: bool) -> Result<(), String> {
-        // Every group that captures adds to the height, and without a bound groups that do not cost a stack.
+        // Every capturing group adds to the height; non-capturing groups are bounded to protect the stack.
         if self.open.len() >= MOST_HEIGHT {
             return Err(format!("expression nests too deeply: `{}`", self.pattern));
         }
@@ -214,8 +215,8 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    /// Applies an operator to the last part that can be repeated. It may be lazy, and nothing is repeated twice in a row.
-    /// `counts` are the least and the largest count of an operator in braces.
+    /// Applies a repetition operator, possibly lazy, to the last part; a repetition cannot be repeated. `counts` are
+    /// the minimal and maximal count of an operator in braces.
     fn repeat(
         &mut self,
         start: usize,
@@ -244,7 +245,7 @@ impl<'p> Reader<'p> {
         atom.height += 1;
         atom.repeated = true;
         if let Some((least, largest)) = counts {
-            // Nothing is repeated in what is repeated not at all.
+            // Inside of `{0}` nothing counts as repeated.
             let is_open = operator.ends_with(",}");
             atom.repeats = match largest {
                 0 if !is_open => 0,
@@ -261,7 +262,7 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    /// `{2}`, `{2,}` or `{2,3}`; nothing, and nothing read, if it is something else.
+    /// Parses `{2}`, `{2,}` or `{2,3}`; `None`, with nothing consumed, if it is something else.
     fn counts(&mut self) -> Option<(u64, Option<u64>)> {
         let inside = self.rest().strip_prefix('{')?;
         let end = inside.find('}')?;
@@ -283,7 +284,7 @@ impl<'p> Reader<'p> {
         Some(counts)
     }
 
-    /// `(?P<name>`, `(?<name>`, `(?i-s:` or `(?i)`.
+    /// Parses `(?P<name>`, `(?<name>`, `(?i-s:` or `(?i)`.
     fn flags(&mut self) -> Result<(), String> {
         let (start, all) = (self.at, self.rest());
         let name_at = match all.as_bytes() {
@@ -303,7 +304,7 @@ impl<'p> Reader<'p> {
             return self.enter("(?:".to_owned(), true);
         }
         self.at += 2;
-        // For each flag the last word on it, since the other language takes none twice.
+        // The last setting of each flag, since the `regex` crate rejects repeated flags.
         let mut flags: Vec<(char, bool)> = Vec::new();
         let (mut sets, mut some) = (true, false);
         while let Some(c) = self.next() {
@@ -334,7 +335,7 @@ impl<'p> Reader<'p> {
         Err(format!("invalid or unsupported Perl syntax: `{}`", self.since(start)))
     }
 
-    /// An escape sequence outside of brackets.
+    /// Parses an escape sequence outside of brackets.
     fn escape(&mut self) -> Result<(), String> {
         if self.eat("\\Q") {
             let rest = self.rest();
@@ -360,14 +361,14 @@ impl<'p> Reader<'p> {
         }
         let written = match self.escaped()? {
             Escaped::Class(class) => class,
-            // No text has it.
+            // A surrogate matches no text.
             Escaped::Code(code) => char::from_u32(code).map_or_else(|| names::NONE.to_owned(), literal),
         };
         self.push_leaf(written);
         Ok(())
     }
 
-    /// What an escape sequence stands for, in brackets and out of them.
+    /// Parses an escape sequence, inside or outside of brackets.
     fn escaped(&mut self) -> Result<Escaped, String> {
         let start = self.at;
         self.at += 1;
@@ -401,7 +402,7 @@ impl<'p> Reader<'p> {
         escaped.ok_or_else(|| format!("invalid escape sequence: `{}`", self.since(start)))
     }
 
-    /// Up to two more octal digits.
+    /// Parses up to two more octal digits.
     fn octal(&mut self, first: u32) -> u32 {
         let mut code = first;
         for _ in 0..2 {
@@ -412,7 +413,7 @@ impl<'p> Reader<'p> {
         code
     }
 
-    /// `41` or `{1F600}`. What was read of it when it turns out to be wrong stays read, and is shown.
+    /// Parses `41` or `{1F600}`. Characters of an invalid sequence stay consumed and are part of the message.
     fn hexadecimal(&mut self) -> Option<u32> {
         let first = self.next()?;
         if first != '{' {
@@ -432,7 +433,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// `\pL`, `\p{Greek}`, `\p{^Greek}`.
+    /// Parses `\pL`, `\p{Greek}` or `\p{^Greek}`.
     fn unicode(&mut self, start: usize, mut negated: bool) -> Result<Escaped, String> {
         let mut name = match self.next() {
             None => "",
@@ -454,7 +455,7 @@ impl<'p> Reader<'p> {
         class.map(Escaped::Class).ok_or_else(|| format!("invalid character class range: `{shown}`"))
     }
 
-    /// `[...]`, where a hyphen that makes no range is itself.
+    /// Parses `[...]`, in which a hyphen that forms no range is literal.
     fn class(&mut self) -> Result<String, String> {
         let whole = self.rest();
         self.at += 1;
@@ -501,7 +502,7 @@ impl<'p> Reader<'p> {
         })
     }
 
-    /// `[:alpha:]` in brackets.
+    /// Parses `[:alpha:]` in brackets.
     fn named_class(&mut self) -> Result<Option<String>, String> {
         let rest = self.rest();
         let Some(end) = rest.strip_prefix("[:").and_then(|inside| inside.find(":]")) else {
@@ -515,7 +516,7 @@ impl<'p> Reader<'p> {
         Ok(Some(shown.to_owned()))
     }
 
-    /// A character in brackets, or a class.
+    /// Parses a character or a class in brackets.
     fn class_part(&mut self, whole: &str) -> Result<Escaped, String> {
         match self.peek() {
             None => Err(format!("missing closing ]: `{whole}`")),
@@ -527,7 +528,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// The last character of a range, where a class is no escape sequence that Go knows.
+    /// Parses the upper bound of a range, where a class is an invalid escape sequence.
     fn class_end(&mut self, whole: &str) -> Result<Option<u32>, String> {
         let rest = self.rest();
         if rest.starts_with('\\') && rest[1..].starts_with(['d', 'D', 's', 'S', 'w', 'W', 'p', 'P']) {
@@ -546,13 +547,13 @@ enum Escaped {
     Class(String),
 }
 
-/// A character that means nothing but itself.
+/// Writes a character as a literal.
 fn literal(c: char) -> String {
-    // By number: some mean something with a backslash in front, and some without.
+    // As a code point: some punctuation is special with a backslash, some without.
     if c.is_ascii_punctuation() { format!("\\x{{{:X}}}", c as u32) } else { c.to_string() }
 }
 
-/// Adds the characters of a range to those in brackets. Surrogates are none.
+/// Adds the characters of a range to a class; surrogates are left out.
 fn push_range(inside: &mut String, low: u32, high: u32) {
     let low = if (0xD800..0xE000).contains(&low) { 0xE000 } else { low };
     let high = if (0xD800..0xE000).contains(&high) { 0xD7FF } else { high };
