@@ -1,4 +1,4 @@
-//! The ways that do without a tree.
+//! Fast paths that do not build a tree.
 
 use pintle_meta::Value;
 
@@ -16,7 +16,7 @@ fn json_of(name: &str, message: &Bytes, options: Options<'_>, quick: bool) -> St
     String::from_utf8(out).unwrap()
 }
 
-/// What is written of a JSON document.
+/// Encodes a JSON document.
 fn message(name: &str, text: &str) -> Bytes {
     Bytes(write(name, &json::decode(of(name), text.as_bytes()).unwrap().value))
 }
@@ -27,7 +27,7 @@ const NAMED: Options<'_> = Options {
 };
 
 #[test]
-fn kind_and_resource_version_are_put_in() {
+fn kind_and_resource_version_are_inserted() {
     let map = message(
         "core/v1.ConfigMap",
         r#"{"metadata":{"name":"a","uid":"u","generation":2},"data":{"k":"<v>"}}"#,
@@ -40,14 +40,14 @@ fn kind_and_resource_version_are_put_in() {
         json_of("core/v1.ConfigMap", &map, Options::default(), true),
         r#"{"metadata":{"name":"a","uid":"u","generation":2},"data":{"k":"\u003cv\u003e"}}"#
     );
-    // Also where there is no metadata, and where the tree has to help.
+    // Also without metadata, and where the tree is needed.
     let bare = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"17"}}"#;
     assert_eq!(json_of("core/v1.ConfigMap", &Bytes::new(), NAMED, true), bare);
     assert_eq!(json_of("core/v1.ConfigMap", &Bytes::new().bytes(99, ""), NAMED, false), bare);
 }
 
 #[test]
-fn nothing_is_an_object_all_the_same() {
+fn an_empty_message_is_an_object() {
     assert_eq!(json_of("core/v1.ResourceRequirements", &Bytes::new(), Options::default(), true), "{}");
     assert_eq!(
         json_of("core/v1.Pod", &Bytes::new(), Options::default(), true),
@@ -56,7 +56,7 @@ fn nothing_is_an_object_all_the_same() {
 }
 
 #[test]
-fn what_go_would_not_write_takes_the_slow_way() {
+fn messages_that_are_not_canonical_fall_back_to_the_tree() {
     let entry = |key: &str| Bytes::new().bytes(1, key).bytes(2, "v");
     let cases = [
         Bytes::new().message(2, entry("b")).message(2, entry("a")),
@@ -78,7 +78,7 @@ fn what_go_would_not_write_takes_the_slow_way() {
 }
 
 #[test]
-fn raw_json_is_compacted_and_what_is_broken_stays_out_of_the_document() {
+fn raw_json_is_compacted_and_invalid_json_is_null() {
     let raw = |json: &str| {
         let entry = Bytes::new().message(7, Bytes::new().bytes(1, json));
         json_of("meta/v1.ManagedFieldsEntry", &entry, Options::default(), true)
@@ -90,7 +90,7 @@ fn raw_json_is_compacted_and_what_is_broken_stays_out_of_the_document() {
 }
 
 #[test]
-fn normal_messages_are_recognised_and_others_are_not() {
+fn canonical_messages_are_recognized() {
     let document = r#"{"metadata":{"name":"a","creationTimestamp":"2026-11-15T19:48:18Z","labels":{"a":"1","b":"2"}},
         "spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m","memory":"1Gi"}},
         "livenessProbe":{"httpGet":{"port":"http"}}}],"volumes":[{"name":"v","emptyDir":{}}]}}"#;
@@ -116,8 +116,8 @@ fn normal_messages_are_recognised_and_others_are_not() {
 }
 
 #[test]
-fn every_value_field_that_is_missing_is_missed() {
-    // A lease's spec has only pointers; its metadata's value fields are all there or it is not normal.
+fn a_message_without_a_value_field_is_not_canonical() {
+    // A lease's spec has only pointers; its metadata is canonical only with all its value fields.
     let whole = message("coordination/v1.Lease", r#"{"metadata":{"name":"a"}}"#).0;
     assert!(is_normal(of("coordination/v1.Lease"), &whole));
     let strings = |skip: u32| {
@@ -135,7 +135,7 @@ fn every_value_field_that_is_missing_is_missed() {
 }
 
 #[test]
-fn numbers_in_more_bytes_than_they_need_are_not_normal() {
+fn overlong_varints_are_not_canonical() {
     let scale = |replicas: &[u8]| {
         let spec = Bytes::new().raw(b"\x08").raw(replicas);
         let status = Bytes::new().varint(1, 0).bytes(2, "");
@@ -171,10 +171,10 @@ fn a_resource_version_is_spliced_in() {
         tree.metadata_mut().unwrap().insert("resourceVersion", "12345");
         let want = write("core/v1.ConfigMap", &tree);
         assert_eq!(spliced("core/v1.ConfigMap", &stored.0), want);
-        // Again, over another version.
+        // Again, replacing another version.
         assert_eq!(spliced("core/v1.ConfigMap", &want), want);
     }
-    // Where it is not as Go writes it: no such field, metadata twice or last.
+    // Not canonical: no such field, metadata twice or last.
     let name = |name: &str| Bytes::new().bytes(1, name).bytes(6, "");
     let odd = [
         Bytes::new(),

@@ -1,4 +1,4 @@
-//! What a client is told about a body that could not be read, or that is not what was asked for.
+//! Messages for clients about bodies that cannot be decoded or are not of the expected kind.
 
 use pintle_meta::gvk::GroupVersion;
 use pintle_meta::{Status, Warnings, quote};
@@ -7,11 +7,11 @@ use pintle_schema::Type;
 use super::Unreadable;
 use crate::Error;
 
-/// How much of a body is shown.
-const SHOWN: usize = 30;
+/// Length of a body's excerpt in messages.
+const EXCERPT: usize = 30;
 
 impl Unreadable {
-    /// The answer to a body that should have been an object of a kind.
+    /// Returns the Status for a body that should have been an object of a kind.
     pub fn status(&self, expected: &str, body: &[u8]) -> Status {
         let error = &self.error;
         Status::bad_request(match &self.kind {
@@ -27,10 +27,10 @@ impl Unreadable {
     }
 }
 
-/// The beginning of a body, as text if it looks like JSON.
+/// Returns the start of a body, as text if it looks like JSON.
 fn summary(body: &[u8]) -> String {
-    let shown = &body[..body.len().min(SHOWN)];
-    let more = if body.len() > SHOWN { " ..." } else { "" };
+    let shown = &body[..body.len().min(EXCERPT)];
+    let more = if body.len() > EXCERPT { " ..." } else { "" };
     match body.first() {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
@@ -42,12 +42,12 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// What `fieldValidation=Strict` makes of [`crate::Decoded::strict`].
+/// Returns the error of [`crate::Decoded::strict`] for `fieldValidation=Strict`.
 pub fn strict_error(strict: &[String]) -> Error {
     Error::new(format!("strict decoding error: {}", strict.join(", ")))
 }
 
-/// What `fieldValidation=Warn` makes of it: YAML's one message has a line for each.
+/// Returns the warnings for `fieldValidation=Warn`: YAML's one message has a line for each.
 pub fn warnings(strict: &[String]) -> Vec<String> {
     let mut warnings = Warnings::new();
     for message in strict {
@@ -59,15 +59,15 @@ pub fn warnings(strict: &[String]) -> Vec<String> {
     warnings.into_texts()
 }
 
-/// The answer to an object of a version that the address does not serve.
+/// Returns the Status for an object of a version that the endpoint does not serve.
 pub fn wrong_version(found: &GroupVersion, expected: &GroupVersion) -> Status {
     Status::bad_request(format!(
         "the API version in the data ({found}) does not match the expected API version ({expected})"
     ))
 }
 
-/// Why an object of another kind cannot become the one that was asked for. The reference converts by way of its
-/// internal types, which have no version: `converting (v1.Secret) to (core.ConfigMap): unknown conversion`.
+/// Returns the error for an object of another kind than the expected one. The reference converts through its internal
+/// types, which have no version: `converting (v1.Secret) to (core.ConfigMap): unknown conversion`.
 pub fn not_convertible(found: &'static Type, expected: &'static Type) -> Error {
     let internal = expected.name.split('/').next().unwrap_or_default();
     let kind = expected.kind_name();

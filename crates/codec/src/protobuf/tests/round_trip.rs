@@ -1,14 +1,14 @@
-//! What surely comes back from a message, and what is not taken for it.
+//! Recognition of trees that survive encoding.
 
 use pintle_meta::value::Key;
 use pintle_meta::{Node, Value};
 use pintle_schema::Type;
 
-use super::super::{decode, encode, envelope, keeps};
+use super::super::{decode, encode, envelope, round_trips};
 use super::upstream;
 use crate::json;
 
-/// None if it is nothing that can be written.
+/// Returns `None` if the object cannot be encoded.
 fn again(of: &'static Type, object: &Value) -> Option<Value> {
     let mut message = Vec::new();
     encode(of, object, &mut message).ok()?;
@@ -20,7 +20,7 @@ fn tree(of: &'static Type, text: &str) -> Value {
 }
 
 #[test]
-fn an_ordinary_object_is_kept() {
+fn an_ordinary_object_round_trips() {
     let of = pintle_schema::find("core/v1.Pod").unwrap();
     let pod = r#"{"metadata":{"name":"a","labels":{"b":"c"},"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[
         {"manager":"m","operation":"Update","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]},
@@ -28,23 +28,23 @@ fn an_ordinary_object_is_kept() {
         "livenessProbe":{"httpGet":{"port":80,"path":"/"}}}],"terminationGracePeriodSeconds":0},
         "status":{"conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":null}]}}"#;
     let pod = tree(of, pod);
-    assert!(keeps(of, &pod));
+    assert!(round_trips(of, &pod));
     assert_eq!(again(of, &pod), Some(pod));
 }
 
 #[test]
-fn what_a_message_cannot_say_is_not_taken_for_kept() {
+fn values_that_protobuf_cannot_represent_do_not_round_trip() {
     for (of, text) in [
         ("core/v1.Pod", r#"{"spec":{"containers":[]}}"#),
         ("core/v1.Secret", r#"{"data":{"a":""}}"#),
         ("rbac/v1.ClusterRole", r#"{"rules":[]}"#),
     ] {
         let of = pintle_schema::find(of).unwrap();
-        assert!(!keeps(of, &tree(of, text)), "{text}");
+        assert!(!round_trips(of, &tree(of, text)), "{text}");
     }
 }
 
-/// What a tree can be changed to by one careless step.
+/// Visits trees with one change each.
 fn each_change(value: &Value, see: &mut dyn FnMut(Value)) {
     for other in [Value::NULL, Value::list(Vec::new()), "".into(), 0i64.into(), false.into()] {
         see(other);
@@ -56,9 +56,10 @@ fn each_change(value: &Value, see: &mut dyn FnMut(Value)) {
                 let with = |to: Option<Value>| {
                     let mut changed = value.clone();
                     let object = changed.as_object_mut().unwrap();
-                    match to {
-                        Some(to) => drop(object.insert(name.clone(), to)),
-                        None => drop(object.remove(&name)),
+                    if let Some(to) = to {
+                        object.insert(name.clone(), to);
+                    } else {
+                        object.remove(&name);
                     }
                     changed
                 };
@@ -76,20 +77,20 @@ fn each_change(value: &Value, see: &mut dyn FnMut(Value)) {
 }
 
 #[test]
-fn whatever_counts_as_kept_comes_back() {
+fn trees_recognized_as_round_tripping_do() {
     let (mut whole, mut kept, mut all) = (0, 0, 0);
     for (number, (name, document)) in upstream::documents().into_iter().enumerate() {
         let envelope = envelope::open(&document).unwrap();
         let Some(of) = upstream::kind(envelope.api_version, envelope.kind) else { continue };
         let Ok(object) = decode(of, envelope.raw) else { continue };
-        whole += usize::from(keeps(of, &object));
-        // The large ones take their time.
+        whole += usize::from(round_trips(of, &object));
+        // Large documents take long.
         if number % 7 != 0 && document.len() > 4096 {
             continue;
         }
         each_change(&object, &mut |changed| {
             all += 1;
-            if keeps(of, &changed)
+            if round_trips(of, &changed)
                 && let Some(again) = again(of, &changed)
             {
                 kept += 1;

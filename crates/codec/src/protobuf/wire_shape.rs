@@ -1,9 +1,9 @@
-//! What a field is on the wire, told from its Go shape.
+//! Wire representation of a field, derived from its Go shape.
 
 use pintle_schema::{Field, Kind, Opaque, Scalar, Shape, Struct, Type};
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Form {
+pub(super) enum WireShape {
     String,
     Bool,
     Int32,
@@ -12,56 +12,58 @@ pub(super) enum Form {
     Bytes,
     Struct(Message),
     Opaque(&'static Type, Opaque),
-    /// A named list of strings: a message of its own that has the items as field 1.
+    /// Named list of strings: a message with the items as field 1.
     Strings(&'static Type),
     List(&'static Shape),
-    /// With the shape of the values; keys are strings.
+    /// Map with string keys; the shape is that of the values.
     Map(&'static Shape),
     /// Not in protobuf.
     Never,
 }
 
-/// A struct and what errors call it.
+/// Struct with its type, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub(super) of: &'static Type,
     pub(super) structure: &'static Struct,
 }
 
-impl Form {
-    /// For messages about values that do not fit.
+impl WireShape {
+    /// Name in messages about values of a wrong type.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Form::String => "string",
-            Form::Bool => "bool",
-            Form::Int32 => "int32",
-            Form::Int64 => "int64",
-            Form::Float64 => "float64",
-            Form::Bytes => "bytes",
-            Form::Struct(Message { of, .. }) | Form::Opaque(of, _) | Form::Strings(of) => of.go_name(),
-            Form::List(_) => "a list",
-            Form::Map(_) => "a map",
-            Form::Never => "nothing",
+            WireShape::String => "string",
+            WireShape::Bool => "bool",
+            WireShape::Int32 => "int32",
+            WireShape::Int64 => "int64",
+            WireShape::Float64 => "float64",
+            WireShape::Bytes => "bytes",
+            WireShape::Struct(Message { of, .. }) | WireShape::Opaque(of, _) | WireShape::Strings(of) => {
+                of.go_name()
+            }
+            WireShape::List(_) => "a list",
+            WireShape::Map(_) => "a map",
+            WireShape::Never => "nothing",
         }
     }
 }
 
 impl Message {
     pub(super) fn of(of: &'static Type) -> Option<Message> {
-        match form(Shape::Named(of)) {
-            Form::Struct(message) => Some(message),
+        match wire_shape(Shape::Named(of)) {
+            WireShape::Struct(message) => Some(message),
             _ => None,
         }
     }
 
-    /// The index of a field among `fields`. Numbers ascend in what Go wrote, so the next one is tried first.
+    /// Returns the index of a field in `fields`. Numbers ascend in Go's output, so the next one is tried first.
     #[inline]
     pub(super) fn locate(self, number: u32, next: &mut usize) -> Option<u16> {
         let Struct { fields, by_number, .. } = self.structure;
-        for place in *next..(*next + 2).min(by_number.len()) {
-            if fields[usize::from(by_number[place])].number == Some(number) {
-                *next = place;
-                return Some(by_number[place]);
+        for position in *next..(*next + 2).min(by_number.len()) {
+            if fields[usize::from(by_number[position])].number == Some(number) {
+                *next = position;
+                return Some(by_number[position]);
             }
         }
         let found = by_number.binary_search_by_key(&Some(number), |index| fields[usize::from(*index)].number);
@@ -70,27 +72,29 @@ impl Message {
     }
 }
 
-/// What a shape is, through names and a pointer.
+/// Resolves a shape through aliases and a pointer.
 #[inline]
-pub(super) fn form(shape: Shape) -> Form {
+pub(super) fn wire_shape(shape: Shape) -> WireShape {
     let mut shape = shape;
     loop {
         shape = match shape {
-            Shape::Scalar(Scalar::String) => return Form::String,
-            Shape::Scalar(Scalar::Bool) => return Form::Bool,
-            Shape::Scalar(Scalar::Int32) => return Form::Int32,
-            Shape::Scalar(Scalar::Int64) => return Form::Int64,
-            Shape::Scalar(Scalar::Float64) => return Form::Float64,
-            Shape::Scalar(Scalar::Any) => return Form::Never,
-            Shape::Bytes => return Form::Bytes,
-            Shape::List(item) => return Form::List(item),
-            Shape::Map(_, value) => return Form::Map(value),
+            Shape::Scalar(Scalar::String) => return WireShape::String,
+            Shape::Scalar(Scalar::Bool) => return WireShape::Bool,
+            Shape::Scalar(Scalar::Int32) => return WireShape::Int32,
+            Shape::Scalar(Scalar::Int64) => return WireShape::Int64,
+            Shape::Scalar(Scalar::Float64) => return WireShape::Float64,
+            Shape::Scalar(Scalar::Any) => return WireShape::Never,
+            Shape::Bytes => return WireShape::Bytes,
+            Shape::List(item) => return WireShape::List(item),
+            Shape::Map(_, value) => return WireShape::Map(value),
             Shape::Pointer(to) => *to,
             Shape::Named(of) => match &of.kind {
-                Kind::Struct(structure) => return Form::Struct(Message { of, structure }),
-                Kind::Opaque(opaque) => return Form::Opaque(of, *opaque),
-                Kind::Alias { of: Shape::List(item), .. } if matches!(form(**item), Form::String) => {
-                    return Form::Strings(of);
+                Kind::Struct(structure) => return WireShape::Struct(Message { of, structure }),
+                Kind::Opaque(opaque) => return WireShape::Opaque(of, *opaque),
+                Kind::Alias { of: Shape::List(item), .. }
+                    if matches!(wire_shape(**item), WireShape::String) =>
+                {
+                    return WireShape::Strings(of);
                 }
                 Kind::Alias { of, .. } => *of,
             },
@@ -107,8 +111,8 @@ pub(super) fn message_name(of: &Type) -> &'static str {
     of.name.rsplit('.').next().unwrap_or(of.name)
 }
 
-/// The field's name in Go, as far as JSON's tells: initialisms at its beginning are upper case there, and metadata is
-/// embedded. Some three dozen fields are called something else altogether; only messages about broken input show it.
+/// Returns the field's name in Go, derived from its JSON name: leading initialisms are upper case, and metadata is
+/// embedded. About three dozen fields have unrelated names; only messages about invalid input show them.
 pub(super) fn field_name(field: &Field) -> String {
     const INITIALISMS: &[&str] = &[
         "api", "aws", "ca", "cel", "cidr", "cpu", "csi", "db", "dns", "fc", "fs", "gce", "gid", "gmsa",
