@@ -105,7 +105,7 @@ pub(super) enum Item {
 pub(super) fn plan(of: Message) -> &'static Plan {
     static PLANS: OnceLock<Box<[OnceLock<Plan>]>> = OnceLock::new();
     let plans = PLANS.get_or_init(|| types().iter().map(|_| OnceLock::new()).collect());
-    plans[of.of.place].get_or_init(|| compile(of.structure))
+    plans[of.of.index].get_or_init(|| compile(of.structure))
 }
 
 fn compile(of: &'static Struct) -> Plan {
@@ -115,7 +115,7 @@ fn compile(of: &'static Struct) -> Plan {
         let count = unsent.shape.structure().map_or(0, |inner| inner.flat.len());
         json_fields
             .iter_mut()
-            .skip(unsent.place.into())
+            .skip(unsent.flat_index.into())
             .take(count)
             .for_each(|field| field.value = Encoding::Never);
     }
@@ -143,7 +143,7 @@ fn field_plan(field: &Field) -> FieldPlan {
         },
         pointer: is_pointer(field.shape),
         inline: field.is_inline(),
-        flat_index: field.place.into(),
+        flat_index: field.flat_index.into(),
         number: field.number.unwrap_or_default(),
     }
 }
@@ -168,7 +168,7 @@ fn wire_field(field: &'static Field) -> Option<WireField> {
     let required =
         !repeated && !pointer && !matches!(wire_shape(field.shape), WireShape::Bytes | WireShape::Strings(_));
     let tag = field.number? << 3 | u32::from(wire);
-    Some(WireField { tag, kind, slot: field.place, required, pointer })
+    Some(WireField { tag, kind, slot: field.flat_index, required, pointer })
 }
 
 fn wire(of: WireShape) -> Option<u8> {

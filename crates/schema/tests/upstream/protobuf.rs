@@ -61,7 +61,7 @@ fn description(field: &Field) -> Option<String> {
     Some(format!("{} {}", field.number?, shape(field.shape)))
 }
 
-/// A shape as protobuf has it: a list of strings that has a name is a message of its own.
+/// Formats a shape as in protobuf: a named list of strings is a message.
 fn shape(of: Shape) -> String {
     match of {
         Shape::Pointer(of) => shape(*of),
