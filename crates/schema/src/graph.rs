@@ -13,7 +13,7 @@ pub struct Type {
     /// Such as `core/v1.Pod`.
     pub name: &'static str,
     /// Index among all types, sorted by name; for tables by type.
-    pub index: usize,
+    pub place: usize,
     pub kind: Kind,
 }
 
@@ -154,7 +154,7 @@ pub fn find(name: &str) -> Option<&'static Type> {
 
 impl PartialEq for Type {
     fn eq(&self, other: &Type) -> bool {
-        self.index == other.index
+        self.place == other.place
     }
 }
 

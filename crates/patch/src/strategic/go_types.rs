@@ -1,4 +1,4 @@
-//! Go's words for what is in documents and patches.
+//! Go types and formatting of values of documents and patches, for messages.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use pintle_schema::go::display;
 
 use super::Error;
 
-/// What Go would have in the place of a value of the document or the patch.
+/// Go type of a value of the document or the patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Nil,
@@ -62,18 +62,18 @@ pub(super) fn unknown_directive(directive: &Value, patch: &Value) -> Error {
     Error::Failed(format!("unknown patch type: {shown} in map: {}", display(patch)))
 }
 
-/// The reference fails in its own way when it compares or looks for such values.
+/// Returns the reference's error of comparing or looking up such values.
 pub(super) fn not_comparable(value: &Value) -> Error {
     Error::Failed(format!("runtime error: hash of unhashable type {}", Type::of(value).name()))
 }
 
-/// `%v` of several lists.
+/// Formats several lists as `%v`.
 pub(super) fn lists(lists: [&[Value]; 2]) -> String {
     let shown = lists.map(|items| display(&from_typed(&Value::list(items.to_vec()))));
     format!("[{}]", shown.join(" "))
 }
 
-/// `%s`, which minds everything that is no text.
+/// Formats as `%s`, which marks everything that is no string.
 fn push_as_text(value: &Value, out: &mut String) {
     match value.node() {
         Node::String(text) => out.push_str(text),
