@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 pub(crate) struct Type {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypeKind,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TypeKind {
     Struct { fields: Vec<Field>, atomic: bool, union: bool },
     Alias { of: Shape, values: Vec<String>, atomic: bool },
     Opaque,
@@ -59,7 +59,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Type>, String> {
         *found = index;
     }
     let mut types: Vec<Type> =
-        names.keys().map(|name| Type { name: (*name).into(), kind: Kind::Opaque }).collect();
+        names.keys().map(|name| Type { name: (*name).into(), kind: TypeKind::Opaque }).collect();
     let mut current = None;
     for (line, text) in text.lines().enumerate() {
         read(text, &names, &mut types, &mut current)
@@ -82,7 +82,7 @@ fn read(
     if let Some(text) = line.strip_prefix("  ") {
         let field = field(text, names)?;
         let open = current.map(|index| &mut types[index].kind);
-        let Some(Kind::Struct { fields, .. }) = open else {
+        let Some(TypeKind::Struct { fields, .. }) = open else {
             return Err("a field stands outside a struct".into());
         };
         fields.push(field);
@@ -92,11 +92,11 @@ fn read(
     let (kind, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let index = *names.get(name).ok_or("a declaration has no name")?;
     types[index].kind = match kind {
-        "opaque" => Kind::Opaque,
+        "opaque" => TypeKind::Opaque,
         "struct" => {
             let facts: Vec<&str> = words.collect();
             let (atomic, union) = (facts.contains(&"atomic"), facts.contains(&"union"));
-            Kind::Struct { fields: Vec::new(), atomic, union }
+            TypeKind::Struct { fields: Vec::new(), atomic, union }
         }
         "alias" => {
             let of = shape(words.next().unwrap_or_default(), names)?;
@@ -107,7 +107,7 @@ fn read(
                 Some((rest, values)) => (rest, values.split(',').map(Into::into).collect()),
                 None => (&*rest, Vec::new()),
             };
-            Kind::Alias { of, values, atomic: rest.split(' ').any(|word| word == "atomic") }
+            TypeKind::Alias { of, values, atomic: rest.split(' ').any(|word| word == "atomic") }
         }
         other => return Err(format!("{other:?} is not a kind of declaration")),
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::facts::{Field, Kind, Shape, Type};
+use crate::facts::{Field, Shape, Type, TypeKind};
 
 pub(crate) fn write(types: &[Type]) -> Result<String, String> {
     let mut text = String::new();
@@ -23,14 +23,14 @@ fn write_type(
 ) -> Result<std::fmt::Result, String> {
     let name = &found.name;
     let kind = match &found.kind {
-        Kind::Opaque => {
+        TypeKind::Opaque => {
             let own = name.rsplit('.').next().unwrap_or_default();
-            format!("Kind::Opaque(Opaque::{own})")
+            format!("TypeKind::Opaque(Opaque::{own})")
         }
-        Kind::Alias { of, values, atomic } => {
-            format!("Kind::Alias {{ of: {}, values: &{values:?}, atomic: {atomic} }}", shape(of))
+        TypeKind::Alias { of, values, atomic } => {
+            format!("TypeKind::Alias {{ of: {}, values: &{values:?}, atomic: {atomic} }}", shape(of))
         }
-        Kind::Struct { fields, atomic, union } => {
+        TypeKind::Struct { fields, atomic, union } => {
             let mut flat_indexes = Vec::new();
             let mut flat = Vec::new();
             for (index, field) in fields.iter().enumerate() {
@@ -66,7 +66,7 @@ fn flatten(
     }
     let mut shape = field.shape.as_ref();
     while let Some(Shape::Named(named)) = shape
-        && let Kind::Alias { of, .. } = &types[*named].kind
+        && let TypeKind::Alias { of, .. } = &types[*named].kind
     {
         shape = Some(of);
     }
@@ -74,7 +74,7 @@ fn flatten(
         return Err(format!("{} has an inline field that is no struct", types[owner].name));
     };
     let inline = *inline;
-    let Kind::Struct { fields, .. } = &types[inline].kind else {
+    let TypeKind::Struct { fields, .. } = &types[inline].kind else {
         return Err(format!("{} is inline and no struct", types[inline].name));
     };
     fields.iter().enumerate().try_for_each(|(index, field)| flatten(types, inline, index, field, flat))
@@ -88,7 +88,7 @@ fn structure(
     (atomic, union): (bool, bool),
 ) -> String {
     let name_of = |(owner, index): &(usize, usize)| match &types[*owner].kind {
-        Kind::Struct { fields, .. } => fields[*index].name.as_str(),
+        TypeKind::Struct { fields, .. } => fields[*index].name.as_str(),
         _ => "",
     };
     let names: Vec<&str> = flat.iter().map(name_of).collect();
@@ -99,7 +99,7 @@ fn structure(
     by_number.sort_by_key(|index| fields[*index].number);
     let flat: String = flat.iter().map(|(owner, index)| format!("&F{owner}[{index}],")).collect();
     format!(
-        "Kind::Struct(Struct {{ fields: &F{type_index}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
+        "TypeKind::Struct(Struct {{ fields: &F{type_index}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
          by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic}, union: {union}, zero: OnceLock::new() }})"
     )
 }

@@ -14,11 +14,11 @@ pub struct Type {
     pub name: &'static str,
     /// Index among all types, sorted by name; for tables by type.
     pub place: usize,
-    pub kind: Kind,
+    pub kind: TypeKind,
 }
 
 #[derive(Debug)]
-pub enum Kind {
+pub enum TypeKind {
     Struct(Struct),
     /// Named shape, possibly an enum.
     Alias {
@@ -175,7 +175,7 @@ impl Shape {
     /// Resolves aliases: returns a struct or an opaque type by name, or an unnamed shape.
     pub fn underlying(self) -> Shape {
         let mut shape = self;
-        while let Shape::Named(Type { kind: Kind::Alias { of, .. }, .. }) = shape {
+        while let Shape::Named(Type { kind: TypeKind::Alias { of, .. }, .. }) = shape {
             shape = *of;
         }
         shape
@@ -184,7 +184,7 @@ impl Shape {
     /// Returns the struct that a shape resolves to.
     pub fn structure(self) -> Option<&'static Struct> {
         match self.underlying() {
-            Shape::Named(Type { kind: Kind::Struct(found), .. }) => Some(found),
+            Shape::Named(Type { kind: TypeKind::Struct(found), .. }) => Some(found),
             _ => None,
         }
     }
@@ -192,7 +192,7 @@ impl Shape {
     /// Returns the opaque type that a shape resolves to.
     pub fn opaque(self) -> Option<Opaque> {
         match self.underlying() {
-            Shape::Named(Type { kind: Kind::Opaque(found), .. }) => Some(*found),
+            Shape::Named(Type { kind: TypeKind::Opaque(found), .. }) => Some(*found),
             _ => None,
         }
     }

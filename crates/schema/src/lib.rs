@@ -13,6 +13,6 @@ mod scheme;
 pub mod structural;
 mod tables;
 
-pub use graph::{Field, Kind, ListType, Opaque, Patch, Scalar, Shape, Struct, Type, find, types};
+pub use graph::{Field, ListType, Opaque, Patch, Scalar, Shape, Struct, Type, TypeKind, find, types};
 pub use resources::{Error, GroupVersion, Resource, Resources, Storage};
 pub use scheme::{find_kind, has_version};

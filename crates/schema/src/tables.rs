@@ -4,6 +4,6 @@ use std::sync::OnceLock;
 
 use pintle_meta::value::Layout;
 
-use crate::graph::{Field, Kind, ListType, More, Opaque, Patch, Scalar, Shape, Struct, Type};
+use crate::graph::{Field, ListType, More, Opaque, Patch, Scalar, Shape, Struct, Type, TypeKind};
 
 include!(concat!(env!("OUT_DIR"), "/types.rs"));

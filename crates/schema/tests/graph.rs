@@ -3,8 +3,8 @@
 #[path = "../build/facts.rs"]
 mod facts;
 
-use facts::{Kind as Fact, Shape as FactShape};
-use pintle_schema::{Kind, ListType, Opaque, Shape, find, types};
+use facts::{Shape as FactShape, TypeKind as Fact};
+use pintle_schema::{ListType, Opaque, Shape, TypeKind, find, types};
 
 const SMALL: &str = "\
 # a comment
@@ -104,7 +104,7 @@ fn fields_are_found_by_name_and_number_including_inline_ones() {
 #[test]
 fn names_and_numbers_are_unique_in_a_struct() {
     for found in types() {
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         let numbers: Vec<_> =
             of.by_number.iter().map(|index| of.fields[usize::from(*index)].number).collect();
         assert!(numbers.is_sorted_by(|a, b| a < b), "{}", found.name);
@@ -116,7 +116,7 @@ fn names_and_numbers_are_unique_in_a_struct() {
 #[test]
 fn the_keys_of_a_list_are_fields_of_its_items() {
     for found in types() {
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         for field in of.fields.iter().filter(|field| field.list == Some(ListType::Map)) {
             let Shape::List(item) = field.shape.underlying() else { panic!("{}.{}", found.name, field.name) };
             let item = item.structure().unwrap();

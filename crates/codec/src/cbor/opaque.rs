@@ -4,7 +4,7 @@
 use pintle_meta::quantity::Quantity;
 use pintle_meta::time::{MicroTime, Time};
 use pintle_meta::{Node, Value};
-use pintle_schema::{Kind, Opaque, Scalar, Shape, Type, find};
+use pintle_schema::{Opaque, Scalar, Shape, Type, TypeKind, find};
 
 use super::item::Major;
 use super::typed::{Decoder, lone_int, lone_string};
@@ -17,7 +17,7 @@ fn refused(error: impl ToString) -> Failure {
 
 impl Decoder<'_> {
     pub(super) fn opaque(&mut self, named: &'static Type) -> Read<Option<Value>> {
-        let Kind::Opaque(opaque) = named.kind else { return Ok(None) };
+        let TypeKind::Opaque(opaque) = named.kind else { return Ok(None) };
         let data = self.raw()?;
         match opaque {
             Opaque::Time => Ok(Some(match lone_string(data)? {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use pintle_meta::Value;
 use pintle_schema::normal::{Builder, zero};
-use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Scalar, Shape, Struct, Type, TypeKind};
 
 use super::item::{Head, Items, Major};
 use super::untyped::{Failure, Read, Reader, duplicate, exact, mismatch, overflow, unknown_field};
@@ -68,7 +68,7 @@ impl<'a> Decoder<'a> {
         match shape.underlying() {
             Shape::Scalar(Scalar::Any) => self.reader.any().map(Some),
             // Opaque types are given their data with its tags.
-            Shape::Named(named) if matches!(named.kind, Kind::Opaque(_)) => self.opaque(named),
+            Shape::Named(named) if matches!(named.kind, TypeKind::Opaque(_)) => self.opaque(named),
             underlying => {
                 let found = self.reader.strip_tags()?;
                 self.untagged(shape, underlying, found)
@@ -91,7 +91,7 @@ impl<'a> Decoder<'a> {
             (Shape::List(of), Major::Array) => self.list(*of).map(Some),
             (Shape::Map(_, of), Major::Map) => self.map(*of).map(Some),
             (Shape::Named(named), Major::Map) => match &named.kind {
-                Kind::Struct(of) => self.structure(named_of(shape, named), of).map(Some),
+                TypeKind::Struct(of) => self.structure(named_of(shape, named), of).map(Some),
                 _ => self.reader.refuse(found, shape.go_name()),
             },
             (Shape::Named(_), Major::Array) => {

@@ -3,7 +3,7 @@
 use pintle_meta::Value;
 use pintle_meta::value::Key;
 use pintle_schema::normal::{Builder, Frame, zero};
-use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Scalar, Shape, Struct, Type, TypeKind};
 
 use super::base64;
 use super::opaque::is_schema;
@@ -117,9 +117,9 @@ impl<'a> Decoder<'a> {
         }
         match shape.underlying() {
             Shape::Named(named) => match &named.kind {
-                Kind::Struct(of) if first == b'{' => self.structure((named_of(shape, named), of), at),
-                Kind::Opaque(opaque) if first == b'{' && is_schema(*opaque) => self.schema(named, at),
-                Kind::Opaque(opaque) => self.opaque(*opaque, named, first, at),
+                TypeKind::Struct(of) if first == b'{' => self.structure((named_of(shape, named), of), at),
+                TypeKind::Opaque(opaque) if first == b'{' && is_schema(*opaque) => self.schema(named, at),
+                TypeKind::Opaque(opaque) => self.opaque(*opaque, named, first, at),
                 _ => self.null_or_mismatch(first, shape, at),
             },
             Shape::Scalar(Scalar::Any) => self.any(at).map(Some),

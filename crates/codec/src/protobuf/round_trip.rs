@@ -6,7 +6,7 @@
 
 use pintle_meta::{Node, Object, Value};
 use pintle_schema::normal::{may_be_absent, zero};
-use pintle_schema::{Field, Kind, Opaque, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, Opaque, Scalar, Shape, Struct, Type, TypeKind};
 
 use crate::MAX_DEPTH;
 
@@ -14,7 +14,7 @@ use crate::MAX_DEPTH;
 /// for kind and apiVersion, which are not part of a message.
 pub fn round_trips(of: &'static Type, object: &Value) -> bool {
     match (&of.kind, object.node()) {
-        (Kind::Struct(of), Node::Object(object)) => struct_round_trips(of, object, 0),
+        (TypeKind::Struct(of), Node::Object(object)) => struct_round_trips(of, object, 0),
         _ => false,
     }
 }
@@ -85,16 +85,16 @@ fn value_round_trips(shape: Shape, value: &Value, depth: usize) -> bool {
         | (Shape::Scalar(Scalar::Int32 | Scalar::Int64), Node::Int(_))
         | (Shape::Scalar(Scalar::Float64), Node::Float(_)) => true,
         (Shape::Named(of), node) => match (&of.kind, node) {
-            (Kind::Struct(of), Node::Object(object)) => struct_round_trips(of, object, depth),
-            (Kind::Alias { of, .. }, _) => value_round_trips(*of, value, depth + 1),
-            (Kind::Opaque(Opaque::FieldsV1), Node::Raw(json)) => !json.is_empty(),
+            (TypeKind::Struct(of), Node::Object(object)) => struct_round_trips(of, object, depth),
+            (TypeKind::Alias { of, .. }, _) => value_round_trips(*of, value, depth + 1),
+            (TypeKind::Opaque(Opaque::FieldsV1), Node::Raw(json)) => !json.is_empty(),
             (
-                Kind::Opaque(Opaque::Time | Opaque::MicroTime | Opaque::Duration | Opaque::Quantity),
+                TypeKind::Opaque(Opaque::Time | Opaque::MicroTime | Opaque::Duration | Opaque::Quantity),
                 Node::String(text),
             ) => !text.is_empty(),
             // A nil pointer was rejected above.
-            (Kind::Opaque(Opaque::Time | Opaque::MicroTime), Node::Null) => true,
-            (Kind::Opaque(Opaque::IntOrString), Node::Int(_) | Node::String(_)) => true,
+            (TypeKind::Opaque(Opaque::Time | Opaque::MicroTime), Node::Null) => true,
+            (TypeKind::Opaque(Opaque::IntOrString), Node::Int(_) | Node::String(_)) => true,
             _ => false,
         },
         _ => false,

@@ -1,6 +1,6 @@
 //! Wire representation of a field, derived from its Go shape.
 
-use pintle_schema::{Field, Kind, Opaque, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, Opaque, Scalar, Shape, Struct, Type, TypeKind};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WireShape {
@@ -89,14 +89,14 @@ pub(super) fn wire_shape(shape: Shape) -> WireShape {
             Shape::Map(_, value) => return WireShape::Map(value),
             Shape::Pointer(to) => *to,
             Shape::Named(of) => match &of.kind {
-                Kind::Struct(structure) => return WireShape::Struct(Message { of, structure }),
-                Kind::Opaque(opaque) => return WireShape::Opaque(of, *opaque),
-                Kind::Alias { of: Shape::List(item), .. }
+                TypeKind::Struct(structure) => return WireShape::Struct(Message { of, structure }),
+                TypeKind::Opaque(opaque) => return WireShape::Opaque(of, *opaque),
+                TypeKind::Alias { of: Shape::List(item), .. }
                     if matches!(wire_shape(**item), WireShape::String) =>
                 {
                     return WireShape::Strings(of);
                 }
-                Kind::Alias { of, .. } => *of,
+                TypeKind::Alias { of, .. } => *of,
             },
         };
     }

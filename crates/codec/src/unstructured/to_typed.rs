@@ -2,7 +2,7 @@
 
 use pintle_meta::{Node, Object, Value};
 use pintle_schema::normal::{Builder, zero};
-use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Scalar, Shape, Struct, Type, TypeKind};
 
 use super::is_unchanged;
 use crate::json::{self, base64};
@@ -98,7 +98,7 @@ impl Converter {
                 self.deeper(|converter| converter.map(*of, object, value, before))
             }
             Shape::Named(named) => match &named.kind {
-                Kind::Struct(of) => {
+                TypeKind::Struct(of) => {
                     let Node::Object(object) = value.node() else {
                         return Err(Error::new(format!("cannot restore struct from: {}", go_kind(value))));
                     };

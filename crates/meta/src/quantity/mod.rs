@@ -1,13 +1,13 @@
 //! `resource.Quantity`: the fixed-point numbers of CPU, memory and storage.
 //!
-//! A quantity remembers in which of three notations it was written and prints in the canonical form of that notation:
-//! no fraction, the largest suffix that allows it (`1.5` is `1500m`, `1024Mi` is `1Gi`). Nearly all fit an `i64` and
-//! a power of ten; the rest is a [`Decimal`] on the heap. Which of the two a number is decides a few visible details
-//! ([`Quantity::as_i64`], rounding below zero), so arithmetic changes over exactly where the reference does.
+//! A quantity keeps the notation it was written in, one of three, and prints in the canonical form of that notation: no
+//! fraction, the largest suffix that allows it (`1.5` is `1500m`, `1024Mi` is `1Gi`). Nearly all fit an `i64` and a
+//! power of ten; the rest is a [`Decimal`] on the heap. The representation determines a few visible details
+//! ([`Quantity::as_i64`], rounding below zero), so arithmetic switches exactly where the reference does.
 //!
-//! Bounds: the cost of every operation is linear in the length of the text a quantity came from. The reference
-//! multiplies large exponents out (comparing `1e1000000000` with 1 takes it minutes and gigabytes); here they stay
-//! exponents, and only where a sum would have to be written out does it lose its far lower addend.
+//! The cost of every operation is linear in the length of the quantity's text. The reference expands large exponents
+//! (comparing `1e1000000000` with 1 takes it minutes and gigabytes); here they stay exponents, and only a sum that would
+//! have to be expanded loses its much smaller addend.
 
 mod decimal;
 mod json;

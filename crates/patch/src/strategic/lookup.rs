@@ -1,6 +1,6 @@
 //! Lookup of a field's type, patch strategy and merge key.
 
-use pintle_schema::{Field, Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, Scalar, Shape, Struct, Type, TypeKind};
 
 use super::Error;
 
@@ -95,6 +95,9 @@ pub(super) fn go_kind(of: Shape) -> &'static str {
         Shape::Bytes | Shape::List(_) => "slice",
         Shape::Map(..) => "map",
         Shape::Pointer(_) => "ptr",
-        Shape::Named(Type { kind: Kind::Struct(_) | Kind::Opaque(_) | Kind::Alias { .. }, .. }) => "struct",
+        Shape::Named(Type {
+            kind: TypeKind::Struct(_) | TypeKind::Opaque(_) | TypeKind::Alias { .. },
+            ..
+        }) => "struct",
     }
 }

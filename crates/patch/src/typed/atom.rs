@@ -4,7 +4,7 @@ use pintle_codec::json;
 use pintle_meta::{Node, Value};
 use pintle_schema::normal::zero;
 use pintle_schema::structural::Structural;
-use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, ListType, Opaque, Scalar, Shape, Struct, Type, TypeKind};
 
 use super::custom::Custom;
 use super::keys::Keys;
@@ -158,7 +158,7 @@ fn builtin<'t>(shape: Shape, field: Option<&'static Field>) -> Atom<'t> {
     loop {
         match shape {
             Shape::Pointer(of) => shape = *of,
-            Shape::Named(Type { kind: Kind::Alias { of, atomic: whole, .. }, .. }) => {
+            Shape::Named(Type { kind: TypeKind::Alias { of, atomic: whole, .. }, .. }) => {
                 atomic |= *whole;
                 shape = *of;
             }
@@ -179,13 +179,13 @@ fn builtin<'t>(shape: Shape, field: Option<&'static Field>) -> Atom<'t> {
             let map = Map { atomic, fields: Fields::None, values: Some(TypeRef::of_shape(*values)) };
             Atom { map: Some(map), ..Atom::default() }
         }
-        Shape::Named(Type { kind: Kind::Struct(of), .. }) => {
+        Shape::Named(Type { kind: TypeKind::Struct(of), .. }) => {
             let values = of.flat.is_empty().then_some(TypeRef::Deduced);
             let atomic = said.unwrap_or(atomic || of.atomic);
             let map = Map { atomic, fields: Fields::Builtin(of), values };
             Atom { map: Some(map), ..Atom::default() }
         }
-        Shape::Named(Type { kind: Kind::Opaque(opaque), .. }) => of_opaque(*opaque),
+        Shape::Named(Type { kind: TypeKind::Opaque(opaque), .. }) => of_opaque(*opaque),
         // Aliases and pointers were resolved above.
         Shape::Named(_) | Shape::Pointer(_) => TypeRef::Deduced.atom(),
     }

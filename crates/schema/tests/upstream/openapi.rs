@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pintle_schema::{Field, Kind, ListType, Scalar, Shape, Struct};
+use pintle_schema::{Field, ListType, Scalar, Shape, Struct, TypeKind};
 use serde_json::{Value as Json, json};
 
 use super::{document, documents, none, type_of};
@@ -24,7 +24,7 @@ fn each(definitions: &BTreeMap<String, Json>, mut check: impl FnMut(&'static Str
             assert!(name.ends_with(".version.Info"), "{name} is missing");
             continue;
         };
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         checked += 1;
         differences
             .extend(check(of, definition).into_iter().map(|difference| format!("{name}: {difference}")));
