@@ -187,9 +187,9 @@ impl Replay<'_> {
         update(&write, live.as_ref(), &mut object).unwrap();
         let found = as_json(object.at(&["metadata", "managedFields"]).unwrap_or(&Value::NULL));
         if sorted(found.clone()) == sorted(recorded.clone()) {
-            self.same.push(resource.name)
+            self.same.push(resource.name);
         } else {
-            self.wrong.push(format!("{id} {} {path}\n  found    {found}\n  recorded {recorded}", step["m"]))
+            self.wrong.push(format!("{id} {} {path}\n  found    {found}\n  recorded {recorded}", step["m"]));
         }
         Some(())
     }
@@ -256,9 +256,9 @@ impl Replay<'_> {
             }
         };
         if found == *recorded {
-            self.applied += 1
+            self.applied += 1;
         } else {
-            self.wrong.push(format!("{id} apply {path}\n  found    {found}\n  recorded {recorded}"))
+            self.wrong.push(format!("{id} apply {path}\n  found    {found}\n  recorded {recorded}"));
         }
         Some(())
     }

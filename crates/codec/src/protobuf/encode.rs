@@ -168,7 +168,7 @@ impl<'v> Encoder<'v> {
             (WireShape::String, Node::Null) => out.bytes_field(number, b""),
             (WireShape::String, Node::String(text)) => out.bytes_field(number, text.as_bytes()),
             (WireShape::Bool | WireShape::Int32 | WireShape::Int64, Node::Null) => {
-                out.varint_field(number, 0)
+                out.varint_field(number, 0);
             }
             (WireShape::Bool, Node::Bool(value)) => out.varint_field(number, u64::from(value)),
             (WireShape::Int32, Node::Int(value)) => out.varint_field(number, int32(value)?),
