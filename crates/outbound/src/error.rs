@@ -45,6 +45,8 @@ pub enum Failure {
     Closed,
     #[error("the answer is longer than {limit} bytes")]
     TooLarge { limit: usize },
+    #[error("no bytes for too long")]
+    Idle,
     #[error("{0}")]
     Redirect(String),
     #[error("{0}")]

@@ -10,8 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::client::{Authorization, ClientOptions};
+use crate::client::ClientOptions;
 use crate::configuration::null_is_default;
+use crate::credentials::Authorization;
 use crate::tls::{KeyPair, Material, Roots, TlsOptions, reason};
 use crate::url::Url;
 

@@ -4,29 +4,41 @@
 //! request takes, the size of an answer before it is allocated, how often it is tried again. Errors read as the reference's
 //! do, since clients see them in answers.
 
+mod body;
 mod client;
 pub mod configuration;
+mod credentials;
 mod dial;
 pub mod egress;
 mod error;
 pub mod grpc;
+pub mod headers;
 mod hook;
 pub mod kubeconfig;
+mod limits;
 mod pool;
+mod round_trip;
 pub mod services;
 mod strict;
 mod tls;
+mod upgrade;
 mod url;
 pub mod webhook;
 
-pub use client::{Answer, Authorization, Client, ClientOptions};
+pub use body::{BoxError, RequestBody, ResponseBody};
+pub use client::{Answer, Client, ClientOptions, Streamed};
+pub use credentials::Authorization;
 pub use error::{Error, Failure};
 pub use hook::Hook;
 pub use kubeconfig::Kubeconfig;
+pub use limits::StreamLimits;
 pub use tls::{AnyCertificate, KeyPair, Material, Roots, SetupError, TlsOptions};
+pub use upgrade::{TunnelEnd, Tunneled, Upgraded};
 pub use url::{BadUrl, Url};
 pub use webhook::Webhook;
 
+#[cfg(test)]
+mod stream_tests;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

@@ -7,9 +7,10 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pintle_meta::field_path;
+use pintle_runtime::Stopwatch;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -229,14 +230,14 @@ fn proxy_tls(config: &TlsConfig) -> Result<Tls, String> {
 struct Dial<'a> {
     proxy: &'a Proxy,
     stage: &'static str,
-    started: Instant,
+    started: Stopwatch,
 }
 
 impl<'a> Dial<'a> {
     fn start(proxy: &'a Proxy) -> Dial<'a> {
         let (protocol, transport) = proxy.labels();
         proxy.events.dial_started(protocol, transport);
-        Dial { proxy, stage: "connect", started: Instant::now() }
+        Dial { proxy, stage: "connect", started: Stopwatch::start() }
     }
 
     fn done(self) {

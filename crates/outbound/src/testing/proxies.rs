@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::{Authority, HttpsOptions, config};
+use super::{Authority, HttpsOptions, server_config};
 use crate::egress::BoxedStream;
 use crate::egress::packets::{CloseDial, CloseResponse, Data, DialResponse, Packet, Payload};
 
@@ -81,7 +81,7 @@ impl Proxy {
     pub async fn https(authority: &Authority, clients: Authority, manner: Manner) -> Proxy {
         let options = HttpsOptions { http2: false, clients: Some(clients), ..HttpsOptions::default() };
         let (certificate, key) = authority.issue(&options.names, |_| {});
-        let mut tls = config(&options, &certificate, &key);
+        let mut tls = server_config(&options, &certificate, &key);
         tls.alpn_protocols.clear();
         let acceptor = TlsAcceptor::from(Arc::new(tls));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
