@@ -70,6 +70,11 @@ pub fn protobuf(served: &[GroupVersion], logs: bool, name: &str, options: &Optio
     tree(served, logs, name, options).map(|tree| protobuf::v3::encode(&tree))
 }
 
+/// Encodes the document of another server as a protobuf message. `None` if it is not JSON.
+pub fn json_to_protobuf(json: &[u8]) -> Option<Vec<u8>> {
+    json::decode_any(json).ok().map(|decoded| protobuf::v3::encode(&decoded.value))
+}
+
 /// The document of a group version.
 pub fn group_version(served: &GroupVersion, options: &Options<'_>) -> Document {
     Document::of(&tree_of(served, options))

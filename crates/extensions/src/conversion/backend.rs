@@ -21,7 +21,7 @@ use pintle_storage::{
     TxnResult, WatchItem, WatchRequest, WatchStream,
 };
 
-use super::remembered::Remembered;
+use super::cache::Remembered;
 use super::{Converter, Failure};
 use crate::encoding::{self, StoredAs};
 

@@ -10,7 +10,7 @@ use http::header::{
 };
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate;
-use pintle_discovery::CustomVersion;
+use pintle_discovery::{CustomVersion, RemoteDocument};
 use pintle_openapi::custom::{self, Form, Member, Source, Templates};
 use pintle_openapi::v3::Document;
 use pintle_openapi::{v2, v3};
@@ -18,7 +18,7 @@ use pintle_openapi::{v2, v3};
 use super::bodies::Format;
 use super::content::{self, insert};
 use super::custom::Entry;
-use super::served::{Builtin, Made, Members, Slot};
+use super::served::{Builtin, Content, Made, Members, Slot};
 use super::{Documents, DocumentsConfig};
 use crate::{Body, Request, Response, respond};
 
@@ -47,6 +47,18 @@ pub(super) enum Which {
     V3(String),
     /// Custom resources.
     Custom(Members),
+    /// The document of a remote server.
+    Remote(RemoteDocument),
+}
+
+impl Which {
+    /// Returns the document of version 3 of a group version that is not built in, if it has one.
+    pub(super) fn of(content: Content) -> Option<Which> {
+        match content {
+            Content::Custom(members) => Some(Which::Custom(members)),
+            Content::Remote(remote) => remote.openapi.clone().map(Which::Remote),
+        }
+    }
 }
 
 impl Documents {
@@ -197,6 +209,13 @@ impl Maker {
             Format::Protobuf => Form::Protobuf,
         };
         match &wanted.which {
+            Which::Remote(document) => {
+                self.name(wanted)?;
+                match format {
+                    Format::Json => Some(document.json.to_vec()),
+                    Format::Protobuf => v3::json_to_protobuf(&document.json),
+                }
+            }
             Which::Custom(members) => {
                 // One look at the schema is enough for both.
                 let sources: Vec<Source<'_>> = members.iter().map(source).collect();
@@ -250,6 +269,7 @@ impl Maker {
             entry.digest(place, || Source::of(&entry.custom, version).digest())
         };
         let hash = match &wanted.which {
+            Which::Remote(document) => document.hash.clone(),
             Which::Custom(members) => custom::hash("", members.iter().map(digest)),
             Which::V2(customs) if !customs.is_empty() => {
                 let members = customs.iter().flat_map(Members::iter);
