@@ -1,4 +1,4 @@
-//! What a definition's status should say: which of its names it got, whether it is served, what is wrong with it.
+//! The status of a definition: accepted names and conditions.
 
 use pintle_codec::unstructured;
 use pintle_definitions::definition::{Approval, NonStructural};
@@ -10,7 +10,7 @@ use crate::definition::{Names, condition, is_true};
 /// Holds a definition until its objects are gone.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What is noted in a status under a type.
+/// A condition of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) kind: &'static str,
@@ -112,7 +112,7 @@ fn update_names(definition: &mut Value, taken: &dyn Taken, now: &Time) {
         return;
     }
     let established = match condition(definition, "Established") {
-        // What was once served goes on under the names that it has.
+        // An established definition goes on under the names that it has.
         Some(found) if found.text_at(&["status"]) == "True" => None,
         _ if names_accepted.status == "True" => {
             let message = "the initial names have been accepted";

@@ -163,7 +163,7 @@ pub(crate) struct Watches {
 }
 
 impl Watches {
-    /// Those of all versions that a definition has, where `before` are those of the one before it. Watches of versions that
+    /// Returns the watches of all versions of a definition, where `before` are those of its predecessor. Watches of versions that
     /// are not served any more, or not as they were, end.
     pub(crate) fn of(definition: &Value, before: &[Watches]) -> Vec<Watches> {
         let versions = definition::versions(definition).into_iter().filter(|spec| spec.served);

@@ -96,7 +96,7 @@ impl Schemas for InCache {
     fn schema(&self, version: &str) -> Option<Value> {
         let definition = self.store.object(&*self.store.cache().get(&self.name)?).ok()?;
         let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
-        // What has no structure is not shown; only what older releases stored can be so.
+        // A schema that is not structural is not shown; only older releases stored such.
         if preserves == Some(true) && structural_errors(&definition).is_some() {
             return None;
         }

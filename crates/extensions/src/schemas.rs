@@ -1,4 +1,4 @@
-//! The objects of a definition in all its versions: how they are stored, cached and converted.
+//! The compiled schemas of a definition: how objects of its versions are stored, cached and converted.
 //!
 //! A stored value is of the version that was the storage version when it was written. It is brought into the form of that
 //! version by its schema (pruned, with its defaults), then into the version that is asked for. Where versions differ
@@ -48,7 +48,7 @@ pub(crate) struct VersionSchema {
     pub(crate) schema: Structural,
     validator: OnceLock<Validator>,
     rules: OnceLock<Rules>,
-    /// What objects can be selected by, such as `spec.color`, and the place of the first among all.
+    /// Fields for field selectors, such as `spec.color`, and the index of the first among those of all versions.
     pub(crate) selectable: Selectable,
     first_field: usize,
 }
@@ -121,7 +121,7 @@ impl VersionSchemas {
         Ok((object, place))
     }
 
-    /// Brings an object into the form of its version's schema, without defaults. Returns the fields that nobody knows.
+    /// Brings an object into the form of its version's schema, without defaults. Returns the unknown fields.
     pub(crate) fn coerce(
         &self,
         place: usize,
@@ -231,7 +231,7 @@ pub(crate) struct StoredVersion {
 pub(crate) enum Write {
     /// In the one that is to be stored, which differs in its name only.
     Renamed,
-    /// In the one that is served, and read so; whoever is below converts it.
+    /// In the served version, and read so; the backend below converts it.
     AsServed,
     /// In the one that they were in. Nor are they read in another.
     AsItIs,
@@ -262,10 +262,10 @@ impl Stored for StoredVersion {
     }
 }
 
-/// What the cache knows of the objects. The number of a version is its form.
+/// How the cache reads the objects. The index of a version is its form.
 pub(crate) struct Cached {
     pub(crate) schemas: Arc<VersionSchemas>,
-    /// Whoever is below has brought them into the form of the version that is served.
+    /// The backend below has converted them to the served version.
     pub(crate) converted: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct ServedVersion {
     pub(crate) place: usize,
     pub(crate) columns: Columns,
     pub(crate) deprecation: Option<String>,
-    /// Follows the store as long as somebody uses this, where versions are converted.
+    /// Follows the store as long as this lives, where versions are converted.
     pub(crate) _feed: Option<Arc<Feed>>,
 }
 
@@ -37,7 +37,7 @@ impl ServedVersion {
 
     /// Brings what a client sent into the form of the schema; adds what strict readers mind.
     fn coerce(&self, object: &mut Value, strict: &mut Vec<String>) -> std::result::Result<(), String> {
-        // What says another kind is refused later, and not by this one's schema.
+        // An object of another kind is refused later, and not by this one's schema.
         let is_own = object.kind() == self.kind.kind && object.api_version() == self.schema().api_version;
         let unknown = match is_own {
             true => self.schemas.coerce(self.place, object, Coercion::default())?,
@@ -154,7 +154,7 @@ impl Served for ServedVersion {
     }
 }
 
-/// What says nothing about itself has metadata all the same, as soon as the server has something to say.
+/// Adds empty metadata to an object without any, since the server sets some.
 fn with_metadata(mut object: Value) -> Value {
     if object.metadata().is_none()
         && let Some(object) = object.as_object_mut()

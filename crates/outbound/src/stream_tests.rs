@@ -295,7 +295,7 @@ async fn a_refused_upgrade_is_a_response() {
     let streamed = client.stream(Method::GET, &url, headers, RequestBody::empty(), StreamLimits::default());
     let Streamed::Response(response) = streamed.await.unwrap() else { panic!("an upgrade") };
     assert_eq!(response.status(), StatusCode::FORBIDDEN);
-    // A protocol that nobody asked for is an error.
+    // A protocol that was not asked for is an error.
     let server = upgrading(echo).await;
     let limits = StreamLimits::default();
     let mut other = upgrade_headers("websocket");

@@ -20,7 +20,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What a client asked.
+/// A request that a server has seen.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -45,7 +45,7 @@ impl Seen {
     }
 }
 
-/// What it is told.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub status: u16,

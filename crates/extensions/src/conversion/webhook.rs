@@ -11,7 +11,7 @@ use pintle_meta::{Value, names};
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
-use pintle_outbound::{ClientOptions, Hook};
+use pintle_outbound::{ClientOptions, WebhookClientConfig};
 use pintle_runtime::Stopwatch;
 use pintle_server::{Conversion, ConversionFailure, Metrics};
 
@@ -43,7 +43,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// What a definition says in `spec.conversion`, in any of its versions. The error is for whoever wants to use it.
+    /// Reads `spec.conversion` of a definition in any of its versions. The error is for requests that need the conversion.
     pub fn new(definition: &Value, environment: &WebhookEnvironment) -> Result<Webhook, String> {
         let conversion = definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL);
         let webhook = conversion.get("webhook").filter(|webhook| !webhook.is_null());
@@ -54,7 +54,7 @@ impl Webhook {
             }
         };
         let name = format!("conversion_webhook_for_{}", definition.name());
-        let hook = Hook::of(
+        let hook = WebhookClientConfig::of(
             &name,
             config.unwrap_or(&Value::NULL),
             &environment.services,
@@ -78,7 +78,7 @@ impl Webhook {
         mut objects: Vec<Value>,
         to: &GroupVersion,
     ) -> Result<Vec<Value>, Failure> {
-        // What says nothing but its kind is the same everywhere.
+        // An object that has nothing but its kind is the same in every version.
         let is_empty = |object: &Value| {
             let fields = object.as_object();
             fields.is_some_and(|fields| {

@@ -1,5 +1,5 @@
 //! Real proxies: HTTP CONNECT over TLS or a unix socket, and konnectivity's packets over a unix socket. They note where they
-//! were asked to go, and know names that nobody else knows.
+//! were asked to go, and resolve names that only they know.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -28,7 +28,7 @@ use super::{Authority, HttpsOptions, server_config};
 use crate::egress::BoxedStream;
 use crate::egress::packets::{CloseDial, CloseResponse, Data, DialResponse, Packet, Payload};
 
-/// What a proxy does with whoever asks.
+/// The behaviour of a proxy.
 #[derive(Clone, Debug)]
 pub enum Manner {
     Forward,
@@ -44,7 +44,7 @@ pub enum Manner {
     Hang,
 }
 
-/// What it has seen.
+/// The requests that it has seen.
 #[derive(Default)]
 struct Book {
     /// By `host:port`: where they really are.

@@ -1,4 +1,4 @@
-//! Which groups, versions and resources there are.
+//! The discovery documents.
 //!
 //! The documents are answered by two different parts of the reference, and it shows: what belongs to a group version (and the
 //! core group, and the group of API services) takes GET alone and looks at media types before anything else; what is about
@@ -111,7 +111,7 @@ impl Documents {
         }
     }
 
-    /// What is below a group version that is not served: a built-in group is known all the same.
+    /// Answers a request below a group version that is not served; a built-in group is known all the same.
     pub(super) fn missing(&self, group: Option<&str>) -> Response {
         if self.served().builtin.has_group(group) {
             respond::status(&Status::no_such_resource())
@@ -145,7 +145,7 @@ fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
     aggregated::list(groups.collect(), Version::V2)
 }
 
-/// What the reference's router refuses before the document is asked for: it goes by the names of media types alone.
+/// Returns the error of the reference's router, which goes by the names of media types alone.
 fn refused(request: &Request, encodings: &[Encoding]) -> Option<Status> {
     let served: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
     let named = |header: &str, anything: bool| {
@@ -167,7 +167,7 @@ fn refused(request: &Request, encodings: &[Encoding]) -> Option<Status> {
     Some(ServerResponse { code, message: &message, ..ServerResponse::default() }.into())
 }
 
-/// What was agreed on, if the client prefers all groups in one document.
+/// Returns the negotiated encoding, if the client prefers all groups in one document.
 fn wants_aggregated(request: &Request) -> Option<Accepted> {
     let is_aggregated = |accepted: &Accepted| {
         let kind = accepted.convert.as_ref().filter(|_| accepted.server_version.is_empty());

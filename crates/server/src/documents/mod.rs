@@ -9,8 +9,8 @@ mod bodies;
 mod content;
 mod custom;
 mod discovery;
+mod document_path;
 mod openapi;
-mod place;
 mod served;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -21,8 +21,8 @@ use pintle_openapi::{Documentation, Options, Undocumented};
 use tokio::sync::Mutex;
 
 use self::bodies::Bodies;
+use self::document_path::DocumentPath;
 use self::openapi::Maker;
-use self::place::Place;
 use self::served::Served;
 use crate::filter::Handler;
 use crate::{Request, Response, respond};
@@ -146,7 +146,7 @@ impl Documents {
 
     /// Whether a path is that of a document.
     pub fn owns(&self, path: &str) -> bool {
-        !matches!(Place::of(path), None | Some(Place::Resource(..)))
+        !matches!(DocumentPath::of(path), None | Some(DocumentPath::Resource(..)))
     }
 
     /// The paths that the index shows for what is served.
@@ -173,24 +173,24 @@ impl Handler for Documents {
     async fn handle(&self, request: Box<Request>) -> Response {
         self.update();
         let path = request.info.path.clone();
-        match Place::of(&path) {
-            Some(Place::Api) => self.api(&request),
-            Some(Place::Apis) => self.apis(&request),
-            Some(Place::ApisSlash) => self.group_list(&request),
-            Some(Place::Group(group)) => self.group(&request, group),
-            Some(Place::Version(group, version)) => self.version(&request, group, version),
-            Some(Place::OpenApiV2) => self.v2(&request).await,
-            Some(Place::OpenApiV3) => {
+        match DocumentPath::of(&path) {
+            Some(DocumentPath::Api) => self.api(&request),
+            Some(DocumentPath::Apis) => self.apis(&request),
+            Some(DocumentPath::ApisSlash) => self.group_list(&request),
+            Some(DocumentPath::Group(group)) => self.group(&request, group),
+            Some(DocumentPath::Version(group, version)) => self.version(&request, group, version),
+            Some(DocumentPath::OpenApiV2) => self.v2(&request).await,
+            Some(DocumentPath::OpenApiV3) => {
                 let mut response = self.v3_index(&request).await;
                 response.extensions_mut().insert(CountedAs("openapi/v3"));
                 response
             }
-            Some(Place::OpenApiV3Of(name)) => {
+            Some(DocumentPath::OpenApiV3Of(name)) => {
                 let mut response = self.v3(&request, name).await;
                 response.extensions_mut().insert(CountedAs("openapi/v3/"));
                 response
             }
-            None | Some(Place::Resource(..)) => respond::not_found(),
+            None | Some(DocumentPath::Resource(..)) => respond::not_found(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What types and operations there are, to be kept by clients: every document has an ETag, and those of version 3 can be asked
+//! The OpenAPI documents, which clients cache: every document has an ETag, and those of version 3 can be asked
 //! for by the hash of their content, which makes them good for ever.
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) struct Wanted {
 pub(super) enum Which {
     /// Of everything, these custom resources among it.
     V2(Vec<Members>),
-    /// What is built in, by its name.
+    /// A built-in document, by its name.
     V3(String),
     /// Custom resources.
     Custom(Members),
@@ -64,7 +64,7 @@ impl Which {
 impl Documents {
     /// `/openapi/v2`
     pub(super) async fn v2(&self, request: &Request) -> Response {
-        // The reference compresses this one for who can read that, and says so to everybody.
+        // The reference compresses this one for clients that accept it, and says so to all.
         let mut response = HttpResponse::new(Body::empty());
         response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
@@ -129,7 +129,7 @@ impl Documents {
     }
 
     /// A document, made now if it has to be. There is nothing in it where the client says that it has it already. `None` if
-    /// whoever was to make it failed.
+    /// making it failed.
     async fn made<'a>(
         &self,
         wanted: &'a Wanted,
@@ -294,7 +294,7 @@ fn source<'a>((entry, _, version): (&'a Entry, usize, &'a CustomVersion)) -> Sou
     Source::of(&entry.custom, version)
 }
 
-/// What a client gets, by the order of its wishes; `protobuf` are the names of that form, of which the last is answered.
+/// Negotiates the format; `protobuf` are the names of that format, of which the last is answered.
 fn format_of(request: &Request, protobuf: &[&str]) -> Option<(Format, String)> {
     let accept = request.header(&ACCEPT).filter(|accept| !accept.is_empty()).unwrap_or("*/*");
     negotiate::media_ranges(accept).find_map(|(media, sub)| {

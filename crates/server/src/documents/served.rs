@@ -1,4 +1,4 @@
-//! What is served, and what is known about its documents.
+//! The merged group versions of all sources, and the state of their documents.
 //!
 //! Built-in group versions come as a list; custom resources come and go one definition at a time, and each touches only its
 //! own group versions:
@@ -70,13 +70,13 @@ pub(super) struct Builtin {
     pub(super) core: OnceLock<Aggregated>,
     /// The OpenAPI documents of version 3 in the order of their names.
     pub(super) v3: Vec<(String, Arc<Slot>)>,
-    /// What it comes down to.
+    /// A hash of its content.
     content: OnceLock<String>,
     /// Its part of the OpenAPI document of version 2, in each form, where there are also custom resources.
     pub(super) v2: [OnceLock<custom::Builtin>; 2],
 }
 
-/// What is about everything.
+/// Documents about all group versions.
 #[derive(Default)]
 pub(super) struct Whole {
     /// All groups but the core group in one document.
@@ -119,8 +119,7 @@ pub(super) struct Aggregated {
     pub(super) etag: String,
 }
 
-/// The place of a document that is made when it is asked for. Its bytes may be forgotten and made again; what it was called
-/// stays.
+/// A document that is made when a client asks for it. Its bytes may be evicted and made again; its hash stays.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) made: OnceLock<Made>,
