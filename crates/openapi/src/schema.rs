@@ -1,4 +1,4 @@
-//! What a type is made of, in the two dialects of the documents.
+//! The schemas of types, in the two dialects of the documents.
 
 use std::collections::BTreeMap;
 
@@ -283,7 +283,7 @@ pub(crate) fn scalar_type(scalar: Scalar) -> (Option<&'static str>, Option<&'sta
     }
 }
 
-/// What Go has where nothing was said, if that is something.
+/// Returns Go's zero value of a field, if it is not null.
 fn default(of: Shape, omit_empty: bool) -> Value {
     match of.underlying() {
         Shape::Scalar(_) if omit_empty => Value::NULL,

@@ -15,8 +15,8 @@ use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
-use pintle_extensions::conversion::Means;
-use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
+use pintle_extensions::conversion::WebhookEnvironment;
+use pintle_extensions::{DefinitionController, Definitions, DefinitionsConfig, StoredAs};
 use pintle_features::Features;
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
@@ -26,6 +26,7 @@ use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
+use pintle_runtime::{Clock, Tasks};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
@@ -202,10 +203,9 @@ impl Plane {
             feed: stores.places.own.feed.clone(),
             root: stores.root.clone(),
             resources: stores.resources.clone(),
-            documents: options.documents.clone(),
-            webhooks: Means {
+            webhooks: WebhookEnvironment {
                 services: options.services.clone(),
-                ways: options.ways.clone(),
+                egress: options.ways.clone(),
                 metrics: metrics.clone(),
             },
             policy: stores.policy.clone(),
@@ -214,10 +214,10 @@ impl Plane {
                 true => StoredAs::Cbor,
                 false => StoredAs::Json,
             },
+            clock: Clock::system(),
         });
         let definitions = Arc::new(definitions);
-        let newest = Arc::downgrade(&definitions);
-        options.documents.refresh_with(move || newest.upgrade().iter().for_each(|known| known.refresh()));
+        options.documents.add_source(definitions.group_source());
         let Stores { resources, kept, places, root, stored_as, allocations, .. } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
@@ -351,10 +351,16 @@ impl Plane {
         let controller = SystemNamespaces::new(self.namespaces.clone(), self.namespace_kind.clone());
         let accounts =
             accounts.map(|accounts| DefaultServiceAccounts::new(self.namespaces.clone(), accounts));
-        let keeper = Keeper::new(self.definitions.clone(), self.statuses.clone());
+        let tasks = Tasks::new();
+        let definition_controller =
+            DefinitionController::new(self.definitions.clone(), self.statuses.clone(), tasks.spawner());
         let (definitions, ended) = (self.definitions.clone(), stop.clone());
-        hooks.post_start(Keeper::HOOK, move || async move {
-            keeper.start(async move { ended.wait().await });
+        hooks.post_start(DefinitionController::HOOK, move || async move {
+            definition_controller.start();
+            tokio::spawn(async move {
+                ended.wait().await;
+                drop(tasks);
+            });
             Ok(())
         });
         let (allocations, ended) = (self.allocations.clone(), stop.clone());

@@ -78,9 +78,9 @@ impl Resolver for Nowhere {
     }
 }
 
-fn means() -> Means {
+fn means() -> WebhookEnvironment {
     let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
-    Means { services: Arc::new(Nowhere), ways: Option::default(), metrics }
+    WebhookEnvironment { services: Arc::new(Nowhere), egress: Option::default(), metrics }
 }
 
 fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {

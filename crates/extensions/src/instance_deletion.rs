@@ -1,4 +1,4 @@
-//! The end of a definition's objects: all are deleted, and whatever holds some of them is waited for, though not for ever.
+//! The deletion of all objects of a definition. Finalizers are waited for, up to a limit.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use tokio::time::{Instant, sleep};
 
 use crate::conditions::{Condition, terminating};
 
-/// How many objects are deleted at once.
+/// Number of objects that are deleted at once.
 const WORKERS: usize = 32;
 
-/// How many are deleted before it is asked again whether they still have to go.
+/// Number of deletions after which it is checked again that the definition is still the same.
 const BATCH: usize = 1024;
 
-/// How long other servers may take to learn of a deletion.
+/// Time in which other servers learn of a deletion.
 const OTHERS: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether objects that something holds have gone...
+/// Interval at which objects with finalizers are listed again.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// ...and how long, until the definition says so and it is begun again; the reference's.
+/// Time after which a condition reports objects with finalizers; the reference's.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Why there may be objects left.
+/// The reason why objects may be left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stuck {
-    /// Nobody knows which there are.
+    /// Listing the objects failed.
     List(String),
-    /// Some could not be deleted.
+    /// Deleting some of them failed.
     Delete(String),
-    /// Nobody knows whether all have gone, or some have not.
+    /// Objects are left, or listing them again failed.
     Check(String),
 }
 
 impl Stuck {
-    /// What the definition says of it.
+    /// Returns the condition that reports it.
     pub(crate) fn condition(&self) -> Condition {
         let (reason, message) = match self {
             Stuck::List(why) => ("InstanceDeletionFailed", format!("could not list instances: {why}")),
@@ -57,7 +57,7 @@ impl Stuck {
 
 /// Deletes all objects of a store, until there are none left or `is_due` says that they are another definition's by now. It is
 /// asked after they were listed; its errors say why that cannot be told.
-pub(crate) async fn empty<F>(store: &Store, is_due: impl Fn() -> F + Send + Sync) -> Result<(), Stuck>
+pub(crate) async fn delete_all<F>(store: &Store, is_due: impl Fn() -> F + Send + Sync) -> Result<(), Stuck>
 where
     F: Future<Output = Result<bool, String>> + Send,
 {
@@ -65,7 +65,7 @@ where
     let message = |status: Box<Status>| status.message;
     // Another server on the same store may learn a moment later that nothing new is let in.
     let mut has_waited = store.config().backend.known_revision().is_some();
-    // Since when all are deleted that can be.
+    // The time at which all objects without finalizers were deleted.
     let mut asked: Option<Instant> = None;
     loop {
         let all = store.select(&context, |_| true).await.map_err(message);
@@ -81,7 +81,7 @@ where
             Some(since) if since.elapsed() >= PATIENCE => {
                 return Err(Stuck::Check("context deadline exceeded".into()));
             }
-            // Finalizers hold them.
+            // The rest have finalizers.
             Some(_) => sleep(LOOK).await,
             None => {}
         }
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn objects_that_something_holds_are_told_of_after_a_minute() {
+    async fn objects_with_finalizers_are_reported_after_a_minute() {
         let (_backend, _feed, store) = store().await;
         boat(&store, "free", "").await;
         boat(&store, "held", r#","finalizers":["example.com/anchor"]"#).await;
         let begun = Instant::now();
-        let stuck = empty(&store, || async { Ok(true) }).await.unwrap_err();
+        let stuck = delete_all(&store, || async { Ok(true) }).await.unwrap_err();
         assert_eq!(stuck, Stuck::Check("context deadline exceeded".into()));
         assert!(begun.elapsed() >= PATIENCE);
         let condition = stuck.condition();
@@ -161,29 +161,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nothing_holds_goes_at_once() {
+    async fn objects_without_finalizers_are_deleted_at_once() {
         let (_backend, _feed, store) = store().await;
         boat(&store, "a", "").await;
         boat(&store, "b", "").await;
-        assert_eq!(empty(&store, || async { Ok(true) }).await, Ok(()));
+        assert_eq!(delete_all(&store, || async { Ok(true) }).await, Ok(()));
     }
 
     #[tokio::test]
     async fn objects_of_another_definition_are_left_alone() {
         let (_backend, _feed, store) = store().await;
         boat(&store, "a", "").await;
-        assert_eq!(empty(&store, || async { Ok(false) }).await, Ok(()));
-        let unknown = empty(&store, || async { Err("it is not known".to_owned()) }).await;
+        assert_eq!(delete_all(&store, || async { Ok(false) }).await, Ok(()));
+        let unknown = delete_all(&store, || async { Err("it is not known".to_owned()) }).await;
         assert_eq!(unknown, Err(Stuck::Check("it is not known".into())));
         assert_eq!(store.select(&Context::default(), |_| true).await.unwrap().entries.len(), 1);
     }
 
     #[tokio::test]
-    async fn what_cannot_be_deleted_is_told_of() {
+    async fn a_failed_deletion_is_reported() {
         let (backend, _feed, store) = store().await;
         let junk = Txn::put(Bytes::from([PREFIX, b"junk"].concat()), Bytes::from("junk"));
         backend.txn(junk).await.unwrap();
-        let stuck = empty(&store, || async { Ok(true) }).await.unwrap_err();
+        let stuck = delete_all(&store, || async { Ok(true) }).await.unwrap_err();
         assert_eq!(stuck.condition().reason, "InstanceDeletionFailed");
     }
 }

@@ -1,13 +1,13 @@
-//! What was converted lately, so that it need not be again.
+//! A cache of converted values.
 
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-/// What an entry costs beside its key and value.
+/// Bytes of an entry beside its key and value.
 const OVERHEAD: usize = 160;
 
-/// Values by key and revision, which together say what is stored there. As many bytes as may be; who was not asked for the
+/// Values by key and revision, which together say what is stored there. Bounded in bytes; the entry that was not used for the
 /// longest goes first.
 pub(super) struct Remembered {
     values: HashMap<(Bytes, u64), Entry>,

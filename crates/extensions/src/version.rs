@@ -15,32 +15,32 @@ use pintle_registry::{Received, Result, Served, Submitted, Table};
 use pintle_schema::Type;
 
 use crate::columns::Columns;
-use crate::shape::{Cached, Shape, Shapes};
+use crate::schemas::{Cached, VersionSchema, VersionSchemas};
 
 /// One served version.
-pub(crate) struct Version {
+pub(crate) struct ServedVersion {
     pub(crate) kind: GroupVersionKind,
     pub(crate) list_kind: String,
     pub(crate) namespaced: bool,
-    pub(crate) shapes: Arc<Shapes>,
+    pub(crate) schemas: Arc<VersionSchemas>,
     pub(crate) place: usize,
     pub(crate) columns: Columns,
     pub(crate) deprecation: Option<String>,
-    /// Follows the store as long as somebody uses this, where versions are converted.
+    /// Follows the store as long as this lives, where versions are converted.
     pub(crate) _feed: Option<Arc<Feed>>,
 }
 
-impl Version {
-    fn shape(&self) -> &Shape {
-        &self.shapes.versions[self.place]
+impl ServedVersion {
+    fn schema(&self) -> &VersionSchema {
+        &self.schemas.versions[self.place]
     }
 
     /// Brings what a client sent into the form of the schema; adds what strict readers mind.
     fn coerce(&self, object: &mut Value, strict: &mut Vec<String>) -> std::result::Result<(), String> {
-        // What says another kind is refused later, and not by this one's schema.
-        let is_own = object.kind() == self.kind.kind && object.api_version() == self.shape().api_version;
+        // An object of another kind is refused later, and not by this one's schema.
+        let is_own = object.kind() == self.kind.kind && object.api_version() == self.schema().api_version;
         let unknown = match is_own {
-            true => self.shapes.coerce(self.place, object, Coercion::default())?,
+            true => self.schemas.coerce(self.place, object, Coercion::default())?,
             false => pintle_definitions::object::coerce_metadata(object, false)?,
         };
         strict.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
@@ -48,7 +48,7 @@ impl Version {
     }
 }
 
-impl Served for Version {
+impl Served for ServedVersion {
     fn kind(&self) -> &GroupVersionKind {
         &self.kind
     }
@@ -79,8 +79,8 @@ impl Served for Version {
     }
 
     fn to_stored(&self, mut object: Value) -> Result<Value> {
-        if object.kind() == self.kind.kind && object.api_version() == self.shape().api_version {
-            self.shapes.set_defaults(self.place, &mut object);
+        if object.kind() == self.kind.kind && object.api_version() == self.schema().api_version {
+            self.schemas.set_defaults(self.place, &mut object);
         }
         Ok(object)
     }
@@ -99,7 +99,7 @@ impl Served for Version {
 
     fn zero(&self) -> Value {
         let mut object = Object::new();
-        object.insert("apiVersion", self.shape().api_version.as_str());
+        object.insert("apiVersion", self.schema().api_version.as_str());
         object.insert("kind", self.kind.kind.as_str());
         object.insert("metadata", Object::new());
         object.into()
@@ -109,7 +109,7 @@ impl Served for Version {
         let is_known = match label {
             "metadata.name" => true,
             "metadata.namespace" => self.namespaced,
-            label => self.shape().selectable.names().any(|known| known == label),
+            label => self.schema().selectable.names().any(|known| known == label),
         };
         match is_known {
             true => Ok((label.to_owned(), value.to_owned())),
@@ -118,11 +118,11 @@ impl Served for Version {
     }
 
     fn field_place(&self, label: &str) -> Option<usize> {
-        self.shape().field_place(label)
+        self.schema().field_place(label)
     }
 
     fn managed_type(&self) -> TypeRef<'_> {
-        self.shapes.managed_type(self.place)
+        self.schemas.managed_type(self.place)
     }
 
     fn managed_versions(&self) -> &dyn Converter {
@@ -154,7 +154,7 @@ impl Served for Version {
     }
 }
 
-/// What says nothing about itself has metadata all the same, as soon as the server has something to say.
+/// Adds empty metadata to an object without any, since the server sets some.
 fn with_metadata(mut object: Value) -> Value {
     if object.metadata().is_none()
         && let Some(object) = object.as_object_mut()
@@ -164,7 +164,7 @@ fn with_metadata(mut object: Value) -> Value {
     object
 }
 
-impl Converter for Version {
+impl Converter for ServedVersion {
     /// Errors: a version that the definition does not have (any more), which makes the reference refuse every apply to an
     /// object that a manager of that version is noted in; a failure of the webhook.
     fn convert(
@@ -178,15 +178,15 @@ impl Converter for Version {
             let (from, to) = (object.group_version_kind(), quote(api_version));
             return Err(format!("{from} is unstructured and is not suitable for converting to {to}"));
         }
-        let Some(to) = self.shapes.place_of(api_version) else {
+        let Some(to) = self.schemas.place_of(api_version) else {
             return Err(format!("request to convert CR to an invalid group/version: {api_version}"));
         };
-        let of = self.shapes.managed_type(to);
+        let of = self.schemas.managed_type(to);
         if object.is_null() {
             return Ok(Some((of, Value::NULL)));
         }
         // By way of the version that the request is for.
-        let own = self.shapes.converted(object.clone(), self.place)?;
-        Ok(Some((of, self.shapes.converted(own, to)?)))
+        let own = self.schemas.converted(object.clone(), self.place)?;
+        Ok(Some((of, self.schemas.converted(own, to)?)))
     }
 }

@@ -1,4 +1,4 @@
-//! What a conversion webhook answers, and whether that can be.
+//! The answers of conversion webhooks, and their validation.
 
 use std::fmt::Display;
 
@@ -77,7 +77,7 @@ fn missing(what: &str, body: &[u8]) -> String {
     format!("Object '{what}' is missing in '{}'", String::from_utf8_lossy(body))
 }
 
-/// What came back for an object, with the metadata that nobody may change.
+/// Returns a converted object with the metadata that a webhook must not change.
 pub(super) fn check(
     of: &GroupVersionKind,
     wanted: &GroupVersion,
@@ -146,7 +146,7 @@ fn restore(original: &Value, converted: &mut Value) -> Result<(), String> {
         let is_same = |(key, text): &(&str, &str)| {
             old.and_then(|old| old.get(key)).and_then(Value::as_str) == Some(*text)
         };
-        // What was there already has been looked at when it was written.
+        // Unchanged values were validated when they were written.
         if old.map_or(0, Object::len) != texts.len() || !texts.iter().all(is_same) {
             let root = Path::new("metadata");
             let errors = match name {

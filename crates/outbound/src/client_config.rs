@@ -11,22 +11,22 @@ use crate::egress::{Network, Selector};
 use crate::services::{Resolver, Service};
 use crate::{ClientOptions, Material, Roots, TlsOptions, Url};
 
-/// Where its reviews go, and how. Timeouts and sizes are for whoever calls it to say.
+/// The URL of a webhook and the options of its client. Timeouts and sizes are set by the caller.
 #[derive(Clone)]
-pub struct Hook {
+pub struct WebhookClientConfig {
     pub url: Url,
     pub options: ClientOptions,
 }
 
-impl Hook {
-    /// Reads a `clientConfig`. The error is for whoever wants to call the webhook; `name` is what it is called there. Services
-    /// are in the cluster, URLs are somewhere in the control plane; `ways` lead to both.
+impl WebhookClientConfig {
+    /// Reads a `clientConfig`. The error is for the caller of the webhook; `name` is what it is called there. Services
+    /// are in the cluster, URLs are somewhere in the control plane; `egress_selector` has the proxies to both.
     pub fn of(
         name: &str,
         config: &Value,
         services: &Arc<dyn Resolver>,
-        ways: Option<&Selector>,
-    ) -> Result<Hook, String> {
+        egress_selector: Option<&Selector>,
+    ) -> Result<WebhookClientConfig, String> {
         let failed = |reason: String| format!("failed calling webhook {}: {reason}", quote(name));
         let roots = roots(config)?;
         if let Some(service) = config.get("service").filter(|service| !service.is_null()) {
@@ -50,10 +50,11 @@ impl Hook {
             // Of which one is this server itself.
             let is_own = (service_there.namespace.as_str(), service_there.name.as_str(), port)
                 == ("default", "kubernetes", 443);
-            let egress = ways.filter(|_| !is_own).and_then(|ways| ways.lookup(Network::Cluster));
+            let egress =
+                egress_selector.filter(|_| !is_own).and_then(|selector| selector.lookup(Network::Cluster));
             let options =
                 ClientOptions { tls, service: Some(service_there), egress, ..ClientOptions::default() };
-            return Ok(Hook { url, options });
+            return Ok(WebhookClientConfig { url, options });
         }
         let url = match config.text_at(&["url"]) {
             "" => return Err(failed("webhook configuration must have either service or URL".into())),
@@ -62,8 +63,8 @@ impl Hook {
         let url = url.with_path(&cleaned(url.path()));
         // Somewhere else, there may be many of them behind one name.
         let tls = TlsOptions { roots, http1_only: !is_local(url.host()), ..TlsOptions::default() };
-        let egress = ways.and_then(|ways| ways.lookup(Network::ControlPlane));
-        Ok(Hook { url, options: ClientOptions { tls, egress, ..ClientOptions::default() } })
+        let egress = egress_selector.and_then(|selector| selector.lookup(Network::ControlPlane));
+        Ok(WebhookClientConfig { url, options: ClientOptions { tls, egress, ..ClientOptions::default() } })
     }
 }
 
@@ -86,7 +87,7 @@ fn cleaned(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Those that are named, or of the machine where none are.
+/// Returns the roots that the configuration names, or those of the machine.
 fn roots(config: &Value) -> Result<Roots, String> {
     let bundle = match config.get("caBundle") {
         Some(bundle) => match (bundle.as_bytes(), bundle.as_str()) {
@@ -121,9 +122,9 @@ mod tests {
         }
     }
 
-    fn hook(config: &str) -> Result<Hook, String> {
+    fn hook(config: &str) -> Result<WebhookClientConfig, String> {
         let services: Arc<dyn Resolver> = Arc::new(Nowhere);
-        Hook::of("boats", &json::decode_any(config.as_bytes()).unwrap().value, &services, None)
+        WebhookClientConfig::of("boats", &json::decode_any(config.as_bytes()).unwrap().value, &services, None)
     }
 
     #[test]

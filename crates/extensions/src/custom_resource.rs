@@ -1,4 +1,11 @@
-//! The endpoints of a definition: made when somebody first asks for its objects, the same until the definition changes.
+//! From a definition to its endpoints, made by the first request for its objects.
+//!
+//! ```text
+//! definition -> Summary, version specs -> VersionSchemas (compiled)
+//! version    -> source of objects (the store, or a conversion webhook over it) -> cache -> Store + Strategy -> Endpoint
+//! ```
+//!
+//! All of it stays the same until the definition changes.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,47 +29,62 @@ use pintle_storage::Backend;
 use tokio::sync::OnceCell;
 
 use crate::columns::Columns;
-use crate::conversion::{Converting, ConvertingConfig, Means, Webhook};
+use crate::conversion::{Converting, ConvertingConfig, Webhook, WebhookEnvironment};
 use crate::definition::{self, Summary, VersionSpec};
 use crate::encoding::StoredAs;
 use crate::scale::Replicas;
-use crate::served::Version;
-use crate::shape::{Cached, Shapes, StoredVersion, Write};
+use crate::schemas::{Cached, StoredVersion, VersionSchemas, Write};
 use crate::strategy::{self, Custom};
+use crate::version::ServedVersion;
 
-/// How many bytes of converted objects are remembered for each version.
+/// Byte budget of the cache of converted objects of a version.
 const REMEMBERED: usize = 4 << 20;
 
-/// Where custom resources are stored and followed.
+/// The storage that all custom resources share.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct ResourceStorage {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) feed: Arc<Feed>,
     /// Of all keys, with slashes around it.
     pub(crate) root: String,
     pub(crate) resources: Arc<Resources>,
-    pub(crate) webhooks: Means,
+    pub(crate) webhooks: WebhookEnvironment,
     pub(crate) policy: Arc<StorePolicy>,
     pub(crate) stored_as: StoredAs,
 }
 
-/// A definition being served.
-pub(crate) struct Serving {
-    plan: Arc<Plan>,
-    versions: Vec<(ServedSpec, OnceCell<ServedVersion>)>,
-    /// The objects in whatever version they are stored in, for those who only count and delete them.
+/// The resource that a definition defines. Nothing of it changes: a changed definition has another one.
+pub(crate) struct CustomResource {
+    storage: ResourceStorage,
+    summary: Summary,
+    schemas: Arc<VersionSchemas>,
+    /// In the order of the definition.
+    versions: Vec<Version>,
+    /// The conversion webhook, where versions differ in more than their name; or the reason why it cannot be used.
+    converter: Option<std::result::Result<Arc<Webhook>, String>>,
+    /// The objects as they are stored. Definitions that follow one another each have a cache of their own: the meaning of a value
+    /// depends on the schema.
+    cache: OnceLock<Arc<Resource>>,
+    guard: Arc<Closed>,
+    /// A store of the objects in whatever version they are stored in, for counting and deleting them.
     stored: OnceLock<Arc<Store>>,
 }
 
-/// What is known of a version before anybody has asked for it.
-struct ServedSpec {
-    place: usize,
+/// A version of the resource, and its endpoints if it is served.
+struct Version {
     name: String,
-    ended: Signal,
+    status: bool,
+    scale: Option<ScalePaths>,
+    columns: columns::Columns,
+    deprecation: Option<String>,
+    /// Set when the watches of the version end; `None` where it is not served.
+    ended: Option<Signal>,
+    /// Made by the first request.
+    endpoints: OnceCell<Endpoints>,
 }
 
 /// The endpoints of a version.
-pub(crate) struct ServedVersion {
+pub(crate) struct Endpoints {
     pub(crate) resource: Arc<Endpoint>,
     pub(crate) status: Option<Arc<Endpoint>>,
     pub(crate) scale: Option<Arc<Endpoint>>,
@@ -70,27 +92,32 @@ pub(crate) struct ServedVersion {
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const ENDED: &str = "CustomResourceVersionEnded";
-const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
+const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
-impl Serving {
+impl CustomResource {
     /// `terminating` says whether the definition is being deleted, and `watches` when those of a version end.
     pub(crate) fn new(
-        ground: &Ground,
+        storage: &ResourceStorage,
         summary: Summary,
         definition: &Value,
         terminating: &Arc<AtomicBool>,
         watches: &[Watches],
-    ) -> std::result::Result<Serving, String> {
+    ) -> std::result::Result<CustomResource, String> {
         let specs = definition::versions(definition);
         let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
-        let shapes = Shapes::compile(&summary, &specs, preserves == Some(true))?;
-        let versions = specs.iter().enumerate().filter(|(_, spec)| spec.served).map(|(place, spec)| {
-            let ended = Watches::ended(watches, spec.name);
-            (ServedSpec { place, name: spec.name.to_owned(), ended }, OnceCell::new())
+        let schemas = VersionSchemas::compile(&summary, &specs, preserves == Some(true))?;
+        let versions = specs.iter().map(|spec| Version {
+            name: spec.name.to_owned(),
+            status: spec.status,
+            scale: spec.scale.clone(),
+            columns: columns::Columns::compile(spec.columns),
+            deprecation: spec.deprecation.clone(),
+            ended: spec.served.then(|| Watches::ended(watches, spec.name)),
+            endpoints: OnceCell::new(),
         });
         let versions = versions.collect();
         let converter = match definition.text_at(&["spec", "conversion", "strategy"]) {
-            "Webhook" => Some(Webhook::new(definition, &ground.webhooks).map(Arc::new)),
+            "Webhook" => Some(Webhook::new(definition, &storage.webhooks).map(Arc::new)),
             _ => None,
         };
         let guard = Arc::new(Closed {
@@ -98,23 +125,31 @@ impl Serving {
             resource: summary.accepted.plural.clone(),
             terminating: terminating.clone(),
         });
-        let parts = specs.iter().map(Parts::of).collect();
         let webhook = converter.as_ref().and_then(|converter| converter.as_ref().ok()).cloned();
-        let shapes = Arc::new(shapes.converted_by(webhook.map(|webhook| webhook as _)));
-        let plan =
-            Plan { ground: ground.clone(), summary, shapes, parts, converter, cache: OnceLock::new(), guard };
-        Ok(Serving { plan: Arc::new(plan), versions, stored: OnceLock::new() })
+        let schemas = Arc::new(schemas.converted_by(webhook.map(|webhook| webhook as _)));
+        Ok(CustomResource {
+            storage: storage.clone(),
+            summary,
+            schemas,
+            versions,
+            converter,
+            cache: OnceLock::new(),
+            guard,
+            stored: OnceLock::new(),
+        })
     }
 
-    /// A version, if it is served; or why it cannot be.
-    pub(crate) async fn version(&self, name: &str) -> Option<std::result::Result<&ServedVersion, String>> {
-        let (spec, cell) = self.versions.iter().find(|(spec, _)| spec.name == name)?;
-        Some(cell.get_or_try_init(|| self.plan.version(spec)).await)
+    /// Returns the endpoints of a version, if it is served; or the reason why it cannot be.
+    pub(crate) async fn version(&self, name: &str) -> Option<std::result::Result<&Endpoints, String>> {
+        let is_served = |version: &&Version| version.name == name && version.ended.is_some();
+        let index = self.versions.iter().position(|version| is_served(&version))?;
+        Some(self.versions[index].endpoints.get_or_try_init(|| self.endpoints(index)).await)
     }
 
-    /// The objects in whatever version they are stored in.
+    /// Returns a store of the objects in whatever version they are stored in.
     pub(crate) fn stored(&self) -> &Arc<Store> {
-        self.stored.get_or_init(|| Arc::new(self.plan.stored()))
+        self.stored
+            .get_or_init(|| Arc::new(self.store(&self.as_stored(), self.schemas.storage, Write::AsItIs)))
     }
 }
 
@@ -122,13 +157,13 @@ impl Serving {
 #[derive(Clone)]
 pub(crate) struct Watches {
     version: String,
-    /// What was said about it, for telling whether that has changed.
+    /// A hash of what the definition said about it.
     said: u64,
     ended: Signal,
 }
 
 impl Watches {
-    /// Those of all versions that a definition has, where `before` are those of the one before it. Watches of versions that
+    /// Returns the watches of all versions of a definition, where `before` are those of its predecessor. Watches of versions that
     /// are not served any more, or not as they were, end.
     pub(crate) fn of(definition: &Value, before: &[Watches]) -> Vec<Watches> {
         let versions = definition::versions(definition).into_iter().filter(|spec| spec.served);
@@ -165,7 +200,7 @@ impl Watches {
     }
 }
 
-/// Stands for what a version's watchers would notice.
+/// Returns a hash of everything about a version that its watchers would notice.
 fn said(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
     let mut text = Vec::new();
     text.extend(definition.text_at(&["status", "acceptedNames", "kind"]).as_bytes());
@@ -178,95 +213,60 @@ fn said(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
 }
 
 /// Of the keys of a definition's objects.
-pub(crate) fn prefix(ground: &Ground, summary: &Summary) -> Bytes {
-    Bytes::from(format!("{}{}/{}/", ground.root, summary.group, summary.accepted.plural))
+pub(crate) fn prefix(storage: &ResourceStorage, summary: &Summary) -> Bytes {
+    Bytes::from(format!("{}{}/{}/", storage.root, summary.group, summary.accepted.plural))
 }
 
-/// What the endpoints of a definition are made of.
-struct Plan {
-    ground: Ground,
-    summary: Summary,
-    shapes: Arc<Shapes>,
-    /// Beside each version.
-    parts: Vec<Parts>,
-    /// Where versions differ in more than their name; or why that cannot be used.
-    converter: Option<std::result::Result<Arc<Webhook>, String>>,
-    /// The objects as they are stored. Definitions that follow one another each have a cache of their own: what a value means
-    /// depends on the schema.
-    cache: OnceLock<Arc<Resource>>,
-    guard: Arc<Closed>,
-}
-
-/// What a version has beside its objects.
-struct Parts {
-    name: String,
-    status: bool,
-    scale: Option<ScalePaths>,
-    columns: columns::Columns,
-    deprecation: Option<String>,
-}
-
-impl Parts {
-    fn of(spec: &VersionSpec<'_>) -> Parts {
-        Parts {
-            name: spec.name.to_owned(),
-            status: spec.status,
-            scale: spec.scale.clone(),
-            columns: columns::Columns::compile(spec.columns),
-            deprecation: spec.deprecation.clone(),
-        }
-    }
-}
-
-/// Where the objects of a version come from.
+/// The source of the objects of a version.
 struct Source {
     backend: Arc<dyn Backend>,
     cache: Arc<Resource>,
-    /// What follows the store, where it is not the feed of everything.
+    /// The feed of the version, where it is not that of the whole store.
     feed: Option<Arc<Feed>>,
 }
 
-impl Plan {
+impl CustomResource {
     fn prefix(&self) -> Bytes {
-        prefix(&self.ground, &self.summary)
+        prefix(&self.storage, &self.summary)
     }
 
     /// The objects as the store has them.
     fn as_stored(&self) -> Source {
-        let kind = || Arc::new(Cached { shapes: self.shapes.clone(), converted: false });
-        let cache = self.cache.get_or_init(|| self.ground.feed.separate(self.prefix(), kind()));
-        Source { backend: self.ground.backend.clone(), cache: cache.clone(), feed: None }
+        let kind = || Arc::new(Cached { schemas: self.schemas.clone(), converted: false });
+        let cache = self.cache.get_or_init(|| self.storage.feed.separate(self.prefix(), kind()));
+        Source { backend: self.storage.backend.clone(), cache: cache.clone(), feed: None }
     }
 
     /// The objects in a version.
     async fn source(&self, place: usize) -> std::result::Result<Source, String> {
         let Some(converter) = &self.converter else { return Ok(self.as_stored()) };
         let converter = converter.clone()?;
-        let api_version = |place: usize| self.shapes.versions[place].api_version.clone();
+        let api_version = |place: usize| self.schemas.versions[place].api_version.clone();
         let backend: Arc<dyn Backend> = Arc::new(Converting::new(ConvertingConfig {
-            store: self.ground.backend.clone(),
+            store: self.storage.backend.clone(),
             converter,
-            form: self.shapes.clone(),
+            form: self.schemas.clone(),
             served: api_version(place),
-            storage: api_version(self.shapes.storage),
-            stored_as: self.ground.stored_as,
+            storage: api_version(self.schemas.storage),
+            stored_as: self.storage.stored_as,
             remember: REMEMBERED,
         }));
         let feed = Feed::start(backend.clone(), self.prefix(), Limits::default()).await;
         let feed = Arc::new(feed.map_err(|error| error.to_string())?);
-        let kind = || -> Arc<dyn Kind> { Arc::new(Cached { shapes: self.shapes.clone(), converted: true }) };
+        let kind =
+            || -> Arc<dyn Kind> { Arc::new(Cached { schemas: self.schemas.clone(), converted: true }) };
         let cache = feed.resource(self.prefix(), kind);
         Ok(Source { backend, cache, feed: Some(feed) })
     }
 
     fn custom(&self, place: usize) -> Custom {
         Custom {
-            shapes: self.shapes.clone(),
+            schemas: self.schemas.clone(),
             place,
             namespaced: self.summary.namespaced,
-            has_status: self.parts[place].status,
-            scale: self.parts[place].scale.clone(),
-            metrics: self.ground.webhooks.metrics.clone(),
+            has_status: self.versions[place].status,
+            scale: self.versions[place].scale.clone(),
+            metrics: self.storage.webhooks.metrics.clone(),
         }
     }
 
@@ -280,40 +280,36 @@ impl Plan {
             backend: source.backend.clone(),
             cache: source.cache.clone(),
             stored: Arc::new(StoredVersion {
-                shapes: self.shapes.clone(),
+                schemas: self.schemas.clone(),
                 place,
                 write,
-                stored_as: self.ground.stored_as,
+                stored_as: self.storage.stored_as,
             }),
             strategy: Arc::new(self.custom(place)),
         })
-        .with_options(self.ground.policy.of(&self.summary.group, &self.summary.accepted.plural))
+        .with_options(self.storage.policy.of(&self.summary.group, &self.summary.accepted.plural))
     }
 
-    fn stored(&self) -> Store {
-        self.store(&self.as_stored(), self.shapes.storage, Write::AsItIs)
-    }
-
-    async fn version(&self, spec: &ServedSpec) -> std::result::Result<ServedVersion, String> {
-        let (place, parts) = (spec.place, &self.parts[spec.place]);
+    async fn endpoints(&self, place: usize) -> std::result::Result<Endpoints, String> {
+        let version = &self.versions[place];
         let source = self.source(place).await?;
         let write = if self.converter.is_some() { Write::AsServed } else { Write::Renamed };
         let store = Arc::new(self.store(&source, place, write).with_guard(self.guard.clone()));
-        let served: Arc<dyn Served> = Arc::new(Version {
-            kind: definition::kind(&self.summary, &parts.name),
+        let served: Arc<dyn Served> = Arc::new(ServedVersion {
+            kind: definition::kind(&self.summary, &version.name),
             list_kind: self.summary.accepted.list_kind.clone(),
             namespaced: self.summary.namespaced,
-            shapes: self.shapes.clone(),
+            schemas: self.schemas.clone(),
             place,
-            columns: Columns(parts.columns.clone()),
-            deprecation: parts.deprecation.clone(),
+            columns: Columns(version.columns.clone()),
+            deprecation: version.deprecation.clone(),
             _feed: source.feed,
         });
         let endpoint =
             |part: Option<&str>, verbs: &[&'static str], served: Arc<dyn Served>, behind: Behind| {
                 Arc::new(Endpoint::new(EndpointConfig {
                     group: self.summary.group.clone(),
-                    version: parts.name.clone(),
+                    version: version.name.clone(),
                     resource: self.summary.accepted.plural.clone(),
                     subresource: part.map(str::to_owned),
                     namespaced: self.summary.namespaced,
@@ -321,39 +317,41 @@ impl Plan {
                     served,
                     behind,
                     is_defined: true,
-                    ended: Some(spec.ended.clone()),
+                    ended: version.ended.clone(),
                 }))
             };
-        let status = parts.status.then(|| {
+        let status = version.status.then(|| {
             let rules = Arc::new(strategy::Status(self.custom(place)));
             let behind = Behind::Store(Arc::new(store.with_strategy(rules)));
-            endpoint(Some("status"), &PART_VERBS, served.clone(), behind)
+            endpoint(Some("status"), &SUBRESOURCE_VERBS, served.clone(), behind)
         });
-        let scale = parts.scale.as_ref().zip(self.scale_kind(parts)).map(|(paths, kind)| {
-            let api_version = |parts: &Parts| format!("{}/{}", self.summary.group, parts.name);
-            let replicas =
-                self.parts.iter().filter_map(|parts| Some((api_version(parts), parts.scale.as_ref()?)));
+        let scale = version.scale.as_ref().zip(self.scale_kind(version)).map(|(paths, kind)| {
+            let api_version = |version: &Version| format!("{}/{}", self.summary.group, version.name);
+            let replicas = self
+                .versions
+                .iter()
+                .filter_map(|version| Some((api_version(version), version.scale.as_ref()?)));
             let replicas = replicas.map(|(version, scale)| (version, Path::parse(&scale.spec_replicas)));
-            let scale = Replicas::new(paths, api_version(parts), replicas.collect());
+            let scale = Replicas::new(paths, api_version(version), replicas.collect());
             let scale = Scale::of(store.clone(), scale);
-            endpoint(Some("scale"), &PART_VERBS, kind, Behind::Subresource(Arc::new(scale)))
+            endpoint(Some("scale"), &SUBRESOURCE_VERBS, kind, Behind::Subresource(Arc::new(scale)))
         });
         let resource = endpoint(None, &VERBS, served, Behind::Store(store));
-        Ok(ServedVersion { resource, status, scale })
+        Ok(Endpoints { resource, status, scale })
     }
 
     /// The kind that every scale is of.
-    fn scale_kind(&self, parts: &Parts) -> Option<Arc<dyn Served>> {
-        let of = self.ground.resources.find("apps", "v1", "deployments/scale")?;
+    fn scale_kind(&self, version: &Version) -> Option<Arc<dyn Served>> {
+        let of = self.storage.resources.find("apps", "v1", "deployments/scale")?;
         let mut served = Builtin::new(of, None).shown_by(Arc::new(Columns(columns::Columns::of_scale())));
-        if let Some(warning) = &parts.deprecation {
+        if let Some(warning) = &version.deprecation {
             served = served.deprecated(warning);
         }
         Some(Arc::new(served))
     }
 }
 
-/// Nothing new is made while a definition is being deleted.
+/// Refuses creates while the definition is being deleted.
 struct Closed {
     group: String,
     resource: String,

@@ -14,48 +14,48 @@ use serde::de::{
     SeqAccess, Visitor,
 };
 
-/// So many are told.
+/// Limit of the number of reported fields.
 const MOST: usize = 100;
 
-/// What every document says at its top.
+/// The fields that every document has at its top.
 const TYPE_META: [&str; 2] = ["apiVersion", "kind"];
 
-/// Reads a document that says its kind; beside it, what a strict reader minds.
+/// Decodes a document with a kind. Returns unknown and duplicate fields beside it.
 pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<(T, Vec<String>), serde_json::Error> {
-    let minded = Minded::default();
+    let reported = Reported::default();
     let mut document = serde_json::Deserializer::from_slice(json);
-    let place = Place { path: String::new(), minded: &minded };
-    let read = T::deserialize(Strict { inner: &mut document, place })?;
+    let position = Position { path: String::new(), reported: &reported };
+    let read = T::deserialize(StrictDeserializer { inner: &mut document, position })?;
     document.end()?;
-    Ok((read, minded.0.into_inner()))
+    Ok((read, reported.0.into_inner()))
 }
 
 /// Each only once, in the order of finding them.
 #[derive(Default)]
-struct Minded(RefCell<Vec<String>>);
+struct Reported(RefCell<Vec<String>>);
 
 #[derive(Clone)]
-struct Place<'m> {
+struct Position<'m> {
     path: String,
-    minded: &'m Minded,
+    reported: &'m Reported,
 }
 
-impl<'m> Place<'m> {
-    fn of_field(&self, name: &str) -> Place<'m> {
+impl<'m> Position<'m> {
+    fn of_field(&self, name: &str) -> Position<'m> {
         let path = match self.path.as_str() {
             "" => name.to_owned(),
             path => format!("{path}.{name}"),
         };
-        Place { path, minded: self.minded }
+        Position { path, reported: self.reported }
     }
 
-    fn of_item(&self, index: usize) -> Place<'m> {
-        Place { path: format!("{}[{index}]", self.path), minded: self.minded }
+    fn of_item(&self, index: usize) -> Position<'m> {
+        Position { path: format!("{}[{index}]", self.path), reported: self.reported }
     }
 
-    fn mind(&self, what: &str, field: &str) {
+    fn report(&self, what: &str, field: &str) {
         let text = format!("{what} field {}", quote(&self.of_field(field).path));
-        let mut all = self.minded.0.borrow_mut();
+        let mut all = self.reported.0.borrow_mut();
         if all.len() < MOST && !all.contains(&text) {
             all.push(text);
         }
@@ -63,9 +63,9 @@ impl<'m> Place<'m> {
 }
 
 /// A part of the document.
-struct Strict<'m, D> {
+struct StrictDeserializer<'m, D> {
     inner: D,
-    place: Place<'m>,
+    position: Position<'m>,
 }
 
 macro_rules! plain {
@@ -79,12 +79,12 @@ macro_rules! plain {
 macro_rules! with_parts {
     ($($method:ident($($name:ident: $of:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($name: $of,)* visitor: V) -> Result<V::Value, D::Error> {
-            self.inner.$method($($name,)* Parts { visitor, fields: None, place: self.place })
+            self.inner.$method($($name,)* Parts { visitor, fields: None, position: self.position })
         })*
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> {
     type Error = D::Error;
 
     plain! {
@@ -114,7 +114,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         self.inner.deserialize_struct(
             name,
             fields,
-            Parts { visitor, fields: Some(fields), place: self.place },
+            Parts { visitor, fields: Some(fields), position: self.position },
         )
     }
 
@@ -128,12 +128,12 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
     }
 }
 
-/// Whoever builds a value, shown its parts through this reader.
+/// A visitor that sees the parts of a value through this decoder.
 struct Parts<'m, V> {
     visitor: V,
-    /// Those that the type has; `None` where any may be.
+    /// The fields of the type; `None` where any are allowed.
     fields: Option<&'static [&'static str]>,
-    place: Place<'m>,
+    position: Position<'m>,
 }
 
 macro_rules! visits {
@@ -170,45 +170,51 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Parts<'_, V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.visitor.visit_some(Strict { inner, place: self.place })
+        self.visitor.visit_some(StrictDeserializer { inner, position: self.position })
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.visitor.visit_newtype_struct(Strict { inner, place: self.place })
+        self.visitor.visit_newtype_struct(StrictDeserializer { inner, position: self.position })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_seq(Items { inner, next: 0, place: self.place })
+        self.visitor.visit_seq(Items { inner, next: 0, position: self.position })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        let (fields, place) = (self.fields, self.place);
-        self.visitor.visit_map(Fields { inner, fields, place, seen: HashSet::new(), current: String::new() })
+        let (fields, position) = (self.fields, self.position);
+        self.visitor.visit_map(Fields {
+            inner,
+            fields,
+            position,
+            seen: HashSet::new(),
+            current: String::new(),
+        })
     }
 }
 
 struct Items<'m, A> {
     inner: A,
     next: usize,
-    place: Place<'m>,
+    position: Position<'m>,
 }
 
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
-        let place = self.place.of_item(self.next);
+        let position = self.position.of_item(self.next);
         self.next += 1;
-        self.inner.next_element_seed(Part { seed, place })
+        self.inner.next_element_seed(Part { seed, position })
     }
 }
 
 struct Fields<'m, A> {
     inner: A,
     fields: Option<&'static [&'static str]>,
-    place: Place<'m>,
+    position: Position<'m>,
     seen: HashSet<String>,
-    /// Whose value comes next.
+    /// The field whose value comes next.
     current: String,
 }
 
@@ -217,12 +223,12 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         while let Some(key) = self.inner.next_key::<String>()? {
-            let is_type_meta = self.place.path.is_empty() && TYPE_META.contains(&key.as_str());
+            let is_type_meta = self.position.path.is_empty() && TYPE_META.contains(&key.as_str());
             let is_known = self.fields.is_none_or(|fields| fields.contains(&key.as_str()));
             let is_first = self.seen.insert(key.clone());
             match (is_known || is_type_meta, is_first) {
-                (false, _) => self.place.mind("unknown", &key),
-                (true, false) => self.place.mind("duplicate", &key),
+                (false, _) => self.position.report("unknown", &key),
+                (true, false) => self.position.report("duplicate", &key),
                 (true, true) if !is_known => {}
                 (true, true) => {
                     self.current = key;
@@ -235,22 +241,22 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, A::Error> {
-        let place = self.place.of_field(&self.current);
-        self.inner.next_value_seed(Part { seed, place })
+        let position = self.position.of_field(&self.current);
+        self.inner.next_value_seed(Part { seed, position })
     }
 }
 
 /// An item or the value of a field, still to be read.
 struct Part<'m, S> {
     seed: S,
-    place: Place<'m>,
+    position: Position<'m>,
 }
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Part<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.seed.deserialize(Strict { inner, place: self.place })
+        self.seed.deserialize(StrictDeserializer { inner, position: self.position })
     }
 }
 
@@ -279,7 +285,7 @@ mod tests {
         b: String,
     }
 
-    fn minded(json: &str) -> Vec<String> {
+    fn reported(json: &str) -> Vec<String> {
         read::<Outer>(json.as_bytes()).unwrap().1
     }
 
@@ -287,17 +293,17 @@ mod tests {
     fn what_is_known_is_read() {
         let json =
             r#"{"kind":"K","apiVersion":"v","someInner":{"a":1},"many":[{"b":"x"},{}],"free":{"x":{"a":2}}}"#;
-        let (read, minded) = read::<Outer>(json.as_bytes()).unwrap();
+        let (read, reported) = read::<Outer>(json.as_bytes()).unwrap();
         assert_eq!(read.some_inner, Some(Inner { a: 1, b: String::new() }));
         assert_eq!((read.many.len(), read.many[0].b.as_str(), read.free["x"].a), (2, "x", 2));
-        assert!(minded.is_empty(), "{minded:?}");
+        assert!(reported.is_empty(), "{reported:?}");
         assert!(super::read::<Outer>(br#"{"many":null,"someInner":null}"#).is_ok());
     }
 
     #[test]
     fn every_field_too_many_is_told_with_its_path() {
         assert_eq!(
-            minded(
+            reported(
                 r#"{"x":{"kind":[]},"kind":"K","kind":"L","someInner":{"c":1,"kind":"K"},
                     "many":[{},{"a":1,"a":2,"A":3}],"free":{"f":{"g":1},"f":{}}}"#
             ),

@@ -1,4 +1,4 @@
-//! What documents show of definitions, for the figures that say why documents were made anew.
+//! Metrics about OpenAPI documents made anew because of definitions.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use pintle_server::Metrics;
 
 use crate::definition::Summary;
 
-/// The versions that are shown, by definition, and of how many definitions each is.
-pub(crate) struct Documented {
+/// The versions that documents show, by definition, and the number of definitions of each.
+pub(crate) struct Regenerations {
     metrics: Metrics,
     versions: HashMap<String, Vec<(String, String)>>,
     counts: HashMap<(String, String), usize>,
 }
 
-impl Documented {
-    pub(crate) fn new(metrics: Metrics) -> Documented {
-        Documented { metrics, versions: HashMap::new(), counts: HashMap::new() }
+impl Regenerations {
+    pub(crate) fn new(metrics: Metrics) -> Regenerations {
+        Regenerations { metrics, versions: HashMap::new(), counts: HashMap::new() }
     }
 
     /// A definition is shown from now on, or differently.
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_version_is_new_with_its_first_definition_and_goes_with_each() {
         let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
-        let mut documented = Documented::new(metrics.clone());
+        let mut regenerations = Regenerations::new(metrics.clone());
         let reasons = |of: &str| {
             let text = String::from_utf8(metrics.render().unwrap()).unwrap();
             let lines = text.lines().filter(|line| line.starts_with(of)).map(|line| {
@@ -84,17 +84,17 @@ mod tests {
             });
             lines.collect::<Vec<String>>()
         };
-        documented.hide("oars.example.com");
-        documented.show(&summary("boats"));
-        documented.show(&summary("oars"));
+        regenerations.hide("oars.example.com");
+        regenerations.show(&summary("boats"));
+        regenerations.show(&summary("oars"));
         let v3 = "apiextensions_openapi_v3_regeneration_count{";
         assert_eq!(reasons(v3), ["boats add", "oars update"]);
-        documented.show(&summary("boats"));
-        documented.hide("boats.example.com");
+        regenerations.show(&summary("boats"));
+        regenerations.hide("boats.example.com");
         assert_eq!(reasons(v3), ["boats add", "boats remove", "boats update", "oars update"]);
         let v2 = "apiextensions_openapi_v2_regeneration_count{";
         assert_eq!(reasons(v2), ["boats add", "boats remove", "boats update", "oars add"]);
-        documented.hide("oars.example.com");
-        assert!(documented.counts.is_empty() && documented.versions.is_empty());
+        regenerations.hide("oars.example.com");
+        assert!(regenerations.counts.is_empty() && regenerations.versions.is_empty());
     }
 }

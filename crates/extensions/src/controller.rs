@@ -1,4 +1,4 @@
-//! Keeps the statuses of definitions: their names, whether they are served; and empties those that are deleted.
+//! The controller of definitions: their accepted names and conditions, and the deletion of their objects.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -11,38 +11,40 @@ use pintle_cache::{Cursor, Interest, Next};
 use pintle_controllers::Objects;
 use pintle_meta::{Reason, Value};
 use pintle_registry::Result;
+use pintle_runtime::Spawner;
 
 use crate::Definitions;
 use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
+use crate::custom_resource::CustomResource;
 use crate::definition::Names;
-use crate::emptying::{self, Stuck};
-use crate::serving::Serving;
+use crate::instance_deletion::{self, Stuck};
 
-/// How soon what failed is tried again.
+/// Delay before a failed definition is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many definitions are brought up to date at once.
+/// Number of definitions that are synced at once.
 const AT_ONCE: usize = 32;
 
-/// How long a deletion waits for writes that began before it.
+/// Time for which a deletion waits for writes that began before it.
 const DRAIN: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether they have ended.
+/// Interval at which the number of such writes is read.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Objects that are kept as JSON by other names of this server: deleting a definition does not touch them.
+/// Built-in resources that are stored below the same keys: deleting a definition does not touch their objects.
 const OVERLAPPING: [(&str, &str); 2] =
     [("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions")];
 
-/// The loop.
-pub struct Keeper {
+/// Syncs definitions from their cache, as the reference's naming, establishing and finalizing controllers do.
+pub struct DefinitionController {
     definitions: Arc<Definitions>,
     /// Written through their status.
     statuses: Objects,
-    /// UIDs of definitions that are being emptied.
-    emptying: Mutex<HashSet<String>>,
-    /// The names that definitions are about to get, by the definition: several are written at once, and none may get
-    /// what another is getting.
+    tasks: Spawner,
+    /// UIDs of definitions whose objects are being deleted.
+    deleting: Mutex<HashSet<String>>,
+    /// Names that definitions are about to get, by the definition: several are written at once, and no two may get the
+    /// same name.
     reserved: Mutex<HashMap<String, Reserved>>,
 }
 
@@ -52,25 +54,22 @@ struct Reserved {
     names: Names,
 }
 
-impl Keeper {
+impl DefinitionController {
     pub const HOOK: &'static str = "start-apiextensions-controllers";
 
-    pub fn new(definitions: Arc<Definitions>, statuses: Objects) -> Keeper {
-        Keeper { definitions, statuses, emptying: Mutex::default(), reserved: Mutex::default() }
+    pub fn new(definitions: Arc<Definitions>, statuses: Objects, tasks: Spawner) -> DefinitionController {
+        let (deleting, reserved) = (Mutex::default(), Mutex::default());
+        DefinitionController { definitions, statuses, tasks, deleting, reserved }
     }
 
-    /// Goes on until `shutdown`.
-    pub fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let keeper = Arc::new(self);
-        tokio::spawn(async move {
-            tokio::select! {
-                () = keeper.run() => {}
-                () = shutdown => {}
-            }
-        });
+    /// Starts the loop, which belongs to the owner of the tasks.
+    pub fn start(self) {
+        let controller = Arc::new(self);
+        let tasks = controller.tasks.clone();
+        tasks.spawn_until_stop(async move { controller.run().await });
     }
 
-    async fn run(self: &Arc<Keeper>) {
+    async fn run(self: &Arc<DefinitionController>) {
         loop {
             match self.load().await {
                 Some((names, cursor)) => self.follow(names, cursor).await,
@@ -86,8 +85,8 @@ impl Keeper {
         Some((snapshot.objects.iter().map(|entry| entry.key().to_owned()).collect(), cursor))
     }
 
-    /// Until the cursor is of no more use.
-    async fn follow(self: &Arc<Keeper>, mut due: BTreeSet<String>, mut cursor: Cursor) {
+    /// Syncs definitions that change, until the cursor expires.
+    async fn follow(self: &Arc<DefinitionController>, mut due: BTreeSet<String>, mut cursor: Cursor) {
         loop {
             // Many at once, since each waits for the store, which writes together what comes together.
             let one = |name: String| async move {
@@ -101,9 +100,10 @@ impl Keeper {
             };
             let all = stream::iter(std::mem::take(&mut due)).map(one).buffer_unordered(AT_ONCE);
             let mut failed: BTreeSet<String> = all.map(stream::iter).flatten().collect().await;
-            let next = match failed.is_empty() {
-                true => Some(cursor.next().await),
-                false => tokio::time::timeout(PAUSE, cursor.next()).await.ok(),
+            let next = if failed.is_empty() {
+                Some(cursor.next().await)
+            } else {
+                tokio::time::timeout(PAUSE, cursor.next()).await.ok()
             };
             due.append(&mut failed);
             match next {
@@ -115,7 +115,7 @@ impl Keeper {
                         if change.deleted {
                             // Its names are free.
                             let group = name.split_once('.').map_or("", |(_, group)| group);
-                            due.extend(self.definitions.read(|table| table.waiting(group)));
+                            due.extend(self.definitions.read(|index| index.waiting(group)));
                         } else {
                             due.insert(name.to_owned());
                         }
@@ -125,24 +125,24 @@ impl Keeper {
         }
     }
 
-    /// Brings one up to date. Returns the names of others that may have something to do then.
-    async fn sync(self: &Arc<Keeper>, name: &str) -> Result<Vec<String>> {
+    /// Syncs a definition. Returns the names of others that have to be synced then.
+    async fn sync(self: &Arc<DefinitionController>, name: &str) -> Result<Vec<String>> {
         let Some(definition) = self.definitions.cached(name) else { return Ok(Vec::new()) };
         if definition.deletion_timestamp().is_some() {
             if definition.finalizers().any(|known| known == FINALIZER) {
-                self.empty(name, definition.uid());
+                self.start_deletion(name, definition.uid());
             }
             return Ok(Vec::new());
         }
         let group = definition.text_at(&["spec", "group"]).to_owned();
-        if self.settled(&group, &definition).is_none() {
+        if self.with_status(&group, &definition).is_none() {
             return Ok(Vec::new());
         }
         let had = definition.at(&["status", "acceptedNames"]).cloned();
-        let mut change = |definition: &Value| Ok(self.settled(&group, definition));
+        let mut change = |definition: &Value| Ok(self.with_status(&group, definition));
         let written = self.statuses.update("", name, &mut change).await;
         if let Ok(written) = &written {
-            // From then on others find the names taken.
+            // From then on other definitions find the names taken.
             self.definitions.wait_for(written.resource_version()).await;
         }
         self.reserved().remove(name);
@@ -151,46 +151,45 @@ impl Keeper {
             other => other?,
         };
         let has = written.at(&["status", "acceptedNames"]);
-        match had.as_ref() != has {
-            true => {
-                let waiting = self.definitions.read(|table| table.waiting(&group));
-                Ok(waiting.into_iter().filter(|other| other != name).collect())
-            }
-            false => Ok(Vec::new()),
+        if had.as_ref() == has {
+            return Ok(Vec::new());
         }
+        let waiting = self.definitions.read(|index| index.waiting(&group));
+        Ok(waiting.into_iter().filter(|other| other != name).collect())
     }
 
-    /// The definition as it should be, if it is not; its names are its own until they are written.
-    fn settled(&self, group: &str, definition: &Value) -> Option<Value> {
+    /// Returns the definition with the status that it should have, if it has another; its names are reserved until they are
+    /// written.
+    fn with_status(&self, group: &str, definition: &Value) -> Option<Value> {
         let now = self.definitions.store().now();
         let mut reserved = self.reserved();
         let others = reserved.iter().filter(|(name, of)| *name != definition.name() && of.group == group);
         let others: Vec<&Names> = others.map(|(_, of)| &of.names).collect();
-        let settled = self.definitions.read(|table| {
-            let taken = TakenOr { taken: &table.taken(group), others: &others };
-            conditions::settled(definition, &taken, &now)
+        let updated = self.definitions.read(|index| {
+            let taken = TakenOr { taken: &index.taken(group), others: &others };
+            conditions::update(definition, &taken, &now)
         });
-        if let Some(settled) = &settled {
-            let names = Names::read(settled.at(&["status", "acceptedNames"]));
+        if let Some(updated) = &updated {
+            let names = Names::read(updated.at(&["status", "acceptedNames"]));
             reserved.insert(definition.name().to_owned(), Reserved { group: group.to_owned(), names });
         }
-        settled
+        updated
     }
 
     fn reserved(&self) -> MutexGuard<'_, HashMap<String, Reserved>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Deletes the objects of a definition beside everything else, unless somebody is at it.
-    fn empty(self: &Arc<Keeper>, name: &str, uid: &str) {
-        let mut emptying = self.emptying.lock().unwrap_or_else(PoisonError::into_inner);
-        if !emptying.insert(uid.to_owned()) {
+    /// Starts a task that deletes the objects of a definition, unless there is one already.
+    fn start_deletion(self: &Arc<DefinitionController>, name: &str, uid: &str) {
+        let mut deleting = self.deleting.lock().unwrap_or_else(PoisonError::into_inner);
+        if !deleting.insert(uid.to_owned()) {
             return;
         }
-        let (keeper, name, uid) = (self.clone(), name.to_owned(), uid.to_owned());
-        tokio::spawn(async move {
+        let (controller, name, uid) = (self.clone(), name.to_owned(), uid.to_owned());
+        self.tasks.spawn_until_stop(async move {
             loop {
-                match keeper.try_empty(&name, &uid).await {
+                match controller.delete_definition(&name, &uid).await {
                     Ok(()) => break,
                     Err(reason) => {
                         tracing::error!("{name} failed with: {reason}");
@@ -198,14 +197,14 @@ impl Keeper {
                     }
                 }
             }
-            keeper.emptying.lock().unwrap_or_else(PoisonError::into_inner).remove(&uid);
+            controller.deleting.lock().unwrap_or_else(PoisonError::into_inner).remove(&uid);
         });
     }
 
-    async fn try_empty(&self, name: &str, uid: &str) -> std::result::Result<(), String> {
+    async fn delete_definition(&self, name: &str, uid: &str) -> std::result::Result<(), String> {
         let message = "CustomResource deletion is in progress";
         let begun = terminating(true, "InstanceDeletionInProgress", message);
-        let Some(definition) = self.note(name, uid, &begun, false).await? else { return Ok(()) };
+        let Some(definition) = self.set_condition(name, uid, &begun, false).await? else { return Ok(()) };
         let (group, plural) =
             (definition.text_at(&["spec", "group"]), definition.text_at(&["spec", "names", "plural"]));
         let done = if OVERLAPPING.contains(&(group, plural)) {
@@ -213,19 +212,19 @@ impl Keeper {
             terminating(false, "OverlappingBuiltInResource", message)
         } else if crate::definition::is_true(&definition, "Established") {
             if let Err(stuck) = self.delete_instances(name, uid).await {
-                self.note(name, uid, &stuck.condition(), false).await?;
+                self.set_condition(name, uid, &stuck.condition(), false).await?;
                 return Err(stuck.reason().to_owned());
             }
             terminating(false, "InstanceDeletionCompleted", "removed all instances")
         } else {
             terminating(false, "NeverEstablished", "resource was never established")
         };
-        self.note(name, uid, &done, true).await.map(drop)
+        self.set_condition(name, uid, &done, true).await.map(drop)
     }
 
-    /// Notes how far a deletion has come; at its end nothing holds the definition any more. Nothing if it is gone, or another
-    /// definition came in its place.
-    async fn note(
+    /// Writes the condition of a deletion, and removes the finalizer with the last one. `None` if the definition is gone or
+    /// was replaced by another of the same name.
+    async fn set_condition(
         &self,
         name: &str,
         uid: &str,
@@ -257,17 +256,17 @@ impl Keeper {
         }
     }
 
-    /// Until there are none left.
+    /// Deletes all objects of a definition.
     async fn delete_instances(&self, name: &str, uid: &str) -> std::result::Result<(), Stuck> {
-        let registered = self.definitions.get(name).filter(|found| found.summary.uid == uid);
-        let Some(registered) = registered else { return Ok(()) };
-        let serving: Arc<Serving> = registered.serving().map_err(|reason| {
-            let (plural, group) = (&registered.summary.accepted.plural, &registered.summary.group);
+        let entry = self.definitions.get(name).filter(|found| found.summary.uid == uid);
+        let Some(entry) = entry else { return Ok(()) };
+        let resource: Arc<CustomResource> = entry.resource().map_err(|reason| {
+            let (plural, group) = (&entry.summary.accepted.plural, &entry.summary.group);
             Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
         })?;
         // From here on nothing new is let in; what was let in before comes to its end.
         let deadline = tokio::time::Instant::now() + DRAIN;
-        while registered.writes.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
+        while entry.writes.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
         }
         // A client that takes the finalizer away may define the resource anew, whose objects have the same keys. The new
@@ -277,11 +276,11 @@ impl Keeper {
             definitions.current().await?;
             Ok(definitions.get(name).is_some_and(|found| found.summary.uid == uid))
         };
-        emptying::empty(serving.stored(), is_due).await
+        instance_deletion::delete_all(resource.stored(), is_due).await
     }
 }
 
-/// What is written, and what is about to be.
+/// Names that are taken, and names that are reserved.
 struct TakenOr<'a, T> {
     taken: &'a T,
     others: &'a [&'a Names],

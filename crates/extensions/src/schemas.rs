@@ -1,11 +1,11 @@
-//! The objects of a definition in all its versions: how they are stored, cached and converted.
+//! The compiled schemas of a definition: how objects of its versions are stored, cached and converted.
 //!
 //! A stored value is of the version that was the storage version when it was written. It is brought into the form of that
 //! version by its schema (pruned, with its defaults), then into the version that is asked for. Where versions differ
 //! in their name only, all of them share one cache; where a webhook converts, the store below delivers one version.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Form, Kind, Read};
@@ -17,6 +17,7 @@ use pintle_definitions::rules::Rules;
 use pintle_meta::Value;
 use pintle_patch::typed::TypeRef;
 use pintle_registry::Stored;
+use pintle_runtime::Stopwatch;
 use pintle_schema::structural::Structural;
 
 use crate::conversion::{self, Converter};
@@ -24,14 +25,14 @@ use crate::definition::{Summary, VersionSpec};
 use crate::encoding::{self, StoredAs};
 
 /// All versions of a kind.
-pub(crate) struct Shapes {
+pub(crate) struct VersionSchemas {
     pub(crate) group: String,
     pub(crate) kind: String,
     /// Nothing is pruned: only what older releases stored is so.
     pub(crate) preserves_unknown: bool,
     /// The place of the version that objects are stored in.
     pub(crate) storage: usize,
-    pub(crate) versions: Vec<Shape>,
+    pub(crate) versions: Vec<VersionSchema>,
     /// How many fields objects can be selected by, of all versions together.
     fields: usize,
     /// Where versions differ in more than their name.
@@ -39,7 +40,7 @@ pub(crate) struct Shapes {
 }
 
 /// One version.
-pub(crate) struct Shape {
+pub(crate) struct VersionSchema {
     pub(crate) name: String,
     /// `group/version`
     pub(crate) api_version: String,
@@ -47,7 +48,7 @@ pub(crate) struct Shape {
     pub(crate) schema: Structural,
     validator: OnceLock<Validator>,
     rules: OnceLock<Rules>,
-    /// What objects can be selected by, such as `spec.color`, and the place of the first among all.
+    /// Fields for field selectors, such as `spec.color`, and the index of the first among those of all versions.
     pub(crate) selectable: Selectable,
     first_field: usize,
 }
@@ -55,12 +56,12 @@ pub(crate) struct Shape {
 /// Fields that every kind has: name and namespace.
 const METADATA_FIELDS: usize = 2;
 
-impl Shapes {
+impl VersionSchemas {
     pub(crate) fn compile(
         summary: &Summary,
         specs: &[VersionSpec<'_>],
         preserves_unknown: bool,
-    ) -> Result<Shapes, String> {
+    ) -> Result<VersionSchemas, String> {
         let mut fields = METADATA_FIELDS;
         let mut versions = Vec::with_capacity(specs.len());
         for spec in specs {
@@ -74,7 +75,7 @@ impl Shapes {
                 Some(Err(_)) if preserves_unknown => Structural::default(),
                 Some(Err(reason)) => return Err(reason),
             };
-            versions.push(Shape {
+            versions.push(VersionSchema {
                 name: spec.name.to_owned(),
                 api_version: format!("{}/{}", summary.group, spec.name),
                 schema,
@@ -86,7 +87,7 @@ impl Shapes {
             fields += spec.selectable.len();
         }
         let storage = specs.iter().position(|spec| spec.storage).ok_or("there is no storage version")?;
-        Ok(Shapes {
+        Ok(VersionSchemas {
             group: summary.group.clone(),
             kind: summary.accepted.kind.clone(),
             preserves_unknown,
@@ -120,7 +121,7 @@ impl Shapes {
         Ok((object, place))
     }
 
-    /// Brings an object into the form of its version's schema, without defaults. Returns the fields that nobody knows.
+    /// Brings an object into the form of its version's schema, without defaults. Returns the unknown fields.
     pub(crate) fn coerce(
         &self,
         place: usize,
@@ -147,7 +148,7 @@ impl Shapes {
         Ok(object)
     }
 
-    pub(crate) fn converted_by(mut self, converter: Option<Arc<dyn Converter>>) -> Shapes {
+    pub(crate) fn converted_by(mut self, converter: Option<Arc<dyn Converter>>) -> VersionSchemas {
         self.converter = converter;
         self
     }
@@ -175,7 +176,7 @@ impl Shapes {
     }
 }
 
-impl Shape {
+impl VersionSchema {
     /// The place of a field that objects of this version can be selected by.
     pub(crate) fn field_place(&self, label: &str) -> Option<usize> {
         match label {
@@ -195,17 +196,17 @@ impl Shape {
     /// Says how long it took, if they are compiled only now.
     pub(crate) fn rules(&self, compiled: impl FnOnce(Duration)) -> &Rules {
         self.rules.get_or_init(|| {
-            let begun = Instant::now();
+            let stopwatch = Stopwatch::start();
             let rules = Rules::compile(&self.schema);
             if !rules.is_empty() {
-                compiled(begun.elapsed());
+                compiled(stopwatch.elapsed());
             }
             rules
         })
     }
 }
 
-impl conversion::Form for Shapes {
+impl conversion::Form for VersionSchemas {
     fn read(&self, stored: &[u8]) -> Result<Value, String> {
         self.read_stored(stored).map(|(object, _)| object)
     }
@@ -219,7 +220,7 @@ impl conversion::Form for Shapes {
 
 /// Objects of one version, on their way to and from the store.
 pub(crate) struct StoredVersion {
-    pub(crate) shapes: Arc<Shapes>,
+    pub(crate) schemas: Arc<VersionSchemas>,
     pub(crate) place: usize,
     pub(crate) write: Write,
     pub(crate) stored_as: StoredAs,
@@ -230,7 +231,7 @@ pub(crate) struct StoredVersion {
 pub(crate) enum Write {
     /// In the one that is to be stored, which differs in its name only.
     Renamed,
-    /// In the one that is served, and read so; whoever is below converts it.
+    /// In the served version, and read so; the backend below converts it.
     AsServed,
     /// In the one that they were in. Nor are they read in another.
     AsItIs,
@@ -239,20 +240,20 @@ pub(crate) enum Write {
 impl Stored for StoredVersion {
     fn decode(&self, stored: &[u8]) -> Result<Value, String> {
         match self.write {
-            Write::AsItIs => Ok(self.shapes.read_stored(stored)?.0),
-            Write::AsServed => Ok(self.shapes.read_converted(stored)?.0),
+            Write::AsItIs => Ok(self.schemas.read_stored(stored)?.0),
+            Write::AsServed => Ok(self.schemas.read_converted(stored)?.0),
             Write::Renamed => {
-                let (object, from) = self.shapes.read_stored(stored)?;
-                self.shapes.renamed(object, from, self.place)
+                let (object, from) = self.schemas.read_stored(stored)?;
+                self.schemas.renamed(object, from, self.place)
             }
         }
     }
 
     fn encode(&self, object: &Value) -> Result<Bytes, String> {
         let renamed;
-        let object = match self.write == Write::Renamed && self.place != self.shapes.storage {
+        let object = match self.write == Write::Renamed && self.place != self.schemas.storage {
             true => {
-                renamed = self.shapes.renamed(object.clone(), self.place, self.shapes.storage)?;
+                renamed = self.schemas.renamed(object.clone(), self.place, self.schemas.storage)?;
                 &renamed
             }
             false => object,
@@ -261,10 +262,10 @@ impl Stored for StoredVersion {
     }
 }
 
-/// What the cache knows of the objects. The number of a version is its form.
+/// How the cache reads the objects. The index of a version is its form.
 pub(crate) struct Cached {
-    pub(crate) shapes: Arc<Shapes>,
-    /// Whoever is below has brought them into the form of the version that is served.
+    pub(crate) schemas: Arc<VersionSchemas>,
+    /// The backend below has converted them to the served version.
     pub(crate) converted: bool,
 }
 
@@ -279,18 +280,18 @@ impl Cached {
 
 impl Kind for Cached {
     fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
-        let shapes = &self.shapes;
+        let schemas = &self.schemas;
         let (object, place) = match self.converted {
-            true => shapes.read_converted(stored)?,
-            false => shapes.read_stored(stored)?,
+            true => schemas.read_converted(stored)?,
+            false => schemas.read_stored(stored)?,
         };
         let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
-        let mut fields = Vec::with_capacity(shapes.fields);
+        let mut fields = Vec::with_capacity(schemas.fields);
         fields.push(object.name().into());
         fields.push(object.namespace().into());
-        for (to, version) in shapes.versions.iter().enumerate() {
+        for (to, version) in schemas.versions.iter().enumerate() {
             if version.selectable.names().next().is_some() {
-                let seen = shapes.renamed(object.clone(), place, to)?;
+                let seen = schemas.renamed(object.clone(), place, to)?;
                 let values = version.selectable.values(&seen)?;
                 fields.extend(values.iter().map(|value| value.as_str().into()));
             }
@@ -302,10 +303,10 @@ impl Kind for Cached {
     }
 
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
-        let shapes = &self.shapes;
+        let schemas = &self.schemas;
         let value = encoding::decode(entry.read()?.value())?;
-        let from = shapes.place_of(value.api_version()).ok_or("there is no such version")?;
-        let mut object = shapes.renamed(value, from, usize::from(form.0))?;
+        let from = schemas.place_of(value.api_version()).ok_or("there is no such version")?;
+        let mut object = schemas.renamed(value, from, usize::from(form.0))?;
         if let Some(metadata) = object.metadata_mut() {
             metadata.insert("resourceVersion", entry.revision().to_string());
         }
@@ -320,7 +321,7 @@ mod tests {
     use super::*;
 
     /// With two versions: the first is stored, and objects can be selected by their color.
-    fn shapes() -> Arc<Shapes> {
+    fn schemas() -> Arc<VersionSchemas> {
         let version = |name: &str, storage: bool| {
             format!(
                 r#"{{"name":"{name}","served":true,"storage":{storage},
@@ -337,7 +338,7 @@ mod tests {
         );
         let definition = json::decode_untyped(text.as_bytes()).unwrap().value;
         let specs = crate::definition::versions(&definition);
-        Arc::new(Shapes::compile(&Summary::read(&definition), &specs, false).unwrap())
+        Arc::new(VersionSchemas::compile(&Summary::read(&definition), &specs, false).unwrap())
     }
 
     fn boat(version: &str, spec: &str) -> Value {
@@ -352,7 +353,7 @@ mod tests {
     fn objects_are_written_as_told_and_read_whatever_they_are() {
         let whole = r#"{"color":"red","size":2}"#;
         for stored_as in [StoredAs::Json, StoredAs::Cbor] {
-            let v2 = StoredVersion { shapes: shapes(), place: 1, write: Write::Renamed, stored_as };
+            let v2 = StoredVersion { schemas: schemas(), place: 1, write: Write::Renamed, stored_as };
             assert_eq!(v2.encode(&boat("v2", whole)).unwrap(), stored_as.encode(&boat("v1", whole)));
             for found in [StoredAs::Json, StoredAs::Cbor] {
                 let stored = found.encode(&boat("v1", r#"{"color":"red","odd":1}"#));
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_cache_keeps_values_in_the_encoding_that_they_have() {
-        let cached = Cached { shapes: shapes(), converted: false };
+        let cached = Cached { schemas: schemas(), converted: false };
         let normal = boat("v1", r#"{"color":"red","size":2}"#);
         for stored_as in [StoredAs::Json, StoredAs::Cbor] {
             let value = stored_as.encode(&normal);

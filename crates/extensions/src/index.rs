@@ -1,4 +1,4 @@
-//! Which definitions there are. As current as the cache of definitions: whoever reads takes in what has changed.
+//! The index of definitions by name, as current as their cache: every read takes in the changes first.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,27 +6,26 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pintle_definitions::definition::structural_errors;
-use pintle_discovery::{Custom, CustomVersion, Schemas};
+use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
 use pintle_registry::{Reflect, Store};
-use pintle_server::Documents;
 
 use crate::conditions::Taken;
+use crate::custom_resource::{CustomResource, ResourceStorage, Watches, prefix};
 use crate::definition::{self, Names, Summary};
-use crate::documented::Documented;
-use crate::serving::{Ground, Serving, Watches, prefix};
+use crate::regenerations::Regenerations;
 
 /// All definitions, by name.
-pub(crate) struct Table {
-    by_name: HashMap<String, Arc<Registered>>,
+pub(crate) struct DefinitionIndex {
+    by_name: HashMap<String, Arc<Definition>>,
     /// How often each name of a group is taken.
     names: HashMap<String, GroupNames>,
-    ground: Ground,
+    storage: ResourceStorage,
     /// The definitions themselves.
     store: Arc<Store>,
-    /// Told of what is served.
-    documents: Arc<Documents>,
-    documented: Documented,
+    /// Receives the definitions that discovery and OpenAPI show.
+    publisher: Arc<Publisher>,
+    regenerations: Regenerations,
 }
 
 /// Names that were accepted, and how many have each.
@@ -36,32 +35,33 @@ pub(crate) struct GroupNames {
     kinds: HashMap<String, usize>,
 }
 
-/// A definition that is there.
-pub(crate) struct Registered {
+/// A stored definition, and the endpoints of its objects once they were asked for.
+pub(crate) struct Definition {
     pub(crate) summary: Summary,
     generation: i64,
     /// Whether its deletion has begun. The same for all generations of it.
     terminating: Arc<AtomicBool>,
-    /// How many writes are under way.
+    /// Number of writes that are under way.
     pub(crate) writes: Arc<AtomicUsize>,
-    /// Made when somebody first asks for its objects.
-    serving: Arc<OnceLock<Result<Arc<Serving>, String>>>,
+    /// Made by the first request for its objects.
+    resource: Arc<OnceLock<Result<Arc<CustomResource>, String>>>,
     /// When watches end. Kept apart from what may not have been made yet, so that none is forgotten.
     watches: Vec<Watches>,
-    ground: Ground,
+    storage: ResourceStorage,
     store: Arc<Store>,
 }
 
-impl Registered {
-    /// How its objects are served; or why they cannot be.
-    pub(crate) fn serving(&self) -> Result<Arc<Serving>, String> {
+impl Definition {
+    /// Returns the resource that it defines, or the reason why that cannot be served.
+    pub(crate) fn resource(&self) -> Result<Arc<CustomResource>, String> {
         let make = || {
             let definition = self.definition().ok_or("the definition is gone")?;
             let summary = Summary::read(&definition);
-            let serving = Serving::new(&self.ground, summary, &definition, &self.terminating, &self.watches)?;
-            Ok(Arc::new(serving))
+            let resource =
+                CustomResource::new(&self.storage, summary, &definition, &self.terminating, &self.watches)?;
+            Ok(Arc::new(resource))
         };
-        self.serving.get_or_init(make).clone()
+        self.resource.get_or_init(make).clone()
     }
 
     /// The definition, as the cache has it.
@@ -86,7 +86,7 @@ impl Drop for Writing {
     }
 }
 
-/// Schemas come out of the cache when a document is made.
+/// The schemas of a definition, read from the cache when a document is made.
 struct InCache {
     store: Arc<Store>,
     name: String,
@@ -96,7 +96,7 @@ impl Schemas for InCache {
     fn schema(&self, version: &str) -> Option<Value> {
         let definition = self.store.object(&*self.store.cache().get(&self.name)?).ok()?;
         let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
-        // What has no structure is not shown; only what older releases stored can be so.
+        // A schema that is not structural is not shown; only older releases stored such.
         if preserves == Some(true) && structural_errors(&definition).is_some() {
             return None;
         }
@@ -105,13 +105,24 @@ impl Schemas for InCache {
     }
 }
 
-impl Table {
-    pub(crate) fn new(ground: Ground, store: Arc<Store>, documents: Arc<Documents>) -> Table {
-        let documented = Documented::new(ground.webhooks.metrics.clone());
-        Table { by_name: HashMap::new(), names: HashMap::new(), ground, store, documents, documented }
+impl DefinitionIndex {
+    pub(crate) fn new(
+        storage: ResourceStorage,
+        store: Arc<Store>,
+        publisher: Arc<Publisher>,
+    ) -> DefinitionIndex {
+        let regenerations = Regenerations::new(storage.webhooks.metrics.clone());
+        DefinitionIndex {
+            by_name: HashMap::new(),
+            names: HashMap::new(),
+            storage,
+            store,
+            publisher,
+            regenerations,
+        }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<Registered>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Definition>> {
         self.by_name.get(name).cloned()
     }
 
@@ -119,7 +130,7 @@ impl Table {
         let known =
             self.by_name.values().map(|found| &found.summary).filter(|summary| summary.names_accepted);
         let place = |summary: &Summary| {
-            (summary.group.clone(), summary.accepted.plural.clone(), prefix(&self.ground, summary))
+            (summary.group.clone(), summary.accepted.plural.clone(), prefix(&self.storage, summary))
         };
         known.map(place).collect()
     }
@@ -158,11 +169,11 @@ impl Table {
             if let Some(before) = before {
                 before.terminating.store(true, Ordering::SeqCst);
                 before.watches.iter().for_each(Watches::end);
-                self.documents.set_custom(name, None);
-                self.documented.hide(name);
-                let prefix = prefix(&self.ground, &before.summary);
+                self.publisher.publish(name, None);
+                self.regenerations.hide(name);
+                let prefix = prefix(&self.storage, &before.summary);
                 drop(before);
-                self.ground.feed.tidy(&prefix);
+                self.storage.feed.tidy(&prefix);
             }
             return;
         };
@@ -172,8 +183,8 @@ impl Table {
         let same = before.as_ref().filter(|before| before.summary.uid == summary.uid);
         let unchanged = same
             .filter(|before| before.generation == generation && before.summary.accepted == summary.accepted);
-        let (serving, watches) = match (unchanged, same) {
-            (Some(before), _) => (before.serving.clone(), before.watches.clone()),
+        let (resource, watches) = match (unchanged, same) {
+            (Some(before), _) => (before.resource.clone(), before.watches.clone()),
             (None, Some(before)) => (Arc::default(), Watches::of(object, &before.watches)),
             (None, None) => {
                 before.iter().flat_map(|before| &before.watches).for_each(Watches::end);
@@ -182,33 +193,33 @@ impl Table {
         };
         let terminating = same.map_or_else(Arc::default, |before| before.terminating.clone());
         terminating.store(summary.terminating, Ordering::SeqCst);
-        let registered = Arc::new(Registered {
+        let definition = Arc::new(Definition {
             generation,
             terminating,
             writes: same.map_or_else(Arc::default, |before| before.writes.clone()),
-            serving,
+            resource,
             watches,
-            ground: self.ground.clone(),
+            storage: self.storage.clone(),
             store: self.store.clone(),
             summary,
         });
-        self.document(&registered, object, unchanged.map(|before| &**before));
-        self.by_name.insert(name.to_owned(), registered);
+        self.document(&definition, object, unchanged.map(|before| &**before));
+        self.by_name.insert(name.to_owned(), definition);
     }
 
-    /// Tells the documents about a definition, if that is something new.
-    fn document(&mut self, registered: &Registered, object: &Value, unchanged: Option<&Registered>) {
-        let summary = &registered.summary;
+    /// Publishes a definition to discovery and OpenAPI, if they would show it differently.
+    fn document(&mut self, definition: &Definition, object: &Value, unchanged: Option<&Definition>) {
+        let summary = &definition.summary;
         let state = |of: &Summary| (of.established, of.terminating);
         if unchanged.is_some_and(|before| state(&before.summary) == state(summary)) {
             return;
         }
         let custom = summary.established.then(|| self.custom(summary, object));
         match &custom {
-            Some(_) => self.documented.show(summary),
-            None => self.documented.hide(&summary.name),
+            Some(_) => self.regenerations.show(summary),
+            None => self.regenerations.hide(&summary.name),
         }
-        self.documents.set_custom(&summary.name, custom);
+        self.publisher.publish(&summary.name, custom.map(Contribution::Definition));
     }
 
     fn custom(&self, summary: &Summary, object: &Value) -> Custom {
@@ -244,7 +255,7 @@ impl Table {
     }
 }
 
-impl Reflect for Table {
+impl Reflect for DefinitionIndex {
     fn set(&mut self, _: usize, key: &str, object: Option<&Value>) {
         self.replace(key, object);
     }
@@ -252,18 +263,19 @@ impl Reflect for Table {
     fn clear(&mut self, _: usize) {
         // Nothing is said about them by this; requests that are under way end as they began.
         for name in std::mem::take(&mut self.by_name).into_keys() {
-            self.documents.set_custom(&name, None);
+            self.publisher.publish(&name, None);
         }
         self.names.clear();
     }
 }
 
 fn count_in(counts: &mut HashMap<String, usize>, name: &str, adds: bool) {
-    match (adds, counts.get_mut(name)) {
-        (true, Some(count)) => *count += 1,
-        (true, None) => drop(counts.insert(name.to_owned(), 1)),
-        (false, Some(count)) if *count > 1 => *count -= 1,
-        (false, _) => drop(counts.remove(name)),
+    if adds {
+        *counts.entry(name.to_owned()).or_default() += 1;
+    } else if let Some(count) = counts.get_mut(name).filter(|count| **count > 1) {
+        *count -= 1;
+    } else {
+        counts.remove(name);
     }
 }
 
