@@ -19,6 +19,7 @@ mod emptying;
 mod encoding;
 mod handler;
 mod keeper;
+mod metrics;
 mod scale;
 mod served;
 mod serving;
@@ -41,6 +42,7 @@ use pintle_storage::Backend;
 pub use encoding::StoredAs;
 pub use handler::Extensions;
 pub use keeper::Keeper;
+pub use metrics::Metrics;
 
 use conversion::Means;
 use serving::Ground;

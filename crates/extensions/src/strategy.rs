@@ -9,9 +9,9 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
-use pintle_server::Metrics;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::metrics::Metrics;
 use crate::shape::{Shape, Shapes};
 
 /// The rules of a version.

@@ -18,18 +18,20 @@ use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemN
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
 use pintle_features::Features;
+use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
-use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy};
+use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy, StoredCount};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
+use pintle_runtime::Clock;
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
-use pintle_server::{Documents, Metrics, StoredCount};
+use pintle_server::{Documents, Metrics};
 use pintle_storage::Backend;
 
 use crate::access::rbac::Roles;
@@ -206,7 +208,7 @@ impl Plane {
             webhooks: Means {
                 services: options.services.clone(),
                 ways: options.ways.clone(),
-                metrics: metrics.clone(),
+                metrics: pintle_extensions::Metrics::new(metrics.registry())?,
             },
             policy: stores.policy.clone(),
             // One gate stands for what clients are sent and for what is stored.
@@ -249,12 +251,19 @@ impl Plane {
         };
         if let Some(period) = options.count_period {
             let stores = kept.values().map(|kept| kept.store.clone()).collect();
-            count_stored_objects(&metrics, period, options.count_sizes, stores, definitions.clone());
+            count_stored_objects(
+                metrics.registry(),
+                period,
+                options.count_sizes,
+                stores,
+                definitions.clone(),
+            )?;
         }
         if let Some(period) = options.check_period {
             let stores = kept.values().map(|kept| kept.store.clone()).collect();
             let feed = places.own.feed.clone();
-            Checker::new(stores, definitions.clone(), feed, metrics.clone()).start(period, stop.clone());
+            let checks = pintle_cache::Metrics::new(metrics.registry())?;
+            Checker::new(stores, definitions.clone(), feed, checks).start(period, stop.clone());
         }
         let stored =
             |name: &str| Some(kept.get(resources.find("", "v1", name)?.storage?.path)?.store.clone());
@@ -312,12 +321,12 @@ impl Plane {
 
 /// Counts what the store has of every resource.
 fn count_stored_objects(
-    metrics: &Metrics,
+    registry: &Registry,
     period: Duration,
     sizes: bool,
     stores: Vec<Arc<Store>>,
     definitions: Arc<Definitions>,
-) {
+) -> anyhow::Result<()> {
     let count = move || {
         let (stores, definitions) = (stores.clone(), definitions.clone());
         let counting = async move {
@@ -342,7 +351,9 @@ fn count_stored_objects(
         };
         counting.boxed()
     };
-    metrics.count_stored_objects(period, sizes, count);
+    let metrics = pintle_registry::Metrics::new(registry)?;
+    metrics.count_stored_objects(registry, Clock::system(), period, sizes, count);
+    Ok(())
 }
 
 impl Plane {

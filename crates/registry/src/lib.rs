@@ -22,6 +22,7 @@ mod record;
 mod reserve;
 mod served;
 mod store;
+mod stored_objects;
 mod strategy;
 mod subresource;
 #[cfg(feature = "testing")]
@@ -40,6 +41,7 @@ pub use store::{
     Admission, AdmitAll, Created, Guard, Listed, Preconditions, Selection, Store, StoreConfig, StoreOptions,
     StorePolicy, Transform, WriteOptions, cache_error,
 };
+pub use stored_objects::{Metrics, StoredCount};
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
 pub use subresource::Subresource;
 

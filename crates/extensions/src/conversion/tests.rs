@@ -13,13 +13,13 @@ use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_outbound::testing::{HttpsServer, Reply, Seen};
-use pintle_server::{Metrics, MetricsOptions};
 use pintle_storage::{Backend, Error, Event, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::encoding::{self, StoredAs};
+use crate::metrics::Metrics;
 
 fn untyped(json: &Json) -> Value {
     json::decode_untyped(json.to_string().as_bytes()).unwrap().value
@@ -79,7 +79,7 @@ impl Resolver for Nowhere {
 }
 
 fn means() -> Means {
-    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    let metrics = Metrics::new(&pintle_metrics::Registry::default()).unwrap();
     Means { services: Arc::new(Nowhere), ways: Option::default(), metrics }
 }
 

@@ -12,10 +12,10 @@ use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
 use pintle_outbound::{ClientOptions, Hook};
-use pintle_server::{Conversion, ConversionFailure, Metrics};
 
 use super::answer::{self, Review};
 use super::{Converter, Failure, rename};
+use crate::metrics::{Conversion, ConversionFailure, Metrics};
 
 /// How long one review may take; the reference's.
 const TIMEOUT: Duration = Duration::from_secs(30);

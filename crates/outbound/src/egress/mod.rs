@@ -23,12 +23,14 @@ use crate::url::Url;
 
 pub mod config;
 mod http_connect;
+mod metrics;
 pub mod packets;
 #[cfg(test)]
 mod tests;
 mod tunnel;
 
 use config::{Connection, EgressSelectorConfiguration, Tcp, TlsConfig, Transport};
+pub use metrics::Metrics;
 
 /// What bytes go through both ways.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}

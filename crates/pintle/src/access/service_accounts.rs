@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use pintle_auth::Metrics;
 use pintle_auth::authenticator::BootstrapSecrets;
 use pintle_auth::service_account::{Kind, Objects, Use};
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
     Admission, Context, Loopback, Mutation, Preconditions, Result as Registered, Store, Transform,
 };
-use pintle_server::Metrics;
 
 use crate::plane::Stores;
 
