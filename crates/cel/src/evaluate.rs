@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pintle_regex::Regex;
+
 use crate::cost;
 use crate::environment::Declarations;
 use crate::escaping::unescape;
 use crate::plan::{Attribute, Base, CallStep, Fold, Plan, Qualifier, Qualifying, Step};
 use crate::program::{Activation, Bound, Budget, LazyFields};
-use crate::regex::Regex;
 use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
 
 /// How many rounds of loops go by between questions whether to go on.

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pintle_regex::Regex;
+
 use crate::ast::{Ast, Comprehension, Expr, Id, Kind, Literal};
 use crate::checker::{Checked, Meaning, Resolved};
 use crate::cost::{Model, model};
@@ -12,7 +14,6 @@ use crate::evaluate::{Call, Failure, Meter};
 use crate::functions::Function;
 use crate::parser::macros::ACCUMULATOR;
 use crate::program::Budget;
-use crate::regex::Regex;
 use crate::types::{ObjectType, Type};
 use crate::value::{Key, List, Map, Text, Val};
 

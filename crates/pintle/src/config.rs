@@ -12,10 +12,10 @@ use pintle_auth::authenticator::{
     self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenCache,
     TokenCacheOptions, TokenFile,
 };
-use pintle_cel::regex::Regex;
 use pintle_controllers::{FrontProxies, Peers, ServiceConfig, Trust};
 use pintle_flags::DataDir;
 use pintle_outbound::egress::Egress;
+use pintle_regex::Regex;
 use pintle_resources::service::ServiceNetwork;
 use pintle_resources::strategy::Settings;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};

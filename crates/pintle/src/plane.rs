@@ -17,7 +17,8 @@ use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
-use pintle_features::Features;
+use pintle_features::{Feature, Features};
+use pintle_meta::shards::ShardParser;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
@@ -291,6 +292,10 @@ impl Plane {
             min_request_timeout: options.min_request_timeout,
             metrics,
             features: options.features,
+            parse_shards: options
+                .features
+                .enabled(Feature::ShardedListAndWatch)
+                .then_some(pintle_cel::parse_shards as ShardParser),
             stop,
             termination: Some(options.watch_termination)
                 .filter(|grace| !grace.is_zero())

@@ -1,8 +1,9 @@
 //! Sizes, what strings contain, and optionals.
 
+use pintle_regex::Regex;
+
 use super::Declared;
 use crate::evaluate::{Call, Failure, Outcome};
-use crate::regex::Regex;
 use crate::value::{Error, List, Val};
 
 pub(super) const FUNCTIONS: &[Declared] = &[

@@ -1,8 +1,9 @@
 //! Strings: cel-go's extension in its second version, and Kubernetes' searching by pattern. Places are in characters.
 
+use pintle_regex::Regex;
+
 use super::Declared;
 use crate::evaluate::{Call, Failure, Outcome};
-use crate::regex::Regex;
 use crate::value::{Error, Text, Val};
 
 pub(super) const FUNCTIONS: &[Declared] = &[
