@@ -14,7 +14,9 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
+use pintle_controllers::{
+    Controller, DefaultServiceAccounts, Objects, Runtime, ServiceRepair, SystemNamespaces,
+};
 use pintle_extensions::conversion::Means;
 use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
 use pintle_features::{Feature, Features};
@@ -36,6 +38,7 @@ use pintle_server::{Documents, Metrics};
 use pintle_storage::Backend;
 
 use crate::access::rbac::Roles;
+use crate::bootstrap;
 use crate::config::Tokens;
 use crate::consistency::Checker;
 use crate::endpoints::Endpoints;
@@ -363,36 +366,34 @@ fn count_stored_objects(
 
 impl Plane {
     /// What runs beside requests.
-    pub(crate) fn add_hooks(&self, hooks: &mut Hooks, stop: Signal, accounts: Option<Objects>) {
+    pub(crate) fn add_hooks(
+        &self,
+        hooks: &mut Hooks,
+        stop: Signal,
+        accounts: Option<Objects>,
+        runtime: &Runtime,
+    ) {
         let controller = SystemNamespaces::new(self.namespaces.clone(), self.namespace_kind.clone());
         let accounts =
             accounts.map(|accounts| DefaultServiceAccounts::new(self.namespaces.clone(), accounts));
         let keeper = Keeper::new(self.definitions.clone(), self.statuses.clone());
-        let (definitions, ended) = (self.definitions.clone(), stop.clone());
+        let (definitions, ended) = (self.definitions.clone(), stop);
         hooks.post_start(Keeper::HOOK, move || async move {
             keeper.start(async move { ended.wait().await });
             Ok(())
         });
-        let (allocations, ended) = (self.allocations.clone(), stop.clone());
+        let allocations = self.allocations.clone();
         let repair = ServiceRepair::new(move || {
             let allocations = allocations.clone();
             async move { allocations.repair().await }
         });
-        hooks.post_start(ServiceRepair::HOOK, move || async move {
-            repair.start(async move { ended.wait().await });
-            Ok(())
-        });
+        bootstrap::add(hooks, ServiceRepair::HOOK, vec![Arc::new(repair)], runtime);
         hooks.post_start(Definitions::HOOK, move || async move {
             definitions.ready().await.map_err(|status| status.message)
         });
-        hooks.post_start(SystemNamespaces::HOOK, move || async move {
-            let ended = stop.clone();
-            controller.start(async move { ended.wait().await }).await;
-            if let Some(accounts) = accounts {
-                accounts.start(async move { stop.wait().await });
-            }
-            Ok(())
-        });
+        let mut controllers: Vec<Arc<dyn Controller>> = vec![Arc::new(controller)];
+        controllers.extend(accounts.map(|accounts| Arc::new(accounts) as Arc<dyn Controller>));
+        bootstrap::add(hooks, SystemNamespaces::HOOK, controllers, runtime);
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use pintle_auth::authenticator;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
+use pintle_controllers::Runtime;
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
 use pintle_extensions::Extensions;
@@ -16,7 +17,7 @@ use pintle_logging as logging;
 use pintle_metrics::Registry;
 use pintle_resources::strategy::Settings;
 use pintle_resources::unenforced::Missing;
-use pintle_runtime::Clock;
+use pintle_runtime::{Clock, Random, Tasks};
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
@@ -101,6 +102,18 @@ fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
         flush_frequency: flags.duration("log-flush-frequency"),
     };
     Ok(logging::init(config)?)
+}
+
+/// Returns the surroundings of controllers. They stop when the server accepts no more requests.
+fn controller_runtime(tasks: &Tasks, registry: &Registry, lifecycle: &Lifecycle) -> anyhow::Result<Runtime> {
+    let (spawner, not_accepting) = (tasks.spawner(), lifecycle.not_accepting.clone());
+    let stopping = spawner.stopping().clone();
+    spawner.spawn(async move {
+        not_accepting.wait().await;
+        stopping.set();
+    });
+    let metrics = pintle_controllers::Metrics::new(registry)?;
+    Ok(Runtime { spawner, clock: Clock::system(), random: Random::system(), metrics })
 }
 
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
@@ -209,7 +222,9 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         egress: peers_way,
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
-    rbac::add_hooks(&stores, &roles, &mut hooks, features, lifecycle.not_accepting.clone())?;
+    let tasks = Tasks::new();
+    let runtime = controller_runtime(&tasks, &registry, &lifecycle)?;
+    rbac::add_hooks(&stores, &roles, &mut hooks, features, &runtime)?;
     // Where pods are made to run as accounts, there is one to run as.
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
@@ -218,13 +233,12 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     if features.enabled(Feature::APIServerIdentity) {
         let peers = features.enabled(Feature::UnknownVersionInteroperabilityProxy);
         let identity = identity::config(options, port, peers)?;
-        let stop = &lifecycle.not_accepting;
         if features.enabled(Feature::StorageVersionAPI) {
             let name = &identity.name;
-            let added = storage_versions::add_hook(&stores, &settings, &served, name, &mut hooks, stop)?;
+            let added = storage_versions::add_hook(&stores, &settings, &served, name, &mut hooks, &runtime)?;
             waiting = Some(added);
         }
-        bootstrap::add_identity(&stores, identity, &mut hooks, stop)?;
+        bootstrap::add_identity(&stores, identity, &mut hooks, &runtime)?;
     }
     bootstrap::add_hooks(
         &stores,
@@ -233,7 +247,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         (config::trust(options, &serving), authorities_changed.clone()),
         |group| served.iter().any(|version| version.group == group),
         &mut hooks,
-        &lifecycle.not_accepting,
+        &runtime,
     )?;
     let documents = Arc::new(documents(flags, options, port, served.clone()));
     let services = Services::new(&stores, listener.local_addr()?, options.api.endpoint_routing)?;
@@ -267,7 +281,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         metrics.clone(),
         lifecycle.not_accepting.clone(),
     )?;
-    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone(), account_objects);
+    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone(), account_objects, &runtime);
     let is_started = hooks.all_done();
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),

@@ -16,11 +16,11 @@
 //! ```
 //! # use std::sync::Arc;
 //! # use async_trait::async_trait;
-//! use pintle_controllers::{Controller, Key, Objects, Requeue, Source};
-//! # use pintle_registry::Result;
+//! use pintle_controllers::{Controller, Key, Requeue, Source};
+//! use pintle_registry::{Client, Result};
 //!
 //! struct Example {
-//!     maps: Objects,
+//!     maps: Client,
 //! }
 //!
 //! #[async_trait]
@@ -32,7 +32,7 @@
 //!
 //!     /// Every ConfigMap of that name, wherever it is; keys are `namespace/name`, as in the cache.
 //!     fn sources(&self) -> Vec<Source> {
-//!         let keys = |entry: &pintle_cache::Entry, deleted| {
+//!         let keys = |entry: &pintle_cache::Entry, deleted: bool| {
 //!             (!deleted && entry.key().ends_with("/example")).then(|| Key::from(entry.key()))
 //!         };
 //!         vec![Source::informer(self.maps.store().clone(), keys)]
