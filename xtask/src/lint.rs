@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 /// Crates that every other one may use: vocabulary and surroundings. They use none, unless [`LAYERS`] has them.
-const LEAVES: &[&str] = &["features", "meta", "runtime", "work"];
+const LEAVES: &[&str] = &["features", "meta", "metrics", "regex", "runtime", "work"];
 
 /// The crates of ours that each one uses beside [`LEAVES`], tests aside; no more and no fewer.
 ///
@@ -24,7 +24,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("storage", ""),
     ("cache", "storage"),
     ("codec", "schema"),
-    ("flags", "cel"),
+    ("flags", ""),
     ("storage-embedded", "storage"),
     ("storage-etcd", "storage"),
     ("definitions", "cel codec schema"),
@@ -39,7 +39,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache codec definitions patch registry schema"),
-    ("server", "admission auth cache cel codec discovery openapi outbound patch registry schema storage"),
+    ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
     (
         "extensions",
         "cache codec controllers definitions discovery outbound patch registry resources schema server storage",

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pintle_regex::Regex;
+
 use crate::cost;
 use crate::environment::Declarations;
 use crate::escaping::unescape;
 use crate::meter::{Failure, Meter, Outcome};
 use crate::plan::{Attribute, Base, CallNode, Fold, Node, Plan, Qualifier, Qualifying};
 use crate::program::{Activation, Bound, LazyFields};
-use crate::regex::Regex;
 use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
 
 /// Context of a function call.

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pintle_regex::Regex;
+
 use crate::ast::{Ast, Comprehension, Expr, ExprKind, Id, Literal};
 use crate::checker::{Checked, Meaning, Resolved};
 use crate::cost::{Model, model};
@@ -13,7 +15,6 @@ use crate::functions::Function;
 use crate::meter::{Failure, Meter};
 use crate::parser::macros::ACCUMULATOR;
 use crate::program::Budget;
-use crate::regex::Regex;
 use crate::types::{ObjectType, Type};
 use crate::value::{Key, List, Map, Text, Val};
 

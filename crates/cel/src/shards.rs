@@ -1,79 +1,35 @@
-//! Shard selectors: expressions that are parsed and never evaluated.
+//! The parser of shard selectors: expressions that are parsed and never evaluated.
 //!
 //! ```text
 //! shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(...)
 //! ```
 
+use pintle_meta::shards::{ShardKey, ShardRange, Shards};
+
 use crate::ast::{Expr, ExprKind, Literal};
 use crate::parser;
 
-/// Field of an object that is hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShardKey {
-    Uid,
-    Namespace,
-}
-
-impl ShardKey {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ShardKey::Uid => "object.metadata.uid",
-            ShardKey::Namespace => "object.metadata.namespace",
-        }
+/// Parses a shard selector. Errors: the reference's message.
+pub fn parse_shards(text: &str) -> Result<Shards, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".into());
     }
-}
-
-/// Objects whose hash lies in one of some ranges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shards {
-    pub key: ShardKey,
-    /// Ranges of hashes, with an exclusive upper bound. Never empty.
-    ranges: Vec<(u64, u128)>,
-}
-
-impl Shards {
-    /// Parses a selector; the error is the message for the client.
-    pub fn parse(text: &str) -> Result<Shards, String> {
-        let text = text.trim();
-        if text.is_empty() {
-            return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".into());
-        }
-        let ast = parser::parse(text).map_err(|error| {
-            let first =
-                error.issues().first().map_or_else(|| error.to_string(), |issue| issue.message.clone());
-            format!("CEL parse error: {first}")
-        })?;
-        let mut found = Vec::new();
-        ranges(&ast.root, &mut found)?;
-        let Some((key, _)) = found.first().copied() else { return Err("no shard ranges".into()) };
-        if let Some((other, _)) = found.iter().find(|(other, _)| *other != key) {
-            let (key, other) = (key.as_str(), other.as_str());
-            return Err(format!("all shard ranges must use the same field, got {key:?} and {other:?}"));
-        }
-        Ok(Shards { key, ranges: found.into_iter().map(|(_, range)| range).collect() })
+    let ast = parser::parse(text).map_err(|error| {
+        let first = error.issues().first().map_or_else(|| error.to_string(), |issue| issue.message.clone());
+        format!("CEL parse error: {first}")
+    })?;
+    let mut found = Vec::new();
+    ranges(&ast.root, &mut found)?;
+    let Some((key, _)) = found.first().copied() else { return Err("no shard ranges".into()) };
+    if let Some((other, _)) = found.iter().find(|(other, _)| *other != key) {
+        let (key, other) = (key.as_str(), other.as_str());
+        return Err(format!("all shard ranges must use the same field, got {key:?} and {other:?}"));
     }
-
-    /// Returns whether an object with this uid or in this namespace is selected.
-    pub fn contains(&self, value: &str) -> bool {
-        let hash = fnv1a(value.as_bytes());
-        self.ranges.iter().any(|(start, end)| *start <= hash && u128::from(hash) < *end)
-    }
+    Ok(Shards::new(key, found.into_iter().map(|(_, range)| range).collect()))
 }
 
-/// Formats the selector as it is reported to clients.
-impl std::fmt::Display for Shards {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, (start, end)) in self.ranges.iter().enumerate() {
-            let or = if place > 0 { " || " } else { "" };
-            write!(f, "{or}shardRange({}, '0x{start:016x}', '0x{end:016x}')", self.key.as_str())?;
-        }
-        Ok(())
-    }
-}
-
-type Range = (u64, u128);
-
-fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, Range)>) -> Result<(), String> {
+fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, ShardRange)>) -> Result<(), String> {
     match &expression.kind {
         ExprKind::Call { function, args, .. } if function == "_||_" => {
             args.iter().try_for_each(|side| ranges(side, found))
@@ -93,7 +49,7 @@ fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, Range)>) -> Result<(), S
     }
 }
 
-fn range(args: &[Expr]) -> Result<(ShardKey, Range), String> {
+fn range(args: &[Expr]) -> Result<(ShardKey, ShardRange), String> {
     let [field, start, end] = args else {
         return Err(format!("shardRange() requires exactly 3 arguments, got {}", args.len()));
     };
@@ -192,13 +148,6 @@ fn go_type(literal: &Literal) -> &'static str {
     }
 }
 
-/// The 64-bit FNV-1a hash.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,18 +157,11 @@ mod tests {
     const ALL: &str = "0x10000000000000000";
 
     #[test]
-    fn hashes_are_fnv1a() {
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
-
-    #[test]
     fn each_value_is_in_exactly_one_half() {
-        let low = Shards::parse(&format!("shardRange(object.metadata.uid, '{ZERO}', '{HALF}')")).unwrap();
-        let high = Shards::parse(&format!("shardRange(object.metadata.uid,'{HALF}','{ALL}')")).unwrap();
+        let low = parse_shards(&format!("shardRange(object.metadata.uid, '{ZERO}', '{HALF}')")).unwrap();
+        let high = parse_shards(&format!("shardRange(object.metadata.uid,'{HALF}','{ALL}')")).unwrap();
         let both = format!("  {low} || {high} ");
-        let both = Shards::parse(&both).unwrap();
+        let both = parse_shards(&both).unwrap();
         assert_eq!(both.to_string(), format!("{low} || {high}"));
         for value in ["", "a", "foobar", "b5e9cd6f-2c5b-4a5a-a1f2-6d0c8e3a7c11"] {
             assert!(low.contains(value) != high.contains(value), "{value}");
@@ -232,7 +174,7 @@ mod tests {
     #[test]
     fn invalid_selectors_are_rejected_with_the_references_messages() {
         let uid = "object.metadata.uid";
-        let check = |text: &str, expect: &str| assert_eq!(Shards::parse(text).unwrap_err(), expect, "{text}");
+        let check = |text: &str, expect: &str| assert_eq!(parse_shards(text).unwrap_err(), expect, "{text}");
         check("  ", "empty shard selector is not allowed; omit the parameter for unfiltered lists");
         check(&format!("shardRange({uid}, '{ZERO}')"), "shardRange() requires exactly 3 arguments, got 2");
         check(
@@ -285,6 +227,6 @@ mod tests {
             ),
             r#"all shard ranges must use the same field, got "object.metadata.uid" and "object.metadata.namespace""#,
         );
-        assert!(Shards::parse("shardRange(").unwrap_err().starts_with("CEL parse error: Syntax error: "));
+        assert!(parse_shards("shardRange(").unwrap_err().starts_with("CEL parse error: Syntax error: "));
     }
 }

@@ -23,6 +23,7 @@ mod encoding;
 mod handler;
 mod index;
 mod instance_deletion;
+mod metrics;
 mod regenerations;
 mod scale;
 mod schemas;
@@ -46,6 +47,7 @@ use smol_str::SmolStr;
 pub use controller::DefinitionController;
 pub use encoding::StoredAs;
 pub use handler::Extensions;
+pub use metrics::Metrics;
 
 use conversion::WebhookEnvironment;
 use custom_resource::ResourceStorage;

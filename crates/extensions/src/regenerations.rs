@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use pintle_server::Documented as What;
-use pintle_server::Metrics;
-
 use crate::definition::Summary;
+use crate::metrics::{DocumentChange as What, Metrics};
 
 /// The versions that documents show, by definition, and the number of definitions of each.
 pub(crate) struct Regenerations {
@@ -57,7 +55,7 @@ impl Regenerations {
 #[cfg(test)]
 mod tests {
     use pintle_codec::json;
-    use pintle_server::MetricsOptions;
+    use pintle_metrics::Registry;
 
     use super::*;
 
@@ -71,10 +69,10 @@ mod tests {
 
     #[test]
     fn a_version_is_new_with_its_first_definition_and_goes_with_each() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
-        let mut regenerations = Regenerations::new(metrics.clone());
+        let registry = Registry::default();
+        let mut regenerations = Regenerations::new(Metrics::new(&registry).unwrap());
         let reasons = |of: &str| {
-            let text = String::from_utf8(metrics.render().unwrap()).unwrap();
+            let text = String::from_utf8(registry.render().unwrap()).unwrap();
             let lines = text.lines().filter(|line| line.starts_with(of)).map(|line| {
                 let value = |label: &str| {
                     let start = line.split_once(&format!("{label}=\"")).unwrap().1;

@@ -9,9 +9,9 @@ use pintle_meta::validation::object_meta;
 use pintle_meta::{Object, Value};
 use pintle_registry::{Context, ResetFields, Strategy};
 use pintle_runtime::Stopwatch;
-use pintle_server::Metrics;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::metrics::Metrics;
 use crate::schemas::{VersionSchema, VersionSchemas};
 
 /// The rules of a version.

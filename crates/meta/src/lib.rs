@@ -10,6 +10,7 @@ pub mod names;
 pub mod quantity;
 mod quote;
 pub mod selector;
+pub mod shards;
 mod status;
 pub mod time;
 pub mod validation;

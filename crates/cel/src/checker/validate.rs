@@ -3,7 +3,6 @@
 use super::Checked;
 use crate::ast::{Ast, Expr, ExprKind, Id, Literal};
 use crate::functions::format::{self, Clause, Part};
-use crate::regex;
 use crate::source::Issues;
 use crate::types::Type;
 use crate::value::Timestamp;
@@ -169,7 +168,7 @@ impl Validator<'_> {
             ("duration", Literal::Int(_)) => false,
             ("timestamp", Literal::String(text)) => Timestamp::parse(text).is_some_and(|at| at.is_ok()),
             ("timestamp", Literal::Int(seconds)) => Timestamp::new(*seconds, 0).in_range().is_ok(),
-            ("matches", Literal::String(text)) => regex::check(text).is_ok(),
+            ("matches", Literal::String(text)) => pintle_regex::check(text).is_ok(),
             _ => true,
         };
         if !valid {

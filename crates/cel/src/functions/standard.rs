@@ -1,9 +1,10 @@
 //! Standard functions: sizes, substring tests, optionals.
 
+use pintle_regex::Regex;
+
 use super::Declared;
 use crate::evaluate::Call;
 use crate::meter::{Failure, Outcome};
-use crate::regex::Regex;
 use crate::value::{Error, List, Val};
 
 pub(super) const FUNCTIONS: &[Declared] = &[

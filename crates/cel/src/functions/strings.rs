@@ -1,10 +1,11 @@
 //! String functions: version 2 of cel-go's extension, and Kubernetes' regular expression library. Indexes count
 //! characters.
 
+use pintle_regex::Regex;
+
 use super::Declared;
 use crate::evaluate::Call;
 use crate::meter::{Failure, Outcome};
-use crate::regex::Regex;
 use crate::value::{Error, Text, Val};
 
 pub(super) const FUNCTIONS: &[Declared] = &[

@@ -1,8 +1,8 @@
 //! Whether a schema is structural: everything that has a type says so outside of `allOf`, `anyOf`, `oneOf` and `not`, which
 //! only ask more of values that are described already.
 
-use pintle_cel::regex::Regex;
 use pintle_meta::field_path::{Error, Path};
+use pintle_regex::Regex;
 
 use super::errors::Errors;
 use super::node::{Additional, Schema};

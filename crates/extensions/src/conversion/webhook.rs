@@ -13,10 +13,10 @@ use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
 use pintle_outbound::{ClientOptions, WebhookClientConfig};
 use pintle_runtime::Stopwatch;
-use pintle_server::{Conversion, ConversionFailure, Metrics};
 
 use super::review::{self, Review};
 use super::{Converter, Failure, rename};
+use crate::metrics::{Conversion, ConversionFailure, Metrics};
 
 /// How long one review may take; the reference's.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -24,12 +24,14 @@ use crate::url::Url;
 
 pub mod config;
 mod http_connect;
+mod metrics;
 pub mod packets;
 #[cfg(test)]
 mod tests;
 mod tunnel;
 
 use config::{Connection, EgressSelectorConfiguration, Tcp, TlsConfig, Transport};
+pub use metrics::Metrics;
 
 /// A byte stream in both directions.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}

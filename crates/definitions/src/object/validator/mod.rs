@@ -16,10 +16,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use pintle_cel::regex::Regex;
 use pintle_meta::field_path::Error;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node as Shape, Value};
+use pintle_regex::Regex;
 use pintle_runtime::Stopwatch;
 use pintle_schema::ListType;
 use pintle_schema::structural::{Additional, Json, Structural, Validation};

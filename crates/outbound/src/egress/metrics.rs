@@ -1,64 +1,60 @@
-//! Figures of connections through proxies. They are made where there are proxies and nowhere else.
+//! The metrics of connections through proxies. They are registered only where there are proxies.
 
 use std::time::Duration;
 
-use pintle_outbound::egress::Events;
-use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
+use pintle_metrics::{Counters, Error, Gauges, Histograms, Registry};
 
-use super::labels::Labelled;
-use super::{Maker, Metrics, MetricsOptions};
+use super::Events;
 
 const DIAL_BUCKETS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 2.5, 12.5];
 
-/// Handles to them.
-pub struct EgressFigures {
-    starts: Labelled<IntCounterVec>,
-    durations: Labelled<HistogramVec>,
-    failures: Labelled<IntCounterVec>,
-    packets: Labelled<IntCounterVec>,
-    stream_errors: Labelled<IntCounterVec>,
-    refusals: Labelled<IntCounterVec>,
-    tunnels: Labelled<IntGaugeVec>,
+/// Connections through proxies, by protocol, transport and outcome.
+pub struct Metrics {
+    starts: Counters,
+    durations: Histograms,
+    failures: Counters,
+    packets: Counters,
+    stream_errors: Counters,
+    refusals: Counters,
+    tunnels: Gauges,
 }
 
 impl Metrics {
-    /// Shows these figures too, from now on. Once for a control plane.
-    pub fn egress(&self, options: &MetricsOptions) -> Result<EgressFigures, prometheus::Error> {
-        let maker = Maker { registry: &self.0.registry, options };
-        let way = ["protocol", "transport"];
-        Ok(EgressFigures {
-            starts: maker.counter(
+    pub fn new(registry: &Registry) -> Result<Metrics, Error> {
+        let proxy = ["protocol", "transport"];
+        Ok(Metrics {
+            starts: registry.counters(
                 "apiserver_egress_dialer_dial_start_total",
                 "Connections through proxies that were begun, by the proxy's protocol and transport.",
-                &way,
+                &proxy,
             )?,
-            durations: maker.histogram(
+            durations: registry.histograms(
                 "apiserver_egress_dialer_dial_duration_seconds",
                 "Time until there was a connection, by the proxy's protocol and transport.",
-                &way,
+                &proxy,
                 &DIAL_BUCKETS,
             )?,
-            failures: maker.counter(
+            failures: registry.counters(
                 "apiserver_egress_dialer_dial_failure_count",
                 "Connections that failed while reaching the proxy (connect) or after that (proxy).",
                 &["protocol", "transport", "stage"],
             )?,
-            packets: maker.counter(
+            packets: registry.counters(
                 "konnectivity_network_proxy_client_stream_packets_total",
                 "Packets exchanged with konnectivity proxies, by direction and kind.",
                 &["segment", "packet_type"],
             )?,
-            stream_errors: maker.counter(
+            stream_errors: registry.counters(
                 "konnectivity_network_proxy_client_stream_errors_total",
                 "Streams of konnectivity proxies that failed, by direction, gRPC code and kind of packet.",
                 &["segment", "code", "packet_type"],
             )?,
-            refusals: maker.counter(
+            refusals: registry.counters(
                 "konnectivity_network_proxy_client_dial_failure_total",
                 "Connections that konnectivity proxies did not make, by reason.",
                 &["reason"],
             )?,
-            tunnels: maker.gauge(
+            tunnels: registry.gauges(
                 "konnectivity_network_proxy_client_client_connections",
                 "Connections through konnectivity proxies, by what they are at.",
                 &["status"],
@@ -67,7 +63,7 @@ impl Metrics {
     }
 }
 
-impl Events for EgressFigures {
+impl Events for Metrics {
     fn dial_started(&self, protocol: &'static str, transport: &'static str) {
         self.starts.with(&[protocol, transport]).inc();
     }

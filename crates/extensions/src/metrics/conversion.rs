@@ -1,35 +1,33 @@
-//! Figures of the webhooks that convert custom resources.
+//! Calls to conversion webhooks.
 
 use std::time::Duration;
 
-use prometheus::{HistogramVec, IntCounterVec};
+use pintle_metrics::{Counters, Error, Histograms, Registry};
 
-use super::labels::Labelled;
-use super::{Maker, Metrics};
+use super::Metrics;
 
 const CALL_BUCKETS: [f64; 15] =
     [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0];
-/// From a millisecond, each twice the one before.
 const DEFINITION_BUCKETS: [f64; 15] = [
     0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384,
 ];
 
-pub(super) struct Conversions {
-    requests: Labelled<IntCounterVec>,
-    durations: Labelled<HistogramVec>,
-    definitions: Labelled<HistogramVec>,
+pub(super) struct ConversionMetrics {
+    requests: Counters,
+    durations: Histograms,
+    definitions: Histograms,
 }
 
-/// Why a webhook did not convert what it was asked to.
+/// The reason why a call to a conversion webhook failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConversionFailure {
-    /// It did not answer.
+pub(crate) enum ConversionFailure {
+    /// The call itself failed.
     Call,
-    /// Its answer is none, or says no.
+    /// The response is not a ConversionReview, or reports a failure.
     MalformedResponse,
-    /// There are not as many objects in it as were asked for.
+    /// The response has another number of objects than the request.
     PartialResponse,
-    /// One of them cannot be.
+    /// A converted object is invalid.
     InvalidObject,
 }
 
@@ -44,32 +42,32 @@ impl ConversionFailure {
     }
 }
 
-/// Objects of a definition that were to be converted together.
+/// One conversion of objects of a definition.
 #[derive(Clone, Copy, Debug)]
-pub struct Conversion<'a> {
-    pub definition: &'a str,
-    pub from: &'a str,
-    pub to: &'a str,
-    pub succeeded: bool,
-    pub took: Duration,
+pub(crate) struct Conversion<'a> {
+    pub(crate) definition: &'a str,
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+    pub(crate) succeeded: bool,
+    pub(crate) took: Duration,
 }
 
-impl Conversions {
-    pub(super) fn new(maker: &Maker<'_>) -> Result<Conversions, prometheus::Error> {
+impl ConversionMetrics {
+    pub(super) fn new(registry: &Registry) -> Result<ConversionMetrics, Error> {
         let labels = ["result", "failure_type"];
-        Ok(Conversions {
-            requests: maker.counter(
+        Ok(ConversionMetrics {
+            requests: registry.counters(
                 "apiserver_conversion_webhook_request_total",
                 "Requests to conversion webhooks, by result and why they failed.",
                 &labels,
             )?,
-            durations: maker.histogram(
+            durations: registry.histograms(
                 "apiserver_conversion_webhook_duration_seconds",
                 "Time of requests to conversion webhooks.",
                 &labels,
                 &CALL_BUCKETS,
             )?,
-            definitions: maker.histogram(
+            definitions: registry.histograms(
                 "apiserver_crd_conversion_webhook_duration_seconds",
                 "Time of converting custom resources by a webhook.",
                 &["crd_name", "from_version", "to_version", "succeeded"],
@@ -80,8 +78,8 @@ impl Conversions {
 }
 
 impl Metrics {
-    /// A conversion webhook was asked.
-    pub fn conversion_asked(&self, failure: Option<ConversionFailure>, took: Duration) {
+    /// Counts a call to a conversion webhook.
+    pub(crate) fn conversion_asked(&self, failure: Option<ConversionFailure>, took: Duration) {
         let labels = match failure {
             None => ["success", ""],
             Some(failure) => ["failure", failure.label()],
@@ -90,8 +88,8 @@ impl Metrics {
         self.0.conversions.durations.with(&labels).observe(took.as_secs_f64());
     }
 
-    /// Objects were converted, or not.
-    pub fn converted(&self, conversion: &Conversion<'_>) {
+    /// Counts a conversion between two versions.
+    pub(crate) fn converted(&self, conversion: &Conversion<'_>) {
         let Conversion { definition, from, to, succeeded, took } = *conversion;
         if from != to {
             let labels = [definition, from, to, if succeeded { "true" } else { "false" }];

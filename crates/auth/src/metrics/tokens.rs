@@ -1,34 +1,31 @@
-//! Figures about tokens: those of service accounts that are used, and the cache of verdicts on all of them.
+//! Uses of service account tokens, and the cache of token authentications.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use pintle_auth::authenticator::TokenCacheEvents;
-use pintle_auth::service_account::Use;
-use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
+use pintle_metrics::{Counter, Counters, DEFAULT_BUCKETS, Error, Gauges, Histogram, Histograms, Registry};
 
-use super::labels::Labelled;
-use super::{Maker, Metrics};
+use super::Metrics;
+use crate::authenticator::TokenCacheEvents;
+use crate::service_account::Use;
 
-pub(super) struct TokenFigures {
-    uses: [(Use, IntCounter); 6],
-    requests: Labelled<IntCounterVec>,
-    durations: Labelled<HistogramVec>,
-    /// Of tokens that were known, which is most of them.
-    hits: OnceLock<(IntCounter, Histogram)>,
-    fetches: Labelled<IntCounterVec>,
-    active: Labelled<IntGaugeVec>,
+pub(super) struct TokenMetrics {
+    uses: [(Use, Counter); 6],
+    requests: Counters,
+    durations: Histograms,
+    /// The metrics of cache hits, which is most lookups.
+    hits: OnceLock<(Counter, Histogram)>,
+    fetches: Counters,
+    active: Gauges,
 }
 
-impl TokenFigures {
-    pub(super) fn new(maker: &Maker<'_>) -> Result<TokenFigures, prometheus::Error> {
+impl TokenMetrics {
+    pub(super) fn new(registry: &Registry) -> Result<TokenMetrics, Error> {
         let counter = |usage: Use, name: &str, help: &str| {
             let name = format!("serviceaccount_{name}_total");
-            let counter = IntCounter::new(&name, help)?;
-            maker.register(&name, Box::new(counter.clone()))?;
-            Ok::<_, prometheus::Error>((usage, counter))
+            Ok::<_, Error>((usage, registry.counter(&name, help)?))
         };
-        Ok(TokenFigures {
+        Ok(TokenMetrics {
             uses: [
                 counter(Use::Legacy, "legacy_tokens", "Service account tokens used that name no audience.")?,
                 counter(
@@ -53,24 +50,24 @@ impl TokenFigures {
                     "Tokens used of secrets that were marked invalid.",
                 )?,
             ],
-            requests: maker.counter(
+            requests: registry.counters(
                 "authentication_token_cache_request_total",
                 "Tokens looked up, by whether they were known.",
                 &["status"],
             )?,
-            durations: maker.histogram(
+            durations: registry.histograms(
                 "authentication_token_cache_request_duration_seconds",
                 "Time to find out whose a token is, by whether it was known.",
                 &["status"],
-                prometheus::DEFAULT_BUCKETS,
+                &DEFAULT_BUCKETS,
             )?,
             hits: OnceLock::new(),
-            fetches: maker.counter(
+            fetches: registry.counters(
                 "authentication_token_cache_fetch_total",
                 "Tokens asked about, by outcome.",
                 &["status"],
             )?,
-            active: maker.gauge(
+            active: registry.gauges(
                 "authentication_token_cache_active_fetch_count",
                 "Tokens being asked about, and requests that wait for that.",
                 &["status"],
@@ -78,7 +75,7 @@ impl TokenFigures {
         })
     }
 
-    fn looked_up(&self, status: &str) -> (IntCounter, Histogram) {
+    fn looked_up(&self, status: &str) -> (Counter, Histogram) {
         (self.requests.with(&[status]), self.durations.with(&[status]))
     }
 }
@@ -94,14 +91,13 @@ impl Metrics {
 
 impl TokenCacheEvents for Metrics {
     fn looked_up(&self, hit: bool, took: Duration) {
-        let figures = &self.0.tokens;
+        let tokens = &self.0.tokens;
         let missed;
-        let (total, duration) = match hit {
-            true => figures.hits.get_or_init(|| figures.looked_up("hit")),
-            false => {
-                missed = figures.looked_up("miss");
-                &missed
-            }
+        let (total, duration) = if hit {
+            tokens.hits.get_or_init(|| tokens.looked_up("hit"))
+        } else {
+            missed = tokens.looked_up("miss");
+            &missed
         };
         total.inc();
         duration.observe(took.as_secs_f64());

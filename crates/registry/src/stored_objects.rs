@@ -1,85 +1,84 @@
-//! How many objects the store has of each resource.
+//! The metrics of stored objects: their number and size, by resource.
 //!
-//! Nobody counts until somebody looks: a scrape counts anew what was counted longer ago than the period, so that a server
-//! without a scraper does nothing for it.
+//! Objects are counted when metrics are scraped, at most once per period, so that a server without a scraper does no work.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use prometheus::IntGaugeVec;
-
-use super::labels::Labelled;
-use super::{Maker, Metrics};
+use pintle_metrics::{Error, Gauges, Registry};
+use pintle_runtime::Clock;
 
 /// How long a scrape waits for the store.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// What the store has of a resource.
+/// The stored objects of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredCount {
     pub group: String,
     pub resource: String,
-    /// Nothing where the store could not say.
+    /// `None` if the store could not be asked.
     pub objects: Option<u64>,
-    /// Bytes of all of them, where somebody knows.
+    /// Bytes of all of them, if known.
     pub size: Option<u64>,
 }
 
 type Count = Box<dyn Fn() -> BoxFuture<'static, Vec<StoredCount>> + Send + Sync>;
 
 struct Counting {
+    metrics: Metrics,
     period: Duration,
-    /// Whether sizes are shown.
+    /// Whether sizes are exposed.
     sizes: bool,
     count: Count,
-    /// When it was done, and of what.
+    clock: Clock,
+    /// The last counts, and when they were made.
     last: tokio::sync::Mutex<Option<(Instant, Vec<StoredCount>)>>,
 }
 
-pub(super) struct StoredFigures {
-    by_resource: Labelled<IntGaugeVec>,
-    by_group: Labelled<IntGaugeVec>,
-    sizes: Labelled<IntGaugeVec>,
-    counting: OnceLock<Counting>,
+/// The metrics of this crate. Clones are the same metrics.
+#[derive(Clone)]
+pub struct Metrics {
+    by_resource: Gauges,
+    by_group: Gauges,
+    sizes: Gauges,
 }
 
-impl StoredFigures {
-    pub(super) fn new(maker: &Maker<'_>) -> Result<StoredFigures, prometheus::Error> {
-        Ok(StoredFigures {
-            by_resource: maker.gauge(
+impl Metrics {
+    pub fn new(registry: &Registry) -> Result<Metrics, Error> {
+        Ok(Metrics {
+            by_resource: registry.gauges(
                 "apiserver_storage_objects",
                 "Objects that are stored; -1 where the store did not say. Earlier name of apiserver_resource_objects.",
                 &["resource"],
             )?,
-            by_group: maker.gauge(
+            by_group: registry.gauges(
                 "apiserver_resource_objects",
                 "Objects that are stored; -1 where the store did not say.",
                 &["group", "resource"],
             )?,
-            sizes: maker.gauge(
+            sizes: registry.gauges(
                 "apiserver_resource_size_estimate_bytes",
                 "Bytes of the objects that are stored; -1 where nobody knows.",
                 &["group", "resource"],
             )?,
-            counting: OnceLock::new(),
         })
     }
 
-    fn show(&self, found: &[StoredCount], sizes: bool) {
-        let shown =
+    fn expose(&self, found: &[StoredCount], sizes: bool) {
+        let value =
             |number: Option<u64>| number.map_or(-1, |number| i64::try_from(number).unwrap_or(i64::MAX));
         for StoredCount { group, resource, objects, size } in found {
-            self.by_resource.with(&[&qualified(group, resource)]).set(shown(*objects));
-            self.by_group.with(&[group, resource]).set(shown(*objects));
+            self.by_resource.with(&[&qualified(group, resource)]).set(value(*objects));
+            self.by_group.with(&[group, resource]).set(value(*objects));
             if sizes {
                 let nothing = (*objects == Some(0)).then_some(0);
-                self.sizes.with(&[group, resource]).set(shown(nothing.or(*size)));
+                self.sizes.with(&[group, resource]).set(value(nothing.or(*size)));
             }
         }
     }
 
-    fn hide(&self, gone: &StoredCount) {
+    fn remove(&self, gone: &StoredCount) {
         let StoredCount { group, resource, .. } = gone;
         self.by_resource.remove(&[&qualified(group, resource)]);
         self.by_group.remove(&[group, resource]);
@@ -92,32 +91,37 @@ fn qualified(group: &str, resource: &str) -> String {
 }
 
 impl Metrics {
-    /// From now on, scrapes show how many objects are stored, counted by `count` at most once per period.
+    /// Counts stored objects with `count` from now on, whenever metrics are scraped and at most once per period.
     pub fn count_stored_objects(
         &self,
+        registry: &Registry,
+        clock: Clock,
         period: Duration,
         sizes: bool,
         count: impl Fn() -> BoxFuture<'static, Vec<StoredCount>> + Send + Sync + 'static,
     ) {
-        let counting =
-            Counting { period, sizes, count: Box::new(count), last: tokio::sync::Mutex::default() };
-        // There is one control plane behind these figures.
-        let _ = self.0.stored.counting.set(counting);
+        let (metrics, count, last) = (self.clone(), Box::new(count), tokio::sync::Mutex::default());
+        let counting = Arc::new(Counting { metrics, period, sizes, count, clock, last });
+        registry.before_scrape(move || {
+            let counting = counting.clone();
+            async move { counting.refresh().await }
+        });
     }
+}
 
-    /// Counts again what was counted too long ago.
-    pub(crate) async fn refresh(&self) {
-        let figures = &self.0.stored;
-        let Some(counting) = figures.counting.get() else { return };
-        let mut last = counting.last.lock().await;
-        if last.as_ref().is_some_and(|(at, _)| at.elapsed() < counting.period) {
+impl Counting {
+    /// Counts again if the period has passed.
+    async fn refresh(&self) {
+        let mut last = self.last.lock().await;
+        let now = self.clock.instant();
+        if last.as_ref().is_some_and(|(at, _)| now.saturating_duration_since(*at) < self.period) {
             return;
         }
-        let Ok(found) = tokio::time::timeout(WAIT, (counting.count)()).await else {
-            // What was known is not known any more.
+        let Some(found) = self.clock.timeout(WAIT, (self.count)()).await else {
+            // The last counts are not known to be right any more.
             if let Some((_, known)) = &mut *last {
                 known.iter_mut().for_each(|known| (known.objects, known.size) = (None, None));
-                figures.show(known, counting.sizes);
+                self.metrics.expose(known, self.sizes);
             }
             return;
         };
@@ -126,10 +130,10 @@ impl Metrics {
             known
                 .iter()
                 .filter(|old| !found.iter().any(|new| same(old, new)))
-                .for_each(|gone| figures.hide(gone));
+                .for_each(|gone| self.metrics.remove(gone));
         }
-        figures.show(&found, counting.sizes);
-        *last = Some((Instant::now(), found));
+        self.metrics.expose(&found, self.sizes);
+        *last = Some((now, found));
     }
 }
 
@@ -138,15 +142,18 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 
+    use std::time::SystemTime;
+
+    use pintle_runtime::ManualClock;
+
     use super::*;
-    use crate::metrics::MetricsOptions;
 
     fn count(group: &str, resource: &str, objects: Option<u64>, size: Option<u64>) -> StoredCount {
         StoredCount { group: group.into(), resource: resource.into(), objects, size }
     }
 
-    fn lines(metrics: &Metrics) -> Vec<String> {
-        let text = String::from_utf8(metrics.render().unwrap()).unwrap();
+    fn lines(registry: &Registry) -> Vec<String> {
+        let text = String::from_utf8(registry.render().unwrap()).unwrap();
         let ours = ["apiserver_storage_objects{", "apiserver_resource_"];
         text.lines()
             .filter(|line| ours.iter().any(|name| line.starts_with(name)))
@@ -155,8 +162,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_scrape_counts_what_was_counted_too_long_ago() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    async fn a_scrape_counts_once_per_period() {
+        let (registry, clock) = (Registry::default(), ManualClock::starting_at(SystemTime::UNIX_EPOCH));
+        let metrics = Metrics::new(&registry).unwrap();
         let (asked, found) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(Vec::new())));
         *found.lock().unwrap() = vec![
             count("", "pods", Some(3), Some(900)),
@@ -164,17 +172,20 @@ mod tests {
             count("", "nodes", None, None),
         ];
         let (asks, finds) = (asked.clone(), found.clone());
-        metrics.count_stored_objects(Duration::from_secs(3600), true, move || {
+        metrics.count_stored_objects(&registry, clock.clock(), Duration::from_secs(3600), true, move || {
             asks.fetch_add(1, Ordering::Relaxed);
             let found = finds.lock().unwrap().clone();
             Box::pin(async move { found })
         });
-        assert_eq!(lines(&metrics), [""; 0], "nobody has looked yet");
-        metrics.refresh().await;
-        metrics.refresh().await;
-        assert_eq!(asked.load(Ordering::Relaxed), 1, "the second look is not long after the first");
+        assert_eq!(lines(&registry), [""; 0], "not scraped yet");
+        registry.refresh().await;
+        registry.refresh().await;
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "the second scrape is in the same period");
+        clock.advance(Duration::from_secs(3600));
+        registry.refresh().await;
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
         assert_eq!(
-            lines(&metrics),
+            lines(&registry),
             [
                 r#"apiserver_resource_objects{group="",resource="nodes"} -1"#,
                 r#"apiserver_resource_objects{group="",resource="pods"} 3"#,
@@ -190,18 +201,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_served_any_more_is_not_shown() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    async fn resources_that_are_not_served_any_more_are_removed() {
+        let registry = Registry::default();
+        let metrics = Metrics::new(&registry).unwrap();
         let turn = AtomicU64::new(0);
-        metrics.count_stored_objects(Duration::ZERO, false, move || {
+        metrics.count_stored_objects(&registry, Clock::system(), Duration::ZERO, false, move || {
             let gone = turn.fetch_add(1, Ordering::Relaxed) > 0;
             Box::pin(
                 async move { if gone { Vec::new() } else { vec![count("a.b", "foos", Some(1), Some(1))] } },
             )
         });
-        metrics.refresh().await;
-        assert_eq!(lines(&metrics).len(), 2, "without sizes");
-        metrics.refresh().await;
-        assert_eq!(lines(&metrics), [""; 0]);
+        registry.refresh().await;
+        assert_eq!(lines(&registry).len(), 2, "without sizes");
+        registry.refresh().await;
+        assert_eq!(lines(&registry), [""; 0]);
     }
 }

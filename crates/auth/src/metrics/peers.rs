@@ -1,42 +1,41 @@
-//! Figures of those who are asked about users and permissions: webhooks, token issuers, and the files that configure them.
+//! Calls to authorization webhooks and token issuers, and reloads of the files that configure them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use pintle_auth::authorizer::WebhookEvents;
-use prometheus::{GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec, Opts};
+use pintle_metrics::{Counters, DEFAULT_BUCKETS, Error, FloatGauges, Gauges, Histograms, Registry};
 
-use super::labels::Labelled;
-use super::{Maker, Metrics};
+use super::Metrics;
+use crate::authorizer::WebhookEvents;
 
-const DEFAULT_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 const CONDITION_BUCKETS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 const TOKEN_BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-pub(super) struct Peers {
-    evaluations: Labelled<IntCounterVec>,
-    durations: Labelled<HistogramVec>,
-    open: Labelled<IntCounterVec>,
-    condition_errors: Labelled<IntCounterVec>,
-    exclusions: Labelled<IntCounterVec>,
-    conditions: Labelled<HistogramVec>,
+pub(super) struct PeerMetrics {
+    evaluations: Counters,
+    durations: Histograms,
+    open: Counters,
+    condition_errors: Counters,
+    exclusions: Counters,
+    conditions: Histograms,
     reloads: [Reloads; 2],
-    tokens: Labelled<HistogramVec>,
-    key_fetches: GaugeVec,
-    key_sets: IntGaugeVec,
-    /// The digests of the key sets that are shown, by issuer.
-    shown_keys: Mutex<HashMap<String, [String; 3]>>,
+    tokens: Histograms,
+    key_fetches: FloatGauges,
+    key_sets: Gauges,
+    /// The labels of the key sets that are exposed, by issuer.
+    exposed_keys: Mutex<HashMap<String, [String; 3]>>,
 }
 
 struct Reloads {
-    total: Labelled<IntCounterVec>,
-    last: GaugeVec,
-    info: IntGaugeVec,
-    shown: Mutex<Option<[String; 2]>>,
+    total: Counters,
+    last: FloatGauges,
+    info: Gauges,
+    /// The labels of the configuration that is exposed.
+    exposed: Mutex<Option<[String; 2]>>,
 }
 
-/// Which file was read again.
+/// A configuration file that is reloaded when it changes.
 #[derive(Clone, Copy)]
 pub enum Configuration {
     Authentication,
@@ -44,89 +43,74 @@ pub enum Configuration {
 }
 
 impl Reloads {
-    fn new(maker: &Maker<'_>, what: &str) -> Result<Reloads, prometheus::Error> {
+    fn new(registry: &Registry, what: &str) -> Result<Reloads, Error> {
         let name = |end: &str| format!("apiserver_{what}_config_controller_{end}");
         let labels = ["status", "apiserver_id_hash"];
-        let last = GaugeVec::new(
-            Opts::new(
-                name("automatic_reload_last_timestamp_seconds"),
-                "When it was last read again, by outcome.",
-            ),
+        let last = registry.float_gauges(
+            &name("automatic_reload_last_timestamp_seconds"),
+            "When it was last read again, by outcome.",
             &labels,
         )?;
-        maker.register(&name("automatic_reload_last_timestamp_seconds"), Box::new(last.clone()))?;
-        let info = IntGaugeVec::new(
-            Opts::new(name("last_config_info"), "The digest of the configuration that is in use."),
+        let info = registry.gauges(
+            &name("last_config_info"),
+            "The digest of the configuration that is in use.",
             &["apiserver_id_hash", "hash"],
         )?;
-        maker.register(&name("last_config_info"), Box::new(info.clone()))?;
         let help = "How often the configuration was read again, by outcome.";
-        let total = maker.counter(&name("automatic_reloads_total"), help, &labels)?;
-        Ok(Reloads { total, last, info, shown: Mutex::new(None) })
+        let total = registry.counters(&name("automatic_reloads_total"), help, &labels)?;
+        Ok(Reloads { total, last, info, exposed: Mutex::new(None) })
     }
 }
 
-impl Peers {
-    pub(super) fn new(maker: &Maker<'_>) -> Result<Peers, prometheus::Error> {
+impl PeerMetrics {
+    pub(super) fn new(registry: &Registry) -> Result<PeerMetrics, Error> {
         let webhook = ["name", "result"];
         let condition = ["type", "name"];
-        let key_fetches = GaugeVec::new(
-            Opts::new(
-                "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
-                "When the keys of an issuer were last fetched, by outcome.",
-            ),
+        let key_fetches = registry.float_gauges(
+            "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
+            "When the keys of an issuer were last fetched, by outcome.",
             &["result", "jwt_issuer_hash", "apiserver_id_hash"],
         )?;
-        maker.register(
-            "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
-            Box::new(key_fetches.clone()),
-        )?;
-        let key_sets = IntGaugeVec::new(
-            Opts::new(
-                "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
-                "The digest of the keys of an issuer that were fetched last.",
-            ),
+        let key_sets = registry.gauges(
+            "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
+            "The digest of the keys of an issuer that were fetched last.",
             &["jwt_issuer_hash", "apiserver_id_hash", "hash"],
         )?;
-        maker.register(
-            "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
-            Box::new(key_sets.clone()),
-        )?;
-        Ok(Peers {
-            evaluations: maker.counter(
+        Ok(PeerMetrics {
+            evaluations: registry.counters(
                 "apiserver_authorization_webhook_evaluations_total",
                 "Round-trips to authorization webhooks.",
                 &webhook,
             )?,
-            durations: maker.histogram(
+            durations: registry.histograms(
                 "apiserver_authorization_webhook_duration_seconds",
                 "Time of round-trips to authorization webhooks.",
                 &webhook,
                 &DEFAULT_BUCKETS,
             )?,
-            open: maker.counter(
+            open: registry.counters(
                 "apiserver_authorization_webhook_evaluations_fail_open_total",
                 "Questions that others decided because a webhook could not be asked.",
                 &webhook,
             )?,
-            condition_errors: maker.counter(
+            condition_errors: registry.counters(
                 "apiserver_authorization_match_condition_evaluation_errors_total",
                 "Match conditions of authorization webhooks that could not be evaluated.",
                 &condition,
             )?,
-            exclusions: maker.counter(
+            exclusions: registry.counters(
                 "apiserver_authorization_match_condition_exclusions_total",
                 "Questions that match conditions kept from an authorization webhook.",
                 &condition,
             )?,
-            conditions: maker.histogram(
+            conditions: registry.histograms(
                 "apiserver_authorization_match_condition_evaluation_seconds",
                 "Time of evaluating match conditions.",
                 &condition,
                 &CONDITION_BUCKETS,
             )?,
-            reloads: [Reloads::new(maker, "authentication")?, Reloads::new(maker, "authorization")?],
-            tokens: maker.histogram(
+            reloads: [Reloads::new(registry, "authentication")?, Reloads::new(registry, "authorization")?],
+            tokens: registry.histograms(
                 "apiserver_authentication_jwt_authenticator_latency_seconds",
                 "Time of authenticating a token of an issuer that was not seen a moment ago.",
                 &["result", "jwt_issuer_hash"],
@@ -134,74 +118,68 @@ impl Peers {
             )?,
             key_fetches,
             key_sets,
-            shown_keys: Mutex::default(),
+            exposed_keys: Mutex::default(),
         })
     }
 }
 
 impl Metrics {
-    fn peers(&self) -> &Peers {
+    fn peers(&self) -> &PeerMetrics {
         &self.0.peers
     }
 
-    /// A configuration file was read again; `server` says who we are.
+    /// Counts a reload of a configuration file; `server` is the identity of this server.
     pub fn reloaded(&self, what: Configuration, success: bool, server: &str) {
         let reloads = &self.peers().reloads[what as usize];
         let labels = [if success { "success" } else { "failure" }, &digest(server)];
         reloads.total.with(&labels).inc();
-        reloads.last.with_label_values(&labels).set(now());
+        reloads.last.with(&labels).set(self.unix_time());
     }
 
-    /// The content of the configuration that is in use from now on.
+    /// Exposes the digest of the configuration that is in use from now on.
     pub fn configured(&self, what: Configuration, content: &[u8], server: &str) {
         let reloads = &self.peers().reloads[what as usize];
         let labels = [digest(server), digest_of(content)];
-        let mut shown = reloads.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some([server, hash]) = shown.take() {
-            // Not there is what it is meant to be.
-            let _ = reloads.info.remove_label_values(&[&server, &hash]);
+        let mut exposed = reloads.exposed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some([server, hash]) = exposed.take() {
+            reloads.info.remove(&[&server, &hash]);
         }
-        reloads.info.with_label_values(&[&labels[0], &labels[1]]).set(1);
-        *shown = Some(labels);
+        reloads.info.with(&[&labels[0], &labels[1]]).set(1);
+        *exposed = Some(labels);
     }
 
-    /// A token of an issuer was judged.
+    /// Counts an authentication by a token of an issuer.
     pub fn token_judged(&self, issuer: &str, success: bool, took: Duration) {
         let result = if success { "success" } else { "failure" };
         self.peers().tokens.with(&[result, &digest(issuer)]).observe(took.as_secs_f64());
     }
 
-    /// The keys of an issuer were asked for: what came, if it was a set of keys.
+    /// Notes a fetch of an issuer's keys: the key set, or `None` if it failed.
     pub fn keys_fetched(&self, issuer: &str, keys: Option<&[u8]>, server: &str) {
         let result = if keys.is_some() { "success" } else { "failure" };
         let peers = self.peers();
-        peers.key_fetches.with_label_values(&[result, &digest(issuer), &digest(server)]).set(now());
+        peers.key_fetches.with(&[result, &digest(issuer), &digest(server)]).set(self.unix_time());
         let Some(keys) = keys else { return };
         let labels = [digest(issuer), digest(server), digest_of(keys)];
-        let mut shown = peers.shown_keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = shown.insert(issuer.to_owned(), labels.clone());
+        let mut exposed = peers.exposed_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = exposed.insert(issuer.to_owned(), labels.clone());
         if let Some(old) = old.filter(|old| *old != labels) {
-            let _ = peers.key_sets.remove_label_values(&old.each_ref().map(String::as_str));
+            peers.key_sets.remove(&old.each_ref().map(String::as_str));
         }
-        peers.key_sets.with_label_values(&labels.each_ref().map(String::as_str)).set(1);
+        peers.key_sets.with(&labels.each_ref().map(String::as_str)).set(1);
     }
 
-    /// An issuer is not believed any more.
+    /// Stops exposing an issuer that is not configured any more.
     pub fn issuer_removed(&self, issuer: &str, server: &str) {
         let peers = self.peers();
-        // Not there is what they are meant to be.
         for result in ["success", "failure"] {
-            let _ = peers.key_fetches.remove_label_values(&[result, &digest(issuer), &digest(server)]);
+            peers.key_fetches.remove(&[result, &digest(issuer), &digest(server)]);
         }
-        let shown = peers.shown_keys.lock().unwrap_or_else(PoisonError::into_inner).remove(issuer);
-        if let Some(shown) = shown {
-            let _ = peers.key_sets.remove_label_values(&shown.each_ref().map(String::as_str));
+        let exposed = peers.exposed_keys.lock().unwrap_or_else(PoisonError::into_inner).remove(issuer);
+        if let Some(exposed) = exposed {
+            peers.key_sets.remove(&exposed.each_ref().map(String::as_str));
         }
     }
-}
-
-fn now() -> f64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 fn digest(text: &str) -> String {

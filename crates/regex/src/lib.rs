@@ -159,7 +159,7 @@ fn on_a_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
 }
 
 /// Checks that a text is a valid pattern.
-pub(crate) fn check(pattern: &str) -> Result<(), Error> {
+pub fn check(pattern: &str) -> Result<(), Error> {
     Regex::new(pattern).map(drop)
 }
 
