@@ -1,4 +1,4 @@
-//! Turns the facts of the types into tables of Rust.
+//! Generates Rust tables from the facts of the built-in types.
 
 #[path = "build/facts.rs"]
 mod facts;

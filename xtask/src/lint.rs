@@ -8,14 +8,15 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// Crates that every other one may use: vocabulary and surroundings. They use none.
-const LEAVES: &[&str] = &["features", "meta", "runtime", "work"];
+/// Crates that every other one may use: vocabulary and surroundings. They use none, unless [`LAYERS`] has them.
+const LEAVES: &[&str] = &["features", "meta", "metrics", "regex", "runtime", "work"];
 
 /// The crates of ours that each one uses beside [`LEAVES`], tests aside; no more and no fewer.
 ///
 /// The order is the architecture: vocabulary at the bottom, then the seams, then their implementations, then what
 /// serves them, and one binary that knows all.
 const LAYERS: &[(&str, &str)] = &[
+    ("work", "runtime"),
     ("cel", ""),
     ("logging", ""),
     ("published", ""),
@@ -23,7 +24,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("storage", ""),
     ("cache", "storage"),
     ("codec", "schema"),
-    ("flags", "cel"),
+    ("flags", ""),
     ("storage-embedded", "storage"),
     ("storage-etcd", "storage"),
     ("definitions", "cel codec schema"),
@@ -38,7 +39,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache codec definitions patch registry schema"),
-    ("server", "admission auth cache cel codec discovery openapi outbound patch registry schema storage"),
+    ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
     (
         "extensions",
         "cache codec controllers definitions discovery outbound patch registry resources schema server storage",

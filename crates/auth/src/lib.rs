@@ -9,12 +9,14 @@ pub mod authorizer;
 pub mod certificate_request;
 pub mod configuration;
 pub mod jwt;
+mod metrics;
 pub mod review;
 pub mod service_account;
 mod user;
 
 pub use authenticator::{Authenticator, Credentials, Identity, PeerCertificates, TokenAuthenticator};
 pub use authorizer::{Attributes, Authorizer, Decision, Verdict};
+pub use metrics::{Configuration, MeasuredAuthorizer, Metrics};
 pub use user::{
     ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, API_SERVER, NODE_PREFIX, NODES, PRIVILEGED_GROUP, User,
 };

@@ -1,4 +1,4 @@
-//! What a request costs on its way through all filters, on one core: from its headers to a handler that does nothing.
+//! Cost of all filters of a request on one core: from its headers to a handler that does nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,10 +11,12 @@ use pintle_auth::authenticator::{BearerToken, ForThisServer, OrAnonymous, TokenF
 use pintle_auth::authorizer::rbac::{Policy, Rbac, Source};
 use pintle_auth::authorizer::{self, PrivilegedGroup};
 use pintle_codec::json;
+use pintle_metrics::Registry;
+use pintle_runtime::Clock;
 use pintle_server::chain::{self, ChainConfig};
 use pintle_server::filter::Handler;
 use pintle_server::lifecycle::{Draining, Lifecycle};
-use pintle_server::{Connection, Metrics, MetricsOptions, Request, RequestBody, Response, respond};
+use pintle_server::{Connection, Metrics, Request, RequestBody, Response, respond};
 
 use crate::codec::micros;
 use crate::figures::show;
@@ -28,7 +30,7 @@ impl Handler for Nothing {
     }
 }
 
-/// Roles that nobody changes.
+/// Roles that do not change.
 struct Fixed(Policy);
 
 impl Source for Fixed {
@@ -50,7 +52,9 @@ impl Source for Fixed {
 pub(crate) fn measure(runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
     let _entered = runtime.enter();
     let (lifecycle, requests, answers) = (Lifecycle::default(), Draining::default(), Draining::default());
-    let metrics = Metrics::new(&MetricsOptions::default())?;
+    let registry = Registry::default();
+    let auth = pintle_auth::Metrics::new(&registry, &Clock::system())?;
+    let metrics = Metrics::new(&registry, &auth)?;
     let handler = Arc::new(Nothing);
     let chain = chain::build(config()?, handler.clone(), &lifecycle, &requests, &answers, &metrics);
     let connection = Arc::new(Connection::new(address(), address(), Vec::new()));

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use http_body_util::{BodyExt, Empty};
 use pintle_codec::json;
-use pintle_discovery::{Custom, CustomVersion, Schemas, builtin};
+use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas, builtin};
 use pintle_meta::Value;
 use pintle_schema::{Resources, find};
 use pintle_server::filter::Handler;
@@ -56,12 +56,16 @@ fn custom(number: usize) -> Custom {
 pub(crate) async fn measure() -> anyhow::Result<()> {
     let served = builtin(&Resources::builtin()?, pintle_schema::GroupVersion::is_served_by_default);
     let documents = Documents::new(DocumentsConfig::default(), served);
+    let definitions = Arc::<Publisher>::default();
+    documents.add_source(definitions.clone());
     let mut customs: Vec<Custom> = (0..MANY).map(custom).collect();
     let before = memory("self", "RssAnon");
     let set = |custom: Custom| {
         let name = format!("{}.{}", custom.plural, custom.group);
         let start = Instant::now();
-        documents.set_custom(&name, Some(custom));
+        definitions.publish(&name, Some(Contribution::Definition(custom)));
+        // Takes the change in.
+        documents.paths();
         start.elapsed().as_secs_f64() * 1e6
     };
     let took: Vec<f64> = customs.drain(..).map(set).collect();

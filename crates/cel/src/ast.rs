@@ -1,21 +1,21 @@
-//! An expression as it was written, macros expanded.
+//! Syntax tree of an expression, with macros expanded.
 
 use std::sync::Arc;
 
 use crate::source::Offset;
 
-/// An expression's number, by which its place, type and function are found.
+/// Number of an expression, the key to its offset, its type and the function it calls.
 pub(crate) type Id = u32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
     pub(crate) id: Id,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ExprKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
-    /// Where something was wrong.
+pub(crate) enum ExprKind {
+    /// A part that could not be parsed.
     Unspecified,
     Literal(Literal),
     Ident(String),
@@ -53,7 +53,7 @@ pub(crate) enum Literal {
     Bytes(Arc<[u8]>),
 }
 
-/// An item of a list; an optional one is left out where there is no value.
+/// List item. An optional item (`[?a]`) is left out if it is `optional.none()`.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) value: Expr,
@@ -75,12 +75,12 @@ pub(crate) struct Field {
     pub(crate) optional: bool,
 }
 
-/// What macros like `all` and `map` become: a loop over a range with one accumulator.
+/// Loop over a range with one accumulator: the expansion of macros such as `all` and `map`.
 #[derive(Clone, Debug)]
 pub(crate) struct Comprehension {
     pub(crate) range: Expr,
     pub(crate) variable: String,
-    /// The value or item, where the first variable is the key or index.
+    /// The variable of the value or item, if the first variable is that of the key or index.
     pub(crate) second: Option<String>,
     pub(crate) accumulator: String,
     pub(crate) start: Expr,
@@ -89,19 +89,19 @@ pub(crate) struct Comprehension {
     pub(crate) result: Expr,
 }
 
-/// A whole expression and where its parts are.
+/// Whole expression with the offsets of its parts.
 #[derive(Debug)]
 pub(crate) struct Ast {
     pub(crate) root: Expr,
-    pub(crate) places: Vec<Offset>,
+    pub(crate) offsets: Vec<Offset>,
 }
 
 impl Expr {
-    /// `a.b.c`, if it is nothing but names.
+    /// Returns the dotted name `a.b.c` if the expression consists of identifiers only.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
-            Kind::Ident(name) => Some(name.clone()),
-            Kind::Select { operand, field, test: false } => {
+            ExprKind::Ident(name) => Some(name.clone()),
+            ExprKind::Select { operand, field, test: false } => {
                 Some(format!("{}.{field}", operand.qualified_name()?))
             }
             _ => None,

@@ -1,53 +1,53 @@
-//! What calls cost when they are evaluated: cel-go's model with what Kubernetes adds to it. Which rule holds for a call
-//! is known beforehand; how much it comes to depends on the values.
+//! Runtime cost of calls: cel-go's cost model with Kubernetes' additions. The model of a call is chosen when it is
+//! planned; the amount depends on the values.
 
 use crate::functions::longest_pattern;
 use crate::value::{Error, Val};
 
-/// Of going through a string once, per character.
+/// Cost of traversing a string, per character.
 pub(crate) const TRAVERSAL: f64 = 0.1;
-/// Of a regular expression, per character of it.
+/// Cost of a regular expression, per character of the pattern.
 const PATTERN: f64 = 0.25;
 pub(crate) const LIST: u64 = 10;
 pub(crate) const MAP: u64 = 30;
 pub(crate) const OBJECT: u64 = 40;
-/// So that an expression can ask an authorizer twice and not much more.
+/// High enough that an expression within the budget can call an authorizer only twice.
 pub(crate) const AUTHORIZER_CHECK: u64 = 350_000;
 
-/// How the cost of a call is found.
+/// Rule by which the cost of a call is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Model {
     Fixed(u64),
-    /// Going through the first argument so many times.
+    /// Size of the first argument times a factor.
     Through(f64),
-    /// The number of items of the second argument.
+    /// Number of items of the second argument.
     InList,
-    /// The shorter of two.
+    /// Size of the shorter argument.
     Shorter,
-    /// The same; nothing for Kubernetes' own types.
+    /// Like `Shorter`; 1 for Kubernetes' opaque types.
     Equality,
     Both,
-    /// The text times the pattern.
+    /// Size of the text times the size of the pattern.
     Pattern,
     Contains,
-    /// Everything in the first argument.
+    /// Size of the first argument and everything in it.
     Deep,
-    /// Twice the result.
+    /// Twice the size of the result.
     Result,
-    /// Two networks: a text to read first, and whether the second is a network too.
+    /// Containment of networks: whether a text has to be parsed first, and whether the second is a CIDR too.
     Network {
         text: bool,
         network: bool,
     },
-    /// A named format's longest expression.
+    /// Longest pattern of a named format.
     Format,
     Selector,
-    /// A list the size of the result.
+    /// A list of the result's size.
     Made,
     Flatten,
-    /// Each item with each, of the argument at this place.
+    /// Square of the size of the argument at this index.
     Squared(usize),
-    /// Each item of one list with each of another, so many times.
+    /// Product of two lists' sizes times a factor.
     Product(u64),
 }
 
@@ -115,12 +115,12 @@ pub(crate) fn model(function: &str, overload: Option<&str>) -> Model {
 }
 
 impl Model {
-    /// Whether it takes the result to know the cost.
+    /// Returns whether the cost depends on the result.
     pub(crate) fn is_of_result(self) -> bool {
         matches!(self, Model::Result | Model::Made)
     }
 
-    /// The cost of a call whose arguments all have a value.
+    /// Returns the cost of a call whose arguments all have values.
     pub(crate) fn cost_of(self, args: &[Val<'_>], result: Option<&Val<'_>>) -> u64 {
         match args {
             [] => self.cost(&[], result),
@@ -130,7 +130,7 @@ impl Model {
         }
     }
 
-    /// The cost of a call with these arguments, as far as they have a value.
+    /// Returns the cost of a call; an argument that is an error has size 1.
     pub(crate) fn cost(self, args: &[Result<&Val<'_>, &Error>], result: Option<&Val<'_>>) -> u64 {
         let size = |index: usize| args.get(index).map_or(1, |arg| arg.map_or(1, size));
         let through = |size: u64, factor: f64| (size as f64 * factor).ceil() as u64;
@@ -192,7 +192,7 @@ impl Model {
     }
 }
 
-/// Characters, bytes, items or entries; one for everything else.
+/// Number of characters, bytes, items or entries; 1 for values without a size.
 fn size(value: &Val<'_>) -> u64 {
     match value {
         Val::Optional(Some(value)) => size(value),
@@ -200,8 +200,8 @@ fn size(value: &Val<'_>) -> u64 {
     }
 }
 
-/// The smaller of two sizes. Long texts are not counted just to learn that they are not the shorter one, since that would take
-/// longer than the cost shows.
+/// Returns the smaller of two sizes. The longer text is not counted to its end, which would take longer than the cost
+/// accounts for.
 fn shorter(args: &[Result<&Val<'_>, &Error>]) -> u64 {
     let bytes = |arg: &Result<&Val<'_>, &Error>| match arg {
         Ok(Val::String(text)) => text.len() as u64,
@@ -213,10 +213,10 @@ fn shorter(args: &[Result<&Val<'_>, &Error>]) -> u64 {
     if bytes(second) / 4 >= least { least } else { least.min(second.map_or(1, size)) }
 }
 
-/// More parts than this are beyond any budget.
+/// Number of parts past which any budget is exceeded.
 const DEEPEST_COUNTED: u64 = 2_000_000;
 
-/// The cost of going through a value and everything in it.
+/// Returns the cost of traversing a value and everything in it.
 fn deep(value: &Val<'_>, left: &mut u64) -> u64 {
     *left = left.saturating_sub(1);
     if *left == 0 {

@@ -1,4 +1,4 @@
-//! What an expression may use: variables with their types, and types by name.
+//! Environment of an expression: variables with their types, and types by name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,21 +42,21 @@ impl Declarations {
         self
     }
 
-    /// With `jsonpatch.escapeKey`, which only expressions that make patches have.
+    /// Adds `jsonpatch.escapeKey`, which only expressions that build patches have.
     pub fn json_patch(mut self) -> Declarations {
         self.json_patch = true;
         self
     }
 
-    /// With keys of given maps found by the names that expressions can write for them: `claims.kubernetes__dot__io`. Maps
-    /// have no other keys for it: who counts or lists them sees them as they are.
+    /// Makes keys of bound maps selectable by their escaped names: `claims.kubernetes__dot__io`. Size and iteration
+    /// of the maps see the unescaped keys only.
     pub fn unescape_keys(mut self) -> Declarations {
         self.unescapes_keys = true;
         self
     }
 }
 
-/// Compiles expressions that use the same variables.
+/// Compiler of expressions that share the same variables.
 #[derive(Clone, Debug)]
 pub struct Environment {
     declarations: Arc<Declarations>,
@@ -67,7 +67,7 @@ impl Environment {
         Environment { declarations: Arc::new(declarations) }
     }
 
-    /// Reads and checks an expression. The error shows every problem with its place, as cel-go does.
+    /// Parses and checks an expression. The error lists every issue with its location, as cel-go does.
     pub fn check(&self, text: &str) -> Result<Expression, CompileError> {
         let ast = parser::parse(text)?;
         let mut issues = Issues::default();
@@ -82,13 +82,13 @@ impl Environment {
         }
     }
 
-    /// Reads and checks an expression and makes a program of it.
+    /// Parses, checks and plans an expression.
     pub fn compile(&self, text: &str) -> Result<Program, CompileError> {
         self.check(text)?.program()
     }
 }
 
-/// An expression that is sound: what can be said about it before it is evaluated.
+/// Checked expression.
 pub struct Expression {
     declarations: Arc<Declarations>,
     ast: Ast,
@@ -100,7 +100,7 @@ impl Expression {
         self.checked.type_of(&self.ast.root)
     }
 
-    /// Whether a variable of this name is anywhere in it.
+    /// Returns whether the expression refers to a variable of this name.
     pub fn uses(&self, variable: &str) -> bool {
         self.checked
             .meanings
@@ -108,12 +108,12 @@ impl Expression {
             .any(|known| matches!(known, Meaning::Variable(name) if name == variable))
     }
 
-    /// What evaluating it could cost, given how large the values of variables can be.
+    /// Estimates the cost of an evaluation from the maximal sizes of the variables' values.
     pub fn estimate(&self, sizes: &dyn Sizes) -> Range {
         estimate(&self.ast, &self.checked, sizes)
     }
 
-    /// Fails where a constant cannot be computed ([`CompileError::is_instantiation`]).
+    /// Plans the expression. Fails if a constant cannot be computed ([`CompileError::is_instantiation`]).
     pub fn program(&self) -> Result<Program, CompileError> {
         match plan::plan(&self.ast, &self.checked, &self.declarations) {
             Ok(plan) => Ok(Program::new(Arc::clone(&self.declarations), plan, self.result_type())),
@@ -129,13 +129,13 @@ impl fmt::Debug for Expression {
 }
 
 impl Declarations {
-    /// A variable's place in the list and its type. Of variables with the same name the last one counts.
+    /// Returns a variable's index and type. Of several variables of one name the last one wins.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Type)> {
-        let place = self.variables.iter().rposition(|(known, _)| known == name)?;
-        Some((place, &self.variables[place].1))
+        let index = self.variables.iter().rposition(|(known, _)| known == name)?;
+        Some((index, &self.variables[index].1))
     }
 
-    /// A function that expressions may use.
+    /// Returns a function of the libraries by name.
     pub(crate) fn find_function(&self, name: &str) -> Option<&'static Function> {
         if name.starts_with("jsonpatch.") && !self.json_patch {
             return None;
@@ -143,7 +143,7 @@ impl Declarations {
         functions::find(name)
     }
 
-    /// A type by the name that expressions have for it.
+    /// Returns a type by its name in expressions.
     pub(crate) fn find_type(&self, name: &str) -> Option<Type> {
         let of = match name {
             "bool" => Type::Bool,

@@ -1,4 +1,4 @@
-//! Names of properties as expressions write them: what is no identifier, or is a word of the language, is escaped.
+//! Property names as identifiers: characters outside of identifiers and reserved words are escaped.
 //!
 //! ```text
 //! a-b        a__dash__b
@@ -9,7 +9,7 @@
 
 use crate::parser::RESERVED;
 
-/// The identifier for a property's name; nothing if it has characters that cannot be escaped, or starts with a digit.
+/// Returns the identifier of a property name; `None` if a character cannot be escaped or it starts with a digit.
 pub fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -37,7 +37,7 @@ pub fn escape(name: &str) -> Option<String> {
     Some(escaped)
 }
 
-/// The property's name for an identifier; nothing if it has an escape that there is not.
+/// Returns the property name of an identifier; `None` if it contains an unknown escape.
 pub fn unescape(identifier: &str) -> Option<String> {
     let mut name = String::with_capacity(identifier.len());
     let mut rest = identifier;
@@ -46,7 +46,8 @@ pub fn unescape(identifier: &str) -> Option<String> {
             name.push_str(rest);
             break;
         };
-        // An escape is what is between two pairs of underscores, with none inside; pairs that begin none are themselves.
+        // An escape is the text between two double underscores without underscores inside; other double underscores
+        // are literal.
         let inside = &rest[start + 2..];
         let length = inside.find('_').unwrap_or(inside.len());
         if length == 0 || !inside[length..].starts_with("__") {
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_escaped_and_back() {
+    fn property_names_are_escaped_and_unescaped() {
         for (name, escaped) in [
             ("a", "a"),
             ("a_b", "a_b"),
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_escaped_has_no_identifier() {
+    fn names_that_cannot_be_escaped_have_no_identifier() {
         for name in ["", "1a", "a b", "ä", "a$"] {
             assert_eq!(escape(name), None, "{name}");
         }

@@ -1,121 +1,32 @@
-//! Evaluates a plan. Every step that cel-go's interpreter counts is counted, and an evaluation ends where its budget does.
+//! Evaluates a plan. Charges what cel-go's interpreter charges, and ends the evaluation when its budget is exceeded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pintle_regex::Regex;
+
 use crate::cost;
 use crate::environment::Declarations;
 use crate::escaping::unescape;
-use crate::plan::{Attribute, Base, CallStep, Fold, Plan, Qualifier, Qualifying, Step};
-use crate::program::{Activation, Bound, Budget, LazyFields};
-use crate::regex::Regex;
+use crate::meter::{Failure, Meter, Outcome};
+use crate::plan::{Attribute, Base, CallNode, Fold, Node, Plan, Qualifier, Qualifying};
+use crate::program::{Activation, Bound, LazyFields};
 use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
 
-/// How many rounds of loops go by between questions whether to go on.
-const ROUNDS_BETWEEN_CHECKS: u64 = 100;
-
-/// How many bytes of values an evaluation may copy or compare, beyond what its cost shows. The cost of some operations does
-/// not grow with what they do (adding lists); no honest expression comes near this.
-const MOST_WORK: u64 = 100_000_000;
-
-/// What an item counts as.
-const ITEM: usize = size_of::<Val<'_>>();
-
-/// Why a part of an expression has no value.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// May be absorbed.
-    Error(Error),
-    CostLimit,
-    Interrupted,
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Error(error)
-    }
-}
-
-impl Failure {
-    pub(crate) fn error<T>(message: impl AsRef<str>) -> Result<T, Failure> {
-        Err(Failure::Error(Error::new(message)))
-    }
-}
-
-pub(crate) type Outcome<'v> = Result<Val<'v>, Failure>;
-
-/// Counts what an evaluation costs.
-pub(crate) struct Meter<'b> {
-    budget: Budget<'b>,
-    cost: u64,
-    work: u64,
-    rounds: u64,
-}
-
-impl<'b> Meter<'b> {
-    pub(crate) fn new(budget: Budget<'b>) -> Meter<'b> {
-        Meter { budget, cost: 0, work: 0, rounds: 0 }
-    }
-
-    pub(crate) fn cost(&self) -> u64 {
-        self.cost
-    }
-
-    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Failure> {
-        pintle_work::check();
-        self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.budget.cost { Err(Failure::CostLimit) } else { Ok(()) }
-    }
-
-    /// Whether so much more could be charged, asked before memory is taken for it.
-    pub(crate) fn affords(&self, cost: u64) -> Result<(), Failure> {
-        if self.cost.saturating_add(cost) > self.budget.cost { Err(Failure::CostLimit) } else { Ok(()) }
-    }
-
-    /// Work that has no cost, or not yet.
-    pub(crate) fn work(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.work = self.work.saturating_add(bytes as u64);
-        if self.work > MOST_WORK { Err(Failure::CostLimit) } else { Ok(()) }
-    }
-
-    /// The same for items of lists or entries of maps.
-    pub(crate) fn items(&mut self, items: usize) -> Result<(), Failure> {
-        self.work(items.saturating_mul(ITEM))
-    }
-
-    /// What came out of a tree, which is no copy unless it was encoded.
-    fn decoded(&mut self, value: &Val<'_>) -> Result<(), Failure> {
-        match value {
-            Val::Bytes(bytes) => self.work(bytes.len().saturating_mul(4)),
-            _ => Ok(()),
-        }
-    }
-
-    fn round(&mut self) -> Result<(), Failure> {
-        self.rounds += 1;
-        match self.budget.interrupted {
-            Some(interrupted) if self.rounds.is_multiple_of(ROUNDS_BETWEEN_CHECKS) && interrupted() => {
-                Err(Failure::Interrupted)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What a function may use.
+/// Context of a function call.
 pub(crate) struct Call<'c, 'b> {
     pub(crate) meter: &'c mut Meter<'b>,
     pub(crate) function: &'static str,
-    /// The overload, if only one of them fits the types.
+    /// The overload, if exactly one is applicable.
     pub(crate) overload: Option<&'static str>,
-    /// The pattern, where it was known beforehand.
+    /// The compiled pattern, if it is a constant.
     pub(crate) regex: Option<&'c Regex>,
 }
 
-/// A loop's variable.
+/// Variable of a loop.
 enum Local<'p, 'v> {
-    /// Computed when it is first looked at.
-    Lazy(&'p Step),
+    /// Evaluated on first use.
+    Lazy(&'p Node),
     Known(Result<Val<'v>, Error>),
 }
 
@@ -142,10 +53,10 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         self.eval(&self.plan.root)
     }
 
-    fn eval(&mut self, step: &'p Step) -> Outcome<'v> {
-        match step {
-            Step::Constant(value) => Ok(value.clone()),
-            Step::Attribute(attribute) => {
+    fn eval(&mut self, node: &'p Node) -> Outcome<'v> {
+        match node {
+            Node::Constant(value) => Ok(value.clone()),
+            Node::Attribute(attribute) => {
                 let value = self.resolve(attribute);
                 let is_test = attribute.qualifiers.last().is_some_and(|qualifier| qualifier.test);
                 if !is_test && !matches!(attribute.base, Base::Conditional { .. }) {
@@ -153,24 +64,24 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 }
                 value
             }
-            Step::And(sides) => self.logical(sides, false),
-            Step::Or(sides) => self.logical(sides, true),
-            Step::Equal { negated, sides } => self.equality(*negated, sides),
-            Step::Call(call) => self.call(call),
-            Step::Member { value, set } => {
+            Node::And(sides) => self.logical(sides, false),
+            Node::Or(sides) => self.logical(sides, true),
+            Node::Equal { negated, sides } => self.equality(*negated, sides),
+            Node::Call(call) => self.call(call),
+            Node::Member { value, set } => {
                 let value = self.eval(value)?;
                 Ok(Val::Bool(Key::of(&value).is_some_and(|key| set.contains(&key))))
             }
-            Step::OptionalOr { value, sides } => match self.eval(&sides[0])? {
+            Node::OptionalOr { value, sides } => match self.eval(&sides[0])? {
                 Val::Optional(Some(found)) => {
                     Ok(if *value { (*found).clone() } else { Val::Optional(Some(found)) })
                 }
                 Val::Optional(None) => self.eval(&sides[1]),
                 other => Ok(other),
             },
-            Step::List(items) => self.list(items),
-            Step::Map(entries) => self.map(entries),
-            Step::Object { of, fields } => {
+            Node::List(items) => self.list(items),
+            Node::Map(entries) => self.map(entries),
+            Node::Object { of, fields } => {
                 let mut made = BTreeMap::new();
                 for (name, value, optional) in fields {
                     let value = self.eval(value)?;
@@ -182,23 +93,23 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 self.meter.charge(cost::OBJECT)?;
                 Ok(Val::Map(Map::Fields { of: Arc::clone(of), fields: Arc::new(made) }))
             }
-            Step::Fold(fold) => self.fold(fold),
-            Step::Append { local, item } => self.append(*local, item),
-            Step::Insert { local, args } => self.insert(*local, args),
+            Node::Fold(fold) => self.fold(fold),
+            Node::Append { local, item } => self.append(*local, item),
+            Node::Insert { local, args } => self.insert(*local, args),
         }
     }
 
-    /// A result that an error may be part of; the end of the evaluation passes through.
-    fn attempt(&mut self, step: &'p Step) -> Result<Result<Val<'v>, Error>, Failure> {
-        match self.eval(step) {
+    /// Evaluates to a value or to an error that may be absorbed; the end of the evaluation propagates.
+    fn attempt(&mut self, node: &'p Node) -> Result<Result<Val<'v>, Error>, Failure> {
+        match self.eval(node) {
             Ok(value) => Ok(Ok(value)),
             Err(Failure::Error(error)) => Ok(Err(error)),
             Err(end) => Err(end),
         }
     }
 
-    /// `&&` and `||`: one side that decides makes up for an error of the other.
-    fn logical(&mut self, sides: &'p [Step; 2], decisive: bool) -> Outcome<'v> {
+    /// Evaluates `&&` and `||`: a decisive side absorbs the error of the other.
+    fn logical(&mut self, sides: &'p [Node; 2], decisive: bool) -> Outcome<'v> {
         let mut error = None;
         for side in sides {
             match self.attempt(side)? {
@@ -211,7 +122,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         error.map_or(Ok(Val::Bool(!decisive)), |error| Err(error.into()))
     }
 
-    fn equality(&mut self, negated: bool, sides: &'p [Step; 2]) -> Outcome<'v> {
+    fn equality(&mut self, negated: bool, sides: &'p [Node; 2]) -> Outcome<'v> {
         let (left, right) = (self.attempt(&sides[0])?, self.attempt(&sides[1])?);
         let model = if negated { cost::Model::Shorter } else { cost::Model::Equality };
         self.meter.charge(model.cost(&[left.as_ref(), right.as_ref()], None))?;
@@ -219,60 +130,60 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         Ok(Val::Bool(same != negated))
     }
 
-    fn call(&mut self, step: &'p CallStep) -> Outcome<'v> {
-        match step.args.as_slice() {
+    fn call(&mut self, node: &'p CallNode) -> Outcome<'v> {
+        match node.args.as_slice() {
             [only] => {
                 let arg = self.attempt(only)?;
-                if step.function.name == "@not_strictly_false" {
+                if node.function.name == "@not_strictly_false" {
                     self.meter.charge(1)?;
                     return Ok(Val::Bool(!matches!(arg, Ok(Val::Bool(false)))));
                 }
                 match arg {
-                    Ok(value) => self.apply(step, &[value]),
-                    Err(error) => self.refuse(step, &[Err(&error)]),
+                    Ok(value) => self.apply(node, &[value]),
+                    Err(error) => self.refuse(node, &[Err(&error)]),
                 }
             }
             [left, right] => match (self.attempt(left)?, self.attempt(right)?) {
-                (Ok(left), Ok(right)) => self.apply(step, &[left, right]),
-                (left, right) => self.refuse(step, &[left.as_ref(), right.as_ref()]),
+                (Ok(left), Ok(right)) => self.apply(node, &[left, right]),
+                (left, right) => self.refuse(node, &[left.as_ref(), right.as_ref()]),
             },
             args => {
                 let mut values = Vec::with_capacity(args.len());
                 for arg in args {
                     values.push(self.eval(arg)?);
                 }
-                self.apply(step, &values)
+                self.apply(node, &values)
             }
         }
     }
 
-    /// Calls a function. What it costs is charged before it runs, unless that depends on the result.
-    fn apply(&mut self, step: &'p CallStep, args: &[Val<'v>]) -> Outcome<'v> {
-        let of_result = step.model.is_of_result();
+    /// Calls a function. Its cost is charged before it runs, unless the model depends on the result.
+    fn apply(&mut self, node: &'p CallNode, args: &[Val<'v>]) -> Outcome<'v> {
+        let of_result = node.model.is_of_result();
         if !of_result {
-            self.meter.charge(step.model.cost_of(args, None))?;
+            self.meter.charge(node.model.cost_of(args, None))?;
         }
         let mut call = Call {
             meter: self.meter,
-            function: step.function.name,
-            overload: step.overload,
-            regex: step.regex.as_ref(),
+            function: node.function.name,
+            overload: node.overload,
+            regex: node.regex.as_ref(),
         };
-        let result = (step.function.run)(&mut call, args);
+        let result = (node.function.run)(&mut call, args);
         if of_result && !matches!(result, Err(Failure::CostLimit | Failure::Interrupted)) {
-            self.meter.charge(step.model.cost_of(args, result.as_ref().ok()))?;
+            self.meter.charge(node.model.cost_of(args, result.as_ref().ok()))?;
         }
         result
     }
 
-    /// A call with an error for an argument, which is the first error then.
-    fn refuse(&mut self, step: &CallStep, args: &[Result<&Val<'v>, &Error>]) -> Outcome<'v> {
-        self.meter.charge(step.model.cost(args, None))?;
+    /// Charges a call with erroneous arguments and returns their first error.
+    fn refuse(&mut self, node: &CallNode, args: &[Result<&Val<'v>, &Error>]) -> Outcome<'v> {
+        self.meter.charge(node.model.cost(args, None))?;
         let error = args.iter().find_map(|arg| arg.err()).cloned();
         Err(error.unwrap_or_else(|| Error::new("no such overload")).into())
     }
 
-    fn list(&mut self, items: &'p [(Step, bool)]) -> Outcome<'v> {
+    fn list(&mut self, items: &'p [(Node, bool)]) -> Outcome<'v> {
         let mut made = Vec::with_capacity(items.len());
         let mut problem = None;
         for (item, optional) in items {
@@ -288,7 +199,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 (Val::Optional(Some(value)), true) => made.push((*value).clone()),
                 (value, true) => {
                     let text = "cannot initialize optional list element from non-optional value";
-                    problem = Some(Error::new(format!("{text} {}", shown(&value))));
+                    problem = Some(Error::new(format!("{text} {}", abbreviated(&value))));
                     break;
                 }
                 (value, false) => made.push(value),
@@ -298,7 +209,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         problem.map_or_else(|| Ok(Val::list(made)), |error| Err(error.into()))
     }
 
-    fn map(&mut self, entries: &'p [(Step, Step, bool)]) -> Outcome<'v> {
+    fn map(&mut self, entries: &'p [(Node, Node, bool)]) -> Outcome<'v> {
         let mut made = BTreeMap::new();
         for (key, value, optional) in entries {
             let key = self.eval(key)?;
@@ -353,7 +264,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         self.eval(&fold.result)
     }
 
-    /// One round of a loop; whether there may be another.
+    /// Runs one round of a loop; returns whether to continue.
     fn round(&mut self, fold: &'p Fold, first: Val<'v>, second: Option<Val<'v>>) -> Result<bool, Failure> {
         self.locals[fold.variable] = Local::Known(Ok(first));
         if let (Some(local), Some(value)) = (fold.second, second) {
@@ -368,7 +279,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         Ok(true)
     }
 
-    fn append(&mut self, local: usize, item: &'p Step) -> Outcome<'v> {
+    fn append(&mut self, local: usize, item: &'p Node) -> Outcome<'v> {
         let before = self.local(local).map(|_| ());
         self.meter.charge(1)?;
         let item = self.attempt(item)?;
@@ -376,7 +287,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         self.meter.charge(1)?;
         before?;
         let item = item?;
-        // Taken out, so that nobody else holds it and it need not be copied.
+        // Moved out, so that the list has one owner and is not copied.
         match std::mem::replace(&mut self.locals[local], Local::Known(Ok(Val::Null))) {
             Local::Known(Ok(Val::List(List::Items(mut items)))) => {
                 Arc::make_mut(&mut items).push(item);
@@ -387,7 +298,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     }
 
     /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`.
-    fn insert(&mut self, local: usize, args: &'p [Step]) -> Outcome<'v> {
+    fn insert(&mut self, local: usize, args: &'p [Node]) -> Outcome<'v> {
         let before = self.local(local).map(|_| ());
         self.meter.charge(1)?;
         let mut values = Vec::with_capacity(args.len());
@@ -445,7 +356,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         let mut qualifiers = attribute.qualifiers.as_slice();
         let base = match &attribute.base {
             Base::Local(local) => self.local(*local)?,
-            Base::Variable(place) => match (self.bound(*place)?, qualifiers) {
+            Base::Variable(index) => match (self.bound(*index)?, qualifiers) {
                 (Bound::Lazy(fields), [first, rest @ ..]) => {
                     if first.test {
                         self.meter.charge(1)?;
@@ -461,12 +372,12 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 (Bound::Lazy(_), []) => return Failure::error("no such overload"),
                 (Bound::Val(value), _) => value.clone(),
                 (Bound::Tree(value), _) => {
-                    let value = from_tree(value, &self.declarations.variables[*place].1)?;
+                    let value = from_tree(value, &self.declarations.variables[*index].1)?;
                     self.meter.decoded(&value)?;
                     value
                 }
             },
-            Base::Step(step) => self.eval(step)?,
+            Base::Node(node) => self.eval(node)?,
             Base::Conditional { condition, truthy, falsy } => match self.eval(condition)? {
                 Val::Bool(true) => self.resolve(truthy)?,
                 Val::Bool(false) => self.resolve(falsy)?,
@@ -483,7 +394,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         })
     }
 
-    /// A field that is found when it is looked at; nothing if it is optional and there is none.
+    /// Resolves a lazy field; `None` if it is optional and absent.
     fn lazy(
         &mut self,
         fields: &'v dyn LazyFields<'v>,
@@ -504,8 +415,8 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         }
     }
 
-    fn bound(&self, place: usize) -> Result<&'e Bound<'v>, Failure> {
-        let Some((name, _)) = self.declarations.variables.get(place) else {
+    fn bound(&self, index: usize) -> Result<&'e Bound<'v>, Failure> {
+        let Some((name, _)) = self.declarations.variables.get(index) else {
             return Failure::error("no such attribute(s)");
         };
         match self.activation.find(name) {
@@ -514,7 +425,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         }
     }
 
-    /// The key as a given map has it.
+    /// Returns the key under its unescaped name, if the bound map has that.
     fn as_given(&self, value: &Val<'v>, key: Val<'v>) -> Val<'v> {
         match (value, &key) {
             (Val::Map(Map::Tree { .. }), Val::String(name)) if self.declarations.unescapes_keys => {
@@ -537,14 +448,14 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
             let key = match &qualifier.key {
                 Qualifying::Constant(key) => key.clone(),
                 Qualifying::Attribute(attribute) => self.resolve(attribute)?,
-                Qualifying::Step(step) => self.eval(step)?,
+                Qualifying::Node(node) => self.eval(node)?,
             };
             if qualifier.test {
                 let found = look_up(&value, &self.as_given(&value, key));
                 if let Ok(Some(found)) = &found {
                     self.meter.decoded(found)?;
                 }
-                // What is not of the type that was declared for it is an error, also for those who only ask.
+                // A value that is not of its declared type is an error, also in a presence test.
                 let present = found.map(|found| found.is_some());
                 if !optional || present.as_ref().is_ok_and(|present| *present) {
                     self.meter.charge(1)?;
@@ -562,7 +473,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                     self.meter.charge(1)?;
                     let what =
                         if matches!(value, Val::List(_)) { "index out of bounds" } else { "no such key" };
-                    return Failure::error(format!("{what}: {}", shown(&key)));
+                    return Failure::error(format!("{what}: {}", abbreviated(&key)));
                 }
                 Err(error) => {
                     if !optional {
@@ -576,7 +487,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     }
 }
 
-/// What is at a key or index, if something is.
+/// Returns the element at a key or index, if there is one.
 fn look_up<'v>(value: &Val<'v>, key: &Val<'_>) -> Result<Option<Val<'v>>, Error> {
     match (value, key) {
         (Val::Map(map), Val::String(key)) => map.field(key),
@@ -589,7 +500,7 @@ fn look_up<'v>(value: &Val<'v>, key: &Val<'_>) -> Result<Option<Val<'v>>, Error>
     }
 }
 
-/// An index; nothing if it is before the first.
+/// Returns a list index; `None` if it is negative.
 pub(crate) fn index(key: &Val<'_>) -> Result<Option<usize>, Error> {
     match key {
         Val::Int(index) => Ok(usize::try_from(*index).ok()),
@@ -604,7 +515,7 @@ pub(crate) fn index(key: &Val<'_>) -> Result<Option<usize>, Error> {
     }
 }
 
-/// The value of an entry or field, if it is to be there.
+/// Returns the value to initialize an entry or field with; `None` if it is an optional without a value.
 fn initial<'v>(
     value: Val<'v>,
     optional: bool,
@@ -615,13 +526,13 @@ fn initial<'v>(
         (Val::Optional(value), true) => Ok(value.map(|value| (*value).clone())),
         (value, true) => Failure::error(format!(
             "cannot initialize optional entry '{key}' from non-optional value {}",
-            shown(&value)
+            abbreviated(&value)
         )),
     }
 }
 
-/// A value in a message, which is not to be as long as the value can be.
-pub(crate) fn shown(value: &Val<'_>) -> String {
+/// Formats a value for a message; containers are abbreviated to their type.
+pub(crate) fn abbreviated(value: &Val<'_>) -> String {
     match value {
         Val::List(_) | Val::Map(_) | Val::Optional(_) => value.type_of().runtime_name().to_owned(),
         value => value.to_string(),
@@ -629,7 +540,7 @@ pub(crate) fn shown(value: &Val<'_>) -> String {
 }
 
 impl Call<'_, '_> {
-    /// Values of such types are none that the function takes.
+    /// Returns the error of a function that has no overload for the types of its arguments.
     pub(crate) fn no_such_overload<'v>(&self, args: &[Val<'v>]) -> Outcome<'v> {
         let types: Vec<String> = args.iter().map(|arg| arg.type_of().runtime_name().to_owned()).collect();
         Failure::error(format!("no such overload: {}({})", self.function, types.join(", ")))

@@ -1,11 +1,12 @@
-//! Words of an expression: the longest that fits, where nothing fits a problem, after which reading goes on.
+//! Lexer: splits an expression into tokens by longest match. A character that starts no token is reported and
+//! skipped.
 
 use crate::source::Issues;
 
-/// What a word is. The order is that in which messages list what they expected.
+/// TokenKind of a token, in the order in which messages list the expected ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     End,
     Equals,
     NotEquals,
@@ -44,9 +45,9 @@ pub(crate) enum Kind {
     Escaped,
 }
 
-use Kind::*;
+use TokenKind::*;
 
-const ALL: [(Kind, &str); 36] = [
+const ALL: [(TokenKind, &str); 36] = [
     (End, "<EOF>"),
     (Equals, "'=='"),
     (NotEquals, "'!='"),
@@ -85,31 +86,31 @@ const ALL: [(Kind, &str); 36] = [
     (Escaped, "ESC_IDENTIFIER"),
 ];
 
-/// A set of kinds.
+/// Set of token kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kinds(u64);
+pub(crate) struct TokenKinds(u64);
 
-impl Kinds {
-    pub(crate) const NONE: Kinds = Kinds(0);
+impl TokenKinds {
+    pub(crate) const NONE: TokenKinds = TokenKinds(0);
 
-    pub(crate) const fn of(kinds: &[Kind]) -> Kinds {
+    pub(crate) const fn of(kinds: &[TokenKind]) -> TokenKinds {
         let (mut bits, mut index) = (0, 0);
         while index < kinds.len() {
             bits |= 1 << kinds[index] as u8;
             index += 1;
         }
-        Kinds(bits)
+        TokenKinds(bits)
     }
 
-    pub(crate) const fn with(self, other: Kinds) -> Kinds {
-        Kinds(self.0 | other.0)
+    pub(crate) const fn with(self, other: TokenKinds) -> TokenKinds {
+        TokenKinds(self.0 | other.0)
     }
 
-    pub(crate) const fn contains(self, kind: Kind) -> bool {
+    pub(crate) const fn contains(self, kind: TokenKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// As messages show it.
+    /// Formats the set as messages do.
     pub(crate) fn describe(self) -> std::string::String {
         let names: Vec<&str> =
             ALL.iter().filter(|(kind, _)| self.contains(*kind)).map(|(_, name)| *name).collect();
@@ -120,15 +121,15 @@ impl Kinds {
     }
 }
 
-/// A word: which characters of the text it is.
+/// Token as a range of characters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-/// All words, the last of which is the end.
+/// Splits a text into tokens; the last one is `End`.
 pub(crate) fn tokens(text: &[char], issues: &mut Issues) -> Vec<Token> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -140,7 +141,7 @@ pub(crate) fn tokens(text: &[char], issues: &mut Issues) -> Vec<Token> {
             }
             Ok((None, length)) => at += length,
             Err(length) => {
-                // The character that did not fit is passed over too.
+                // The character that did not match is skipped too.
                 let end = (at + length + 1).min(text.len());
                 let shown: std::string::String = text[at..end].iter().collect();
                 let shown = shown.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
@@ -154,12 +155,12 @@ pub(crate) fn tokens(text: &[char], issues: &mut Issues) -> Vec<Token> {
     found
 }
 
-/// The word that the text starts with and its length; no kind for what is passed over. An error is the length that
-/// fitted the beginning of some word.
-fn next(text: &[char]) -> Result<(Option<Kind>, usize), usize> {
+/// Returns the kind and length of the first token; no kind for whitespace and comments. The error is the length of
+/// the longest prefix that some token could start with.
+fn next(text: &[char]) -> Result<(Option<TokenKind>, usize), usize> {
     let at = |index: usize| text.get(index).copied().unwrap_or('\0');
     let word = |kind, length| Ok((Some(kind), length));
-    // Of two characters if the second one is there, else of one.
+    // A two-character token if the second character matches, else one of one character.
     let either = |second, two, one| if at(1) == second { word(two, 2) } else { word(one, 1) };
     let both = |second, kind| if at(1) == second { word(kind, 2) } else { Err(1) };
     match text[0] {
@@ -219,8 +220,8 @@ fn next(text: &[char]) -> Result<(Option<Kind>, usize), usize> {
     }
 }
 
-/// What a quote that follows some letters would begin: `r"`, `b"`, `br"`.
-fn string_prefix(text: &[char]) -> Option<(Kind, usize)> {
+/// Returns the kind and prefix length of a prefixed string: `r"`, `b"`, `br"`.
+fn string_prefix(text: &[char]) -> Option<(TokenKind, usize)> {
     let bytes = matches!(text[0], 'b' | 'B');
     let raw = usize::from(bytes);
     let prefix = raw + usize::from(matches!(text.get(raw), Some('r' | 'R')));
@@ -228,11 +229,11 @@ fn string_prefix(text: &[char]) -> Option<(Kind, usize)> {
         .then_some((if bytes { Bytes } else { String }, prefix))
 }
 
-/// The length of the string that starts here with its quote.
+/// Returns the length of the string that starts with this quote.
 fn quoted(text: &[char], raw: bool) -> Result<usize, usize> {
     let quote = text[0];
     if text.len() >= 3 && text[1] == quote && text[2] == quote {
-        // The empty string would fit, but the longest that fits is taken.
+        // `""` would match, but the longer `"""` is taken.
         return Ok(until(text, 3, raw, |rest| rest.starts_with(&[quote; 3]), |_| false)
             .map_or(2, |inside| inside + 3));
     }
@@ -240,7 +241,7 @@ fn quoted(text: &[char], raw: bool) -> Result<usize, usize> {
         .map(|inside| inside + 1)
 }
 
-/// Where the text inside quotes ends, or where it cannot go on.
+/// Returns the offset at which quoted text ends, or of the character that is invalid in it.
 fn until(
     text: &[char],
     mut at: usize,
@@ -265,7 +266,7 @@ fn until(
     }
 }
 
-/// The length of the escape sequence that starts here.
+/// Returns the length of the escape sequence that starts here.
 fn escape(text: &[char]) -> Result<usize, usize> {
     let all = |from: usize, count: usize, fits: fn(&char) -> bool| {
         let fitting = text.iter().skip(from).take(count).take_while(|c| fits(c)).count();
@@ -282,7 +283,7 @@ fn escape(text: &[char]) -> Result<usize, usize> {
     }
 }
 
-fn number(text: &[char]) -> (Option<Kind>, usize) {
+fn number(text: &[char]) -> (Option<TokenKind>, usize) {
     let suffixed = |length: usize| match text.get(length) {
         Some('u' | 'U') => (Some(Uint), length + 1),
         _ => (Some(Int), length),
@@ -309,7 +310,7 @@ fn digits(text: &[char]) -> usize {
     text.iter().take_while(|c| c.is_ascii_digit()).count()
 }
 
-/// The length of an exponent, if one starts here.
+/// Returns the length of an exponent, 0 if none starts here.
 fn exponent(text: &[char]) -> usize {
     if !matches!(text.first(), Some('e' | 'E')) {
         return 0;

@@ -1,4 +1,4 @@
-//! The Common Expression Language as Kubernetes 1.36 uses it, over the tree that objects are.
+//! The Common Expression Language as Kubernetes 1.36 uses it, evaluated over [`Value`](pintle_meta::Value) trees.
 //!
 //! ```
 //! use pintle_cel::{Activation, Budget, Declarations, Environment, Type};
@@ -13,13 +13,13 @@
 //! assert_eq!(done.value.unwrap().as_bool(), Some(true));
 //! ```
 //!
-//! An [`Environment`] knows which variables there are and of which type, and compiles expressions: text, to a tree
-//! (`parser`), to types and functions (`checker`), to steps (`plan`). A [`Program`] is shared and evaluated any number of
-//! times (`evaluate`) with an [`Activation`] of values and a [`Budget`]. Nothing of a tree is copied: a value is what the
-//! declared type makes of the node that an expression looks at.
+//! An [`Environment`] declares variables with their types and compiles expressions: text to a syntax tree (`parser`),
+//! to types and functions (`checker`), to a plan (`plan`). A [`Program`] is shared and evaluated any number of times
+//! (`evaluate`) with an [`Activation`] of values and a [`Budget`]. Trees are not copied: nodes are converted to
+//! values of their declared types when an expression reads them.
 //!
-//! Whatever an expression is, its text, depth and parts are bounded, and so is what its evaluation costs, copies and
-//! compares. Messages are cel-go's, since users see them.
+//! Text, depth and size of expressions are bounded, and so are the cost and the work of an evaluation. Messages are
+//! cel-go's, since users see them.
 
 mod ast;
 mod checker;
@@ -31,10 +31,10 @@ mod evaluate;
 mod functions;
 mod lexer;
 mod literal;
+mod meter;
 mod parser;
 mod plan;
 mod program;
-pub mod regex;
 mod selects;
 mod shards;
 mod source;
@@ -47,12 +47,12 @@ pub use estimate::{Range, Sizes};
 pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, Url, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, LazyFields, Program};
 pub use selects::selects;
-pub use shards::{ShardKey, Shards};
+pub use shards::parse_shards;
 pub use source::{CompileError, Issue};
 pub use types::{Field, ListKind, ListType, ObjectType, Record, Type};
 pub use value::{Blob, Error, List, Map, Opaque, Other, Text, Timestamp, Val};
 
-/// Texts that have a form, for those who need to know outside of expressions too.
+/// Text formats that other crates validate too.
 pub mod formats {
     pub use crate::functions::{is_base64, is_date, is_date_time, is_request_uri, is_uuid};
 }

@@ -1,8 +1,8 @@
-//! What is between quotes: escape sequences, raw and long strings.
+//! Quoted literals: escape sequences, raw and triple-quoted strings.
 
 const CANNOT: &str = "unable to unescape string";
 
-/// The bytes that a quoted text stands for, without its `b`. The lexer has seen that its quotes match.
+/// Returns the bytes of a quoted literal without its `b` prefix. The lexer has matched the quotes.
 pub(crate) fn unquote(text: &str, bytes: bool) -> Result<Vec<u8>, &'static str> {
     let normalized;
     let mut text = text;

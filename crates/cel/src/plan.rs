@@ -1,77 +1,80 @@
-//! An expression as it is evaluated: names found, functions chosen, constants computed, and costs assigned where cel-go's
-//! interpreter would incur them.
+//! Executable form of an expression: names resolved, functions selected, constants folded, and costs assigned where
+//! cel-go's interpreter incurs them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::ast::{Ast, Comprehension, Expr, Id, Kind, Literal};
+use pintle_regex::Regex;
+
+use crate::ast::{Ast, Comprehension, Expr, ExprKind, Id, Literal};
 use crate::checker::{Checked, Meaning, Resolved};
 use crate::cost::{Model, model};
 use crate::environment::Declarations;
-use crate::evaluate::{Call, Failure, Meter};
+use crate::evaluate::Call;
 use crate::functions::Function;
+use crate::meter::{Failure, Meter};
 use crate::parser::macros::ACCUMULATOR;
 use crate::program::Budget;
-use crate::regex::Regex;
 use crate::types::{ObjectType, Type};
 use crate::value::{Key, List, Map, Text, Val};
 
 pub(crate) struct Plan {
-    pub(crate) root: Step,
-    /// How many variables its loops have.
+    pub(crate) root: Node,
+    /// Number of its loops' variables.
     pub(crate) locals: usize,
 }
 
-/// A part that can be evaluated.
-pub(crate) enum Step {
+/// Node of a plan.
+pub(crate) enum Node {
     Constant(Val<'static>),
     Attribute(Box<Attribute>),
-    And(Box<[Step; 2]>),
-    Or(Box<[Step; 2]>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
     Equal {
         negated: bool,
-        sides: Box<[Step; 2]>,
+        sides: Box<[Node; 2]>,
     },
-    Call(Box<CallStep>),
-    /// Whether a value is one of these.
+    Call(Box<CallNode>),
+    /// Test of whether a value is in a constant list.
     Member {
-        value: Box<Step>,
+        value: Box<Node>,
         set: BTreeSet<Key<'static>>,
     },
-    /// The first of two optionals that has a value, or what to take instead.
+    /// `or` or `orValue`: the first optional that has a value, else the second side.
     OptionalOr {
         value: bool,
-        sides: Box<[Step; 2]>,
+        sides: Box<[Node; 2]>,
     },
-    List(Vec<(Step, bool)>),
-    Map(Vec<(Step, Step, bool)>),
+    List(Vec<(Node, bool)>),
+    Map(Vec<(Node, Node, bool)>),
     Object {
         of: Arc<dyn ObjectType>,
-        fields: Vec<(String, Step, bool)>,
+        fields: Vec<(String, Node, bool)>,
     },
     Fold(Box<Fold>),
-    /// Adds an item to the list that a loop gathers.
+    /// Appends an item to the accumulator, a list.
     Append {
         local: usize,
-        item: Box<Step>,
+        item: Box<Node>,
     },
-    /// Adds entries to the map that a loop gathers.
+    /// Inserts entries into the accumulator, a map.
     Insert {
         local: usize,
-        args: Vec<Step>,
+        args: Vec<Node>,
     },
 }
 
-pub(crate) struct CallStep {
+pub(crate) struct CallNode {
     pub(crate) function: &'static Function,
     pub(crate) overload: Option<&'static str>,
     pub(crate) model: Model,
-    pub(crate) args: Vec<Step>,
-    /// The pattern, where it is known beforehand.
+    pub(crate) args: Vec<Node>,
+    /// The compiled pattern, if it is a constant.
     pub(crate) regex: Option<Regex>,
 }
 
-/// A value and a way into it. cel-go counts the way, and one for the whole unless it is the branch of a conditional.
+/// Value with a path into it. cel-go charges each qualifier, and one for the whole unless it is the branch of a
+/// conditional.
 pub(crate) struct Attribute {
     pub(crate) base: Base,
     pub(crate) qualifiers: Vec<Qualifier>,
@@ -80,20 +83,20 @@ pub(crate) struct Attribute {
 pub(crate) enum Base {
     Local(usize),
     Variable(usize),
-    Step(Step),
-    Conditional { condition: Step, truthy: Box<Attribute>, falsy: Box<Attribute> },
+    Node(Node),
+    Conditional { condition: Node, truthy: Box<Attribute>, falsy: Box<Attribute> },
 }
 
 pub(crate) struct Qualifier {
     pub(crate) key: Qualifying,
-    /// Asks for an optional.
+    /// Whether it selects into an optional (`.?`).
     pub(crate) optional: bool,
-    /// Asks only whether it is there.
+    /// Whether it only tests presence.
     pub(crate) test: bool,
 }
 
 impl Qualifier {
-    /// The name, where it is a field's.
+    /// Returns the field's name if the key is a constant string.
     pub(crate) fn field_name(&self) -> Option<&str> {
         match &self.key {
             Qualifying::Constant(Val::String(name)) => Some(name),
@@ -105,21 +108,21 @@ impl Qualifier {
 pub(crate) enum Qualifying {
     Constant(Val<'static>),
     Attribute(Attribute),
-    Step(Step),
+    Node(Node),
 }
 
 pub(crate) struct Fold {
-    pub(crate) range: Step,
+    pub(crate) range: Node,
     pub(crate) variable: usize,
     pub(crate) second: Option<usize>,
     pub(crate) accumulator: usize,
-    pub(crate) start: Step,
-    pub(crate) condition: Step,
-    pub(crate) step: Step,
-    pub(crate) result: Step,
+    pub(crate) start: Node,
+    pub(crate) condition: Node,
+    pub(crate) step: Node,
+    pub(crate) result: Node,
 }
 
-/// Plans a checked expression. An error is a constant that cannot be computed, in the words of evaluation.
+/// Plans a checked expression. The error is the evaluation error of a constant.
 pub(crate) fn plan(ast: &Ast, checked: &Checked, declarations: &Declarations) -> Result<Plan, String> {
     let mut planner = Planner { checked, declarations, scopes: Vec::new(), locals: 0 };
     let root = planner.plan(&ast.root)?;
@@ -129,40 +132,40 @@ pub(crate) fn plan(ast: &Ast, checked: &Checked, declarations: &Declarations) ->
 struct Planner<'p> {
     checked: &'p Checked,
     declarations: &'p Declarations,
-    /// Variables of loops, innermost last, and where their values are.
+    /// Variables of the enclosing loops, innermost last, with their slots.
     scopes: Vec<(String, usize)>,
     locals: usize,
 }
 
 impl Planner<'_> {
-    fn plan(&mut self, expr: &Expr) -> Result<Step, String> {
+    fn plan(&mut self, expr: &Expr) -> Result<Node, String> {
         if let Some(meaning) = self.checked.meanings.get(&expr.id)
-            && matches!(expr.kind, Kind::Ident(_) | Kind::Select { .. })
+            && matches!(expr.kind, ExprKind::Ident(_) | ExprKind::Select { .. })
         {
             return Ok(self.name(meaning));
         }
         match &expr.kind {
-            Kind::Unspecified | Kind::Ident(_) => Err("unsupported expression".to_owned()),
-            Kind::Literal(literal) => Ok(Step::Constant(constant(literal))),
-            Kind::Select { operand, field, test } => {
+            ExprKind::Unspecified | ExprKind::Ident(_) => Err("unsupported expression".to_owned()),
+            ExprKind::Literal(literal) => Ok(Node::Constant(constant(literal))),
+            ExprKind::Select { operand, field, test } => {
                 let key = Val::String(Text::from(field.clone()));
                 let qualifier = Qualifier { key: Qualifying::Constant(key), optional: false, test: *test };
                 Ok(qualified(self.plan(operand)?, qualifier))
             }
-            Kind::Call { target, args, .. } => self.call(expr.id, &expr.kind, target.as_deref(), args),
-            Kind::List { items } => {
+            ExprKind::Call { target, args, .. } => self.call(expr.id, &expr.kind, target.as_deref(), args),
+            ExprKind::List { items } => {
                 let items: Result<Vec<_>, String> =
                     items.iter().map(|item| Ok((self.plan(&item.value)?, item.optional))).collect();
-                folded(Step::List(items?))
+                folded(Node::List(items?))
             }
-            Kind::Map { entries } => {
+            ExprKind::Map { entries } => {
                 let entries: Result<Vec<_>, String> = entries
                     .iter()
                     .map(|entry| Ok((self.plan(&entry.key)?, self.plan(&entry.value)?, entry.optional)))
                     .collect();
-                folded(Step::Map(entries?))
+                folded(Node::Map(entries?))
             }
-            Kind::Struct { fields, name } => {
+            ExprKind::Struct { fields, name } => {
                 let Some(Meaning::Type(Type::Object(of))) = self.checked.meanings.get(&expr.id) else {
                     return Err(format!("unknown type: {name}"));
                 };
@@ -170,32 +173,38 @@ impl Planner<'_> {
                     .iter()
                     .map(|field| Ok((field.name.clone(), self.plan(&field.value)?, field.optional)))
                     .collect();
-                Ok(Step::Object { of: Arc::clone(of), fields: fields? })
+                Ok(Node::Object { of: Arc::clone(of), fields: fields? })
             }
-            Kind::Comprehension(of) => self.fold(of),
+            ExprKind::Comprehension(of) => self.fold(of),
         }
     }
 
-    fn name(&self, meaning: &Meaning) -> Step {
+    fn name(&self, meaning: &Meaning) -> Node {
         let name = match meaning {
-            Meaning::Type(of) => return Step::Constant(Val::Type(of.clone())),
+            Meaning::Type(of) => return Node::Constant(Val::Type(of.clone())),
             Meaning::Variable(name) => name,
         };
         let local = self.scopes.iter().rev().find(|(known, _)| known == name);
         let base = match local {
             Some((_, local)) => Base::Local(*local),
-            None => Base::Variable(self.declarations.find(name).map_or(usize::MAX, |(place, _)| place)),
+            None => Base::Variable(self.declarations.find(name).map_or(usize::MAX, |(index, _)| index)),
         };
-        Step::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
+        Node::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
     }
 
-    fn call(&mut self, id: Id, kind: &Kind, target: Option<&Expr>, args: &[Expr]) -> Result<Step, String> {
-        if let Kind::Call { function, .. } = kind
+    fn call(
+        &mut self,
+        id: Id,
+        kind: &ExprKind,
+        target: Option<&Expr>,
+        args: &[Expr],
+    ) -> Result<Node, String> {
+        if let ExprKind::Call { function, .. } = kind
             && function == "_?._"
         {
             let mut args = self.args(None, args)?;
-            let key = args.pop().unwrap_or(Step::Constant(Val::Null));
-            let operand = args.pop().unwrap_or(Step::Constant(Val::Null));
+            let key = args.pop().unwrap_or(Node::Constant(Val::Null));
+            let operand = args.pop().unwrap_or(Node::Constant(Val::Null));
             return Ok(qualified(operand, Qualifier { key: qualifying(key), optional: true, test: false }));
         }
         let Some(Resolved { function, overload, qualified: is_name }) = self.checked.calls.get(&id).copied()
@@ -204,23 +213,23 @@ impl Planner<'_> {
         };
         let mut args = self.args(target.filter(|_| !is_name), args)?;
         Ok(match function.name {
-            "_&&_" => Step::And(two(args)),
-            "_||_" => Step::Or(two(args)),
-            "_==_" | "_!=_" => Step::Equal { negated: function.name == "_!=_", sides: two(args) },
+            "_&&_" => Node::And(two(args)),
+            "_||_" => Node::Or(two(args)),
+            "_==_" | "_!=_" => Node::Equal { negated: function.name == "_!=_", sides: two(args) },
             "_?_:_" => conditional(args),
             "_[_]" | "_[?_]" => {
                 let [operand, index] = *two(args);
                 let optional = function.name == "_[?_]";
                 qualified(operand, Qualifier { key: qualifying(index), optional, test: false })
             }
-            "or" => Step::OptionalOr { value: false, sides: two(args) },
-            "orValue" => Step::OptionalOr { value: true, sides: two(args) },
+            "or" => Node::OptionalOr { value: false, sides: two(args) },
+            "orValue" => Node::OptionalOr { value: true, sides: two(args) },
             "_+_" if let Some(local) = self.accumulator(&args) => {
                 let [_, list] = *two(args);
                 match list {
-                    Step::List(mut items) if items.len() == 1 && !items[0].1 => {
+                    Node::List(mut items) if items.len() == 1 && !items[0].1 => {
                         let (item, _) = items.swap_remove(0);
-                        Step::Append { local, item: Box::new(item) }
+                        Node::Append { local, item: Box::new(item) }
                     }
                     list => {
                         let accumulator = attribute(Base::Local(local));
@@ -230,13 +239,13 @@ impl Planner<'_> {
             }
             "cel.@mapInsert" if let Some(local) = self.accumulator(&args) => {
                 args.remove(0);
-                Step::Insert { local, args }
+                Node::Insert { local, args }
             }
             "@in" if overload == Some("in_list") => {
                 let [value, list] = *two(args);
                 match set(&list) {
-                    Some(set) if set.is_empty() => Step::Constant(Val::Bool(false)),
-                    Some(set) => Step::Member { value: Box::new(value), set },
+                    Some(set) if set.is_empty() => Node::Constant(Val::Bool(false)),
+                    Some(set) => Node::Member { value: Box::new(value), set },
                     None => return called(function, overload, vec![value, list]),
                 }
             }
@@ -244,20 +253,20 @@ impl Planner<'_> {
         })
     }
 
-    fn args(&mut self, target: Option<&Expr>, args: &[Expr]) -> Result<Vec<Step>, String> {
+    fn args(&mut self, target: Option<&Expr>, args: &[Expr]) -> Result<Vec<Node>, String> {
         target.into_iter().chain(args).map(|arg| self.plan(arg)).collect()
     }
 
-    /// Where a loop's accumulator is, if that is the first argument.
-    fn accumulator(&self, args: &[Step]) -> Option<usize> {
-        let Some(Step::Attribute(attribute)) = args.first() else { return None };
+    /// Returns the accumulator's slot if the first argument is the accumulator.
+    fn accumulator(&self, args: &[Node]) -> Option<usize> {
+        let Some(Node::Attribute(attribute)) = args.first() else { return None };
         let Base::Local(local) = attribute.base else { return None };
-        let gathered = self.scopes.iter().any(|(name, place)| name == ACCUMULATOR && *place == local);
+        let gathered = self.scopes.iter().any(|(name, index)| name == ACCUMULATOR && *index == local);
         (attribute.qualifiers.is_empty() && gathered).then_some(local)
     }
 
-    /// Each loop has places of its own, since what its accumulator starts with is evaluated when it is first needed.
-    fn fold(&mut self, of: &Comprehension) -> Result<Step, String> {
+    /// Plans a loop. Each has slots of its own, since the accumulator's initial value is evaluated lazily.
+    fn fold(&mut self, of: &Comprehension) -> Result<Node, String> {
         let start = self.plan(&of.start)?;
         let range = self.plan(&of.range)?;
         let outside = self.scopes.len();
@@ -270,7 +279,7 @@ impl Planner<'_> {
         self.scopes.truncate(inside);
         let result = self.plan(&of.result)?;
         self.scopes.truncate(outside);
-        Ok(Step::Fold(Box::new(Fold {
+        Ok(Node::Fold(Box::new(Fold {
             range,
             variable,
             second,
@@ -302,104 +311,104 @@ fn constant(literal: &Literal) -> Val<'static> {
     }
 }
 
-fn attribute(base: Base) -> Step {
-    Step::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
+fn attribute(base: Base) -> Node {
+    Node::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
 }
 
-/// One step further into a value.
-fn qualified(operand: Step, qualifier: Qualifier) -> Step {
+/// Appends a qualifier to an operand.
+fn qualified(operand: Node, qualifier: Qualifier) -> Node {
     let mut attribute = match operand {
-        Step::Attribute(attribute) => attribute,
-        step => Box::new(Attribute { base: Base::Step(step), qualifiers: Vec::new() }),
+        Node::Attribute(attribute) => attribute,
+        node => Box::new(Attribute { base: Base::Node(node), qualifiers: Vec::new() }),
     };
     attribute.qualifiers.push(qualifier);
-    Step::Attribute(attribute)
+    Node::Attribute(attribute)
 }
 
-fn qualifying(key: Step) -> Qualifying {
+fn qualifying(key: Node) -> Qualifying {
     match key {
-        Step::Constant(value) => Qualifying::Constant(value),
-        Step::Attribute(attribute) => Qualifying::Attribute(*attribute),
-        step => Qualifying::Step(step),
+        Node::Constant(value) => Qualifying::Constant(value),
+        Node::Attribute(attribute) => Qualifying::Attribute(*attribute),
+        node => Qualifying::Node(node),
     }
 }
 
-fn conditional(args: Vec<Step>) -> Step {
+fn conditional(args: Vec<Node>) -> Node {
     let mut args = args.into_iter();
-    let mut next = || args.next().unwrap_or(Step::Constant(Val::Null));
+    let mut next = || args.next().unwrap_or(Node::Constant(Val::Null));
     let condition = next();
     let mut branch = || match next() {
-        Step::Attribute(attribute) => attribute,
-        step => Box::new(Attribute { base: Base::Step(step), qualifiers: Vec::new() }),
+        Node::Attribute(attribute) => attribute,
+        node => Box::new(Attribute { base: Base::Node(node), qualifiers: Vec::new() }),
     };
     let (truthy, falsy) = (branch(), branch());
     attribute(Base::Conditional { condition, truthy, falsy })
 }
 
-fn two(args: Vec<Step>) -> Box<[Step; 2]> {
+fn two(args: Vec<Node>) -> Box<[Node; 2]> {
     let mut args = args.into_iter();
-    let mut next = || args.next().unwrap_or(Step::Constant(Val::Null));
+    let mut next = || args.next().unwrap_or(Node::Constant(Val::Null));
     Box::new([next(), next()])
 }
 
-/// The values of a constant list, if all of them can be keys.
-fn set(list: &Step) -> Option<BTreeSet<Key<'static>>> {
-    let Step::Constant(Val::List(List::Items(items))) = list else { return None };
+/// Returns the values of a constant list if all of them can be keys.
+fn set(list: &Node) -> Option<BTreeSet<Key<'static>>> {
+    let Node::Constant(Val::List(List::Items(items))) = list else { return None };
     items.iter().map(Key::of).collect()
 }
 
-/// A call, computed now if that needs nothing else.
+/// Plans a call, folded if all arguments are constants.
 fn called(
     function: &'static Function,
     overload: Option<&'static str>,
-    args: Vec<Step>,
-) -> Result<Step, String> {
+    args: Vec<Node>,
+) -> Result<Node, String> {
     const CONVERSIONS: &[&str] =
         &["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
     if CONVERSIONS.contains(&function.name)
-        && let [Step::Constant(value)] = args.as_slice()
+        && let [Node::Constant(value)] = args.as_slice()
     {
         let mut meter = Meter::new(Budget::PER_CALL);
         let mut call = Call { meter: &mut meter, function: function.name, overload, regex: None };
         return match (function.run)(&mut call, std::slice::from_ref(value)) {
-            Ok(value) => Ok(Step::Constant(value)),
+            Ok(value) => Ok(Node::Constant(value)),
             Err(Failure::Error(error)) => Err(error.to_string()),
             Err(_) => Err("constant is too large".to_owned()),
         };
     }
     let regex = match (function.name, args.get(1)) {
-        ("matches" | "find" | "findAll", Some(Step::Constant(Val::String(pattern)))) => {
+        ("matches" | "find" | "findAll", Some(Node::Constant(Val::String(pattern)))) => {
             Some(Regex::new(pattern).map_err(|error| error.to_string())?)
         }
         _ => None,
     };
     let model = model(function.name, overload);
-    Ok(Step::Call(Box::new(CallStep { function, overload, model, args, regex })))
+    Ok(Node::Call(Box::new(CallNode { function, overload, model, args, regex })))
 }
 
-/// A list or map of constants is one.
-fn folded(step: Step) -> Result<Step, String> {
-    let constant = |step: &Step| match step {
-        Step::Constant(value) => Some(value.clone()),
+/// Folds a list or map of constants.
+fn folded(node: Node) -> Result<Node, String> {
+    let constant = |node: &Node| match node {
+        Node::Constant(value) => Some(value.clone()),
         _ => None,
     };
-    Ok(match step {
-        Step::List(items) => {
+    Ok(match node {
+        Node::List(items) => {
             let values: Option<Vec<Val<'static>>> =
                 items.iter().map(|(item, optional)| constant(item).filter(|_| !optional)).collect();
             match values {
-                Some(values) => Step::Constant(Val::list(values)),
-                None => Step::List(items),
+                Some(values) => Node::Constant(Val::list(values)),
+                None => Node::List(items),
             }
         }
-        Step::Map(entries) => {
+        Node::Map(entries) => {
             let values = entries.iter().map(|(key, value, optional)| {
                 let (key, value) = (constant(key).filter(|_| !optional)?, constant(value)?);
                 Some((Key::of(&key)?, (key, value)))
             });
             match values.collect() {
-                Some(values) => Step::Constant(Val::Map(Map::Entries(Arc::new(values)))),
-                None => Step::Map(entries),
+                Some(values) => Node::Constant(Val::Map(Map::Entries(Arc::new(values)))),
+                None => Node::Map(entries),
             }
         }
         other => other,

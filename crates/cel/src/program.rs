@@ -1,4 +1,4 @@
-//! An expression that can be evaluated, any number of times and from any thread.
+//! Compiled expression, evaluated any number of times and from any thread.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,23 @@ use std::sync::Arc;
 use pintle_meta::Value;
 
 use crate::environment::Declarations;
-use crate::evaluate::{Evaluator, Failure, Meter};
+use crate::evaluate::Evaluator;
+use crate::meter::{Failure, Meter};
 use crate::plan::Plan;
 use crate::types::Type;
 use crate::value::{Error, Val};
 
-/// What one evaluation may cost.
+/// Limits of one evaluation.
 #[derive(Clone, Copy)]
 pub struct Budget<'b> {
-    /// In cel-go's units; past it the evaluation ends.
+    /// In cel-go's units; the evaluation ends when it is exceeded.
     pub cost: u64,
-    /// Asked now and then in loops; the evaluation ends once it says so.
+    /// Called now and then in loops; the evaluation ends once it returns true.
     pub interrupted: Option<&'b dyn Fn() -> bool>,
 }
 
 impl Budget<'_> {
-    /// What Kubernetes lets a single evaluation cost.
+    /// Kubernetes' cost limit of a single evaluation.
     pub const PER_CALL: Budget<'static> = Budget { cost: 1_000_000, interrupted: None };
 
     pub fn of(cost: u64) -> Budget<'static> {
@@ -29,7 +30,7 @@ impl Budget<'_> {
     }
 }
 
-/// The values of variables, for one evaluation.
+/// Values of variables for one evaluation.
 #[derive(Clone, Default)]
 pub struct Activation<'v> {
     bound: Vec<(&'v str, Bound<'v>)>,
@@ -42,10 +43,10 @@ pub(crate) enum Bound<'v> {
     Lazy(&'v dyn LazyFields<'v>),
 }
 
-/// A variable whose fields are found when an expression looks at them, such as the variables of an admission policy, which are
-/// expressions themselves.
+/// Variable whose fields are resolved when an expression selects them, such as `variables` of an admission policy,
+/// which are expressions themselves.
 pub trait LazyFields<'v> {
-    /// The value of a field, if there is such a field. It may be asked for any number of times.
+    /// Returns the value of a field, if it exists. It may be called several times for one field.
     fn field(&self, name: &str) -> Option<Result<Val<'v>, Error>>;
 }
 
@@ -54,19 +55,19 @@ impl<'v> Activation<'v> {
         Activation::default()
     }
 
-    /// A tree, which is seen as the type that was declared for the variable.
+    /// Binds a tree, which is converted by the variable's declared type.
     pub fn bind(mut self, name: &'v str, value: &'v Value) -> Activation<'v> {
         self.bound.push((name, Bound::Tree(value)));
         self
     }
 
-    /// A value that is no tree.
+    /// Binds a value that is not a tree.
     pub fn bind_val(mut self, name: &'v str, value: Val<'v>) -> Activation<'v> {
         self.bound.push((name, Bound::Val(value)));
         self
     }
 
-    /// A variable that only its fields have values of.
+    /// Binds a variable whose fields are resolved on selection.
     pub fn bind_lazy(mut self, name: &'v str, fields: &'v dyn LazyFields<'v>) -> Activation<'v> {
         self.bound.push((name, Bound::Lazy(fields)));
         self
@@ -77,11 +78,11 @@ impl<'v> Activation<'v> {
     }
 }
 
-/// Why an evaluation has no result.
+/// Reason why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The expression's own fault, in cel-go's words.
+    /// Error of the expression, in cel-go's words.
     Error(Error),
     CostLimitExceeded,
     Interrupted,
@@ -99,7 +100,7 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// What came out, and what it cost, also where nothing came out.
+/// Result and cost of an evaluation; a failed one has a cost too.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'v> {
     pub value: Result<Val<'v>, EvalError>,
@@ -118,12 +119,12 @@ impl Program {
         Program { declarations, plan, result }
     }
 
-    /// The type that the checker found, for callers that want a certain one.
+    /// Returns the type that the checker inferred.
     pub fn result_type(&self) -> &Type {
         &self.result
     }
 
-    /// Evaluates it. The result may borrow from what is bound.
+    /// Evaluates the program. The result may borrow from the bound values.
     pub fn evaluate<'v>(&self, activation: &Activation<'v>, budget: Budget<'_>) -> Evaluation<'v> {
         let mut meter = Meter::new(budget);
         let value = Evaluator::new(&self.plan, &self.declarations, activation, &mut meter).run();

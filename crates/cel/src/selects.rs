@@ -1,34 +1,34 @@
-//! Which fields of a variable an expression looks at, for rules about expressions.
+//! Search for selections of a variable's field in an expression.
 
-use crate::ast::{Expr, Kind, Literal};
+use crate::ast::{Expr, ExprKind, Literal};
 use crate::parser;
 
-/// Whether `variable.field` or `variable.?field` is somewhere in an expression. Not in one that cannot be read.
+/// Returns whether `variable.field` or `variable.?field` occurs in an expression; false if it cannot be parsed.
 pub fn selects(text: &str, variable: &str, field: &str) -> bool {
     parser::parse(text).is_ok_and(|ast| in_expression(&ast.root, variable, field))
 }
 
 fn in_expression(expression: &Expr, variable: &str, field: &str) -> bool {
-    let is_variable = |operand: &Expr| matches!(&operand.kind, Kind::Ident(name) if name == variable);
+    let is_variable = |operand: &Expr| matches!(&operand.kind, ExprKind::Ident(name) if name == variable);
     let inside = |part: &Expr| in_expression(part, variable, field);
     match &expression.kind {
-        Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) => false,
-        Kind::Select { operand, field: name, .. } => {
+        ExprKind::Unspecified | ExprKind::Literal(_) | ExprKind::Ident(_) => false,
+        ExprKind::Select { operand, field: name, .. } => {
             (is_variable(operand) && name == field) || inside(operand)
         }
-        Kind::Call { target, function, args } => {
+        ExprKind::Call { target, function, args } => {
             let optional = match (target, function.as_str(), args.as_slice()) {
-                (None, "_?._", [operand, Expr { kind: Kind::Literal(Literal::String(name)), .. }]) => {
+                (None, "_?._", [operand, Expr { kind: ExprKind::Literal(Literal::String(name)), .. }]) => {
                     is_variable(operand) && **name == *field
                 }
                 _ => false,
             };
             optional || args.iter().any(inside) || target.as_deref().is_some_and(inside)
         }
-        Kind::List { items } => items.iter().any(|item| inside(&item.value)),
-        Kind::Map { entries } => entries.iter().any(|entry| inside(&entry.key) || inside(&entry.value)),
-        Kind::Struct { fields, .. } => fields.iter().any(|part| inside(&part.value)),
-        Kind::Comprehension(looped) => {
+        ExprKind::List { items } => items.iter().any(|item| inside(&item.value)),
+        ExprKind::Map { entries } => entries.iter().any(|entry| inside(&entry.key) || inside(&entry.value)),
+        ExprKind::Struct { fields, .. } => fields.iter().any(|part| inside(&part.value)),
+        ExprKind::Comprehension(looped) => {
             [&looped.range, &looped.start, &looped.condition, &looped.step, &looped.result]
                 .into_iter()
                 .any(inside)
@@ -41,7 +41,7 @@ mod tests {
     use super::selects;
 
     #[test]
-    fn a_field_is_found_wherever_it_is_looked_at() {
+    fn a_selection_is_found_anywhere_in_an_expression() {
         let check = |text: &str, expect: bool| assert_eq!(selects(text, "claims", "email"), expect, "{text}");
         check("claims.email", true);
         check("claims.?email.orValue('')", true);

@@ -1,88 +1,44 @@
-//! Selectors of shards: expressions that are read and never evaluated.
+//! The parser of shard selectors: expressions that are parsed and never evaluated.
 //!
 //! ```text
 //! shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000') || shardRange(...)
 //! ```
 
-use crate::ast::{Expr, Kind, Literal};
+use pintle_meta::shards::{ShardKey, ShardRange, Shards};
+
+use crate::ast::{Expr, ExprKind, Literal};
 use crate::parser;
 
-/// What is hashed of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShardKey {
-    Uid,
-    Namespace,
-}
-
-impl ShardKey {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ShardKey::Uid => "object.metadata.uid",
-            ShardKey::Namespace => "object.metadata.namespace",
-        }
+/// Parses a shard selector. Errors: the reference's message.
+pub fn parse_shards(text: &str) -> Result<Shards, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".into());
     }
-}
-
-/// The objects whose hash is in one of some ranges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shards {
-    pub key: ShardKey,
-    /// Each from a hash on, up to one that is not part of it. Never empty.
-    ranges: Vec<(u64, u128)>,
-}
-
-impl Shards {
-    /// Reads a selector; the error is what is wrong with it.
-    pub fn parse(text: &str) -> Result<Shards, String> {
-        let text = text.trim();
-        if text.is_empty() {
-            return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".into());
-        }
-        let ast = parser::parse(text).map_err(|error| {
-            let first =
-                error.issues().first().map_or_else(|| error.to_string(), |issue| issue.message.clone());
-            format!("CEL parse error: {first}")
-        })?;
-        let mut found = Vec::new();
-        ranges(&ast.root, &mut found)?;
-        let Some((key, _)) = found.first().copied() else { return Err("no shard ranges".into()) };
-        if let Some((other, _)) = found.iter().find(|(other, _)| *other != key) {
-            let (key, other) = (key.as_str(), other.as_str());
-            return Err(format!("all shard ranges must use the same field, got {key:?} and {other:?}"));
-        }
-        Ok(Shards { key, ranges: found.into_iter().map(|(_, range)| range).collect() })
+    let ast = parser::parse(text).map_err(|error| {
+        let first = error.issues().first().map_or_else(|| error.to_string(), |issue| issue.message.clone());
+        format!("CEL parse error: {first}")
+    })?;
+    let mut found = Vec::new();
+    ranges(&ast.root, &mut found)?;
+    let Some((key, _)) = found.first().copied() else { return Err("no shard ranges".into()) };
+    if let Some((other, _)) = found.iter().find(|(other, _)| *other != key) {
+        let (key, other) = (key.as_str(), other.as_str());
+        return Err(format!("all shard ranges must use the same field, got {key:?} and {other:?}"));
     }
-
-    /// Whether an object with this uid or in this namespace is one of them.
-    pub fn contains(&self, value: &str) -> bool {
-        let hash = fnv1a(value.as_bytes());
-        self.ranges.iter().any(|(start, end)| *start <= hash && u128::from(hash) < *end)
-    }
+    Ok(Shards::new(key, found.into_iter().map(|(_, range)| range).collect()))
 }
 
-/// As clients are told which shard they got.
-impl std::fmt::Display for Shards {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, (start, end)) in self.ranges.iter().enumerate() {
-            let or = if place > 0 { " || " } else { "" };
-            write!(f, "{or}shardRange({}, '0x{start:016x}', '0x{end:016x}')", self.key.as_str())?;
-        }
-        Ok(())
-    }
-}
-
-type Range = (u64, u128);
-
-fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, Range)>) -> Result<(), String> {
+fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, ShardRange)>) -> Result<(), String> {
     match &expression.kind {
-        Kind::Call { function, args, .. } if function == "_||_" => {
+        ExprKind::Call { function, args, .. } if function == "_||_" => {
             args.iter().try_for_each(|side| ranges(side, found))
         }
-        Kind::Call { function, args, .. } if function == "shardRange" => {
+        ExprKind::Call { function, args, .. } if function == "shardRange" => {
             found.push(range(args)?);
             Ok(())
         }
-        Kind::Call { function, .. } => {
+        ExprKind::Call { function, .. } => {
             let function = pintle_meta::quote(function);
             Err(format!("unsupported function {function}; only shardRange() and || are allowed"))
         }
@@ -93,7 +49,7 @@ fn ranges(expression: &Expr, found: &mut Vec<(ShardKey, Range)>) -> Result<(), S
     }
 }
 
-fn range(args: &[Expr]) -> Result<(ShardKey, Range), String> {
+fn range(args: &[Expr]) -> Result<(ShardKey, ShardRange), String> {
     let [field, start, end] = args else {
         return Err(format!("shardRange() requires exactly 3 arguments, got {}", args.len()));
     };
@@ -116,8 +72,8 @@ fn range(args: &[Expr]) -> Result<(ShardKey, Range), String> {
 
 fn path(expression: &Expr) -> Result<String, String> {
     match &expression.kind {
-        Kind::Ident(name) => Ok(name.clone()),
-        Kind::Select { operand, field, .. } => Ok(format!("{}.{field}", path(operand)?)),
+        ExprKind::Ident(name) => Ok(name.clone()),
+        ExprKind::Select { operand, field, .. } => Ok(format!("{}.{field}", path(operand)?)),
         kind => Err(format!(
             "expected field path (e.g. object.metadata.uid), got expression kind {}",
             number(kind)
@@ -127,7 +83,7 @@ fn path(expression: &Expr) -> Result<String, String> {
 
 fn bound(expression: &Expr, name: &str) -> Result<u128, String> {
     let literal = match &expression.kind {
-        Kind::Literal(literal) => literal,
+        ExprKind::Literal(literal) => literal,
         kind => {
             let kind = number(kind);
             return Err(format!("{name} must be a string literal (e.g. '0xff'), got expression kind {kind}"));
@@ -165,18 +121,18 @@ fn bound(expression: &Expr, name: &str) -> Result<u128, String> {
     u128::from_str_radix(digits, 16).map_err(|error| error.to_string())
 }
 
-/// How cel-go numbers kinds of expressions, which is what a client is told.
-fn number(kind: &Kind) -> u8 {
+/// Returns cel-go's number of an expression kind, which messages contain.
+fn number(kind: &ExprKind) -> u8 {
     match kind {
-        Kind::Unspecified => 0,
-        Kind::Call { .. } => 1,
-        Kind::Comprehension(_) => 2,
-        Kind::Ident(_) => 3,
-        Kind::List { .. } => 4,
-        Kind::Literal(_) => 5,
-        Kind::Map { .. } => 6,
-        Kind::Select { .. } => 7,
-        Kind::Struct { .. } => 8,
+        ExprKind::Unspecified => 0,
+        ExprKind::Call { .. } => 1,
+        ExprKind::Comprehension(_) => 2,
+        ExprKind::Ident(_) => 3,
+        ExprKind::List { .. } => 4,
+        ExprKind::Literal(_) => 5,
+        ExprKind::Map { .. } => 6,
+        ExprKind::Select { .. } => 7,
+        ExprKind::Struct { .. } => 8,
     }
 }
 
@@ -192,13 +148,6 @@ fn go_type(literal: &Literal) -> &'static str {
     }
 }
 
-/// The 64-bit FNV-1a hash.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,18 +157,11 @@ mod tests {
     const ALL: &str = "0x10000000000000000";
 
     #[test]
-    fn hashes_are_those_of_fnv() {
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
-
-    #[test]
     fn each_value_is_in_exactly_one_half() {
-        let low = Shards::parse(&format!("shardRange(object.metadata.uid, '{ZERO}', '{HALF}')")).unwrap();
-        let high = Shards::parse(&format!("shardRange(object.metadata.uid,'{HALF}','{ALL}')")).unwrap();
+        let low = parse_shards(&format!("shardRange(object.metadata.uid, '{ZERO}', '{HALF}')")).unwrap();
+        let high = parse_shards(&format!("shardRange(object.metadata.uid,'{HALF}','{ALL}')")).unwrap();
         let both = format!("  {low} || {high} ");
-        let both = Shards::parse(&both).unwrap();
+        let both = parse_shards(&both).unwrap();
         assert_eq!(both.to_string(), format!("{low} || {high}"));
         for value in ["", "a", "foobar", "b5e9cd6f-2c5b-4a5a-a1f2-6d0c8e3a7c11"] {
             assert!(low.contains(value) != high.contains(value), "{value}");
@@ -230,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_refused_in_the_references_words() {
+    fn invalid_selectors_are_rejected_with_the_references_messages() {
         let uid = "object.metadata.uid";
-        let check = |text: &str, expect: &str| assert_eq!(Shards::parse(text).unwrap_err(), expect, "{text}");
+        let check = |text: &str, expect: &str| assert_eq!(parse_shards(text).unwrap_err(), expect, "{text}");
         check("  ", "empty shard selector is not allowed; omit the parameter for unfiltered lists");
         check(&format!("shardRange({uid}, '{ZERO}')"), "shardRange() requires exactly 3 arguments, got 2");
         check(
@@ -285,6 +227,6 @@ mod tests {
             ),
             r#"all shard ranges must use the same field, got "object.metadata.uid" and "object.metadata.namespace""#,
         );
-        assert!(Shards::parse("shardRange(").unwrap_err().starts_with("CEL parse error: Syntax error: "));
+        assert!(parse_shards("shardRange(").unwrap_err().starts_with("CEL parse error: Syntax error: "));
     }
 }

@@ -1,4 +1,4 @@
-//! The text of an expression, places in it, and what is said about them: the form that users know from cel-go.
+//! Text of an expression, locations in it, and issues, displayed as cel-go does:
 //!
 //! ```text
 //! ERROR: <input>:1:5: undeclared reference to 'nope' (in container '')
@@ -8,30 +8,30 @@
 
 use std::fmt;
 
-/// More problems than these are only counted.
+/// Number of issues past which further ones are only counted.
 const MOST_ISSUES: usize = 100;
 
-/// Longer lines are not shown.
+/// Length past which a line is not displayed.
 const LONGEST_SNIPPET: usize = 16384;
 
-/// A place in the text, in code points. Problems of the whole text have none.
+/// Location in the text, in code points. Issues of the whole text have none.
 pub(crate) type Offset = Option<u32>;
 
-/// One problem, where it is.
+/// One issue with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// From 1; -1 where there is no place.
+    /// Starts at 1; -1 without a location.
     pub line: i64,
-    /// From 0; -1 where there is no place.
+    /// Starts at 0; -1 without a location.
     pub column: i64,
     pub message: String,
 }
 
-/// Why a text is not an expression of an environment.
+/// Reason why a text does not compile in an environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
     issues: Vec<Issue>,
-    /// How many there were, shown or not.
+    /// Number of all issues, displayed or not.
     count: usize,
     text: String,
     constant: Option<String>,
@@ -42,8 +42,8 @@ impl CompileError {
         &self.issues
     }
 
-    /// Whether the expression is sound, but a constant in it cannot be computed: what the reference calls a failed instantiation of
-    /// the program. The message is that of evaluation then.
+    /// Returns whether the expression is valid but a constant in it cannot be computed, which the reference reports
+    /// as a failed program instantiation. The message is then that of the evaluation.
     pub fn is_instantiation(&self) -> bool {
         self.constant.is_some()
     }
@@ -81,7 +81,7 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Problems as they are found.
+/// Issues found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Issues {
     found: Vec<(Offset, String)>,
@@ -100,17 +100,17 @@ impl Issues {
         self.count == 0
     }
 
-    /// In the order of their places, as they are shown.
+    /// Sorts the issues by location and builds the error.
     pub(crate) fn into_error(mut self, text: &str) -> CompileError {
         self.found.sort_by_key(|(at, _)| at.map_or(-1, i64::from));
         let lines = line_starts(text);
-        let place = |at: Offset| {
+        let location = |at: Offset| {
             let Some(at) = at else { return (-1, -1) };
             let line = lines.partition_point(|start| *start <= at);
             (line as i64, i64::from(at - lines[line - 1]))
         };
         let issues = self.found.into_iter().map(|(at, message)| {
-            let (line, column) = place(at);
+            let (line, column) = location(at);
             Issue { line, column, message }
         });
         CompileError { issues: issues.collect(), count: self.count, text: text.to_owned(), constant: None }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_shown_with_their_line_and_in_order() {
+    fn issues_are_displayed_with_their_line_and_in_order() {
         let mut issues = Issues::default();
         issues.report(Some(7), "second");
         issues.report(Some(2), "first");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_problems_beyond_a_hundred_are_counted() {
+    fn issues_beyond_a_hundred_are_counted() {
         let mut issues = Issues::default();
         for _ in 0..102 {
             issues.report(Some(0), "x");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
-/// The type of a variable, a field or a whole expression. Clones share.
+/// Type of a variable, a field or a whole expression. Clones share.
 #[derive(Clone, Debug)]
 pub enum Type {
-    /// Known only when it is evaluated.
+    /// Known only at runtime.
     Dyn,
     Null,
     Bool,
@@ -22,74 +22,75 @@ pub enum Type {
     List(Arc<ListType>),
     Map(Arc<(Type, Type)>),
     Optional(Arc<Type>),
-    /// A type as a value, perhaps known which.
+    /// Type used as a value, with the type itself if it is known.
     Type(Option<Arc<Type>>),
-    /// An object whose fields somebody knows.
+    /// Object with declared fields.
     Object(Arc<dyn ObjectType>),
-    /// One of Kubernetes' own, such as `kubernetes.Quantity`, which only functions look into.
+    /// One of Kubernetes' own, such as `kubernetes.Quantity`, usable by functions only.
     Named(&'static str),
-    /// The same, where it is nothing like an object: `net.IP`.
+    /// Like `Named`, but not displayed as an object type: `net.IP`.
     Opaque(&'static str),
     #[doc(hidden)]
     Parameter(Parameter),
-    /// Of an expression with a problem, so that the problem causes no others.
+    /// Type of an erroneous expression, which causes no further issues.
     #[doc(hidden)]
     Error,
 }
 
-/// A type that is not known yet.
+/// Type parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// In a signature.
+    /// Of a signature.
     Named(char),
-    /// In an expression that is being checked.
+    /// Of an expression that is being checked.
     Free(u32),
 }
 
-/// What the items of a list are, and when two such lists are the same.
+/// Item type of a list, and its list semantics.
 #[derive(Clone, Debug)]
 pub struct ListType {
     pub item: Type,
     pub kind: ListKind,
 }
 
-/// How a schema says that lists are compared and added to.
+/// List semantics of a schema, by which lists are compared and added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListKind {
-    /// As a whole and in order.
+    /// Compared in order.
     #[default]
     Atomic,
-    /// In any order.
+    /// Compared in any order.
     Set,
-    /// In any order, items being known by these properties.
+    /// Compared in any order; items are identified by these keys.
     Map(Vec<SmolStr>),
 }
 
-/// An object type: a structural schema, a built-in kind. Fields are looked up by name when an expression uses them, so that
-/// large schemas need not become types as a whole.
+/// Object type: a structural schema or a built-in kind. Fields are looked up by name when an expression selects them,
+/// so that a large schema is not converted as a whole.
 pub trait ObjectType: fmt::Debug + Send + Sync {
-    /// The name that messages show. Types of the same name are the same.
+    /// Name in messages. Types of the same name are identical.
     fn name(&self) -> &str;
 
-    /// A field by the name that expressions use: the property's, escaped ([`escape`](crate::escape)) where it is no identifier. A
-    /// property whose name cannot be escaped is asked for as it is, since objects are compared with it.
+    /// Returns a field by its name in expressions: the property's name, escaped ([`escape`](crate::escape)) if it is
+    /// no identifier. A property whose name cannot be escaped is looked up by its own name, for the comparison of
+    /// objects.
     fn field(&self, name: &str) -> Option<Field>;
 
-    /// Whether a property belongs to the type though no expression can see it. Objects are compared with those too.
+    /// Returns whether a property is part of the type but not selectable. Comparisons of objects include it.
     fn hides(&self, _property: &str) -> bool {
         false
     }
 }
 
-/// A field of an object.
+/// Field of an object type.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// What the object calls it, where expressions must escape it.
+    /// The property's name in the object, if its name in expressions is escaped.
     pub property: SmolStr,
     pub of: Type,
 }
 
-/// An object type whose fields are listed.
+/// Object type with a list of fields.
 #[derive(Clone, Debug)]
 pub struct Record {
     name: String,
@@ -151,7 +152,7 @@ impl Type {
         matches!(self, Type::Dyn | Type::Error)
     }
 
-    /// What it is called when it is evaluated, without parameters.
+    /// Returns the name of the type at runtime, without parameters.
     pub fn runtime_name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
@@ -175,7 +176,7 @@ impl Type {
         }
     }
 
-    /// Whether they are of the same kind; parameters aside.
+    /// Returns whether both are of the same kind, ignoring parameters.
     fn same_kind(&self, other: &Type) -> bool {
         use Type::{Named, Object};
         match (self, other) {
@@ -195,7 +196,7 @@ impl Type {
         first.into_iter().chain(second)
     }
 
-    /// Like equality; names of parameters count only if asked for.
+    /// Compares types; names of parameters count only if `exact`.
     pub(crate) fn is_equivalent(&self, other: &Type, exact: bool) -> bool {
         if let (Type::Parameter(a), Type::Parameter(b)) = (self, other) {
             return !exact || a == b;
@@ -212,7 +213,7 @@ impl PartialEq for Type {
     }
 }
 
-/// As messages about types show it.
+/// Formats the type as messages do.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

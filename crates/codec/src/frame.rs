@@ -1,5 +1,5 @@
-//! What goes around bodies that are encoded already: single objects, lists and watch events. Bodies are objects with their
-//! resource version and without kind and version, each encoded once for all who ask.
+//! Frames around encoded bodies: single objects, lists and watch events. A body is an object with its resource
+//! version and without kind and apiVersion, encoded once for all readers.
 //!
 //! ```text
 //! body                 {"metadata":{"name":"a"}}                                   message of a Pod
@@ -17,10 +17,10 @@ use crate::protobuf::wire::{push_bytes, push_varint, varint_length};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListMeta<'a> {
     pub resource_version: &'a str,
-    /// Empty where nothing is left.
+    /// Empty on the last page.
     pub continue_token: &'a str,
     pub remaining: Option<i64>,
-    /// The selector of the shard that it is; empty for everything.
+    /// Shard selector of the list; empty for all objects.
     pub shard: &'a str,
 }
 
@@ -45,7 +45,7 @@ fn json_typed(of: TypeMeta<'_>, body: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The beginning of a list of built-in objects. Items follow with commas between them, then [`JSON_LIST_END`].
+/// Writes the start of a list of built-in objects. Items follow with commas between them, then [`JSON_LIST_END`].
 pub fn json_list_begin(of: TypeMeta<'_>, meta: &ListMeta<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"kind\":");
     write::string(of.kind, out);
@@ -70,7 +70,7 @@ pub fn json_list_begin(of: TypeMeta<'_>, meta: &ListMeta<'_>, out: &mut Vec<u8>)
         write::string(meta.shard, out);
         out.push(b'}');
     }
-    // The first comma is the brace.
+    // The first comma becomes the brace.
     match out.get_mut(start) {
         Some(comma) => *comma = b'{',
         None => out.push(b'{'),
@@ -93,15 +93,15 @@ pub fn json_list<'i>(
 }
 
 fn json_items<'i>(items: impl IntoIterator<Item = &'i [u8]>, out: &mut Vec<u8>) {
-    for (place, item) in items.into_iter().enumerate() {
-        if place > 0 {
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         out.extend_from_slice(item);
     }
 }
 
-/// A list of custom resources, whose fields are sorted by name and whose items have kind and version.
+/// A list of custom resources, whose fields are sorted by name and whose items have kind and apiVersion.
 pub fn json_unstructured_list<'i>(
     of: TypeMeta<'_>,
     meta: &ListMeta<'_>,
@@ -113,18 +113,18 @@ pub fn json_unstructured_list<'i>(
     json_unstructured_list_end(of, meta, out);
 }
 
-/// The beginning of a list of custom resources. Items follow with commas between them.
+/// Writes the start of a list of custom resources. Items follow with commas between them.
 pub fn json_unstructured_list_begin(of: TypeMeta<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"apiVersion\":");
     write::string(of.api_version, out);
     out.extend_from_slice(b",\"items\":[");
 }
 
-/// What follows the items of a list of custom resources.
+/// Writes the end of a list of custom resources.
 pub fn json_unstructured_list_end(of: TypeMeta<'_>, meta: &ListMeta<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"],\"kind\":");
     write::string(of.kind, out);
-    // There even if it is empty.
+    // Present even if empty.
     out.extend_from_slice(b",\"metadata\":{\"continue\":");
     write::string(meta.continue_token, out);
     if let Some(remaining) = meta.remaining {
@@ -136,7 +136,8 @@ pub fn json_unstructured_list_end(of: TypeMeta<'_>, meta: &ListMeta<'_>, out: &m
     out.extend_from_slice(b"}}\n");
 }
 
-/// A watch event as a line of JSON. Bodies that have kind and version already (custom resources, `Status`) come without.
+/// A watch event as a line of JSON. `of` is `None` for bodies that have kind and apiVersion already (custom
+/// resources, `Status`).
 pub fn json_watch(event: &str, of: Option<TypeMeta<'_>>, body: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"type\":");
     write::string(event, out);
@@ -176,12 +177,12 @@ fn protobuf_list_meta(meta: &ListMeta<'_>) -> Vec<u8> {
     message
 }
 
-/// How many bytes an item takes in a list.
+/// Returns the length of an item in a list.
 pub fn protobuf_item_length(body: usize) -> usize {
     1 + varint_length(body as u64) + body
 }
 
-/// The beginning of a list whose items take so many bytes together. The items follow, then [`envelope::close`].
+/// Writes the start of a list whose items have this total length. The items follow, then [`envelope::close`].
 pub fn protobuf_list_begin(of: TypeMeta<'_>, meta: &ListMeta<'_>, items: usize, out: &mut Vec<u8>) {
     let meta = protobuf_list_meta(meta);
     let length = 1 + varint_length(meta.len() as u64) + meta.len() + items;
@@ -189,7 +190,7 @@ pub fn protobuf_list_begin(of: TypeMeta<'_>, meta: &ListMeta<'_>, items: usize, 
     push_bytes(1, &meta, out);
 }
 
-/// What comes before an item of a list.
+/// Writes the tag and length of an item.
 pub fn protobuf_item_begin(body: usize, out: &mut Vec<u8>) {
     out.push(0x12);
     push_varint(body as u64, out);
@@ -213,14 +214,14 @@ pub fn protobuf_list<'i>(
     envelope::close(out);
 }
 
-/// A watch event: its length in four bytes, big end first, and the event without an envelope. The object in it has one.
+/// A watch event: a big-endian length of four bytes, and the event without an envelope. Its object has one.
 pub fn protobuf_watch(event: &str, of: TypeMeta<'_>, body: &[u8], out: &mut Vec<u8>) {
     let object = envelope::length(of.api_version, of.kind, body.len());
     let extension = 1 + varint_length(object as u64) + object;
     let kind = 1 + varint_length(event.len() as u64) + event.len();
     let whole = kind + 1 + varint_length(extension as u64) + extension;
     out.reserve(whole + 4);
-    // Go cuts the length off at four bytes too; no object is that large.
+    // Go truncates the length to four bytes too; no object is that large.
     out.extend_from_slice(&(whole as u32).to_be_bytes());
     push_bytes(1, event.as_bytes(), out);
     out.push(0x12);
@@ -250,7 +251,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The body that the bytes of a list or event are compared with, encoded in the ordinary way.
+    /// Returns the body that frames are compared with, encoded from JSON.
     fn message(name: &str, document: &str) -> Vec<u8> {
         let of = find(name).unwrap();
         let mut out = Vec::new();
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_its_body_with_its_kind() {
+    fn an_object_is_its_body_with_type_meta() {
         assert_eq!(
             text(|out| json_object(POD, br#"{"metadata":{}}"#, out)),
             "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{}}\n"
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_list_is_what_the_tree_of_one_prints() {
+    fn a_json_list_equals_its_encoded_tree() {
         let items = [&br#"{"metadata":{"name":"a"},"spec":{"containers":null},"status":{}}"#[..]; 2];
         let metas =
             [ListMeta::default(), ListMeta { resource_version: "5", ..ListMeta::default() }, PAGE, SHARD];
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protobuf_list_is_what_the_tree_of_one_writes() {
+    fn a_protobuf_list_equals_its_encoded_tree() {
         let pod = message("core/v1.Pod", r#"{"metadata":{"name":"a"}}"#);
         let long = message("core/v1.Pod", &format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "b".repeat(300)));
         for (meta, items) in [(ListMeta::default(), vec![]), (PAGE, vec![pod.as_slice(), long.as_slice()])] {
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_events_have_their_length_before_them_and_an_object_in_an_envelope() {
+    fn protobuf_events_are_length_prefixed_with_an_enveloped_object() {
         let pod = message("core/v1.Pod", r#"{"metadata":{"name":"a"}}"#);
         let mut frame = Vec::new();
         protobuf_watch("MODIFIED", POD, &pod, &mut frame);

@@ -1,8 +1,8 @@
-//! Objects to bytes and back: JSON, YAML, protobuf and CBOR, all directed by the type graph, all yielding and taking the
-//! same normal [`pintle_meta::Value`]; and the views of objects that clients ask for instead of them.
+//! Encodings of objects: JSON, YAML, protobuf and CBOR, all directed by the type graph and all of the same normal
+//! [`pintle_meta::Value`]; and the Table and PartialObjectMetadata views.
 //!
-//! Decoders take hostile input: sizes and depths are bounded, what is wrong becomes an [`Error`] in the reference's words, and
-//! what only a strict reader minds is collected in the same pass ([`Decoded::strict`]).
+//! Decoders bound sizes and depths of hostile input, report an [`Error`] in the reference's words, and collect strict
+//! errors in the same pass ([`Decoded::strict`]).
 
 pub mod cbor;
 pub mod frame;
@@ -18,19 +18,19 @@ pub mod yaml;
 
 use pintle_meta::Value;
 
-/// How deep lists and objects may lie in each other. Go allows 10,000; with ours a tree is walked on the 2 MB stack of a
-/// request's thread, also without optimisation.
+/// Maximal nesting of lists and objects. Go allows 10,000; with this limit a tree can be walked on the 2 MB stack of
+/// a request's thread, also without optimization.
 pub const MAX_DEPTH: usize = 500;
 
-/// What was read.
+/// Decoded object with its strict errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub value: Value,
-    /// What `fieldValidation` is about, in the order of the input: `unknown field "spec.foo"`, `duplicate field "kind"`.
+    /// Errors for `fieldValidation`, in the order of the input: `unknown field "spec.foo"`, `duplicate field "kind"`.
     pub strict: Vec<String>,
 }
 
-/// Why something could not be read or written, in the words that clients of the reference know.
+/// Encoding or decoding error in the reference's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);

@@ -1,16 +1,17 @@
-//! Which encoding a client gets, and which one it sent.
+//! Content negotiation of responses and request bodies.
 //!
-//! `Accept` is a list of clauses, best first; parameters ask for another form of the object:
+//! `Accept` is a list of clauses in order of preference; parameters request another representation of the object:
 //!
 //! ```text
 //! application/json;as=Table;v=v1;g=meta.k8s.io, application/vnd.kubernetes.protobuf;q=0.9, */*
 //! ```
 //!
-//! A clause whose parameters cannot be had is passed over, not refused: kubectl lists a Table first and plain JSON last.
+//! A clause with parameters that the endpoint cannot satisfy is skipped: kubectl lists a Table first and plain JSON
+//! last.
 
 use pintle_meta::gvk::GroupVersionKind;
 
-/// What objects are written in.
+/// Encoding of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     Json,
@@ -19,7 +20,7 @@ pub enum Encoding {
     Cbor,
 }
 
-/// In the order in which they are offered. CBOR is behind a feature gate and comes last.
+/// Supported encodings, in order of preference. CBOR is behind a feature gate and comes last.
 pub const ENCODINGS: &[Encoding] = &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
 pub const ENCODINGS_WITH_CBOR: &[Encoding] =
     &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf, Encoding::Cbor];
@@ -34,7 +35,7 @@ impl Encoding {
         }
     }
 
-    /// The media type of a watch; YAML has none, because its documents cannot follow each other.
+    /// Returns the media type of a watch; YAML has none, because its documents cannot be streamed.
     pub fn stream_media_type(self) -> Option<&'static str> {
         match self {
             Encoding::Json => Some("application/json;stream=watch"),
@@ -45,24 +46,24 @@ impl Encoding {
     }
 }
 
-/// What was agreed on.
+/// Negotiated representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
     pub encoding: Encoding,
     /// `pretty=1`.
     pub pretty: bool,
-    /// `as`, `g` and `v`: another kind than the object's own.
+    /// `as`, `g` and `v`: a kind other than the object's own.
     pub convert: Option<GroupVersionKind>,
     /// `stream=watch`.
     pub stream: bool,
-    /// Of discovery: `local` or empty.
+    /// `profile` of discovery: `local` or empty.
     pub profile: String,
-    /// `sv`: a version of the server's own types that the answer is to be written in.
+    /// `sv`: requested version of the server's own types.
     pub server_version: String,
 }
 
 impl Accepted {
-    /// What a client gets that does not say.
+    /// Returns the representation for a client without preferences.
     pub fn plain(encoding: Encoding) -> Accepted {
         Accepted {
             encoding,
@@ -74,15 +75,15 @@ impl Accepted {
         }
     }
 
-    /// Whether the object's own kind is asked for, in no particular version of the server's types: the rule of endpoints
-    /// that transform nothing, and of errors.
+    /// Returns whether the object's own kind is requested, in no particular version: the rule of endpoints without
+    /// transformations, and of errors.
     pub fn is_plain(&self) -> bool {
         self.convert.is_none() && self.server_version.is_empty()
     }
 }
 
-/// Returns the first combination of encoding and parameters that the client accepts and that `allows` says the endpoint can
-/// give. `None` is for a 406.
+/// Returns the first combination of encoding and parameters that the client accepts and `allows` permits. `None`
+/// means 406.
 pub fn output(accept: &str, supported: &[Encoding], allows: impl Fn(&Accepted) -> bool) -> Option<Accepted> {
     if accept.is_empty() {
         return supported.first().copied().map(Accepted::plain);
@@ -93,16 +94,16 @@ pub fn output(accept: &str, supported: &[Encoding], allows: impl Fn(&Accepted) -
     })
 }
 
-/// What a client gets of a page that is a text to people and an object to programs.
+/// Negotiated representation of a page that is also available as an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
     /// `text/plain`.
     Text,
-    /// As the kind that was asked for.
+    /// Object of the requested kind.
     Object(Accepted),
 }
 
-/// Finds what a client accepts of a page: the text, for those who ask for no kind, or one of its kinds. `None` is for a 406.
+/// Negotiates a page: text if no kind is requested, else one of its kinds. `None` means 406.
 pub fn page(
     accept: &str,
     supported: &[Encoding],
@@ -124,12 +125,12 @@ pub fn page(
     })
 }
 
-/// Type and subtype of each clause, best first, for endpoints that have media types of their own.
+/// Returns type and subtype of each clause in order of preference, for endpoints with media types of their own.
 pub fn media_ranges(accept: &str) -> impl Iterator<Item = (&str, &str)> {
     clauses(accept).into_iter().map(|clause| (clause.media, clause.sub))
 }
 
-/// The encoding of a request's body; `None` is for a 415. Without a content type it is JSON.
+/// Returns the encoding of a request's body; JSON without a content type. `None` means 415.
 pub fn input(content_type: &str, supported: &[Encoding]) -> Option<Encoding> {
     if content_type.is_empty() {
         return supported.first().copied();
@@ -138,12 +139,12 @@ pub fn input(content_type: &str, supported: &[Encoding]) -> Option<Encoding> {
     supported.iter().copied().find(|encoding| encoding.media_type() == media_type)
 }
 
-/// The text of a 406.
+/// Returns the message of a 406.
 pub fn not_acceptable(supported: &[&str]) -> String {
     format!("only the following media types are accepted: {}", supported.join(", "))
 }
 
-/// The text of a 415.
+/// Returns the message of a 415.
 pub fn unsupported(supported: &[&str]) -> String {
     format!(
         "the body of the request was in an unknown format - accepted media types include: {}",
@@ -164,7 +165,7 @@ impl Clause<'_> {
         self.matches_type(encoding.media_type())
     }
 
-    /// Whether it is a text that is asked for, and of no other form.
+    /// Returns whether the clause accepts plain text without a transformation.
     fn is_for_text(&self) -> bool {
         self.matches_type("text/plain")
             && !self.parameters.iter().any(|(name, _)| matches!(*name, "as" | "g" | "v" | "stream" | "sv"))
@@ -201,8 +202,8 @@ impl Clause<'_> {
         allows(&accepted).then_some(accepted)
     }
 
-    /// Whether this one is to be tried before another. It is no order (three clauses can go in a circle), and which of
-    /// them wins then is the sort's doing; see [`sort`].
+    /// Returns whether this clause is tried before another. The relation is not transitive, and the result then
+    /// depends on the sorting algorithm; see [`sort`].
     fn is_before(&self, other: &Clause<'_>) -> bool {
         self.quality > other.quality
             || (self.media != "*" && other.media == "*")
@@ -223,7 +224,7 @@ fn clause(text: &str) -> Option<Clause<'_>> {
     let sub = match (names.next().filter(|sub| !sub.is_empty()), names.next()) {
         (None, _) if media == "*" => "*",
         (None, _) => return None,
-        // A slash at the very end is not a third part.
+        // A trailing slash is not a third part.
         (Some(sub), None | Some("")) => sub.trim_matches(' '),
         (Some(_), Some(_)) => return None,
     };
@@ -242,23 +243,23 @@ fn clause(text: &str) -> Option<Clause<'_>> {
     Some(clause)
 }
 
-/// Go sorts up to twelve by insertion, and that decides between clauses that have no order. More than that nobody sends,
-/// and a stranger's thousands must not cost their square.
+/// Go sorts up to twelve clauses by insertion, which decides between clauses without an order. Clients send no more;
+/// longer lists use a sort that is not quadratic.
 fn sort(clauses: &mut [Clause<'_>]) {
     if clauses.len() > 12 {
         clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
         return;
     }
     for end in 1..clauses.len() {
-        let mut place = end;
-        while place > 0 && clauses[place].is_before(&clauses[place - 1]) {
-            clauses.swap(place, place - 1);
-            place -= 1;
+        let mut index = end;
+        while index > 0 && clauses[index].is_before(&clauses[index - 1]) {
+            clauses.swap(index, index - 1);
+            index -= 1;
         }
     }
 }
 
-/// The type without its parameters, in lower case; `None` if either is malformed.
+/// Returns the media type without parameters, in lower case; `None` if either is malformed.
 fn media_type(content_type: &str) -> Option<String> {
     let (media_type, parameters) = content_type.split_once(';').unwrap_or((content_type, ""));
     let media_type = media_type.trim().to_ascii_lowercase();
@@ -298,7 +299,7 @@ fn are_parameters(text: &str) -> bool {
     true
 }
 
-/// Behind the quote that closes, counted from behind the one that opens.
+/// Returns the offset past the closing quote, counted from after the opening one.
 fn quoted_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_clause_that_can_be_had_wins() {
+    fn the_most_preferred_supported_clause_wins() {
         for (accept, expect) in [
             ("", Some(Encoding::Json)),
             ("*/*", Some(Encoding::Json)),
@@ -353,14 +354,14 @@ mod tests {
     }
 
     #[test]
-    fn media_ranges_come_best_first_without_those_that_are_none() {
+    fn media_ranges_are_ordered_and_malformed_ones_skipped() {
         let ranges: Vec<(&str, &str)> = media_ranges("a/b;q=0.1, nonsense, c/*").collect();
         assert_eq!(ranges, [("c", "*"), ("a", "b")]);
         assert_eq!(media_ranges("").count(), 0);
     }
 
     #[test]
-    fn a_table_is_passed_over_where_there_is_none() {
+    fn a_table_clause_is_skipped_if_unsupported() {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml";
         assert_eq!(agreed(accept), Some(Encoding::Yaml));
         let table = output(accept, ENCODINGS, |_| true).unwrap();
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_a_text_unless_one_of_its_kinds_is_asked_for() {
+    fn a_page_is_text_unless_one_of_its_kinds_is_requested() {
         let kind = GroupVersionKind::new("g", "v1", "Kind");
         let agreed = |accept: &str| page(accept, ENCODINGS, |asked| *asked == kind);
         for accept in [
@@ -405,13 +406,13 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_clauses_are_no_trouble() {
+    fn thousands_of_clauses_are_fast() {
         let accept = "text/html,".repeat(100_000) + "application/yaml";
         assert_eq!(agreed(&accept), Some(Encoding::Yaml));
     }
 
     #[test]
-    fn the_content_type_of_a_body_is_read_with_its_parameters() {
+    fn content_types_are_parsed_with_their_parameters() {
         for (content_type, expect) in [
             ("", Some(Encoding::Json)),
             ("application/json", Some(Encoding::Json)),
@@ -433,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_what_there_is() {
+    fn rejections_name_the_supported_media_types() {
         let types: Vec<&str> = ENCODINGS.iter().map(|encoding| encoding.media_type()).collect();
         let all = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         assert_eq!(not_acceptable(&types), format!("only the following media types are accepted: {all}"));

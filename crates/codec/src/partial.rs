@@ -1,8 +1,8 @@
-//! `PartialObjectMetadata`: an object of which only the metadata is shown. Garbage collectors and caches ask for it.
+//! `PartialObjectMetadata`: the metadata of an object without the rest, as garbage collectors and metadata informers
+//! request it.
 //!
-//! A built-in kind's metadata is in normal form already and is shared, not copied. A custom resource's metadata holds what
-//! a client once sent, in any order and perhaps of the wrong types; it is read as the reference reads it, which leaves out
-//! what is not of the right type.
+//! Metadata of a built-in kind is in normal form already and is shared, not copied. Metadata of a custom resource may
+//! have any order and wrong types; it is decoded as the reference does, which drops fields of wrong types.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use pintle_schema::{Struct, find};
 
 use crate::{Error, json, protobuf};
 
-/// In which version of `meta.k8s.io` a view is asked for. They differ in nothing but what they call themselves.
+/// Requested version of `meta.k8s.io`. They differ in their apiVersion only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     V1,
@@ -38,7 +38,7 @@ impl Version {
     }
 }
 
-/// What a view of a list keeps of the list's metadata.
+/// List metadata that a view of a list retains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListMeta<'a> {
     pub resource_version: &'a str,
@@ -47,15 +47,16 @@ pub struct ListMeta<'a> {
 }
 
 impl<'a> ListMeta<'a> {
-    /// The metadata of a list, or of an object that is shown as if it were a list of one.
+    /// Returns the metadata of a list, or of an object presented as a list of one.
     pub fn of(object: &'a Value) -> ListMeta<'a> {
         let is_list = object.get("items").is_some();
         ListMeta {
             resource_version: object.resource_version(),
             continue_token: if is_list { object.text_at(&["metadata", "continue"]) } else { "" },
-            remaining_item_count: match is_list {
-                true => object.at(&["metadata", "remainingItemCount"]).and_then(Value::as_i64),
-                false => None,
+            remaining_item_count: if is_list {
+                object.at(&["metadata", "remainingItemCount"]).and_then(Value::as_i64)
+            } else {
+                None
             },
         }
     }
@@ -83,18 +84,18 @@ static PARTIAL: LazyLock<&'static Struct> = LazyLock::new(|| structure("meta/v1.
 static PARTIAL_LIST: LazyLock<&'static Struct> =
     LazyLock::new(|| structure("meta/v1.PartialObjectMetadataList"));
 
-/// The metadata types are part of the program, so that they are there.
+/// Returns a metadata type; they are part of the built-in graph.
 fn structure(name: &str) -> &'static Struct {
     find(name).and_then(|found| found.structure()).unwrap_or_else(|| unreachable!("no type {name}"))
 }
 
-/// The `PartialObjectMetadata` of an object.
+/// Returns the `PartialObjectMetadata` of an object.
 pub fn object(version: Version, object: &Value) -> Value {
     of_metadata(version, metadata(object))
 }
 
-/// The `PartialObjectMetadata` of a protobuf message of any kind, of which nothing but the metadata is read. All kinds have
-/// it under the same number, so that a message of theirs is a message of this one with fields that it does not know.
+/// Returns the `PartialObjectMetadata` of a protobuf message of any kind, decoding its metadata only. All kinds have
+/// metadata under the same number, so any message is one of this kind with unknown fields.
 pub fn of_message(version: Version, message: &[u8]) -> Result<Value, Error> {
     let of = find("meta/v1.PartialObjectMetadata").unwrap_or_else(|| unreachable!("a type of the program"));
     Ok(of_metadata(version, metadata(&protobuf::decode(of, message)?)))
@@ -109,7 +110,7 @@ fn of_metadata(version: Version, metadata: Value) -> Value {
     Value::object(Object::of_ordered(&PARTIAL.layout, entries))
 }
 
-/// The `PartialObjectMetadataList` of some objects. Without any its items are null, not an empty list.
+/// Returns the `PartialObjectMetadataList` of some objects. Items of an empty list are null.
 pub fn list<'a>(version: Version, meta: &ListMeta<'_>, items: impl IntoIterator<Item = &'a Value>) -> Value {
     let items: Vec<Value> = items.into_iter().map(|item| object(version, item)).collect();
     let entries = vec![
@@ -121,17 +122,18 @@ pub fn list<'a>(version: Version, meta: &ListMeta<'_>, items: impl IntoIterator<
     Value::object(Object::of_ordered(&PARTIAL_LIST.layout, entries))
 }
 
-/// Why a list cannot be shown as one object: not acceptable. `go_type` is what the reference calls the list, `core.PodList`.
+/// Message of the 406 for a list requested as one object. `go_type` is the reference's name of the list,
+/// `core.PodList`.
 pub fn refuse_list(go_type: &str) -> String {
     format!("you requested PartialObjectMetadata, but the requested object is a list (*{go_type})")
 }
 
-/// Why an object cannot be shown as a list: not acceptable. `go_type` is what the reference calls it, `core.Pod`.
+/// Message of the 406 for an object requested as a list. `go_type` is the reference's name of the object, `core.Pod`.
 pub fn refuse_object(go_type: &str) -> String {
     format!("you requested PartialObjectMetadataList, but the requested object is not a list (*{go_type})")
 }
 
-/// An object's metadata in the normal form of `ObjectMeta`.
+/// Returns an object's metadata in the normal form of `ObjectMeta`.
 pub fn metadata(object: &Value) -> Value {
     let found = object.get("metadata");
     match found.and_then(Value::as_object).map(Object::layout) {
@@ -164,8 +166,8 @@ fn read(metadata: &Value) -> Value {
 }
 
 fn set(builder: &mut Builder, frame: Frame, name: &str, value: Option<Value>) {
-    if let (Some(place), Some(value)) = (frame.structure().position(name), value) {
-        builder.set(frame, place, value);
+    if let (Some(index), Some(value)) = (frame.structure().position(name), value) {
+        builder.set(frame, index, value);
     }
 }
 
@@ -173,19 +175,19 @@ fn text(object: &Value, name: &str) -> Option<Value> {
     object.get(name).filter(|value| value.as_str().is_some()).cloned()
 }
 
-/// A map of strings, if it is nothing else.
+/// Returns a map if all values are strings.
 fn texts_by_key(found: Option<&Value>) -> Option<Value> {
     let all = found?.as_object()?.iter().all(|(_, value)| value.as_str().is_some());
     if all { found.cloned() } else { None }
 }
 
-/// A list of strings, if it is nothing else.
+/// Returns a list if all items are strings.
 fn texts(found: Option<&Value>) -> Option<Value> {
     let all = found?.as_list()?.iter().all(|value| value.as_str().is_some());
     if all { found.cloned() } else { None }
 }
 
-/// The owners that are objects.
+/// Returns the owner references that are objects.
 fn owner_references(found: Option<&Value>) -> Option<Value> {
     let owners = found?.as_list()?.iter().filter(|owner| owner.as_object().is_some());
     let owners = owners.map(|owner| {
@@ -203,7 +205,7 @@ fn owner_references(found: Option<&Value>) -> Option<Value> {
     Some(Value::list(owners.collect()))
 }
 
-/// All entries, or none if one of them cannot be read.
+/// Returns all entries, or none if one of them is invalid.
 fn managed_fields(found: Option<&Value>) -> Option<Value> {
     found?.as_list()?.iter().map(managed_fields_entry).collect::<Option<Vec<_>>>().map(Value::list)
 }
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn only_metadata_is_left_of_an_object_and_it_is_shared() {
+    fn a_partial_object_shares_the_metadata() {
         let object = typed(
             r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u"},"data":{"x":"1"}}"#,
         );
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn all_kinds_have_their_metadata_under_the_same_number() {
+    fn all_kinds_have_metadata_under_the_same_field_number() {
         let mut kinds = 0;
         for found in pintle_schema::types() {
             let metadata = found.structure().and_then(|of| of.field("metadata"));
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_read_from_a_message_without_the_rest() {
+    fn metadata_is_decoded_from_a_message_without_the_rest() {
         let of = find("core/v1.ConfigMap").unwrap();
         let object = typed(r#"{"metadata":{"name":"a","labels":{"k":"v"}},"data":{"x":"1"}}"#);
         let mut message = Vec::new();
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn views_can_be_sent_as_protobuf() {
+    fn partial_objects_can_be_encoded_as_protobuf() {
         let items = [typed(r#"{"metadata":{"name":"a"}}"#)];
         let list = list(Version::V1, &ListMeta { resource_version: "7", ..ListMeta::default() }, &items);
         let of = find("meta/v1.PartialObjectMetadataList").unwrap();
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_keeps_where_it_goes_on() {
+    fn a_list_keeps_its_continue_token() {
         let items = [typed(r#"{"metadata":{"name":"a"}}"#), typed(r#"{"metadata":{"name":"b"}}"#)];
         let meta = ListMeta { resource_version: "7", continue_token: "c", remaining_item_count: Some(0) };
         assert_eq!(
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_takes_the_metadata_of_its_list() {
+    fn a_partial_list_keeps_the_list_metadata() {
         let list = find("core/v1.ConfigMapList").unwrap();
         let text = r#"{"metadata":{"resourceVersion":"5","continue":"c","remainingItemCount":2},"items":[]}"#;
         let list = json::decode(list, text.as_bytes()).unwrap().value;
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn untyped_metadata_gets_the_order_and_the_fields_of_the_type() {
+    fn untyped_metadata_is_normalized() {
         let object = untyped(
             r#"{"metadata":{"annotations":{"k":"v"},"creationTimestamp":"2026-01-01T02:00:00+02:00","deletionGracePeriodSeconds":0,
                 "finalizers":["f"],"generation":3,"labels":{},"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1",
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_a_wrong_type_is_left_out() {
+    fn fields_of_a_wrong_type_are_dropped() {
         let object = untyped(
             r#"{"metadata":{"annotations":["k"],"creationTimestamp":"yesterday","deletionTimestamp":null,"finalizers":["f",1],
                 "generation":"3","labels":{"a":"b","c":1},"managedFields":[{"manager":"m"},{"manager":1}],"name":5,

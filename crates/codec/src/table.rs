@@ -1,10 +1,10 @@
-//! `Table`: objects as rows of cells, which is what `kubectl get` asks for.
+//! `Table`: objects as rows of cells, as `kubectl get` requests them.
 //!
-//! Which columns a kind has and what stands in their cells is not decided here. This is how a table looks on the wire. It
-//! exists in JSON, YAML and CBOR; protobuf has none.
+//! Columns and cells of a kind are defined elsewhere; this is the wire format of a table. It exists in JSON, YAML and
+//! CBOR, not in protobuf.
 //!
-//! JSON, by far the most asked for, is written row by row with a [`Writer`], so that a long list needs neither a second
-//! tree nor all of its text at once. The other encodings take the [`tree`] of a table.
+//! JSON, the most common, is written row by row with a [`Writer`], so that a long list needs neither a second tree
+//! nor all of its text at once. The other encodings use the [`tree`] of a table.
 
 use pintle_meta::value::{Key, Layout, Object};
 use pintle_meta::{Value, quote};
@@ -12,31 +12,31 @@ use pintle_meta::{Value, quote};
 use crate::json;
 use crate::partial::{self, ListMeta, Version};
 
-/// What the API documents of the two fields that nearly every table shows. Clients see it in the table.
+/// API documentation of the two fields that nearly every table has as columns. Clients see it in the table.
 pub const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 pub const CREATION_TIMESTAMP: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// Says what stands in a column.
+/// Column definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column<'a> {
     pub name: &'a str,
-    /// Of OpenAPI: `string`, `integer`, `boolean`, `number`, `date`.
+    /// OpenAPI type: `string`, `integer`, `boolean`, `number`, `date`.
     pub kind: &'a str,
     /// `name` for the column that names the object.
     pub format: &'a str,
     pub description: &'a str,
-    /// 0 for columns that are always shown; those above only when there is room (`-o wide`).
+    /// 0 for columns that are always displayed; greater ones only with `-o wide`.
     pub priority: i32,
 }
 
-/// What a table begins with.
+/// Table without its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     pub version: Version,
     pub meta: ListMeta<'a>,
-    /// `None` for all but the first table of a watch, which need not say it again.
+    /// `None` for all but the first table of a watch.
     pub columns: Option<&'a [Column<'a>]>,
-    /// What a table without rows has there. The reference has both, which clients can see.
+    /// Representation of an empty list of rows. The reference has both, which clients can see.
     pub empty: Empty,
 }
 
@@ -46,7 +46,7 @@ pub enum Empty {
     Null,
 }
 
-/// How much of its object a row carries: `?includeObject=`.
+/// Part of the object that a row contains: `?includeObject=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Include {
     None,
@@ -56,7 +56,7 @@ pub enum Include {
 }
 
 impl Include {
-    /// The error is the message of a bad request.
+    /// Parses the query parameter; the error is the message of a 400.
     pub fn parse(text: &str) -> Result<Include, String> {
         match text {
             "None" => Ok(Include::None),
@@ -71,7 +71,7 @@ impl Include {
     }
 }
 
-/// That an object has come to its end, so that clients may show it as less important.
+/// Condition of a completed object, which clients may display as less important.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
     pub reason: &'static str,
@@ -82,14 +82,14 @@ pub struct Completed {
 pub struct Row<'a> {
     pub cells: &'a [Value],
     pub completed: Option<Completed>,
-    /// In the version that was asked for.
+    /// In the requested version.
     pub object: &'a Value,
     pub include: Include,
 }
 
 impl Row<'_> {
-    /// What is included in the end: the bookmark that ends a watch's initial events is known by its annotations, so
-    /// that it keeps them.
+    /// Returns the part that is included: the bookmark that ends a watch's initial events keeps its metadata, whose
+    /// annotation identifies it.
     fn include(&self) -> Include {
         match self.include {
             Include::None if self.object.annotation("k8s.io/initial-events-end") == Some("true") => {
@@ -105,7 +105,7 @@ static COLUMN: Layout = Layout { names: &["name", "type", "format", "description
 static ROW: Layout = Layout { names: &["cells", "conditions", "object"] };
 static CONDITION: Layout = Layout { names: &["type", "status", "reason", "message"] };
 
-/// Writes a table as JSON, one row at a time. What was written may be sent and removed between the calls.
+/// Writer of a table as JSON, one row at a time. The output may be sent and cleared between the calls.
 #[derive(Debug)]
 pub struct Writer {
     version: Version,
@@ -129,8 +129,8 @@ impl Writer {
         out.extend_from_slice(if self.rows == 0 { b"[" } else { b"," });
         self.rows += 1;
         out.extend_from_slice(br#"{"cells":["#);
-        for (place, cell) in row.cells.iter().enumerate() {
-            if place > 0 {
+        for (index, cell) in row.cells.iter().enumerate() {
+            if index > 0 {
                 out.push(b',');
             }
             json::encode(cell, out);
@@ -160,7 +160,7 @@ impl Writer {
         self.end_after(rows, out);
     }
 
-    /// The end of a table that will have so many rows, for who must know it before they are written.
+    /// Writes the end of a table of so many rows, for callers that need it before the rows are written.
     pub fn end_after(self, rows: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(match (rows, self.empty) {
             (0, Empty::Null) => b"null}",
@@ -170,7 +170,7 @@ impl Writer {
     }
 }
 
-/// The whole table as a tree; `rows` are those of [`row_tree`].
+/// Returns the whole table as a tree; `rows` are those of [`row_tree`].
 pub fn tree(head: &Head<'_>, rows: Vec<Value>) -> Value {
     let rows = match head.empty {
         Empty::Null if rows.is_empty() => Value::NULL,
@@ -245,7 +245,7 @@ mod tests {
         Head { version: Version::V1, meta, columns, empty }
     }
 
-    /// As JSON, by both ways, which must agree.
+    /// Formats the table as JSON, through the writer and the tree, which must agree.
     fn text(head: &Head<'_>, rows: &[Row<'_>]) -> String {
         let mut written = Vec::new();
         let mut writer = Writer::begin(head, &mut written);
@@ -267,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_what_its_columns_are() {
+    fn a_table_has_column_definitions() {
         let expected = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},"columnDefinitions":[{"name":"Name","type":"string","format":"name","description":"what it is \"called\"","priority":0},{"name":"Data","type":"integer","format":"","description":"","priority":1}],"rows":[]}"#;
         assert_eq!(text(&head(Some(COLUMNS), Empty::List), &[]), expected);
     }
 
     #[test]
-    fn later_tables_of_a_watch_need_not_say_it_again() {
+    fn later_tables_of_a_watch_have_no_column_definitions() {
         let head = Head {
             version: Version::V1beta1,
             meta: ListMeta { resource_version: "7", ..ListMeta::default() },
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_carry_as_much_of_their_object_as_was_asked_for() {
+    fn rows_include_the_requested_part_of_their_object() {
         let pod = pod();
         let cells = [Value::from("p"), 5i64.into(), true.into(), Value::NULL];
         let rows = |include| {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_marked() {
+    fn completed_objects_have_a_condition() {
         let pod = pod();
         let completed = Some(Completed { reason: "Failed", message: "The pod failed." });
         let row = Row { cells: &[], completed, object: &pod, include: Include::None };
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_watchs_initial_events_keeps_its_annotation() {
+    fn the_initial_events_end_bookmark_keeps_its_annotation() {
         let of = pintle_schema::find("core/v1.Pod").unwrap();
         let object = |end: &str| {
             let text = format!(r#"{{"metadata":{{"annotations":{{"k8s.io/initial-events-end":"{end}"}}}}}}"#);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn how_much_to_include_is_one_of_a_few_words() {
+    fn include_object_has_three_values() {
         assert_eq!(Include::parse(""), Ok(Include::Metadata));
         assert_eq!(Include::parse("Object"), Ok(Include::Object));
         let message = "Unable to convert to Table as requested: includeObject: Invalid value: \"Bogus\": must be 'Metadata', 'Object', 'None', or empty";

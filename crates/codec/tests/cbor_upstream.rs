@@ -1,5 +1,5 @@
-//! CBOR of what a reference server wrote as JSON. Reads `PINTLE_UPSTREAM` or the folder beside the repository; where there is
-//! none, these say so and pass, and the vectors beside the code stand alone.
+//! CBOR of objects that a reference server wrote as JSON. Reads `PINTLE_UPSTREAM` or the folder beside the
+//! repository; without it, these tests print that and pass, and the unit tests' vectors remain.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn every_kind_survives_typed_and_untyped() {
+fn every_kind_round_trips_typed_and_untyped() {
     let Some(folder) = upstream("full objects") else { return };
     let mut count = 0;
     for entry in fs::read_dir(folder.join("wire")).unwrap() {

@@ -1,5 +1,5 @@
-//! JSON against what a reference server wrote. Reads `PINTLE_UPSTREAM` or the folder beside the repository; where there is
-//! none, these say so and pass, and the vectors beside the code stand alone.
+//! JSON against the output of a reference server. Reads `PINTLE_UPSTREAM` or the folder beside the repository;
+//! without it, these tests print that and pass, and the unit tests' vectors remain.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn recoded(of: &'static Type, text: &[u8]) -> Result<String, String> {
 }
 
 #[test]
-fn sparse_objects_come_out_as_the_reference_writes_them() {
+fn sparse_objects_are_encoded_as_the_reference_does() {
     let Some(folder) = upstream("JSON of full and sparse objects and of stored values") else { return };
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -48,7 +48,7 @@ fn sparse_objects_come_out_as_the_reference_writes_them() {
 }
 
 #[test]
-fn full_objects_come_out_as_they_went_in() {
+fn full_objects_round_trip() {
     let Some(folder) = upstream("JSON of full and sparse objects and of stored values") else { return };
     let mut count = 0;
     for entry in fs::read_dir(folder.join("wire")).unwrap() {
@@ -73,7 +73,7 @@ fn full_objects_come_out_as_they_went_in() {
 }
 
 #[test]
-fn stored_values_come_out_to_the_byte_and_those_in_protobuf_survive_json() {
+fn stored_values_round_trip_also_through_json() {
     let Some(folder) = upstream("JSON of full and sparse objects and of stored values") else { return };
     let (mut texts, mut messages) = (0, 0);
     for line in fs::read_to_string(folder.join("etcd-dump/keys.jsonl")).unwrap().lines() {

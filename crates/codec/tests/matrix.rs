@@ -1,4 +1,4 @@
-//! Every published object in each of its encodings, read and written in all of them; where the data is present.
+//! Every published object in each of its encodings, converted to all of them, if the data is present.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ fn wire() -> Option<PathBuf> {
     pintle_published::upstream("full objects in three encodings").map(|folder| folder.join("wire"))
 }
 
-/// Protobuf has the kind in its envelope; the other two have it in the object.
+/// Adds kind and apiVersion, which protobuf has in its envelope, and the others in the object.
 fn with_kind(of: &'static Type, mut value: Value, kind: &GroupVersionKind) -> Value {
     let has_kind = of.structure().is_some_and(|of| of.position("kind").is_some());
     if let Some(object) = value.as_object_mut().filter(|_| has_kind) {
@@ -22,7 +22,7 @@ fn with_kind(of: &'static Type, mut value: Value, kind: &GroupVersionKind) -> Va
 }
 
 #[test]
-fn each_encoding_of_an_object_becomes_the_other_two() {
+fn each_encoding_of_an_object_converts_to_the_others() {
     let Some(folder) = wire() else { return };
     let mut checked = 0;
     for file in std::fs::read_dir(&folder).unwrap() {
@@ -34,7 +34,7 @@ fn each_encoding_of_an_object_becomes_the_other_two() {
         let (as_json, as_protobuf, as_yaml) = (read("json"), read("pb"), read("yaml"));
         let envelope = protobuf::envelope::open(&as_protobuf).unwrap();
         let kind = GroupVersionKind::from_api_version(envelope.api_version, envelope.kind);
-        // A watch's event stands in a stream that says what it is; the event does not.
+        // A watch event has no kind of its own; its stream implies it.
         let of = match kind.kind.as_str() {
             "" => find("meta/v1.WatchEvent"),
             name => find_kind(&kind.group, &kind.version, name),
@@ -54,7 +54,7 @@ fn each_encoding_of_an_object_becomes_the_other_two() {
                 String::from_utf8_lossy(&as_json).trim_end(),
                 "{kind} from {source} to json"
             );
-            // A raw part is kept as it came; the file's is compact.
+            // Raw JSON is preserved; the file's is compact.
             let compact = recompacted(of, value);
             protobuf::encode(of, &compact, &mut message).unwrap();
             protobuf::envelope::write(envelope.api_version, envelope.kind, &message, &mut enveloped);

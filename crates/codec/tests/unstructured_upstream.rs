@@ -1,6 +1,5 @@
-//! The conversion between typed and untyped trees against what a reference server wrote. Reads `PINTLE_UPSTREAM` or the
-//! folder beside the repository; where there is none, these say so and pass, and the vectors beside the code
-//! stand alone.
+//! Conversion between typed and untyped trees against the output of a reference server. Reads `PINTLE_UPSTREAM` or
+//! the folder beside the repository; without it, these tests print that and pass, and the unit tests' vectors remain.
 
 use std::fs;
 
@@ -23,9 +22,9 @@ fn text(value: &Value) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What the reference's own check of its converter says: the way around JSON comes out the same.
+/// The reference's own check of its converter: it agrees with a round trip through JSON.
 #[test]
-fn sparse_objects_come_out_as_by_way_of_json() {
+fn sparse_objects_convert_as_through_json() {
     let Some(folder) = upstream("full and sparse objects") else { return };
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -44,7 +43,7 @@ fn sparse_objects_come_out_as_by_way_of_json() {
 }
 
 #[test]
-fn full_objects_survive_both_ways() {
+fn full_objects_round_trip() {
     let Some(folder) = upstream("full and sparse objects") else { return };
     let mut count = 0;
     for entry in fs::read_dir(folder.join("wire")).unwrap() {

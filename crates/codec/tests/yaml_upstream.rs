@@ -1,5 +1,5 @@
-//! YAML against what a reference server wrote. Reads `PINTLE_UPSTREAM` or the folder beside the repository; where there is
-//! none, these say so and pass, and the vectors beside the code stand alone.
+//! YAML against the output of a reference server. Reads `PINTLE_UPSTREAM` or the folder beside the repository;
+//! without it, these tests print that and pass, and the unit tests' vectors remain.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use pintle_codec::{json, yaml};
 use pintle_published::upstream;
 use pintle_schema::{Type, find_kind};
 
-/// Name, type, JSON and YAML of one full object of each kind.
+/// Returns name, type, JSON and YAML of one full object of each kind.
 fn objects() -> Vec<(String, &'static Type, Vec<u8>, String)> {
     let Some(folder) = upstream("YAML of full objects") else { return Vec::new() };
     let paths = fs::read_dir(folder.join("wire")).unwrap().map(|entry| entry.unwrap().path());
@@ -37,7 +37,7 @@ fn pretty(of: &'static Type, json: &[u8]) -> String {
 }
 
 #[test]
-fn yaml_of_every_kind_reads_like_its_json() {
+fn yaml_of_every_kind_converts_to_its_json() {
     for (name, of, json, yaml) in objects() {
         let (converted, strict) =
             yaml::to_json_strict(yaml.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -47,7 +47,7 @@ fn yaml_of_every_kind_reads_like_its_json() {
 }
 
 #[test]
-fn yaml_of_every_kind_is_written_as_the_reference_does() {
+fn yaml_of_every_kind_is_encoded_as_the_reference_does() {
     for (name, of, json, yaml) in objects() {
         let value = json::decode(of, &json).unwrap().value;
         let mut out = Vec::new();
@@ -56,9 +56,9 @@ fn yaml_of_every_kind_is_written_as_the_reference_does() {
     }
 }
 
-/// JSON is YAML, and comes out of it as it went in.
+/// JSON is YAML, and converts to itself.
 #[test]
-fn json_of_every_kind_reads_as_yaml() {
+fn json_of_every_kind_converts_as_yaml() {
     for (name, of, json, _) in objects() {
         let converted = yaml::to_json(&json).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(pretty(of, &converted), pretty(of, &json), "{name}");

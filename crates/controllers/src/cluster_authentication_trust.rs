@@ -6,20 +6,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use async_trait::async_trait;
 use pintle_auth::authenticator::merge_bundles;
 use pintle_codec::json;
 use pintle_meta::value::Object;
 use pintle_meta::{Reason, Status, Value};
-use pintle_registry::Result;
+use pintle_registry::{Client, Result};
+use pintle_runtime::Clock;
 use tokio::sync::Notify;
 
-use crate::follow::follow;
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
+const KEY: &str = "kube-system/extension-apiserver-authentication";
+const INTERVAL: Duration = Duration::from_secs(60);
 const CLIENT_CA: &str = "client-ca-file";
 const PROXY_CA: &str = "requestheader-client-ca-file";
 const UID_HEADERS: &str = "requestheader-uid-headers";
@@ -58,36 +61,25 @@ const LISTS: [&str; 5] = [
     FrontProxies::USERNAME_HEADERS,
 ];
 
-/// Keeps it.
-#[derive(Clone)]
+/// Merges the trust of this server into the ConfigMap.
 pub struct ClusterAuthenticationTrust {
-    maps: Objects,
-    trust: Arc<Trust>,
+    maps: Client,
+    trust: Trust,
+    /// Notified when the bundles may have changed.
+    changed: Arc<Notify>,
+    clock: Clock,
 }
 
 impl ClusterAuthenticationTrust {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "start-cluster-authentication-info-controller";
 
-    pub fn new(maps: Objects, trust: Trust) -> ClusterAuthenticationTrust {
-        ClusterAuthenticationTrust { maps, trust: Arc::new(trust) }
+    pub fn new(maps: Client, trust: Trust, changed: Arc<Notify>, clock: Clock) -> ClusterAuthenticationTrust {
+        ClusterAuthenticationTrust { maps, trust, changed, clock }
     }
 
-    /// Goes on until `shutdown`; `changed` says that bundles may be others now.
-    pub fn start(self, changed: Arc<Notify>, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let store = self.maps.store().clone();
-        let round = move || {
-            let controller = self.clone();
-            async move {
-                if let Err(status) = controller.sync(SystemTime::now()).await {
-                    tracing::error!("{NAMESPACE}/{NAME} failed with : {}", status.message);
-                }
-            }
-        };
-        follow(store, format!("{NAMESPACE}/{NAME}"), changed, round, shutdown);
-    }
-
-    pub async fn sync(&self, now: SystemTime) -> Result<()> {
+    pub async fn sync(&self) -> Result<()> {
+        let now = self.clock.now();
         let there = self.maps.find(NAMESPACE, NAME).await?;
         let wanted = self.data(there.as_ref(), now)?;
         let Some(there) = there else {
@@ -129,7 +121,7 @@ impl ClusterAuthenticationTrust {
                 [before(key)].into_iter().filter(|pem| !pem.is_empty()).chain(own.as_deref()).collect();
             merge_bundles(&bundles, now).map_err(failed)
         };
-        let Trust { client_ca, front_proxies, uid_headers } = &*self.trust;
+        let Trust { client_ca, front_proxies, uid_headers } = &self.trust;
         let mut data = BTreeMap::new();
         let clients = merged(CLIENT_CA, Some(client_ca().map_err(failed)?))?;
         if !clients.is_empty() {
@@ -156,6 +148,25 @@ impl ClusterAuthenticationTrust {
             data.extend(shown.map(|(key, list)| (key, write_list(&list))));
         }
         Ok(data)
+    }
+}
+
+#[async_trait]
+impl Controller for ClusterAuthenticationTrust {
+    fn name(&self) -> &'static str {
+        "cluster_authentication_trust_controller"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![
+            Source::stored(self.maps.store().clone(), KEY, KEY),
+            Source::notified(self.changed.clone(), KEY),
+            Source::every(INTERVAL, KEY),
+        ]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await.map(|()| Requeue::Never)
     }
 }
 

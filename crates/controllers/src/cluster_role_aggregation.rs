@@ -1,31 +1,29 @@
-//! Roles that are made of others: an aggregate has the rules of all roles that its selectors match.
+//! Aggregated cluster roles: a role with an aggregationRule has the rules of all roles that its selectors match.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use pintle_auth::authorizer::rbac::Rule;
-use pintle_cache::{Cursor, Interest, Next};
 use pintle_codec::json;
 use pintle_meta::selector::LabelSelector;
-use pintle_meta::{Reason, Value};
+use pintle_meta::{Reason, Status, Value};
+use pintle_registry::{Client, ObjectIdentity, Result};
 
-use crate::objects::{ObjectIdentity, Objects};
+use crate::runtime::{Controller, Requeue, Source};
 
-/// Who manages the rules of aggregates.
+/// The field manager of the rules of aggregates.
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// How soon what failed is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long [`ClusterRoleAggregation::sync_now`] waits for the cache.
+const CACHE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long the cache may take to know the roles that were just made.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Keeps aggregates up to date, as roles change.
+/// Keeps the rules of aggregated roles up to date.
 pub struct ClusterRoleAggregation {
-    roles: Objects,
+    roles: Client,
 }
 
-/// What is known of the roles, by name.
+/// The roles, by name.
 type Known = BTreeMap<String, Role>;
 
 struct Role {
@@ -33,85 +31,36 @@ struct Role {
     resource_version: String,
     labels: BTreeMap<String, String>,
     rules: Vec<Rule>,
-    /// Of an aggregate.
+    /// The selectors of an aggregate.
     selectors: Option<Vec<LabelSelector>>,
 }
 
 impl ClusterRoleAggregation {
-    pub fn new(cluster_roles: Objects) -> ClusterRoleAggregation {
+    pub fn new(cluster_roles: Client) -> ClusterRoleAggregation {
         ClusterRoleAggregation { roles: cluster_roles.managed_by(MANAGER) }
     }
 
-    /// Puts aggregates in order that are there now, so that who was just told that all roles are there finds them whole. What
-    /// fails is tried again by [`ClusterRoleAggregation::start`].
-    pub async fn settle(&self) {
-        if self.roles.store().cache().wait_for_current(PATIENCE).await.is_ok()
-            && let Some((known, _)) = self.load().await
+    /// Brings the aggregates up to date once, with all roles that are stored now, so that a server is not ready before they are
+    /// whole. Roles that fail are retried by the controller.
+    pub async fn sync_now(&self) {
+        if self.roles.cache().wait_for_current(CACHE_TIMEOUT).await.is_ok()
+            && let Some(known) = self.known()
         {
             self.sync(&known).await;
         }
     }
 
-    /// Goes on until `shutdown`.
-    pub fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(async move {
-            tokio::select! {
-                () = self.run() => {}
-                () = shutdown => {}
-            }
-        });
+    /// Returns the roles that the cache has; `None` while it starts over.
+    fn known(&self) -> Option<Known> {
+        let snapshot = self.roles.cache().snapshot().ok()?;
+        let roles = snapshot.objects.iter().filter_map(|entry| self.roles.object(entry).ok());
+        Some(roles.map(|role| (role.name().to_owned(), Role::read(&role))).collect())
     }
 
-    async fn run(&self) {
-        loop {
-            match self.load().await {
-                Some((known, cursor)) => self.follow(known, cursor).await,
-                None => tokio::time::sleep(PAUSE).await,
-            }
-        }
-    }
-
-    async fn load(&self) -> Option<(Known, Cursor)> {
-        let store = self.roles.store();
-        store.cache().ready().await.ok()?;
-        let (snapshot, cursor) = store.cache().snapshot_and_watch(Interest::Everything).ok()?;
-        let roles = snapshot.objects.iter().filter_map(|entry| store.object(entry).ok());
-        let known = roles.map(|role| (role.name().to_owned(), Role::read(&role))).collect();
-        Some((known, cursor))
-    }
-
-    /// Until the cursor is of no more use.
-    async fn follow(&self, mut known: Known, mut cursor: Cursor) {
-        loop {
-            let is_done = self.sync(&known).await;
-            let next = async {
-                match is_done {
-                    true => Some(cursor.next().await),
-                    false => tokio::time::timeout(PAUSE, cursor.next()).await.ok(),
-                }
-            };
-            let mut next = next.await;
-            // All that is there counts before anything is written.
-            while let Some(changes) = next {
-                let Next::Changes(changes) = changes else { return };
-                for change in changes {
-                    let name = change.entry.key().to_owned();
-                    let role =
-                        (!change.deleted).then(|| self.roles.store().object(&change.entry).ok()).flatten();
-                    match role {
-                        Some(role) => drop(known.insert(name, Role::read(&role))),
-                        None => drop(known.remove(&name)),
-                    }
-                }
-                next = cursor.try_news();
-            }
-        }
-    }
-
-    /// Writes the aggregates that are not as they should be. Whether all of them are now.
+    /// Writes the aggregates whose rules are not up to date. Returns whether all could be written.
     async fn sync(&self, known: &Known) -> bool {
         let mut is_done = true;
-        for (name, rules) in settled(known) {
+        for (name, rules) in outdated(known) {
             if let Err(reason) = self.apply(name, &known[name], &rules).await {
                 tracing::error!("{name} failed with : {reason}");
                 is_done = false;
@@ -121,14 +70,14 @@ impl ClusterRoleAggregation {
     }
 
     /// Applies rules to a role as it was read. A role that was deleted stays deleted: its access ends with it.
-    async fn apply(&self, name: &str, role: &Role, rules: &[Rule]) -> Result<(), String> {
+    async fn apply(&self, name: &str, role: &Role, rules: &[Rule]) -> std::result::Result<(), String> {
         let mut text =
             br#"{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"#
                 .to_vec();
         json::write::string(name, &mut text);
         text.push(b'}');
-        for (place, rule) in rules.iter().enumerate() {
-            text.extend_from_slice(if place == 0 { b",\"rules\":[" } else { b"," });
+        for (index, rule) in rules.iter().enumerate() {
+            text.extend_from_slice(if index == 0 { b",\"rules\":[" } else { b"," });
             rule.write_json(&mut text);
         }
         text.extend_from_slice(if rules.is_empty() { b"}" } else { b"]}" });
@@ -136,10 +85,37 @@ impl ClusterRoleAggregation {
         let read = ObjectIdentity { name, uid: &role.uid, resource_version: Some(&role.resource_version) };
         match self.roles.apply("", &read, &config).await {
             Ok(_) => Ok(()),
-            // It was deleted, replaced or changed, which the cursor tells.
+            // It was deleted, replaced or changed, which the informer sees.
             Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Ok(()),
             Err(status) => Err(status.message),
         }
+    }
+}
+
+#[async_trait]
+impl Controller for ClusterRoleAggregation {
+    fn name(&self) -> &'static str {
+        "ClusterRoleAggregator"
+    }
+
+    /// Any change may concern any aggregate, so there is one key for all. Changes that come while it is processed are one more
+    /// round.
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::informer(self.roles.store().clone(), |_, _| Some("".into()))]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        let known =
+            self.known().ok_or_else(|| Status::service_unavailable("the cache of roles starts over"))?;
+        if self.sync(&known).await {
+            return Ok(Requeue::Never);
+        }
+        Err(Status::internal("some aggregated roles could not be written").into())
+    }
+
+    /// Each role has been reported by itself.
+    fn failed(&self, _: &str, status: &Status) {
+        tracing::debug!("aggregation of cluster roles is retried: {}", status.message);
     }
 }
 
@@ -159,23 +135,23 @@ impl Role {
     }
 }
 
-/// The aggregates whose rules are others than they should be, with those. An aggregate may be part of another one, so that
-/// it takes rounds until nothing changes any more; those of which each is part of the other end too.
-fn settled(known: &Known) -> BTreeMap<&str, Vec<Rule>> {
-    let mut settled: BTreeMap<&str, Vec<Rule>> = BTreeMap::new();
+/// Returns the aggregates whose rules are outdated, with the rules that they should have. An aggregate may be part of another one,
+/// so this takes rounds until nothing changes; the number of rounds is bounded, since aggregates may select each other.
+fn outdated(known: &Known) -> BTreeMap<&str, Vec<Rule>> {
+    let mut outdated: BTreeMap<&str, Vec<Rule>> = BTreeMap::new();
     let aggregates: Vec<_> =
         known.iter().filter_map(|(name, role)| Some((name, role, role.selectors.as_ref()?))).collect();
     for _ in 0..=aggregates.len() {
         let mut is_same = true;
         for (name, role, selectors) in &aggregates {
-            let now = settled.get(name.as_str()).unwrap_or(&role.rules);
-            match gathered(known, &settled, name, selectors) {
+            let now = outdated.get(name.as_str()).unwrap_or(&role.rules);
+            match gathered(known, &outdated, name, selectors) {
                 Ok(rules) if rules == *now => {}
                 Ok(rules) => {
                     is_same = false;
-                    settled.insert(name, rules);
+                    outdated.insert(name, rules);
                 }
-                // Nothing but another selector helps.
+                // A retry does not help, only another selector.
                 Err(reason) => tracing::error!("{name} failed with : {reason}"),
             }
         }
@@ -183,17 +159,17 @@ fn settled(known: &Known) -> BTreeMap<&str, Vec<Rule>> {
             break;
         }
     }
-    settled.retain(|name, rules| known[*name].rules != *rules);
-    settled
+    outdated.retain(|name, rules| known[*name].rules != *rules);
+    outdated
 }
 
-/// The rules of all roles that the selectors match, by the order of the selectors and then of the roles' names, each once.
+/// Returns the rules of all roles that the selectors match, by the order of the selectors and then of the roles' names, each once.
 fn gathered(
     known: &Known,
-    settled: &BTreeMap<&str, Vec<Rule>>,
+    outdated: &BTreeMap<&str, Vec<Rule>>,
     own: &str,
     selectors: &[LabelSelector],
-) -> Result<Vec<Rule>, String> {
+) -> std::result::Result<Vec<Rule>, String> {
     let mut rules: Vec<Rule> = Vec::new();
     let mut seen = HashSet::new();
     for selector in selectors {
@@ -202,7 +178,7 @@ fn gathered(
             if name == own || !selector.matches(|key| role.labels.get(key).map(String::as_str)) {
                 continue;
             }
-            let found = settled.get(name.as_str()).unwrap_or(&role.rules);
+            let found = outdated.get(name.as_str()).unwrap_or(&role.rules);
             rules.extend(found.iter().filter(|rule| seen.insert(*rule)).cloned());
         }
     }

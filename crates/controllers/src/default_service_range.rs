@@ -1,57 +1,48 @@
-//! The `ServiceCIDR` named `kubernetes`: the networks that flags say services are in.
+//! The `ServiceCIDR` named `kubernetes`: the networks of `--service-cluster-ip-range`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use pintle_codec::json;
 use pintle_meta::{Status, Value};
-use pintle_registry::{Result, Store};
+use pintle_registry::{Client, ObjectIdentity, Result, Store};
 
-use crate::keep::keep;
-use crate::objects::{ObjectIdentity, Objects};
+use crate::runtime::{Controller, Requeue, Source};
 
 const NAME: &str = "kubernetes";
-/// As whom its status is written.
+/// The field manager of its status.
 const MANAGER: &str = "kubernetes-service-cidr-controller";
 
-/// Makes the range if it is missing, and says that it is ready. One that is there is left as it is, but for a second family.
+/// Creates the range where it is missing, and sets its condition Ready. An existing range is left alone, but for a second
+/// address family.
 #[derive(Clone)]
 pub struct DefaultServiceRange {
-    ranges: Objects,
-    /// Through the status.
-    statuses: Objects,
-    /// One, or two of different families.
+    ranges: Client,
+    /// Client of the status.
+    statuses: Client,
+    /// One network, or two of different address families.
     cidrs: Vec<String>,
     interval: Duration,
 }
 
 impl DefaultServiceRange {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "start-kubernetes-service-cidr-controller";
 
-    /// `statuses` are the same objects by the rules of their status.
-    pub fn new(ranges: Objects, statuses: Arc<Store>, cidrs: Vec<String>, interval: Duration) -> Self {
+    /// `statuses` is the store with the strategy of the status.
+    pub fn new(ranges: Client, statuses: Arc<Store>, cidrs: Vec<String>, interval: Duration) -> Self {
         let statuses = ranges.through(statuses, "status", MANAGER);
         DefaultServiceRange { ranges, statuses, cidrs, interval }
     }
 
-    /// Makes the range, returns, and goes on until `shutdown`.
-    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let interval = self.interval;
-        let round = move || {
-            let controller = self.clone();
-            async move { controller.sync().await }
-        };
-        keep("the networks of services", interval, round, shutdown).await;
-    }
-
     pub async fn sync(&self) {
-        if let Err(status) = self.settle().await {
+        if let Err(status) = self.ensure_ready().await {
             tracing::error!("error trying to sync the default ServiceCIDR: {}", status.message);
         }
     }
 
-    /// Makes the range if it is missing. Services can have addresses then.
+    /// Creates the range if it is missing, so that services can have addresses. Returns `None` if another server did.
     pub async fn ensure(&self) -> Result<Option<Value>> {
         if let Some(range) = self.ranges.find("", NAME).await? {
             return Ok(Some(range));
@@ -63,7 +54,7 @@ impl DefaultServiceRange {
         self.ranges.create_if_missing("", text.as_bytes()).await
     }
 
-    async fn settle(&self) -> Result<()> {
+    async fn ensure_ready(&self) -> Result<()> {
         let range = match self.ensure().await? {
             Some(range) => Some(range),
             // Another server was faster.
@@ -89,7 +80,7 @@ impl DefaultServiceRange {
         let conditions = range.items_at(&["status", "conditions"]).iter();
         let ready = conditions.clone().find(|condition| condition.text_at(&["type"]) == "Ready");
         match ready.map(|condition| condition.text_at(&["status"])) {
-            None | Some("Unknown") => self.say_ready(&range).await,
+            None | Some("Unknown") => self.set_ready(&range).await,
             Some("False") => {
                 tracing::warn!("the default ServiceCIDR is not ready, although it is as the flags say");
                 Ok(())
@@ -98,7 +89,7 @@ impl DefaultServiceRange {
         }
     }
 
-    /// A cluster comes to have both families.
+    /// Adds the second address family.
     async fn add_second(&self) -> Result<()> {
         let cidrs: Vec<Value> = self.cidrs.iter().map(Value::string).collect();
         let mut change = |range: &Value| {
@@ -111,7 +102,7 @@ impl DefaultServiceRange {
         self.ranges.update("", NAME, &mut change).await.map(|_| ())
     }
 
-    async fn say_ready(&self, range: &Value) -> Result<()> {
+    async fn set_ready(&self, range: &Value) -> Result<()> {
         let now = self.ranges.store().now().truncated();
         let text = format!(
             r#"{{"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{{"name":"{NAME}"}},"status":{{"conditions":[{{"type":"Ready","status":"True","lastTransitionTime":"{now}","message":"Kubernetes default Service CIDR is ready"}}]}}}}"#
@@ -122,11 +113,31 @@ impl DefaultServiceRange {
     }
 }
 
-/// A list of texts in JSON.
+#[async_trait]
+impl Controller for DefaultServiceRange {
+    fn name(&self) -> &'static str {
+        "kubernetes_service_cidr"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(self.interval, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await;
+        Ok(Requeue::Never)
+    }
+
+    fn awaited(&self) -> Option<&'static str> {
+        Some("the networks of services")
+    }
+}
+
+/// Returns a JSON array of strings.
 fn json_list(texts: &[String]) -> String {
     let mut out = vec![b'['];
-    for (place, text) in texts.iter().enumerate() {
-        if place > 0 {
+    for (index, text) in texts.iter().enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         json::write::string(text, &mut out);

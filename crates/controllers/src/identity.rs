@@ -1,32 +1,34 @@
-//! The lease by which a server says that it is there, and the end of leases of servers that are not.
+//! The identity leases of API servers: this server's own, and the deletion of expired ones.
 
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use futures_util::future::{Either, select};
+use async_trait::async_trait;
 use pintle_meta::Value;
 use pintle_meta::time::MicroTime;
-use pintle_registry::Result;
+use pintle_registry::{Client, Result};
+use pintle_runtime::Clock;
 use tokio::sync::Mutex;
-use tokio::time::sleep;
 
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 const NAMESPACE: &str = "kube-system";
-/// Whose lease it is.
+/// Tells leases of API servers from others.
 const LABEL: &str = "apiserver.kubernetes.io/identity";
 const COMPONENT: &str = "kube-apiserver";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
 
-/// How long a lease holds, and how often it is renewed.
+/// The duration of a lease, and the interval of its renewal.
 const SECONDS: i64 = 3600;
 const RENEWAL: Duration = Duration::from_secs(10);
-/// How often others' leases are looked at.
+/// The interval of looking for expired leases.
 const COLLECTION: Duration = Duration::from_secs(3600);
-/// How long a server that ends waits for its lease to be gone.
+/// How long a shutdown waits for the deletion of the lease.
 const LEAVING: Duration = Duration::from_secs(10);
 
-/// Who this server is.
+/// The identity of this server.
 #[derive(Clone, Debug)]
 pub struct IdentityConfig {
     /// The name of the lease, the same after a restart on the same host.
@@ -34,68 +36,50 @@ pub struct IdentityConfig {
     /// Different after a restart.
     pub holder: String,
     pub hostname: String,
-    /// Where other servers reach this one, if they are to.
+    /// The address by which other servers reach this one, if they may.
     pub peer_address: Option<String>,
 }
 
-/// Keeps the lease of this server, and removes those of servers that are gone.
+/// Renews the lease of this server, and deletes expired leases of others.
 pub struct Identity {
-    leases: Objects,
+    leases: Client,
     config: IdentityConfig,
-    /// Held while the lease is written. Once set, it is not written any more.
+    clock: Clock,
+    /// Set when the lease is not to be written any more. Locked while it is written.
     ended: Mutex<bool>,
 }
 
 impl Identity {
-    /// The names of the hooks that start and stop it.
+    /// The post-start and pre-shutdown hooks.
     pub const HOOK: &'static str = "start-kube-apiserver-identity-lease-controller";
     pub const COLLECTION_HOOK: &'static str = "start-kube-apiserver-identity-lease-garbage-collector";
     pub const STOP_HOOK: &'static str = "stop-kube-apiserver-identity-lease-controller";
 
-    pub fn new(leases: Objects, config: IdentityConfig) -> Identity {
-        Identity { leases, config, ended: Mutex::new(false) }
+    pub fn new(leases: Client, config: IdentityConfig, clock: Clock) -> Identity {
+        Identity { leases, config, clock, ended: Mutex::new(false) }
     }
 
-    /// Renews the lease until `shutdown`.
-    pub async fn keep(&self, shutdown: impl Future<Output = ()>) {
-        let rounds = async {
-            // Of an earlier life: whoever held it is gone.
-            if let Err(status) = self.remove().await {
-                tracing::error!("error deleting old lease {}: {}", self.config.name, status.message);
-            }
-            loop {
-                if let Err(status) = self.renew().await {
-                    tracing::error!("Failed to update lease {}: {}", self.config.name, status.message);
-                }
-                sleep(RENEWAL).await;
-            }
-        };
-        until(shutdown, rounds).await;
+    /// Returns the controllers that renew the lease and that delete expired ones, with their post-start hooks.
+    pub fn controllers(self: &Arc<Identity>) -> [(&'static str, Arc<dyn Controller>); 2] {
+        [
+            (
+                Identity::HOOK,
+                Arc::new(Renewal { identity: self.clone(), old_is_removed: AtomicBool::new(false) }),
+            ),
+            (Identity::COLLECTION_HOOK, Arc::new(Collection(self.clone()))),
+        ]
     }
 
-    /// Removes leases that have run out until `shutdown`.
-    pub async fn collect(&self, shutdown: impl Future<Output = ()>) {
-        let rounds = async {
-            loop {
-                sleep(COLLECTION).await;
-                if let Err(status) = self.collect_once().await {
-                    tracing::error!("Error while listing apiserver leases: {}", status.message);
-                }
-            }
-        };
-        until(shutdown, rounds).await;
-    }
-
-    /// The server ends, and so does its lease.
+    /// Deletes the lease at the end of the server.
     pub async fn stop(&self) {
         let mut ended = self.ended.lock().await;
         *ended = true;
-        match tokio::time::timeout(LEAVING, self.remove()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(status)) => {
+        match self.clock.timeout(LEAVING, self.remove()).await {
+            Some(Ok(())) => {}
+            Some(Err(status)) => {
                 tracing::error!("Unable to delete lease {}: {}", self.config.name, status.message);
             }
-            Err(_) => {
+            None => {
                 tracing::error!("Unable to delete lease {}: the store does not answer", self.config.name);
             }
         }
@@ -123,7 +107,9 @@ impl Identity {
         let IdentityConfig { hostname, peer_address, .. } = &self.config;
         let set = |metadata: &mut pintle_meta::Object, field: &str, pairs: &[(&str, &str)]| {
             let mut map = metadata.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
-            pairs.iter().for_each(|(key, value)| drop(map.insert(*key, *value)));
+            for (key, value) in pairs {
+                map.insert(*key, *value);
+            }
             metadata.insert(field, map);
         };
         if let Some(metadata) = lease.metadata_mut() {
@@ -134,7 +120,7 @@ impl Identity {
         }
         if let Some(spec) = lease.get_mut("spec").and_then(Value::as_object_mut) {
             spec.insert("leaseDurationSeconds", SECONDS);
-            spec.insert("renewTime", MicroTime::from(SystemTime::now()).to_string());
+            spec.insert("renewTime", MicroTime::from(self.clock.now()).to_string());
         }
         lease
     }
@@ -146,15 +132,15 @@ impl Identity {
         }
     }
 
-    /// Removes what has run out.
+    /// Deletes expired leases.
     pub async fn collect_once(&self) -> Result<()> {
         for lease in self.leases.stored(NAMESPACE).await? {
-            if lease.label(LABEL) != Some(COMPONENT) || !has_expired(&lease, &SystemTime::now().into()) {
+            if lease.label(LABEL) != Some(COMPONENT) || !has_expired(&lease, &self.clock.now().into()) {
                 continue;
             }
             // Another server may have been faster, and its holder may have come back.
             let removed = match self.leases.find(NAMESPACE, lease.name()).await {
-                Ok(Some(lease)) if has_expired(&lease, &SystemTime::now().into()) => {
+                Ok(Some(lease)) if has_expired(&lease, &self.clock.now().into()) => {
                     self.leases.delete(NAMESPACE, &lease).await
                 }
                 other => other.map(drop),
@@ -167,13 +153,59 @@ impl Identity {
     }
 }
 
-async fn until(shutdown: impl Future<Output = ()>, rounds: impl Future<Output = ()>) {
-    match select(std::pin::pin!(shutdown), std::pin::pin!(rounds)).await {
-        Either::Left(_) | Either::Right(_) => {}
+/// Renews the lease of this server.
+struct Renewal {
+    identity: Arc<Identity>,
+    /// Whether the lease of an earlier run of this server was removed.
+    old_is_removed: AtomicBool,
+}
+
+#[async_trait]
+impl Controller for Renewal {
+    fn name(&self) -> &'static str {
+        "apiserver_identity_lease"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(RENEWAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        let identity = &self.identity;
+        if !self.old_is_removed.swap(true, Ordering::Relaxed)
+            && let Err(status) = identity.remove().await
+        {
+            tracing::error!("error deleting old lease {}: {}", identity.config.name, status.message);
+        }
+        if let Err(status) = identity.renew().await {
+            tracing::error!("Failed to update lease {}: {}", identity.config.name, status.message);
+        }
+        Ok(Requeue::Never)
     }
 }
 
-/// One that does not say how long it holds does not.
+/// Deletes leases of servers that are gone.
+struct Collection(Arc<Identity>);
+
+#[async_trait]
+impl Controller for Collection {
+    fn name(&self) -> &'static str {
+        "apiserver_identity_lease_garbage_collector"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every_later(COLLECTION, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        if let Err(status) = self.0.collect_once().await {
+            tracing::error!("Error while listing apiserver leases: {}", status.message);
+        }
+        Ok(Requeue::Never)
+    }
+}
+
+/// Returns whether a lease has expired; one without a duration or renewal has.
 fn has_expired(lease: &Value, now: &MicroTime) -> bool {
     let renewed = MicroTime::parse(lease.text_at(&["spec", "renewTime"])).ok();
     let seconds = lease.at(&["spec", "leaseDurationSeconds"]).and_then(Value::as_i64);

@@ -1,4 +1,4 @@
-//! The service `kubernetes` in the namespace `default`, by which pods find the API servers, and who these are.
+//! The service `default/kubernetes`, by which pods find the API servers, and its endpoints.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,69 +6,57 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pintle_meta::{Reason, Status, Value};
-use pintle_registry::Result;
+use pintle_registry::{Client, Result};
 
 use crate::default_service_range::DefaultServiceRange;
-use crate::keep::keep;
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
 
-/// Which API servers there are.
+/// The API servers of the cluster.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// Says that this server is there, and returns the addresses of all that are.
+    /// Announces this server, and returns the addresses of all servers.
     async fn join(&self) -> std::result::Result<Vec<IpAddr>, String>;
 
-    /// Says that this server goes. Returns who is left.
+    /// Withdraws this server, and returns the addresses of the others.
     async fn leave(&self) -> std::result::Result<Vec<IpAddr>, String>;
 
-    /// Whether there may be others.
+    /// Returns whether there may be other servers.
     fn are_many(&self) -> bool;
 }
 
-/// Where the servers are to be found.
+/// Addresses and ports of the service and of this server.
 #[derive(Clone)]
 pub struct ServiceConfig {
-    /// Of the service; the first of its range.
+    /// The cluster IP; the first address of the range.
     pub service_ip: IpAddr,
-    /// Not 0: the service is of type NodePort.
+    /// The node port; unless it is 0, the service is of type NodePort.
     pub node_port: u16,
-    /// Of this server.
+    /// The port of this server.
     pub port: u16,
-    /// Nobody where `--endpoint-reconciler-type=none`: then endpoints are somebody else's business.
+    /// `None` with `--endpoint-reconciler-type=none`: then the endpoints are not managed.
     pub peers: Option<Arc<dyn Peers>>,
-    /// How often everything is looked at.
     pub interval: Duration,
 }
 
-/// Keeps the service and its endpoints.
+/// Creates the service where it is missing, and keeps its endpoints up to date.
 #[derive(Clone)]
 pub struct KubernetesService {
-    pub services: Objects,
-    /// Without it the service has no address.
+    pub services: Client,
+    /// The range of the service's cluster IP.
     pub range: DefaultServiceRange,
-    pub endpoints: Objects,
-    pub slices: Objects,
+    pub endpoints: Client,
+    pub slices: Client,
     pub config: ServiceConfig,
 }
 
 impl KubernetesService {
-    /// The names of the hooks that start and stop it.
+    /// The post-start and pre-shutdown hooks.
     pub const HOOK: &'static str = "bootstrap-controller";
     pub const STOP_HOOK: &'static str = "stop-kubernetes-service-controller";
-
-    /// Does it once, returns, and goes on until `shutdown`.
-    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let interval = self.config.interval;
-        let round = move || {
-            let controller = self.clone();
-            async move { controller.sync().await }
-        };
-        keep("the service kubernetes and its endpoints", interval, round, shutdown).await;
-    }
 
     pub async fn sync(&self) {
         let (service, endpoints) = tokio::join!(self.ensure_service(), self.ensure_endpoints());
@@ -77,7 +65,7 @@ impl KubernetesService {
         }
     }
 
-    /// Others take over at once. Who is alone leaves everything as it is: nobody else could be found there.
+    /// Withdraws this server from the endpoints, so that clients use the others. A server that is alone leaves them as they are.
     pub async fn stop(&self) {
         let Some(peers) = self.config.peers.as_ref().filter(|peers| peers.are_many()) else { return };
         let left = match peers.leave().await {
@@ -91,7 +79,7 @@ impl KubernetesService {
 
     async fn ensure_service(&self) -> Result<()> {
         let ServiceConfig { service_ip: ip, node_port, port, .. } = &self.config;
-        // Once it is there it is left alone.
+        // An existing service is left alone.
         if self.services.find(NAMESPACE, NAME).await?.is_some() {
             return Ok(());
         }
@@ -131,7 +119,7 @@ impl KubernetesService {
         let (current, slice) =
             tokio::join!(self.endpoints.find(NAMESPACE, NAME), self.slices.find(NAMESPACE, NAME));
         let (current, slice) = (current?, slice?);
-        // Others' ports are known from what they wrote.
+        // The port of several servers is the one that is published.
         let known = current.as_ref().and_then(|current| current.items_at(&["subsets"]).first());
         let known = known.and_then(|subset| subset.items_at(&["ports"]).first());
         let port =
@@ -146,7 +134,7 @@ impl KubernetesService {
 
     async fn ensure_slice(&self, json: &str, current: Option<&Value>) -> Result<()> {
         let wanted = self.slices.read(json.as_bytes())?;
-        // The kind of addresses cannot be changed.
+        // The address type is immutable.
         let other = current.is_some_and(|current| current.get("addressType") != wanted.get("addressType"));
         if let Some(current) = current.filter(|_| other) {
             self.slices.delete(NAMESPACE, current).await?;
@@ -155,8 +143,28 @@ impl KubernetesService {
     }
 }
 
-/// Makes an object, or sets these fields of one that is there, and labels.
-async fn ensure(objects: &Objects, json: &str, current: Option<&Value>, fields: &[&str]) -> Result<()> {
+#[async_trait]
+impl Controller for KubernetesService {
+    fn name(&self) -> &'static str {
+        "kubernetes_service"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(self.config.interval, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await;
+        Ok(Requeue::Never)
+    }
+
+    fn awaited(&self) -> Option<&'static str> {
+        Some("the service kubernetes and its endpoints")
+    }
+}
+
+/// Creates an object, or sets these fields and the labels of an existing one.
+async fn ensure(objects: &Client, json: &str, current: Option<&Value>, fields: &[&str]) -> Result<()> {
     let Some(current) = current else {
         return objects.create_if_missing(NAMESPACE, json.as_bytes()).await.map(|_| ());
     };
@@ -168,9 +176,10 @@ async fn ensure(objects: &Objects, json: &str, current: Option<&Value>, fields: 
                 && let Some(object) = object.as_object_mut()
             {
                 changed = true;
-                match wanted.get(field) {
-                    Some(value) => drop(object.insert((*field).to_owned(), value.clone())),
-                    None => drop(object.remove(field)),
+                if let Some(value) = wanted.get(field) {
+                    object.insert((*field).to_owned(), value.clone());
+                } else {
+                    object.remove(field);
                 }
             }
         }
@@ -195,7 +204,7 @@ async fn ensure(objects: &Objects, json: &str, current: Option<&Value>, fields: 
         Ok(revise(&mut new).then_some(new))
     };
     match objects.update(NAMESPACE, NAME, &mut change).await {
-        // Somebody else was faster; next time.
+        // Another writer was faster; the next round looks again.
         Err(status) if !matches!(status.reason, Reason::Conflict | Reason::NotFound) => Err(status),
         _ => Ok(()),
     }
@@ -222,9 +231,10 @@ fn slice_json(addresses: &[String], port: i64) -> String {
         .collect();
     let is_ipv6 = !addresses.is_empty() && addresses.iter().all(|ip| ip.contains(':'));
     let family = if is_ipv6 { "IPv6" } else { "IPv4" };
-    let ports = match all.is_empty() {
-        true => String::new(),
-        false => format!(r#","ports":[{{"name":"https","port":{port},"protocol":"TCP"}}]"#),
+    let ports = if all.is_empty() {
+        String::new()
+    } else {
+        format!(r#","ports":[{{"name":"https","port":{port},"protocol":"TCP"}}]"#)
     };
     format!(
         r#"{{"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}","labels":{{"kubernetes.io/service-name":"{NAME}"}}}},"addressType":"{family}","endpoints":[{}]{ports}}}"#,

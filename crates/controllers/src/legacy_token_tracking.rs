@@ -1,55 +1,42 @@
-//! The config map that says since when the use of service account tokens in secrets is tracked. Who cleans such tokens up
-//! must not take one for unused because nobody looked.
+//! The ConfigMap with the date since which the use of service account tokens in secrets is tracked. A cleaner of such tokens must
+//! not take one for unused that was not tracked.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use pintle_meta::time::Time;
 use pintle_meta::value::Object;
-use pintle_meta::{Reason, Value};
-use pintle_registry::Result;
-use tokio::sync::Notify;
+use pintle_meta::{Reason, Status, Value};
+use pintle_registry::{Client, Result};
+use pintle_runtime::Clock;
 
-use crate::follow::follow;
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const KEY: &str = "since";
-/// Other servers of the cluster may delete it, being older. Nobody is to fight with them.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// The least time between two creations: older servers of the cluster may delete the ConfigMap, and must not be fought.
 const BETWEEN_CREATIONS: Duration = Duration::from_secs(30 * 60);
 
-/// Keeps it.
-#[derive(Clone)]
+/// Creates the ConfigMap where it is missing, and mends its date.
 pub struct LegacyTokenTracking {
-    maps: Objects,
-    created: Arc<Mutex<Option<Instant>>>,
+    maps: Client,
+    clock: Clock,
+    created: Mutex<Option<Instant>>,
 }
 
 impl LegacyTokenTracking {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "start-legacy-token-tracking-controller";
 
-    pub fn new(maps: Objects) -> LegacyTokenTracking {
-        LegacyTokenTracking { maps, created: Arc::default() }
+    pub fn new(maps: Client, clock: Clock) -> LegacyTokenTracking {
+        LegacyTokenTracking { maps, clock, created: Mutex::default() }
     }
 
-    /// Goes on until `shutdown`.
-    pub fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let store = self.maps.store().clone();
-        let round = move || {
-            let controller = self.clone();
-            async move {
-                if let Err(status) = controller.sync(SystemTime::now()).await {
-                    tracing::error!("Error while syncing ConfigMap {NAMESPACE}/{NAME}: {}", status.message);
-                }
-            }
-        };
-        follow(store, format!("{NAMESPACE}/{NAME}"), Arc::new(Notify::new()), round, shutdown);
-    }
-
-    pub async fn sync(&self, now: SystemTime) -> Result<()> {
-        let mut today = Time::from(now).truncated().to_string();
+    pub async fn sync(&self) -> Result<()> {
+        let mut today = Time::from(self.clock.now()).truncated().to_string();
         today.truncate("2006-01-02".len());
         let Some(map) = self.maps.find(NAMESPACE, NAME).await? else { return self.create(&today).await };
         if is_date(map.text_at(&["data", KEY])) {
@@ -74,20 +61,40 @@ impl LegacyTokenTracking {
 
     async fn create(&self, today: &str) -> Result<()> {
         let last = *self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_some_and(|last| last.elapsed() < BETWEEN_CREATIONS) {
+        if last.is_some_and(|last| self.clock.instant().saturating_duration_since(last) < BETWEEN_CREATIONS) {
             return Ok(());
         }
         let json = format!(
             r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"name":"{NAME}","namespace":"{NAMESPACE}"}},"data":{{"{KEY}":"{today}"}}}}"#
         );
         if self.maps.create_if_missing(NAMESPACE, json.as_bytes()).await?.is_some() {
-            *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.clock.instant());
         }
         Ok(())
     }
 }
 
-/// Whether a text is a day, as `2006-01-02`.
+#[async_trait]
+impl Controller for LegacyTokenTracking {
+    fn name(&self) -> &'static str {
+        "legacy_token_tracking_controller"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let object = format!("{NAMESPACE}/{NAME}");
+        vec![Source::stored(self.maps.store().clone(), object, ""), Source::every(INTERVAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await.map(|()| Requeue::Never)
+    }
+
+    fn failed(&self, _: &str, status: &Status) {
+        tracing::error!("Error while syncing ConfigMap {NAMESPACE}/{NAME}: {}", status.message);
+    }
+}
+
+/// Returns whether a text is a date, as `2006-01-02`.
 fn is_date(text: &str) -> bool {
     text.len() == "2006-01-02".len() && Time::parse(&format!("{text}T00:00:00Z")).is_ok()
 }

@@ -1,11 +1,12 @@
-//! The classes of pods that the cluster cannot do without.
+//! The system's priority classes: created where they are missing.
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
+use pintle_registry::{Client, Result};
 
-use crate::keep::keep;
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 /// Name, value and description.
 const CLASSES: [(&str, i64, &str); 2] = [
@@ -21,30 +22,20 @@ const CLASSES: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Nobody can delete them, so that they are missing only when the store did not answer.
+/// No client can delete them, so they are missing only if the store did not answer.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Creates the system's priority classes when they are missing.
-#[derive(Clone)]
 pub struct PriorityClasses {
-    classes: Objects,
+    classes: Client,
 }
 
 impl PriorityClasses {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "scheduling/bootstrap-system-priority-classes";
 
-    pub fn new(classes: Objects) -> PriorityClasses {
+    pub fn new(classes: Client) -> PriorityClasses {
         PriorityClasses { classes }
-    }
-
-    /// Looks once, returns, and goes on looking until `shutdown`.
-    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let round = move || {
-            let controller = self.clone();
-            async move { controller.sync().await }
-        };
-        keep("the system's priority classes", INTERVAL, round, shutdown).await;
     }
 
     pub async fn sync(&self) {
@@ -68,5 +59,25 @@ impl PriorityClasses {
                 tracing::warn!("unable to create PriorityClass {name}: {}. Retrying...", status.message);
             }
         }
+    }
+}
+
+#[async_trait]
+impl Controller for PriorityClasses {
+    fn name(&self) -> &'static str {
+        "system_priority_classes"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(INTERVAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await;
+        Ok(Requeue::Never)
+    }
+
+    fn awaited(&self) -> Option<&'static str> {
+        Some("the system's priority classes")
     }
 }

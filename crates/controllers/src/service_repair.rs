@@ -1,24 +1,26 @@
-//! Looks from time to time after what services hold: cluster IPs and node ports.
+//! Periodic repair of the cluster IPs and node ports that services hold.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use pintle_meta::Status;
 use pintle_registry::Result;
 
-/// How often it looks.
+use crate::runtime::{Controller, Requeue, Source};
+
 const INTERVAL: Duration = Duration::from_secs(3 * 60);
 
 type Round = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
-/// Repairs what is not as it should be. Who needs it sooner does it: the first service that is given something.
-#[derive(Clone)]
+/// Repairs allocations. The first allocation after a start repairs them too, so nothing waits for this controller.
 pub struct ServiceRepair {
     round: Round,
 }
 
 impl ServiceRepair {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "start-service-ip-repair-controllers";
 
     pub fn new<F>(round: impl Fn() -> F + Send + Sync + 'static) -> ServiceRepair
@@ -27,22 +29,23 @@ impl ServiceRepair {
     {
         ServiceRepair { round: Arc::new(move || Box::pin(round())) }
     }
+}
 
-    /// Goes on until `shutdown`.
-    pub fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(async move {
-            let rounds = async {
-                loop {
-                    tokio::time::sleep(INTERVAL).await;
-                    if let Err(status) = (self.round)().await {
-                        tracing::error!("cannot repair what services hold: {}", status.message);
-                    }
-                }
-            };
-            tokio::select! {
-                () = rounds => {}
-                () = shutdown => {}
-            }
-        });
+#[async_trait]
+impl Controller for ServiceRepair {
+    fn name(&self) -> &'static str {
+        "service_ip_repair"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every_later(INTERVAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        (self.round)().await.map(|()| Requeue::Never)
+    }
+
+    fn failed(&self, _: &str, status: &Status) {
+        tracing::error!("cannot repair what services hold: {}", status.message);
     }
 }

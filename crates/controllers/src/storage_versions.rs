@@ -1,42 +1,43 @@
-//! What servers say of how they store resources, for those who bring stored objects up to date: one `StorageVersion` per
-//! resource, in which every server has an entry.
+//! The `StorageVersion` objects, one per resource: the versions in which each API server encodes and decodes it, for storage version
+//! migration.
 //!
-//! Until all of them are written, what clients write of a resource whose own is not must wait: it could be stored in a
-//! version that nobody has been told of.
+//! Until this server has written its entry of a resource, clients' writes of that resource must wait: they could be stored in a
+//! version that no migrator knows of.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use pintle_meta::{Object, Reason, ServerResponse, Status, Value};
-use pintle_registry::Result;
+use pintle_registry::{Client, Result};
+use pintle_runtime::Clock;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
-use crate::objects::Objects;
+use crate::runtime::{self, Controller, Requeue, Runtime, Source};
 
 const GROUP: &str = "internal.apiserver.k8s.io";
 const RESOURCE: &str = "storageversions";
 const LEASES: &str = "kube-system";
 
-/// How often everything is written again, in case that somebody has changed it.
+/// The interval of writing all entries again, in case they were changed.
 const INTERVAL: Duration = Duration::from_secs(600);
-/// How often the lease of this server is looked for.
+/// The interval of looking for the lease of this server.
 const LEASE_INTERVAL: Duration = Duration::from_millis(100);
 const RETRY: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 3;
 
 const CONDITION: &str = "AllEncodingVersionsEqual";
 
-/// A resource, and how this server stores it.
+/// A resource and the versions in which this server stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredResource {
     /// Empty for the core group.
     pub group: String,
     pub resource: String,
-    /// As objects say it in `apiVersion`.
+    /// The `apiVersion` of stored objects.
     pub encoding: String,
     pub decodable: Vec<String>,
     pub served: Vec<String>,
@@ -45,7 +46,7 @@ pub struct StoredResource {
 }
 
 impl StoredResource {
-    /// The name of the object that tells of it.
+    /// Returns the name of the StorageVersion.
     fn name(&self) -> String {
         let group = if self.group.is_empty() { "core" } else { &self.group };
         format!("{group}.{}", self.resource)
@@ -56,13 +57,13 @@ impl StoredResource {
     }
 }
 
-/// The resources that are still to be told of.
+/// The resources whose storage version is not written yet.
 #[derive(Default)]
 pub struct Pending {
-    /// Nothing pends any more, or ever will.
+    /// Set once all were written; they never pend again.
     completed: AtomicBool,
     completion: Notify,
-    /// By name and group, with what went wrong last.
+    /// The last error, by resource and group.
     resources: RwLock<BTreeMap<String, BTreeMap<String, Option<String>>>>,
 }
 
@@ -76,7 +77,7 @@ impl Pending {
         Pending { resources: RwLock::new(pending), ..Pending::default() }
     }
 
-    /// Whether writes of a resource have to wait; then also what went wrong last, if anything did.
+    /// Returns whether writes of a resource have to wait, and then the last error.
     pub fn of(&self, group: &str, resource: &str) -> Option<Option<String>> {
         if self.completed.load(Ordering::Acquire) {
             return None;
@@ -90,7 +91,9 @@ impl Pending {
         let Some(groups) = pending.get_mut(&resource.resource) else { return };
         for group in resource.groups() {
             match (outcome, groups.get_mut(group)) {
-                (Ok(()), _) => drop(groups.remove(group)),
+                (Ok(()), _) => {
+                    groups.remove(group);
+                }
                 (Err(status), Some(last)) => *last = Some(status.message.clone()),
                 (Err(_), None) => {}
             }
@@ -110,19 +113,20 @@ impl Pending {
     }
 }
 
-/// Where it is told.
+/// Clients of storage versions.
 #[derive(Clone)]
 pub struct StorageVersionObjects {
-    pub versions: Objects,
-    /// The same by the rules of their status.
-    pub statuses: Objects,
+    pub versions: Client,
+    /// Client of the status.
+    pub statuses: Client,
 }
 
-/// Tells how this server stores its resources.
+/// Writes the entries of this server.
 pub struct StorageVersions {
-    /// Nothing if they are not served: then nobody can be told, and everybody waits.
+    /// `None` if the resource is not served: then no entry can be written, and all writes wait.
     objects: Option<StorageVersionObjects>,
-    leases: Objects,
+    leases: Client,
+    clock: Clock,
     /// The name of this server's lease.
     server: String,
     resources: Vec<StoredResource>,
@@ -130,58 +134,45 @@ pub struct StorageVersions {
 }
 
 impl StorageVersions {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "built-in-resources-storage-version-updater";
 
     pub fn new(
         objects: Option<StorageVersionObjects>,
-        leases: Objects,
+        leases: Client,
         server: String,
         resources: Vec<StoredResource>,
+        clock: Clock,
     ) -> StorageVersions {
         let pending = Arc::new(Pending::new(&resources));
-        StorageVersions { objects, leases, server, resources, pending }
+        StorageVersions { objects, leases, clock, server, resources, pending }
     }
 
     pub fn pending(&self) -> Arc<Pending> {
         self.pending.clone()
     }
 
-    /// Goes on until `shutdown`, and returns when everything has been told once.
-    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
+    /// Starts the controller, and waits until every storage version was updated once, or the control plane stops.
+    pub async fn start(self, runtime: &Runtime) {
         let pending = self.pending.clone();
-        let mut rounds = tokio::spawn(async move {
-            let rounds = async {
-                // Entries of servers without a lease are removed by who looks after them.
-                self.until_there_is_a_lease().await;
-                loop {
-                    self.sync().await;
-                    sleep(INTERVAL).await;
-                }
-            };
-            tokio::select! {
-                () = rounds => {}
-                () = shutdown => {}
-            }
-        });
+        runtime::start(Arc::new(self), runtime).await;
         tokio::select! {
             () = pending.wait() => {}
-            _ = &mut rounds => {}
+            () = runtime.spawner.stopping().wait() => {}
         }
     }
 
-    async fn until_there_is_a_lease(&self) {
-        loop {
-            match self.leases.find(LEASES, &self.server).await {
-                Ok(Some(_)) => return,
-                Ok(None) => {}
-                Err(status) => tracing::error!("Failed to get lease {}: {}", self.server, status.message),
+    async fn has_lease(&self) -> bool {
+        match self.leases.find(LEASES, &self.server).await {
+            Ok(lease) => lease.is_some(),
+            Err(status) => {
+                tracing::error!("Failed to get lease {}: {}", self.server, status.message);
+                false
             }
-            sleep(LEASE_INTERVAL).await;
         }
     }
 
-    /// One round.
+    /// Writes all entries once.
     pub async fn sync(&self) {
         let updates = self.resources.iter().map(|resource| async move {
             let outcome = self.update(resource).await;
@@ -214,7 +205,7 @@ impl StorageVersions {
                 }
                 attempt += 1;
             }
-            sleep(RETRY).await;
+            self.clock.sleep(RETRY).await;
         }
     }
 
@@ -242,7 +233,27 @@ impl StorageVersions {
     }
 }
 
-/// An object with these fields in its status.
+#[async_trait]
+impl Controller for StorageVersions {
+    fn name(&self) -> &'static str {
+        "storage_version_updater"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(INTERVAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        // Entries of servers without a lease are garbage collected.
+        if !self.has_lease().await {
+            return Ok(Requeue::After(LEASE_INTERVAL));
+        }
+        self.sync().await;
+        Ok(Requeue::Never)
+    }
+}
+
+/// Returns a StorageVersion with these fields in its status, as JSON.
 fn json<const N: usize>(name: &str, status: [(&'static str, Value); N]) -> Vec<u8> {
     let object = Object::from_iter([
         ("apiVersion", Value::from(format!("{GROUP}/v1alpha1"))),
@@ -256,7 +267,7 @@ fn json<const N: usize>(name: &str, status: [(&'static str, Value); N]) -> Vec<u
     json
 }
 
-/// The object with what `server` says of `resource`, and what follows for all servers. `read` reads objects.
+/// Returns the object with the entry of `server`, and the common version and condition that follow. `read` decodes objects.
 fn reported(
     old: &Value,
     server: &str,

@@ -1,46 +1,35 @@
-//! The namespaces that every cluster has.
+//! The system namespaces: created where they are missing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
-use pintle_registry::{Served, Store};
+use pintle_registry::{Client, Result, Served, Store};
 
-use crate::keep::keep;
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 pub const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
-/// How often they are looked for.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Creates the system's namespaces when they are missing.
-#[derive(Clone)]
 pub struct SystemNamespaces {
-    namespaces: Objects,
+    namespaces: Client,
 }
 
 impl SystemNamespaces {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "start-system-namespaces-controller";
 
     pub fn new(store: Arc<Store>, served: Arc<dyn Served>) -> SystemNamespaces {
-        SystemNamespaces { namespaces: Objects::new(store, served) }
+        SystemNamespaces { namespaces: Client::new(store, served) }
     }
 
-    /// Looks once, returns, and goes on looking until `shutdown`.
-    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let round = move || {
-            let controller = self.clone();
-            async move { controller.sync().await }
-        };
-        keep("the system's namespaces", INTERVAL, round, shutdown).await;
-    }
-
-    /// Creates what is missing, all at once: together they are one commit.
+    /// Creates the namespaces that are missing, all at once, so that they are one commit.
     pub async fn sync(&self) {
         let cache = self.namespaces.store().cache();
-        // Not worth a failure: then they are created, or found to be there.
+        // Without the cache all are created, and found to exist already.
         let cached = cache.ready().await.is_ok();
         let missing = SYSTEM_NAMESPACES.iter().filter(|name| !cached || cache.get(name).is_none());
         join_all(missing.map(|name| self.create(name))).await;
@@ -58,5 +47,25 @@ impl SystemNamespaces {
                 );
             }
         }
+    }
+}
+
+#[async_trait]
+impl Controller for SystemNamespaces {
+    fn name(&self) -> &'static str {
+        "system_namespaces"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(INTERVAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await;
+        Ok(Requeue::Never)
+    }
+
+    fn awaited(&self) -> Option<&'static str> {
+        Some("the system's namespaces")
     }
 }

@@ -17,9 +17,12 @@ use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{Links, PortRange, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
+use pintle_runtime::Clock;
 use pintle_schema::Resources;
 use pintle_storage::Backend;
 use pintle_storage_embedded::Options;
+
+mod support;
 
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 
@@ -100,7 +103,7 @@ impl Cluster {
         let schemas = self.of("flowschemas");
         let status = strategy::of(FLOW_CONTROL, "flowschemas/status", &Settings::default()).unwrap();
         let statuses = Arc::new(schemas.store().with_strategy(status));
-        FlowControl::new(self.of("prioritylevelconfigurations"), schemas, statuses)
+        FlowControl::new(self.of("prioritylevelconfigurations"), schemas, statuses, Clock::system())
     }
 
     async fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
@@ -224,7 +227,9 @@ async fn what_is_missing_comes_back_and_what_was_ours_once_goes() {
 #[tokio::test]
 async fn flow_schemas_say_at_once_whether_their_priority_level_exists() {
     let cluster = Cluster::new().await;
-    cluster.flow_control().start(std::future::pending()).await;
+    let controller = Arc::new(cluster.flow_control());
+    let dangling = controller.dangling();
+    let _tasks = support::started(vec![controller, dangling], Clock::system()).await;
     let (schemas, levels) = (cluster.of("flowschemas"), cluster.of("prioritylevelconfigurations"));
     let says = async |status: &str, reason: &str| {
         for _ in 0..500 {

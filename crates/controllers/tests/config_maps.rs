@@ -12,11 +12,14 @@ use pintle_registry::{Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
+use pintle_runtime::{Clock, ManualClock};
 use pintle_schema::Resources;
 use pintle_storage::Backend;
 use pintle_storage_embedded::Options;
 use rcgen::{CertificateParams, KeyPair};
 use tokio::sync::Notify;
+
+mod support;
 
 const TRUST: &str = "extension-apiserver-authentication";
 const TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
@@ -106,18 +109,18 @@ fn trust(authority: &'static str, front: Option<(&'static str, &[&str])>, uid_he
     }
 }
 
+fn controller_of(cluster: &Cluster, trust: Trust) -> ClusterAuthenticationTrust {
+    ClusterAuthenticationTrust::new(cluster.maps.clone(), trust, Arc::default(), Clock::system())
+}
+
 #[tokio::test]
 async fn servers_add_what_they_trust_to_what_others_do() {
     let cluster = Cluster::new().await;
-    let now = SystemTime::now();
-    let first = ClusterAuthenticationTrust::new(cluster.maps.clone(), trust(&FIRST, None, true));
-    first.sync(now).await.unwrap();
+    let first = controller_of(&cluster, trust(&FIRST, None, true));
+    first.sync().await.unwrap();
     assert_eq!(cluster.data(TRUST).await, [("client-ca-file".to_owned(), FIRST.clone())].into());
-    let second = ClusterAuthenticationTrust::new(
-        cluster.maps.clone(),
-        trust(&SECOND, Some((FIRST.as_str(), &["a<b"])), true),
-    );
-    second.sync(now).await.unwrap();
+    let second = controller_of(&cluster, trust(&SECOND, Some((FIRST.as_str(), &["a<b"])), true));
+    second.sync().await.unwrap();
     let expect: BTreeMap<String, String> = [
         ("client-ca-file", format!("{}{}", *FIRST, *SECOND)),
         ("requestheader-allowed-names", r#"["a\u003cb"]"#.to_owned()),
@@ -131,14 +134,14 @@ async fn servers_add_what_they_trust_to_what_others_do() {
     .into();
     assert_eq!(cluster.data(TRUST).await, expect);
     let third = trust(&FIRST, Some((SECOND.as_str(), &["c", "a<b"])), true);
-    let third = ClusterAuthenticationTrust::new(cluster.maps.clone(), third);
-    third.sync(now).await.unwrap();
+    let third = controller_of(&cluster, third);
+    third.sync().await.unwrap();
     let data = cluster.data(TRUST).await;
     assert_eq!(data["requestheader-allowed-names"], r#"["a\u003cb","c"]"#);
     assert_eq!(data["requestheader-client-ca-file"], format!("{}{}", *FIRST, *SECOND));
     let before = cluster.revision().await;
     for controller in [&first, &second, &third] {
-        controller.sync(now).await.unwrap();
+        controller.sync().await.unwrap();
     }
     assert_eq!(cluster.revision().await, before, "what is right is left alone");
 }
@@ -146,13 +149,12 @@ async fn servers_add_what_they_trust_to_what_others_do() {
 #[tokio::test]
 async fn what_is_expired_or_not_to_be_known_leaves() {
     let cluster = Cluster::new().await;
-    let now = SystemTime::now();
     let all = trust(&FIRST, Some((FIRST.as_str(), &[])), true);
-    ClusterAuthenticationTrust::new(cluster.maps.clone(), all).sync(now).await.unwrap();
+    controller_of(&cluster, all).sync().await.unwrap();
     cluster.set(TRUST, "client-ca-file", &EXPIRED).await;
     cluster.set(TRUST, "somebody-elses", "x").await;
     let without = trust(&FIRST, Some((FIRST.as_str(), &[])), false);
-    ClusterAuthenticationTrust::new(cluster.maps.clone(), without).sync(now).await.unwrap();
+    controller_of(&cluster, without).sync().await.unwrap();
     let data = cluster.data(TRUST).await;
     assert_eq!(data["client-ca-file"], *FIRST);
     assert_eq!(data["requestheader-allowed-names"], "[]");
@@ -162,16 +164,15 @@ async fn what_is_expired_or_not_to_be_known_leaves() {
 #[tokio::test]
 async fn what_cannot_be_read_is_left_for_somebody_to_look_at() {
     let cluster = Cluster::new().await;
-    let now = SystemTime::now();
-    let controller = ClusterAuthenticationTrust::new(cluster.maps.clone(), trust(&FIRST, None, true));
-    controller.sync(now).await.unwrap();
+    let controller = controller_of(&cluster, trust(&FIRST, None, true));
+    controller.sync().await.unwrap();
     for (key, value) in [("client-ca-file", "broken"), ("requestheader-group-headers", "{}")] {
         cluster.set(TRUST, key, value).await;
-        assert!(controller.sync(now).await.is_err(), "{key}");
+        assert!(controller.sync().await.is_err(), "{key}");
         assert_eq!(cluster.data(TRUST).await[key], value);
         cluster.set(TRUST, key, "").await;
     }
-    controller.sync(now).await.unwrap();
+    controller.sync().await.unwrap();
 }
 
 async fn eventually(mut holds: impl AsyncFnMut() -> bool) {
@@ -194,8 +195,9 @@ async fn it_follows_its_map_and_its_files() {
         ..trust(&FIRST, None, true)
     };
     let changed = Arc::new(Notify::new());
-    ClusterAuthenticationTrust::new(cluster.maps.clone(), trust)
-        .start(changed.clone(), std::future::pending());
+    let controller =
+        ClusterAuthenticationTrust::new(cluster.maps.clone(), trust, changed.clone(), Clock::system());
+    let _tasks = support::started(vec![Arc::new(controller)], Clock::system()).await;
     let shown = async || cluster.data(TRUST).await.get("client-ca-file").cloned().unwrap_or_default();
     eventually(async || shown().await == *FIRST).await;
     cluster.delete(TRUST).await;
@@ -208,21 +210,29 @@ async fn it_follows_its_map_and_its_files() {
 #[tokio::test]
 async fn tracking_began_when_it_was_first_said() {
     let cluster = Cluster::new().await;
-    let controller = LegacyTokenTracking::new(cluster.maps.clone());
-    let day = |days: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(days * 24 * 3600 + 7);
+    let day = Duration::from_secs(24 * 3600);
+    let clock = ManualClock::starting_at(SystemTime::UNIX_EPOCH + day * 20_000);
+    let controller = LegacyTokenTracking::new(cluster.maps.clone(), clock.clock());
     let since = async || cluster.data(TRACKING).await.get("since").cloned();
-    controller.sync(day(20_000)).await.unwrap();
+    controller.sync().await.unwrap();
     assert_eq!(since().await.as_deref(), Some("2024-10-04"));
-    controller.sync(day(20_001)).await.unwrap();
+    clock.advance(day);
+    controller.sync().await.unwrap();
     assert_eq!(since().await.as_deref(), Some("2024-10-04"));
+    clock.advance(day);
     for wrong in ["", "yesterday", "2024-13-01", "2024-1-1", "2024-10-04T00:00:00Z"] {
         cluster.set(TRACKING, "since", wrong).await;
-        controller.sync(day(20_002)).await.unwrap();
+        controller.sync().await.unwrap();
         assert_eq!(since().await.as_deref(), Some("2024-10-06"), "{wrong:?}");
     }
     cluster.delete(TRACKING).await;
-    controller.sync(day(20_003)).await.unwrap();
-    assert_eq!(since().await, None, "nobody is fought with");
-    LegacyTokenTracking::new(cluster.maps.clone()).sync(day(20_004)).await.unwrap();
-    assert_eq!(since().await.as_deref(), Some("2024-10-08"));
+    controller.sync().await.unwrap();
+    assert_eq!(since().await.as_deref(), Some("2024-10-06"), "its last creation is two days old");
+    cluster.delete(TRACKING).await;
+    clock.advance(Duration::from_secs(30 * 60 - 1));
+    controller.sync().await.unwrap();
+    assert_eq!(since().await, None, "it is not created again at once");
+    clock.advance(Duration::from_secs(1));
+    controller.sync().await.unwrap();
+    assert_eq!(since().await.as_deref(), Some("2024-10-06"));
 }

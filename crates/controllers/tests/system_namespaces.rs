@@ -1,7 +1,7 @@
 //! The system's namespaces on a real store.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -15,8 +15,11 @@ use pintle_registry::{
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
+use pintle_runtime::{Clock, ManualClock};
 use pintle_schema::Resources;
 use pintle_storage_embedded::Options;
+
+mod support;
 
 struct Fixed;
 
@@ -32,7 +35,7 @@ impl SystemFields for Fixed {
 
 struct Fixture {
     store: Arc<Store>,
-    controller: SystemNamespaces,
+    controller: Arc<SystemNamespaces>,
     _feed: Feed,
 }
 
@@ -56,7 +59,7 @@ async fn fixture() -> Fixture {
     };
     let store = Arc::new(Store::new(config).with_system(Arc::new(Fixed)));
     let controller = SystemNamespaces::new(store.clone(), Arc::new(Version::new(namespaces, Some(builtin))));
-    Fixture { store, controller, _feed: feed }
+    Fixture { store, controller: Arc::new(controller), _feed: feed }
 }
 
 /// Takes the namespace's finalizer away, as the controller that has emptied it does.
@@ -90,7 +93,7 @@ impl Fixture {
 #[tokio::test]
 async fn all_are_there_after_the_start_as_the_reference_makes_them() {
     let fixture = fixture().await;
-    fixture.controller.clone().start(std::future::pending()).await;
+    let _tasks = support::started(vec![fixture.controller.clone()], Clock::system()).await;
     let mut default = Vec::new();
     pintle_codec::json::encode(&fixture.get("default").await.unwrap(), &mut default);
     let expected = concat!(
@@ -111,23 +114,23 @@ async fn all_are_there_after_the_start_as_the_reference_makes_them() {
 }
 
 #[tokio::test]
-async fn what_is_there_is_left_alone() {
+async fn existing_namespaces_are_left_alone() {
     let fixture = fixture().await;
     fixture.controller.sync().await;
     let before = fixture.versions().await;
     fixture.controller.sync().await;
-    fixture.controller.clone().start(std::future::pending()).await;
+    let _tasks = support::started(vec![fixture.controller.clone()], Clock::system()).await;
     assert_eq!(fixture.versions().await, before);
 }
 
 #[tokio::test]
-async fn what_goes_away_comes_back_until_the_server_ends() {
+async fn deleted_namespaces_come_back_until_the_server_ends() {
     let fixture = fixture().await;
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    fixture.controller.clone().start(async move { drop(stopped.await) }).await;
+    let clock = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+    let tasks = support::started(vec![fixture.controller.clone()], clock.clock()).await;
     let delete = async || {
         let (mut context, options) = (Context::default(), DeleteOptions::default());
-        // Twice: the first time it begins to go, and then nobody holds it any more.
+        // Twice: the first deletion waits for the finalizer.
         let gone =
             fixture.store.delete(&context, "kube-node-lease", &AdmitAll, options.clone()).await.unwrap();
         assert!(!gone.is_gone());
@@ -142,10 +145,7 @@ async fn what_goes_away_comes_back_until_the_server_ends() {
     delete().await;
     assert!(fixture.get("kube-node-lease").await.is_none());
     let later = async || {
-        // The store has a thread of its own, so time must go on while it works.
-        tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(61)).await;
-        tokio::time::resume();
+        clock.advance(Duration::from_secs(61));
         for _ in 0..200 {
             if fixture.get("kube-node-lease").await.is_some() {
                 return true;
@@ -155,8 +155,7 @@ async fn what_goes_away_comes_back_until_the_server_ends() {
         false
     };
     assert!(later().await);
-    stop.send(()).unwrap();
-    tokio::task::yield_now().await;
+    tasks.stop(Duration::from_secs(1)).await;
     delete().await;
     assert!(!later().await);
 }

@@ -98,8 +98,15 @@ pub fn list(groups: Vec<(SmolStr, Vec<Value>)>, as_version: Version) -> Document
 
 /// A built-in group version.
 pub fn builtin(served: &GroupVersion, as_version: Version) -> Value {
-    let place = Place { group: &served.group, version: &served.version, full_kinds: false };
-    let resources = served.resources.iter().map(|found| resource(place, found, as_version)).collect();
+    let location = Location { group: &served.group, version: &served.version, full_kinds: false };
+    let resources = served.resources.iter().map(|found| resource(location, found, as_version)).collect();
+    version(&served.version, resources, as_version)
+}
+
+/// A group version of another server, whose kinds all have their group and version.
+pub fn remote(served: &GroupVersion, as_version: Version) -> Value {
+    let location = Location { group: &served.group, version: &served.version, full_kinds: true };
+    let resources = served.resources.iter().map(|found| resource(location, found, as_version)).collect();
     version(&served.version, resources, as_version)
 }
 
@@ -110,16 +117,16 @@ pub fn custom(name: &str, resources: Vec<Value>, as_version: Version) -> Value {
 
 /// A custom resource in a version.
 pub fn custom_resource(custom: &Custom, version: &CustomVersion, as_version: Version) -> Value {
-    let place = Place { group: &custom.group, version: &version.name, full_kinds: true };
-    resource(place, &custom.resource(version), as_version)
+    let location = Location { group: &custom.group, version: &version.name, full_kinds: true };
+    resource(location, &custom.resource(version), as_version)
 }
 
-/// Where a resource is served.
+/// The group version that serves a resource.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Location<'a> {
     group: &'a SmolStr,
     version: &'a SmolStr,
-    /// Whether group and version of each kind are said even where they are those of the place.
+    /// Whether each kind has group and version even where they are those of the location.
     full_kinds: bool,
 }
 
@@ -129,13 +136,13 @@ fn version(name: &str, resources: Vec<Value>, as_version: Version) -> Value {
         [
             ("version", name.into()),
             ("resources", Value::list(resources)),
-            // Always: what is stale is what another server was asked for and did not tell.
+            // `Stale` is for versions of a remote server that could not be asked.
             ("freshness", Value::literal("Current")),
         ],
     )
 }
 
-fn resource(served: Place<'_>, resource: &Resource, as_version: Version) -> Value {
+fn resource(served: Location<'_>, resource: &Resource, as_version: Version) -> Value {
     let subresources = resource.subresources.iter().map(|found| subresource(served, found, as_version));
     object(
         as_version.of("APIResourceDiscovery"),
@@ -152,7 +159,7 @@ fn resource(served: Place<'_>, resource: &Resource, as_version: Version) -> Valu
     )
 }
 
-fn subresource(served: Place<'_>, subresource: &Subresource, as_version: Version) -> Value {
+fn subresource(served: Location<'_>, subresource: &Subresource, as_version: Version) -> Value {
     object(
         as_version.of("APISubresourceDiscovery"),
         [
@@ -163,7 +170,7 @@ fn subresource(served: Place<'_>, subresource: &Subresource, as_version: Version
     )
 }
 
-fn response_kind(served: Place<'_>, kind: &Kind) -> Value {
+fn response_kind(served: Location<'_>, kind: &Kind) -> Value {
     let (group, version) = match &kind.foreign {
         Some((group, version)) => (group.clone(), version.clone()),
         None if served.full_kinds => (served.group.clone(), served.version.clone()),

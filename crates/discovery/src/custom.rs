@@ -26,7 +26,7 @@ pub struct Custom {
     pub terminating: bool,
     /// `spec.preserveUnknownFields`
     pub preserves_unknown: bool,
-    /// Those that are served, in any order.
+    /// Served versions, in any order.
     pub versions: Vec<CustomVersion>,
     pub schemas: Arc<dyn Schemas>,
 }

@@ -1,4 +1,4 @@
-//! What is served: the input of every document, built-in or from definitions and services that came at run time.
+//! Group versions with their resources: the input of every document.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
@@ -39,7 +39,7 @@ pub struct Subresource {
     pub verbs: Vec<SmolStr>,
 }
 
-/// What requests and answers hold.
+/// The kind of requests and responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     pub name: SmolStr,
@@ -105,7 +105,7 @@ fn words(words: &[&'static str]) -> Vec<SmolStr> {
 }
 
 /// The built-in group versions that `enabled` lets through; `pintle_schema::GroupVersion::is_served_by_default` is what
-/// is enabled when nobody says anything.
+/// is enabled by default.
 pub fn builtin(
     resources: &Resources,
     mut enabled: impl FnMut(&pintle_schema::GroupVersion) -> bool,

@@ -1,4 +1,4 @@
-//! What a definition's status should say: which of its names it got, whether it is served, what is wrong with it.
+//! The status of a definition: accepted names and conditions.
 
 use pintle_codec::unstructured;
 use pintle_definitions::definition::{Approval, NonStructural};
@@ -10,7 +10,7 @@ use crate::definition::{Names, condition, is_true};
 /// Holds a definition until its objects are gone.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What is noted in a status under a type.
+/// A condition of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) kind: &'static str,
@@ -83,25 +83,25 @@ fn remove(definition: &mut Value, kind: &str) {
     set_status(definition, "conditions", kept);
 }
 
-/// Which names of a group are taken, whoever has them.
+/// Names of a group that are taken.
 pub(crate) trait Taken {
     fn is_resource(&self, name: &str) -> bool;
     fn is_kind(&self, name: &str) -> bool;
 }
 
-/// Brings a definition's status up to date; nothing if it is.
-pub(crate) fn settled(definition: &Value, taken: &dyn Taken, now: &Time) -> Option<Value> {
+/// Returns a definition with its status brought up to date; `None` if it is.
+pub(crate) fn update(definition: &Value, taken: &dyn Taken, now: &Time) -> Option<Value> {
     let mut new = definition.clone();
-    // The reference has a loop for each of them. Those that ask nobody else are done first, so that their conditions come first.
-    settle_approval(&mut new, now);
-    settle_structural(&mut new, now);
-    settle_names(&mut new, taken, now);
-    settle_established(&mut new, now);
+    // The reference has a loop for each of them. Loops that need no other definition come first, and so do their conditions.
+    update_approval(&mut new, now);
+    update_structural(&mut new, now);
+    update_names(&mut new, taken, now);
+    update_established(&mut new, now);
     (new != *definition).then_some(new)
 }
 
 /// Takes the names that are free, and says which are not.
-fn settle_names(definition: &mut Value, taken: &dyn Taken, now: &Time) {
+fn update_names(definition: &mut Value, taken: &dyn Taken, now: &Time) {
     let wanted = Names::read(definition.at(&["spec", "names"]));
     let has = Names::read(definition.at(&["status", "acceptedNames"]));
     if wanted == has {
@@ -112,7 +112,7 @@ fn settle_names(definition: &mut Value, taken: &dyn Taken, now: &Time) {
         return;
     }
     let established = match condition(definition, "Established") {
-        // What was once served goes on under the names that it has.
+        // An established definition goes on under the names that it has.
         Some(found) if found.text_at(&["status"]) == "True" => None,
         _ if names_accepted.status == "True" => {
             let message = "the initial names have been accepted";
@@ -155,15 +155,15 @@ fn names(wanted: &Names, has: &Names, taken: &dyn Taken) -> (Names, Condition) {
     let in_use = |name: &str| format!("{} is already in use", quote(name));
     let is_resource = |name: &str| taken.is_resource(name);
     let is_kind = |name: &str| taken.is_kind(name);
-    let mut settle = |wanted: &String,
+    let mut accept = |wanted: &String,
                       has: &mut String,
                       taken: &dyn Fn(&str) -> bool,
                       reason: &'static str| match wanted != has && taken(wanted) {
         true => conflict = Some((reason, in_use(wanted))),
         false => has.clone_from(wanted),
     };
-    settle(&wanted.plural, &mut accepted.plural, &is_resource, "PluralConflict");
-    settle(&wanted.singular, &mut accepted.singular, &is_resource, "SingularConflict");
+    accept(&wanted.plural, &mut accepted.plural, &is_resource, "PluralConflict");
+    accept(&wanted.singular, &mut accepted.singular, &is_resource, "SingularConflict");
     if wanted.short_names != has.short_names {
         let new = wanted.short_names.iter().filter(|name| !has.short_names.contains(name));
         let mut used: Vec<String> = new.filter(|name| is_resource(name)).map(|name| in_use(name)).collect();
@@ -174,13 +174,13 @@ fn names(wanted: &Names, has: &Names, taken: &dyn Taken) -> (Names, Condition) {
             several => conflict = Some(("ShortNamesConflict", format!("[{}]", several.join(", ")))),
         }
     }
-    let mut settle =
+    let mut accept =
         |wanted: &String, has: &mut String, reason: &'static str| match wanted != has && is_kind(wanted) {
             true => conflict = Some((reason, in_use(wanted))),
             false => has.clone_from(wanted),
         };
-    settle(&wanted.kind, &mut accepted.kind, "KindConflict");
-    settle(&wanted.list_kind, &mut accepted.list_kind, "ListKindConflict");
+    accept(&wanted.kind, &mut accepted.kind, "KindConflict");
+    accept(&wanted.list_kind, &mut accepted.list_kind, "ListKindConflict");
     accepted.categories.clone_from(&wanted.categories);
     let condition = match conflict {
         Some((reason, message)) => Condition::new("NamesAccepted", false, reason, message),
@@ -189,8 +189,8 @@ fn names(wanted: &Names, has: &Names, taken: &dyn Taken) -> (Names, Condition) {
     (accepted, condition)
 }
 
-/// What has its names is served from now on.
-fn settle_established(definition: &mut Value, now: &Time) {
+/// Establishes a definition whose names were accepted.
+fn update_established(definition: &mut Value, now: &Time) {
     if !is_true(definition, "NamesAccepted") || is_true(definition, "Established") {
         return;
     }
@@ -209,8 +209,8 @@ fn settle_established(definition: &mut Value, now: &Time) {
     }
 }
 
-/// Only what older releases stored can be without structure.
-fn settle_structural(definition: &mut Value, now: &Time) {
+/// Reports schemas that are not structural, which only older releases stored.
+fn update_structural(definition: &mut Value, now: &Time) {
     const KIND: &str = "NonStructuralSchema";
     let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool) == Some(true);
     let found = preserves.then(|| pintle_definitions::definition::structural_errors(definition)).flatten();
@@ -235,7 +235,7 @@ fn settle_structural(definition: &mut Value, now: &Time) {
 }
 
 /// Groups of the community have been approved, or say why not.
-fn settle_approval(definition: &mut Value, now: &Time) {
+fn update_approval(definition: &mut Value, now: &Time) {
     let Some((approval, message)) = pintle_definitions::definition::approval(definition) else { return };
     let (is_approved, reason) = match approval {
         Approval::Invalid => (false, "InvalidAnnotation"),
@@ -312,20 +312,16 @@ mod tests {
     #[test]
     fn free_names_are_accepted_and_the_definition_is_served() {
         let definition = definition(NAMES, "");
-        let settled = settled(&definition, &These(&["ships"], &["Ship"]), &now()).unwrap();
+        let updated = update(&definition, &These(&["ships"], &["Ship"]), &now()).unwrap();
         assert_eq!(
-            conditions(&settled),
+            conditions(&updated),
             [
                 "NamesAccepted True NoConflicts no conflicts found",
                 "Established True InitialNamesAccepted the initial names have been accepted"
             ]
         );
-        assert_eq!(settled.at(&["status", "acceptedNames"]), settled.at(&["spec", "names"]));
-        assert_eq!(
-            super::settled(&settled, &These(&["boats"], &["Boat"]), &now()),
-            None,
-            "nothing is left to do"
-        );
+        assert_eq!(updated.at(&["status", "acceptedNames"]), updated.at(&["spec", "names"]));
+        assert_eq!(update(&updated, &These(&["boats"], &["Boat"]), &now()), None, "nothing is left to do");
     }
 
     #[test]
@@ -334,9 +330,9 @@ mod tests {
         definition.at_mut(&["spec"]).and_then(Value::as_object_mut).unwrap().insert("group", "x.k8s.io");
         let annotations = Object::from_iter([("api-approved.kubernetes.io", Value::from("https://x.io/1"))]);
         definition.metadata_mut().unwrap().insert("annotations", annotations);
-        let settled = settled(&definition, &These(&[], &[]), &now()).unwrap();
+        let updated = update(&definition, &These(&[], &[]), &now()).unwrap();
         assert_eq!(
-            conditions(&settled),
+            conditions(&updated),
             [
                 "KubernetesAPIApprovalPolicyConformant True ApprovedAnnotation approved in https://x.io/1",
                 "NamesAccepted True NoConflicts no conflicts found",
@@ -346,23 +342,22 @@ mod tests {
     }
 
     #[test]
-    fn names_that_others_have_are_told_and_the_others_accepted() {
+    fn names_in_use_are_reported_and_the_rest_accepted() {
         let definition = definition(NAMES, "");
-        let settled = settled(&definition, &These(&["bt", "b"], &[]), &now()).unwrap();
+        let updated = update(&definition, &These(&["bt", "b"], &[]), &now()).unwrap();
         assert_eq!(
-            conditions(&settled),
+            conditions(&updated),
             [
                 r#"NamesAccepted False ShortNamesConflict ["bt" is already in use, "b" is already in use]"#,
                 "Established False NotAccepted not all names are accepted"
             ]
         );
-        assert_eq!(settled.text_at(&["status", "acceptedNames", "plural"]), "boats");
-        assert!(settled.at(&["status", "acceptedNames", "shortNames"]).is_none());
+        assert_eq!(updated.text_at(&["status", "acceptedNames", "plural"]), "boats");
+        assert!(updated.at(&["status", "acceptedNames", "shortNames"]).is_none());
         // Once they are free again, it gets them.
-        let later =
-            super::settled(&settled, &These(&["boats", "boat"], &["Boat", "BoatList"]), &now()).unwrap();
+        let later = update(&updated, &These(&["boats", "boat"], &["Boat", "BoatList"]), &now()).unwrap();
         assert!(is_true(&later, "Established"), "{later:?}");
-        let taken = super::settled(&definition, &These(&["boat"], &["Boat"]), &now()).unwrap();
+        let taken = update(&definition, &These(&["boat"], &["Boat"]), &now()).unwrap();
         assert_eq!(
             conditions(&taken)[0],
             r#"NamesAccepted False KindConflict "Boat" is already in use"#,
@@ -371,19 +366,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_stays_so_when_a_new_name_is_taken() {
-        let before = settled(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
+    fn an_established_definition_stays_so_when_a_new_name_is_taken() {
+        let before = update(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
         let mut renamed = before;
         let names = renamed.at_mut(&["spec", "names"]).and_then(Value::as_object_mut).unwrap();
         names.insert("singular", "ship");
-        let after = settled(&renamed, &These(&["ship"], &[]), &now()).unwrap();
+        let after = update(&renamed, &These(&["ship"], &[]), &now()).unwrap();
         assert!(is_true(&after, "Established") && !is_true(&after, "NamesAccepted"));
         assert_eq!(after.text_at(&["status", "acceptedNames", "singular"]), "boat");
     }
 
     #[test]
     fn a_condition_keeps_its_time_while_its_status_stays() {
-        let mut definition = settled(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
+        let mut definition = update(&definition(NAMES, ""), &These(&[], &[]), &now()).unwrap();
         let later = Time::parse("2026-02-02T00:00:00Z").unwrap();
         terminating(true, "InstanceDeletionPending", "soon").set(&mut definition, &now());
         terminating(true, "InstanceDeletionInProgress", "now").set(&mut definition, &later);

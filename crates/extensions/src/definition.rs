@@ -1,4 +1,4 @@
-//! What a definition says about serving its objects.
+//! The parts of a definition that its endpoints need.
 
 use pintle_definitions::object::Scale;
 use pintle_meta::Value;
@@ -33,7 +33,7 @@ impl Names {
     }
 }
 
-/// A definition as those who find endpoints need it: small, since there may be thousands.
+/// A definition as request routing needs it: small, since there may be thousands.
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     /// `plural.group`
@@ -108,7 +108,7 @@ pub(crate) struct VersionSpec<'a> {
     pub(crate) name: &'a str,
     pub(crate) served: bool,
     pub(crate) storage: bool,
-    /// What those who use it are warned of.
+    /// The warning that clients of it get.
     pub(crate) deprecation: Option<String>,
     pub(crate) schema: Option<&'a Value>,
     pub(crate) status: bool,
@@ -157,7 +157,7 @@ fn version<'a>(
     }
 }
 
-/// What the users of a deprecated version are told: what its author says, or which version to use.
+/// Returns the warning of a deprecated version: the definition's own text, or the version to use instead.
 fn deprecation(definition: &Value, own: Option<&Value>, name: &str) -> String {
     if let Some(said) = own.and_then(|own| own.get("deprecationWarning")).and_then(Value::as_str) {
         return said.to_owned();

@@ -1,4 +1,4 @@
-//! What custom resources are in the store: JSON, or CBOR where the server is told so.
+//! The encoding of custom resources in the store: JSON, or CBOR where that is configured.
 //!
 //! Both are always read, so that a server can be told otherwise on the same store. A value stays what it is until its object
 //! is written again, and then it is written even if nothing else has changed.
@@ -6,7 +6,7 @@
 use pintle_codec::{cbor, json, kind};
 use pintle_meta::Value;
 
-/// What new values are written as.
+/// The encoding of new values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoredAs {
     #[default]
@@ -15,7 +15,7 @@ pub enum StoredAs {
 }
 
 impl StoredAs {
-    /// What a value is.
+    /// Returns the encoding of a value.
     pub(crate) fn of(value: &[u8]) -> StoredAs {
         if cbor::is_self_described(value) { StoredAs::Cbor } else { StoredAs::Json }
     }

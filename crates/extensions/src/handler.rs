@@ -10,9 +10,9 @@ use pintle_server::rest::{Endpoint, Rest};
 use pintle_server::{Request, Response, respond};
 
 use crate::Definitions;
-use crate::table::Registered;
+use crate::index::Definition;
 
-/// The last server in the chain: who asks for what it does not know asks for nothing that is there.
+/// The last delegate: a request that it does not take is answered with 404.
 pub struct Extensions {
     definitions: Arc<Definitions>,
     rest: Arc<Rest>,
@@ -23,13 +23,13 @@ impl Extensions {
         Extensions { definitions, rest }
     }
 
-    /// The definition that a request is about, if it is one that is served.
-    async fn find(&self, request: &Request) -> Option<Arc<Registered>> {
+    /// Returns the definition that serves a request.
+    async fn find(&self, request: &Request) -> Option<Arc<Definition>> {
         let info = &request.info;
         let resource = info.parts.first()?;
         let name = format!("{resource}.{}", info.group);
         let serves =
-            |found: &Arc<Registered>| found.summary.is_served() && found.summary.serves(&info.version);
+            |found: &Arc<Definition>| found.summary.is_served() && found.summary.serves(&info.version);
         match self.definitions.get(&name).filter(serves) {
             Some(found) => Some(found),
             None => self.definitions.get_current(&name).await.filter(serves),
@@ -37,17 +37,17 @@ impl Extensions {
     }
 }
 
-/// What is to be answered.
+/// The endpoint of a request, or its answer.
 enum Found {
     Endpoint(Arc<Endpoint>),
-    /// With what the client is warned of.
+    /// An error, and the warning that goes with it.
     Refusal(Box<Status>, Option<String>),
     Nothing,
 }
 
-async fn endpoint(registered: &Registered, request: &Request) -> Found {
+async fn endpoint(definition: &Definition, request: &Request) -> Found {
     let info = &request.info;
-    let summary = &registered.summary;
+    let summary = &definition.summary;
     let is_across = matches!(info.verb.as_str(), "list" | "watch");
     let fits = match (summary.namespaced, !info.namespace.is_empty()) {
         (true, true) | (false, false) => true,
@@ -61,11 +61,11 @@ async fn endpoint(registered: &Registered, request: &Request) -> Found {
         tracing::error!(reason, name = summary.name, "a definition cannot be served");
         Found::Refusal(Box::new(Status::internal("error resolving resource")), None)
     };
-    let serving = match registered.serving() {
-        Ok(serving) => serving,
+    let resource = match definition.resource() {
+        Ok(resource) => resource,
         Err(reason) => return refuse(reason),
     };
-    let version = match serving.version(&info.version).await {
+    let version = match resource.version(&info.version).await {
         Some(Ok(version)) => version,
         Some(Err(reason)) => return refuse(reason),
         None => return Found::Nothing,
@@ -89,13 +89,13 @@ async fn endpoint(registered: &Registered, request: &Request) -> Found {
 #[async_trait]
 impl Delegate for Extensions {
     async fn offer(&self, request: Box<Request>) -> Result<Response, Box<Request>> {
-        let Some(registered) = self.find(&request).await else { return Err(request) };
-        match endpoint(&registered, &request).await {
+        let Some(definition) = self.find(&request).await else { return Err(request) };
+        match endpoint(&definition, &request).await {
             Found::Endpoint(endpoint) => {
-                // The deletion of the definition waits for those that may still write.
+                // The deletion of the definition waits for writes that are under way.
                 let reads = matches!(request.info.verb.as_str(), "get" | "list" | "watch");
-                let _writing = (!reads).then(|| registered.count_write());
-                drop(registered);
+                let _writing = (!reads).then(|| definition.count_write());
+                drop(definition);
                 Ok(self.rest.answer(&endpoint, request).await)
             }
             Found::Refusal(status, warning) => {

@@ -1,73 +1,82 @@
 //! Custom resources: served as their definitions say, by the same stores, caches and handlers as built-in kinds.
 //!
 //! ```text
-//! Definitions   which there are, as current as the cache of definitions; tells the documents what is served
-//! Extensions    requests: finds the definition, has its endpoints made if nobody asked before, hands them to `Rest`
-//! Serving       a definition being served: per version how objects are read, checked and shown; one cache for all
-//! Keeper        the statuses of definitions, and the deletion of their objects
+//! Definitions           mirrors the stored definitions; publishes them to discovery and OpenAPI
+//!   Definition          one of them: its names and versions, and its resource once that was asked for
+//!     CustomResource    the endpoints of its versions, with one cache for all
+//!       VersionSchemas  the compiled schemas: how objects are read, pruned, defaulted, validated and converted
+//! Extensions            the handler of requests: finds the definition and hands its endpoint to `Rest`
+//! DefinitionController  the statuses of definitions, and the deletion of their objects
 //! ```
 //!
-//! A definition that nobody uses costs what is stored of it and a summary. Once its objects are asked for, its schemas are
-//! compiled ([`shape`]); when it changes, what follows takes over, and what has not changed for a watch goes on.
+//! A definition without requests costs its stored bytes and a summary. Its schemas are compiled by the first request for its
+//! objects; when it changes, a new `Definition` takes over, and watches of versions that have not changed go on.
+//! [`custom_resource`] shows the way from a definition to its endpoints.
 
 mod columns;
 mod conditions;
+mod controller;
 pub mod conversion;
+mod custom_resource;
 mod definition;
-mod documented;
-mod emptying;
 mod encoding;
 mod handler;
-mod keeper;
+mod index;
+mod instance_deletion;
+mod metrics;
+mod regenerations;
 mod scale;
-mod served;
-mod serving;
-mod shape;
+mod schemas;
 mod strategy;
-mod table;
+mod version;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_cache::Feed;
+use pintle_discovery::{Contribution, GroupSource, Publisher};
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Result, Store, StorePolicy};
+use pintle_runtime::Clock;
 use pintle_schema::Resources;
-use pintle_server::Documents;
 use pintle_storage::Backend;
+use smol_str::SmolStr;
 
+pub use controller::DefinitionController;
 pub use encoding::StoredAs;
 pub use handler::Extensions;
-pub use keeper::Keeper;
+pub use metrics::Metrics;
 
-use conversion::Means;
-use serving::Ground;
-use table::{Registered, Table};
+use conversion::WebhookEnvironment;
+use custom_resource::ResourceStorage;
+use index::{Definition, DefinitionIndex};
 
-/// How long somebody waits for what the store has already.
+/// Time limit of waiting for the cache to reach the store's revision.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// How long nobody asks the store again for a definition that it did not have.
+/// Time for which a definition that the store did not have is taken to be absent.
 const ABSENT: Duration = Duration::from_millis(100);
 
-/// How often the store is asked at most, and for how many names it is remembered that it was.
+/// Time between two requests to the store, and the number of absent names that are remembered.
 const BETWEEN: Duration = Duration::from_millis(20);
 const REMEMBERED: usize = 1024;
 
-/// The definitions that there are.
+/// The stored definitions, mirrored.
 pub struct Definitions {
-    mirror: Mirror<Table>,
+    mirror: Mirror<DefinitionIndex>,
     store: Arc<Store>,
     backend: Arc<dyn Backend>,
+    publisher: Arc<Publisher>,
+    clock: Clock,
     /// When the store was last asked, for each name that it did not have.
     absent: Mutex<HashMap<String, Instant>>,
-    /// One at a time asks the store.
+    /// Held by the one request that asks the store.
     asking: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// What definitions and their objects are kept in.
+/// The storage of definitions and of their objects.
 pub struct DefinitionsConfig {
     /// Of the definitions themselves.
     pub store: Arc<Store>,
@@ -76,64 +85,63 @@ pub struct DefinitionsConfig {
     /// Of all keys, with slashes around it: `/registry/`.
     pub root: String,
     pub resources: Arc<Resources>,
-    pub documents: Arc<Documents>,
-    pub webhooks: Means,
+    pub webhooks: WebhookEnvironment,
     /// Of the custom resources.
     pub policy: Arc<StorePolicy>,
     pub stored_as: StoredAs,
+    pub clock: Clock,
 }
 
 impl Definitions {
-    /// Done once all of them are known.
+    /// The hook that ends once all of them are known.
     pub const HOOK: &'static str = "crd-informer-synced";
 
     pub fn new(config: DefinitionsConfig) -> Definitions {
-        let DefinitionsConfig {
-            store,
-            backend,
-            feed,
-            root,
-            resources,
-            documents,
-            webhooks,
-            policy,
-            stored_as,
-        } = config;
-        let ground = Ground { backend: backend.clone(), feed, root, resources, webhooks, policy, stored_as };
-        let table = Table::new(ground, store.clone(), documents);
+        let DefinitionsConfig { store, backend, feed, root, resources, webhooks, policy, stored_as, clock } =
+            config;
+        let storage =
+            ResourceStorage { backend: backend.clone(), feed, root, resources, webhooks, policy, stored_as };
+        let publisher = Arc::<Publisher>::default();
+        let index = DefinitionIndex::new(storage, store.clone(), publisher.clone());
         Definitions {
-            mirror: Mirror::new(vec![store.clone()], table),
+            mirror: Mirror::new(vec![store.clone()], index),
             store,
             backend,
+            publisher,
+            clock,
             absent: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Loads what there is.
+    /// Loads the definitions.
     pub async fn ready(&self) -> Result<()> {
         self.mirror.ready().await
     }
 
-    /// Takes in what has changed, so that the documents show it.
-    pub fn refresh(&self) {
-        self.mirror.read(|_| ());
+    /// Returns the source of custom resources for discovery and OpenAPI.
+    pub fn group_source(self: &Arc<Definitions>) -> Arc<dyn GroupSource> {
+        Arc::new(DefinitionSource { definitions: Arc::downgrade(self), publisher: self.publisher.clone() })
+    }
+
+    fn elapsed(&self, since: Instant) -> Duration {
+        self.clock.instant().saturating_duration_since(since)
     }
 
     /// Group, resource and the beginning of the keys of all custom resources.
     pub fn prefixes(&self) -> Vec<(String, String, Bytes)> {
-        self.mirror.read(Table::prefixes)
+        self.mirror.read(DefinitionIndex::prefixes)
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    pub(crate) fn read<R>(&self, read: impl FnOnce(&Table) -> R) -> R {
+    pub(crate) fn read<R>(&self, read: impl FnOnce(&DefinitionIndex) -> R) -> R {
         self.mirror.read(read)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<Registered>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Definition>> {
         self.mirror.read(|table| table.get(name))
     }
 
@@ -144,14 +152,14 @@ impl Definitions {
 
     pub(crate) async fn wait_for(&self, revision: &str) {
         if let Ok(revision) = revision.parse() {
-            // Who cannot be waited for comes later.
+            // On a timeout the change is seen later.
             let _ = self.store.cache().wait_for(revision, WAIT).await;
         }
     }
 
     /// A definition that the cache does not have may have been written a moment ago, perhaps by another server. So the cache
-    /// is brought to what the store has now; for names that nobody has ever heard of, not too often.
-    pub(crate) async fn get_current(&self, name: &str) -> Option<Arc<Registered>> {
+    /// is brought to what the store has now; for unknown names, not too often.
+    pub(crate) async fn get_current(&self, name: &str) -> Option<Arc<Definition>> {
         if self.ready().await.is_err() {
             return self.get(name);
         }
@@ -164,14 +172,14 @@ impl Definitions {
         if self.is_absent(name) && self.get(name).is_none() {
             return None;
         }
-        let begun = Instant::now();
+        let begun = self.clock.instant();
         let mut asked = self.asking.lock().await;
-        // Somebody else may have asked while this one waited for its turn.
+        // Another request may have asked while this one waited for its turn.
         if asked.is_none_or(|asked| asked < begun) {
-            if let Some(left) = asked.and_then(|asked| BETWEEN.checked_sub(asked.elapsed())) {
-                tokio::time::sleep(left).await;
+            if let Some(left) = asked.and_then(|asked| BETWEEN.checked_sub(self.elapsed(asked))) {
+                self.clock.sleep(left).await;
             }
-            *asked = Some(Instant::now());
+            *asked = Some(self.clock.instant());
             if let Ok(revision) = self.backend.current_revision().await {
                 let _ = self.store.cache().wait_for(revision.0, WAIT).await;
             }
@@ -183,12 +191,12 @@ impl Definitions {
             if absent.len() >= REMEMBERED {
                 absent.clear();
             }
-            absent.insert(name.to_owned(), Instant::now());
+            absent.insert(name.to_owned(), self.clock.instant());
         }
         found
     }
 
-    /// Waits until the table has all definitions that the store has now.
+    /// Waits until the index has all definitions that the store has now.
     ///
     /// Errors: it does not after a while.
     pub(crate) async fn current(&self) -> std::result::Result<(), String> {
@@ -198,5 +206,24 @@ impl Definitions {
     fn is_absent(&self, name: &str) -> bool {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent.get(name).is_some_and(|since| since.elapsed() < ABSENT)
+    }
+}
+
+/// The source of custom resources for discovery and OpenAPI. Its stamp takes in changes of the cache first.
+struct DefinitionSource {
+    definitions: Weak<Definitions>,
+    publisher: Arc<Publisher>,
+}
+
+impl GroupSource for DefinitionSource {
+    fn stamp(&self) -> u64 {
+        if let Some(definitions) = self.definitions.upgrade() {
+            definitions.mirror.read(|_| ());
+        }
+        self.publisher.stamp()
+    }
+
+    fn take_changes(&self) -> Vec<(SmolStr, Option<Contribution>)> {
+        self.publisher.take_changes()
     }
 }

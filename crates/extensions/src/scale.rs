@@ -9,7 +9,7 @@ use pintle_patch::managed::{Managed, to_parent, to_scale};
 use pintle_registry::Result;
 use pintle_resources::subresources::Scaled;
 
-/// Stands for replicas that nobody has set.
+/// Stands for replicas that are not set.
 const NONE: i64 = i32::MIN as i64;
 
 /// The scale of a version's objects.

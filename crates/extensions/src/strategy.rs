@@ -1,23 +1,23 @@
 //! The rules about custom resources of one version, and about their statuses.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use pintle_definitions::object::{Scale, embedded, finalizer_warnings, lists, validate_kind};
 use pintle_definitions::rules;
-use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
+use pintle_meta::{Object, Value};
 use pintle_registry::{Context, ResetFields, Strategy};
-use pintle_server::Metrics;
+use pintle_runtime::Stopwatch;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::shape::{Shape, Shapes};
+use crate::metrics::Metrics;
+use crate::schemas::{VersionSchema, VersionSchemas};
 
 /// The rules of a version.
 #[derive(Clone)]
 pub(crate) struct Custom {
-    pub(crate) shapes: Arc<Shapes>,
+    pub(crate) schemas: Arc<VersionSchemas>,
     pub(crate) place: usize,
     pub(crate) namespaced: bool,
     /// The status is written through a path of its own.
@@ -27,18 +27,18 @@ pub(crate) struct Custom {
 }
 
 impl Custom {
-    fn shape(&self) -> &Shape {
-        &self.shapes.versions[self.place]
+    fn schema(&self) -> &VersionSchema {
+        &self.schemas.versions[self.place]
     }
 
     fn validate_kind(&self, object: &Value) -> Vec<Error> {
-        validate_kind(object, &self.shapes.group, &self.shape().name, &self.shapes.kind)
+        validate_kind(object, &self.schemas.group, &self.schema().name, &self.schemas.kind)
     }
 
-    /// Rules are asked only about what has the form that they were written for. What they tolerate is to be told.
+    /// Checks the CEL rules, if the object has the form that they were written for. Returns warnings.
     fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<Error>) -> Vec<String> {
-        let shape = self.shape();
-        let all = shape.rules(|took| self.metrics.rules_compiled(took));
+        let version = self.schema();
+        let all = version.rules(|took| self.metrics.rules_compiled(took));
         if all.is_empty() {
             return Vec::new();
         }
@@ -46,15 +46,15 @@ impl Custom {
             errors.push(blocked);
             return Vec::new();
         }
-        let begun = Instant::now();
-        let checked = aside(|| all.check(&shape.schema, object, old));
-        self.metrics.rules_checked(begun.elapsed());
+        let stopwatch = Stopwatch::start();
+        let checked = aside(|| all.check(&version.schema, object, old));
+        self.metrics.rules_checked(stopwatch.elapsed());
         errors.extend(checked.errors);
         checked.warnings
     }
 }
 
-/// Does something that may take a while, up to seconds for what was made to hurt, so that others of the same thread go on.
+/// Runs work that may take seconds for hostile input, without blocking other tasks of the thread.
 fn aside<T>(work: impl FnOnce() -> T) -> T {
     let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
     match flavor {
@@ -81,7 +81,7 @@ impl Strategy for Custom {
         }
         let path = Path::new("metadata");
         errors.extend(object_meta::validate(object, self.namespaced, &object_meta::subdomain_name, &path));
-        errors.extend(self.shape().validator().validate(object));
+        errors.extend(self.schema().validator().validate(object));
         if let Some(scale) = &self.scale {
             errors.extend(scale.validate_spec(object));
             errors.extend(scale.validate_status(object));
@@ -98,10 +98,7 @@ impl Strategy for Custom {
         if self.has_status
             && let Some(object) = new.as_object_mut()
         {
-            match old.get("status") {
-                Some(status) => drop(object.insert("status", status.clone())),
-                None => drop(object.remove("status")),
-            }
+            set_or_remove(object, "status", old.get("status").cloned());
         }
         if differ_beside_metadata(new, old)
             && let Some(metadata) = new.metadata_mut()
@@ -115,7 +112,7 @@ impl Strategy for Custom {
         let mut took = None;
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-            let found = self.shape().validator().validate_update(new, old);
+            let found = self.schema().validator().validate_update(new, old);
             took = Some(found.took);
             errors.extend(found.errors);
             if let Some(scale) = &self.scale {
@@ -124,7 +121,7 @@ impl Strategy for Custom {
             }
         }
         context.warnings.extend(self.after_validation(new, Some(old), &mut errors));
-        // Last: what comes before may be begun anew elsewhere.
+        // Last: all before it may be begun anew on another thread.
         took.into_iter().for_each(|took| self.metrics.ratcheted(took));
         errors
     }
@@ -134,16 +131,13 @@ impl Strategy for Custom {
     }
 
     fn reset_fields(&self) -> ResetFields {
-        match self.has_status {
-            true => ResetFields::These(&[&["status"]]),
-            false => ResetFields::These(&[]),
-        }
+        if self.has_status { ResetFields::These(&[&["status"]]) } else { ResetFields::These(&[]) }
     }
 }
 
 impl Custom {
     fn after_validation(&self, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) -> Vec<String> {
-        let schema = &self.shape().schema;
+        let schema = &self.schema().schema;
         errors.extend(embedded::validate(schema, new, false));
         errors.extend(match old {
             None => lists::validate(schema, new),
@@ -162,16 +156,10 @@ impl Strategy for Status {
         let managers = new.metadata().and_then(|metadata| metadata.get("managedFields")).cloned();
         *new = old.clone();
         if let Some(metadata) = new.metadata_mut() {
-            match managers {
-                Some(managers) => drop(metadata.insert("managedFields", managers)),
-                None => drop(metadata.remove("managedFields")),
-            }
+            set_or_remove(metadata, "managedFields", managers);
         }
         if let Some(object) = new.as_object_mut() {
-            match status {
-                Some(status) => drop(object.insert("status", status)),
-                None => drop(object.remove("status")),
-            }
+            set_or_remove(object, "status", status);
         }
     }
 
@@ -181,14 +169,14 @@ impl Strategy for Status {
         let mut took = None;
         if errors.is_empty() {
             errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-            let found = custom.shape().validator().validate_status_update(new, old);
+            let found = custom.schema().validator().validate_status_update(new, old);
             took = Some(found.took);
             errors.extend(found.errors);
             if let Some(scale) = &custom.scale {
                 errors.extend(scale.validate_status(new));
             }
         }
-        errors.extend(lists::validate_update(&custom.shape().schema, new, old));
+        errors.extend(lists::validate_update(&custom.schema().schema, new, old));
         context.warnings.extend(custom.check_rules(new, Some(old), &mut errors));
         took.into_iter().for_each(|took| custom.metrics.ratcheted(took));
         errors
@@ -199,9 +187,20 @@ impl Strategy for Status {
     }
 }
 
+fn set_or_remove(object: &mut Object, field: &'static str, value: Option<Value>) {
+    match value {
+        Some(value) => {
+            object.insert(field, value);
+        }
+        None => {
+            object.remove(field);
+        }
+    }
+}
+
 fn differ_beside_metadata(new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return true };
-    let others = |object: &'_ pintle_meta::Object| -> Vec<(String, Value)> {
+    let others = |object: &'_ Object| -> Vec<(String, Value)> {
         let entries = object.iter().filter(|(name, _)| *name != "metadata");
         entries.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     };

@@ -1,4 +1,4 @@
-//! `time.Duration`: nanoseconds in an `i64`, read and printed as Go does.
+//! `time.Duration`: nanoseconds in an `i64`, parsed and printed as Go does.
 
 use crate::quote;
 
@@ -90,7 +90,8 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// A decimal fraction of a unit. Go computes it in floating point, and stops reading digits before they overflow.
+/// Parses a decimal fraction of a unit. Go computes it in floating point, and stops reading digits before they
+/// overflow.
 fn fraction_of(digits: &str, unit: u64) -> u64 {
     let mut value: u64 = 0;
     let mut scale = 1.0;
@@ -107,7 +108,7 @@ fn fraction_of(digits: &str, unit: u64) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
-/// `value / 10^digits` without trailing zeros.
+/// Formats `value / 10^digits` without trailing zeros.
 fn decimal(value: u64, digits: u32) -> String {
     let one = 10u64.pow(digits);
     let fraction = format!("{:0width$}", value % one, width = digits as usize);
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_and_printed_as_go_does() {
+    fn durations_are_parsed_and_printed_as_in_go() {
         let cases = [
             ("0", 0, "0s"),
             ("0s", 0, "0s"),
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_durations_get_gos_messages() {
+    fn invalid_durations_have_gos_messages() {
         let cases = [
             ("", r#"time: invalid duration """#),
             ("-", r#"time: invalid duration "-""#),

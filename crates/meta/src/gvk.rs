@@ -1,4 +1,4 @@
-//! Groups, versions, kinds and resources, and how they are written.
+//! Groups, versions, kinds and resources, and their notations.
 
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
@@ -45,7 +45,7 @@ impl GroupVersion {
         GroupVersion { group: group.into(), version: version.into() }
     }
 
-    /// Reads an `apiVersion`. An empty one (and a lone slash) is the empty group version, not an error.
+    /// Parses an `apiVersion`. An empty one (and a lone slash) is the empty group version, not an error.
     pub fn parse(text: &str) -> Result<GroupVersion, String> {
         match text.split_once('/') {
             None => Ok(GroupVersion::new("", text)),
@@ -74,7 +74,7 @@ impl GroupKind {
         GroupKind { group: group.into(), kind: kind.into() }
     }
 
-    /// `Kind.group`, split at the first dot.
+    /// Parses `Kind.group`, split at the first dot.
     pub fn parse(text: &str) -> GroupKind {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
         GroupKind::new(group, kind)
@@ -94,7 +94,7 @@ impl GroupResource {
         GroupResource { group: group.into(), resource: resource.into() }
     }
 
-    /// `resource.group`, split at the first dot.
+    /// Parses `resource.group`, split at the first dot.
     pub fn parse(text: &str) -> GroupResource {
         let (resource, group) = text.split_once('.').unwrap_or((text, ""));
         GroupResource::new(group, resource)
@@ -118,13 +118,13 @@ impl GroupVersionKind {
         GroupVersionKind { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// From an object's own two fields. An `apiVersion` that cannot be read leaves group and version empty.
+    /// Builds the kind from an object's two fields. An invalid `apiVersion` leaves group and version empty.
     pub fn from_api_version(api_version: &str, kind: &str) -> GroupVersionKind {
         GroupVersion::parse(api_version).unwrap_or_default().with_kind(kind)
     }
 
-    /// A kind as users name it on a command line: `Deployment`, `Deployment.apps`, `Deployment.v1.apps`. The last
-    /// form cannot be told from a group with a dot, so both readings are given.
+    /// Parses a kind from a command line: `Deployment`, `Deployment.apps`, `Deployment.v1.apps`. The last form is
+    /// ambiguous with a group with a dot, so both interpretations are returned.
     pub fn parse_arg(arg: &str) -> (Option<GroupVersionKind>, GroupKind) {
         let full = split_arg(arg).map(|(kind, version, group)| GroupVersionKind::new(group, version, kind));
         (full, GroupKind::parse(arg))
@@ -134,7 +134,7 @@ impl GroupVersionKind {
         self.group.is_empty() && self.version.is_empty() && self.kind.is_empty()
     }
 
-    /// As an object's `apiVersion` shows it; empty for the empty kind.
+    /// Returns the `apiVersion` of objects; empty for the empty kind.
     pub fn api_version(&self) -> String {
         self.group_version().to_string()
     }
@@ -157,7 +157,7 @@ impl GroupVersionResource {
         GroupVersionResource { group: group.into(), version: version.into(), resource: resource.into() }
     }
 
-    /// A resource as users name it, with the two readings of [`GroupVersionKind::parse_arg`].
+    /// Parses a resource from a command line, with the two interpretations of [`GroupVersionKind::parse_arg`].
     pub fn parse_arg(arg: &str) -> (Option<GroupVersionResource>, GroupResource) {
         let full = split_arg(arg)
             .map(|(resource, version, group)| GroupVersionResource::new(group, version, resource));
@@ -210,20 +210,20 @@ impl fmt::Display for GroupVersionResource {
     }
 }
 
-/// `deployments.apps`; only the name for the core group.
+/// Formats `deployments.apps`; only the name for the core group.
 pub(crate) fn qualified(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }
 
-/// `name.version.group`, where there are two dots or more.
+/// Splits `name.version.group` if there are at least two dots.
 fn split_arg(arg: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = arg.split_once('.')?;
     let (version, group) = rest.split_once('.')?;
     Some((name, version, group))
 }
 
-/// Which of two versions is to be preferred; the greater one is. Stable before beta before alpha, then the higher
-/// number; anything that is not a Kubernetes version comes last, in alphabetical order.
+/// Orders versions by preference; the preferred one is greater. Stable before beta before alpha, then the higher
+/// number; versions that are not in Kubernetes' form come last, in alphabetical order.
 pub fn compare_versions(a: &str, b: &str) -> Ordering {
     match (priority(a), priority(b)) {
         (None, None) => Reverse(a).cmp(&Reverse(b)),
@@ -231,8 +231,8 @@ pub fn compare_versions(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Stage (stable is the highest), major, minor. `None` for a version that does not follow the form; it orders before
-/// any that does.
+/// Returns stage (stable is the highest), major and minor. `None` for a version that is not in Kubernetes' form,
+/// which orders before any other.
 fn priority(version: &str) -> Option<(u8, i64, i64)> {
     let rest = version.strip_prefix('v')?;
     let (major, rest) = leading_number(rest)?;
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn group_versions_are_read_and_printed() {
+    fn group_versions_are_parsed_and_printed() {
         let cases = [
             ("v1", "", "v1", "v1"),
             ("apps/v1", "apps", "v1", "apps/v1"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objects_api_version_and_kind_make_a_kind() {
+    fn a_kind_is_built_from_api_version_and_kind() {
         let kind = GroupVersionKind::from_api_version("apps/v1", "Deployment");
         assert_eq!(kind, GroupVersionKind::new("apps", "v1", "Deployment"));
         assert_eq!(kind.api_version(), "apps/v1");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_have_two_readings_when_dots_allow() {
+    fn ambiguous_arguments_have_two_interpretations() {
         assert_eq!(GroupVersionResource::parse_arg("pods"), (None, GroupResource::new("", "pods")));
         assert_eq!(
             GroupVersionResource::parse_arg("deployments.apps"),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn stable_versions_are_preferred_and_oddities_come_last() {
+    fn stable_versions_are_preferred_and_other_forms_come_last() {
         let mut versions = [
             "foo10",
             "v1beta1",

@@ -8,19 +8,19 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::quote;
 
-/// Either of two JSON types; a string of digits stays a string.
+/// A JSON number or string; a string of digits stays a string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IntOrString {
     Int(i32),
     String(String),
 }
 
-/// Why a value is no number, no percentage or no JSON form of this type; prints as the reference says it.
+/// Parse error in the reference's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
 impl IntOrString {
-    /// A flag's value: an integer if it looks like one.
+    /// Parses a flag's value: an integer if it looks like one.
     pub fn parse(text: &str) -> IntOrString {
         match text.parse() {
             Ok(number) => IntOrString::Int(number),
@@ -28,7 +28,7 @@ impl IntOrString {
         }
     }
 
-    /// A bare number as it stands in a JSON document: `1.0` and `1e3` are not integers.
+    /// Parses a bare JSON number: `1.0` and `1e3` are not integers.
     pub fn from_json_number(literal: &str) -> Result<IntOrString, Error> {
         match literal.parse() {
             Ok(number) => Ok(IntOrString::Int(number)),
@@ -36,7 +36,7 @@ impl IntOrString {
         }
     }
 
-    /// The number, also one written as a string; 0 for other strings, the nearest `i64` for numbers beyond it.
+    /// Returns the number, also of a numeric string; 0 for other strings, the nearest `i64` for numbers out of range.
     pub fn int_value(&self) -> i64 {
         match self {
             IntOrString::Int(number) => i64::from(*number),
@@ -49,7 +49,7 @@ impl IntOrString {
         }
     }
 
-    /// The number, or that percentage of `total`; strings must be percentages.
+    /// Returns the number, or that percentage of `total`; strings must be percentages.
     pub fn scaled_value(&self, total: i64, round_up: bool) -> Result<i64, Error> {
         let invalid = |why: String| Error(format!("invalid value for IntOrString: {why}"));
         let text = match self {
@@ -117,8 +117,8 @@ impl<'de> Deserialize<'de> for IntOrString {
     }
 }
 
-/// `strconv.Atoi`, with Go's word on what is wrong. Where digits run past 64 bits before a stray character does harm,
-/// Go finds the former first, as does the standard library; but it counts unsigned.
+/// Parses an integer like `strconv.Atoi`, with Go's message. If the digits exceed 64 bits before an invalid
+/// character, both Go and the standard library report the overflow first; but Go counts unsigned.
 fn atoi(text: &str) -> Result<i64, &'static str> {
     const SYNTAX: &str = "invalid syntax";
     const RANGE: &str = "value out of range";
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for Literal {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<IntOrString, E> {
-        // Debug keeps the point, by which a reader can tell what is wrong.
+        // Debug formatting keeps the decimal point, which explains the error.
         Err(E::custom(not_an_int(&format!("number {number:?}"))))
     }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_types_keep_their_json_form() {
+    fn both_types_round_trip_in_json() {
         let cases = [
             ("8080", IntOrString::Int(8080), "8080"),
             ("-1", IntOrString::Int(-1), "-1"),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_gets_gos_messages() {
+    fn other_json_has_gos_messages() {
         let cases = [
             ("2147483648", "number 2147483648"),
             ("18446744073709551615", "number 18446744073709551615"),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_become_integers_where_they_fit() {
+    fn flag_values_are_integers_if_they_fit() {
         assert_eq!(IntOrString::parse("80"), IntOrString::Int(80));
         assert_eq!(IntOrString::parse("+80"), IntOrString::Int(80));
         assert_eq!(IntOrString::parse("2147483648"), IntOrString::from("2147483648"));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn percentages_are_of_the_total() {
+    fn percentages_are_scaled_by_the_total() {
         let cases = [
             (IntOrString::Int(123), 100, true, 123),
             (IntOrString::from("90%"), 100, true, 90),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_percentage_gets_the_references_message() {
+    fn invalid_percentages_have_the_references_message() {
         let cases = [
             ("90", "invalid type: string is not a percentage"),
             ("", "invalid type: string is not a percentage"),

@@ -1,6 +1,6 @@
-//! Kubernetes' own vocabulary, free of any I/O: kinds and resources, the `Status` object that every error becomes, field
-//! paths and errors, selectors, quantities, times, the tree that objects are, the formats of names and labels, and how Go reads and prints durations
-//! and quoted text, which users see in messages and flags.
+//! Kubernetes' vocabulary, without I/O: kinds and resources, the `Status` of errors, field paths and errors,
+//! selectors, quantities, times, the object tree, name and label formats, and Go's durations and quoting, which users
+//! see in messages and flags.
 
 mod duration;
 pub mod field_path;
@@ -10,6 +10,7 @@ pub mod names;
 pub mod quantity;
 mod quote;
 pub mod selector;
+pub mod shards;
 mod status;
 pub mod time;
 pub mod validation;

@@ -1,19 +1,19 @@
-//! Names and identities the server gives. The randomness comes from the caller.
+//! Generated names and UIDs. The randomness comes from the caller.
 
-/// Without vowels, so that no words come out.
+/// Without vowels, so that no words are generated.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
-/// How much of a `generateName` stays: with the suffix it is a DNS label.
+/// Length to which a `generateName` is truncated: with the suffix it is a DNS label.
 pub const MAX_BASE_LENGTH: usize = 63 - SUFFIX_LENGTH;
 
-/// A name for an object that brought only a `generateName`. It may be taken.
+/// Generates a name for an object with a `generateName`. It may be taken.
 pub fn generate(base: &str, random: impl FnMut() -> u64) -> String {
     let base = &base[..base.floor_char_boundary(MAX_BASE_LENGTH)];
     format!("{base}{}", random_string(SUFFIX_LENGTH, random))
 }
 
-/// So many random characters of the alphabet of generated names, all equally likely.
+/// Returns random characters of the alphabet of generated names, uniformly distributed.
 pub fn random_string(length: usize, mut random: impl FnMut() -> u64) -> String {
     let mut out = String::with_capacity(length);
     let (mut bits, mut left) = (0, 0);
@@ -21,7 +21,7 @@ pub fn random_string(length: usize, mut random: impl FnMut() -> u64) -> String {
         if left == 0 {
             (bits, left) = (random(), 12);
         }
-        // An index past the end is thrown away: folding it back would favour the first letters.
+        // An index past the end is skipped: wrapping it would favour the first letters.
         if let Some(&letter) = ALPHABET.get((bits & 0x1f) as usize) {
             out.push(char::from(letter));
         }
@@ -31,7 +31,7 @@ pub fn random_string(length: usize, mut random: impl FnMut() -> u64) -> String {
     out
 }
 
-/// A random UUID (version 4) of these bits.
+/// Formats random bits as a UUID of version 4.
 pub fn uuid(bits: u128) -> String {
     let bits = (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     format!(
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_shows_version_and_variant() {
+    fn a_uuid_has_version_and_variant() {
         assert_eq!(uuid(0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(uuid(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
@@ -72,7 +72,7 @@ mod tests {
         let name = generate(&"x".repeat(100), || 0);
         assert_eq!(name.len(), 63);
         assert!(name.ends_with("xbbbbb"));
-        // Not inside a character; such a name is refused later anyway.
+        // Not inside a character; such a name is rejected later anyway.
         assert_eq!(generate(&"é".repeat(29), || 0).len(), 63);
         assert_eq!(generate(&format!("a{}", "é".repeat(29)), || 0).len(), 62);
     }

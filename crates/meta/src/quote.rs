@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A string as Go's `strconv.Quote` prints it. Nothing in it can get out of the quotes or disturb a terminal.
+/// Quotes a string like Go's `strconv.Quote`. Its content cannot leave the quotes or disturb a terminal.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     push_quoted(&mut out, text);
@@ -18,7 +18,7 @@ pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A character as Go's `%q` prints a rune.
+/// Quotes a character as Go's `%q` prints a rune.
 pub fn quote_char(c: char) -> String {
     let mut out = String::from('\'');
     push_escaped(&mut out, c, '\'');
@@ -26,7 +26,7 @@ pub fn quote_char(c: char) -> String {
     out
 }
 
-/// A slice of strings as Go's `%q` prints it: `["a" "b"]`.
+/// Quotes a slice of strings as Go's `%q` prints it: `["a" "b"]`.
 pub fn quote_all<S: AsRef<str>>(texts: &[S]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| quote(text.as_ref())).collect();
     format!("[{}]", quoted.join(" "))
@@ -52,8 +52,8 @@ fn push_escaped(out: &mut String, c: char, delimiter: char) {
     };
 }
 
-/// Whether a character shows on a screen. The standard library knows, and tells through its own escaping; the
-/// leading letter keeps it from escaping combining marks, which Go prints.
+/// Returns whether a character is printable, by the standard library's escaping; the leading letter keeps it from
+/// escaping combining marks, which Go prints.
 pub fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_quoted_as_go_does() {
+    fn strings_are_quoted_as_in_go() {
         let cases = [
             ("plain", r#""plain""#),
             ("say \"hi\" \\ it's", r#""say \"hi\" \\ it's""#),

@@ -1,24 +1,24 @@
-//! Warnings for a client, kept only as far as an answer carries them.
+//! Warnings for a client, bounded to what a response can contain.
 //!
-//! `Warning` headers of one answer have room for [`MOST`] characters. When the texts are longer than that in all, each is
-//! cut to [`MOST_OF_EACH`], and no more are added once the cut ones fill the room. An object can be worth millions of
-//! warnings (every pair of equal ports is one), so producers stop at [`Warnings::is_full`].
+//! `Warning` headers of one response have room for [`MOST`] characters. If the texts exceed that in total, each is
+//! truncated to [`MOST_OF_EACH`], and no more are added once the truncated ones fill the room. An object can cause
+//! millions of warnings (every pair of equal ports is one), so producers stop at [`Warnings::is_full`].
 
 use std::collections::HashSet;
 
-/// Number of characters that the warnings of one answer have together.
+/// Maximal number of characters of all warnings of one response.
 pub const MOST: usize = 4096;
-/// Number of characters that remain of each warning when there are too many.
+/// Number of characters to which each warning is truncated if there are too many.
 pub const MOST_OF_EACH: usize = 256;
 
 /// Distinct texts in the order in which they were added.
 ///
-/// Texts that are dropped would not be sent whatever else the answer's warnings are: others can only leave less room.
+/// Dropped texts would not be sent whatever the other warnings of the response are: those can only leave less room.
 #[derive(Debug, Default)]
 pub struct Warnings {
     texts: Vec<String>,
     seen: HashSet<String>,
-    /// Characters of the texts that can be sent whole, and of those that can be sent when they are cut.
+    /// Characters of the texts that fit whole, and of those that fit when truncated.
     whole: usize,
     cut: usize,
 }
@@ -28,7 +28,7 @@ impl Warnings {
         Warnings::default()
     }
 
-    /// Whether nothing that is added from now on would be sent.
+    /// Returns whether further texts would not be sent.
     pub fn is_full(&self) -> bool {
         self.whole > MOST && self.cut >= MOST
     }
@@ -39,7 +39,7 @@ impl Warnings {
             return;
         }
         let shown = cut(&text);
-        // A control character that is cut off hinders only the whole text.
+        // A control character that is truncated away excludes only the whole text.
         if !is_sendable(shown) {
             return;
         }
@@ -56,7 +56,7 @@ impl Warnings {
     }
 }
 
-/// Takes texts only until the warnings are full, so that an iterator makes no more than are sent.
+/// Takes texts only until the warnings are full, so that an iterator produces no more than are sent.
 impl Extend<String> for Warnings {
     fn extend<I: IntoIterator<Item = String>>(&mut self, texts: I) {
         if self.is_full() {
@@ -71,12 +71,12 @@ impl Extend<String> for Warnings {
     }
 }
 
-/// The part of a text that is sent when there are too many.
+/// Returns the part of a text that is sent if there are too many.
 pub fn cut(text: &str) -> &str {
     text.char_indices().nth(MOST_OF_EACH).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Whether a header can hold a text. Control characters end or break it.
+/// Returns whether a header can contain the text. Control characters would end or break it.
 pub fn is_sendable(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_texts_are_made_than_are_sent() {
+    fn no_more_texts_are_produced_than_are_sent() {
         let mut made = 0;
         let kept = of(std::iter::repeat_with(|| {
             made += 1;
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_count_as_they_are_cut() {
+    fn long_texts_count_as_truncated() {
         let long = |number: usize| format!("{number:0400}");
         assert_eq!(of((0..10).map(long)).len(), 10, "all fit whole");
         assert_eq!(of((0..1000).map(long)).len(), 16, "of 256 characters each");
     }
 
     #[test]
-    fn equal_texts_and_texts_no_header_can_hold_take_no_room() {
+    fn duplicates_and_texts_no_header_can_contain_take_no_room() {
         let mut texts = vec!["a\nb".to_owned(); 10_000];
         texts.extend(vec!["x".repeat(100); 10_000]);
         texts.push("y".into());
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_character_that_is_cut_off_does_not_drop_a_text() {
+    fn a_truncated_control_character_does_not_drop_a_text() {
         let odd = format!("{}\n", "x".repeat(MOST_OF_EACH));
         assert_eq!(of([odd.clone()]), [odd]);
     }

@@ -1,4 +1,4 @@
-//! OpenAPI: what types and operations there are, for `kubectl explain`, validation in clients and generators of clients.
+//! OpenAPI: types and operations, for `kubectl explain`, validation in clients and generators of clients.
 //!
 //! [`operations`] says what can be asked of each path, [`schema`] what a type is made of; [`v3`] makes one document per group
 //! version of them, [`v2`] one of all; [`custom`] does both for custom resources. A document is a function of what is served and of [`Options`]; nothing is made
@@ -17,7 +17,7 @@ use pintle_schema::Type;
 
 pub use schema::name as definition_name;
 
-/// What a document depends on besides what is served.
+/// Properties of the server that documents depend on.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// Of the server, major and minor: `1.36`.
@@ -31,10 +31,10 @@ pub struct Options<'a> {
 
 /// The texts about types and fields.
 pub trait Documentation: Sync {
-    /// What a type is about.
+    /// Returns the description of a type.
     fn of(&self, of: &Type) -> Option<&str>;
 
-    /// What a field of a type is about; `field` is its name in JSON.
+    /// Returns the description of a field of a type; `field` is its name in JSON.
     fn field(&self, of: &Type, field: &str) -> Option<&str>;
 }
 

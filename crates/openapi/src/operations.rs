@@ -1,4 +1,4 @@
-//! What can be asked of each path, whatever the dialect of the document.
+//! The operations of each path, whatever the dialect of the document.
 
 use pintle_discovery::{GroupVersion, Kind, Resource, Subresource};
 use pintle_schema::{Type, find, find_kind};
@@ -21,13 +21,13 @@ pub(crate) struct Operation {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) body: Option<Body>,
     pub(crate) produces: Media,
-    /// What comes back with each of these codes.
+    /// The response with each of these codes.
     pub(crate) answer: Answer,
     pub(crate) codes: &'static [u16],
     pub(crate) tag: String,
 }
 
-/// What a document refers to.
+/// A reference of a document.
 #[derive(Clone, Debug)]
 pub(crate) enum Reference {
     Type(&'static Type),
@@ -55,13 +55,13 @@ pub(crate) enum Answer {
 pub(crate) enum Media {
     /// Every encoding of objects.
     Objects,
-    /// Those, and streams of them.
+    /// Objects, and streams of them.
     Streams,
-    /// Those, and plain text.
+    /// Objects, and plain text.
     Logs,
-    /// Those of discovery above a group version, which does not speak CBOR.
+    /// Documents of discovery above a group version, which does not speak CBOR.
     Discovery,
-    /// Those of custom resources, which are said both of what is sent and of what is answered.
+    /// Custom resources, whose media types are listed for requests and responses.
     Custom,
     Any,
     Only(&'static str),

@@ -1,4 +1,4 @@
-//! What can be said in the path and the query of a request.
+//! Parameters in the path and the query of a request.
 
 use pintle_schema::{Shape, Type, find};
 

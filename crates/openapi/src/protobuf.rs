@@ -51,7 +51,7 @@ enum Part {
         of: &'static Message,
         number: u32,
     },
-    /// What other properties may be: a schema, or whether there may be any.
+    /// `additionalProperties`: a schema, or whether there may be any.
     Others {
         of: &'static Message,
     },

@@ -1,10 +1,10 @@
-//! What a type is made of, in the two dialects of the documents.
+//! The schemas of types, in the two dialects of the documents.
 
 use std::collections::BTreeMap;
 
 use pintle_codec::json::decode_any;
 use pintle_meta::{Value, quote};
-use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Type, find_kind, has_version, types};
+use pintle_schema::{Field, ListType, Opaque, Scalar, Shape, Type, TypeKind, find_kind, has_version, types};
 
 use crate::Options;
 use crate::json::{empty, map, object, optional, set, texts, title};
@@ -71,7 +71,7 @@ pub(crate) fn reachable(roots: impl IntoIterator<Item = &'static Type>) -> BTree
 /// A struct under another name is explained under that name.
 fn renamed(shape: Shape) -> Option<&'static Type> {
     match shape {
-        Shape::Named(of @ Type { kind: Kind::Alias { of: Shape::Named(_), .. }, .. }) => {
+        Shape::Named(of @ Type { kind: TypeKind::Alias { of: Shape::Named(_), .. }, .. }) => {
             of.structure().is_some().then_some(of)
         }
         _ => None,
@@ -109,7 +109,7 @@ pub(crate) fn definition(
     registered: Registered<'_>,
 ) -> Value {
     let mut schema = match &of.kind {
-        Kind::Opaque(opaque) => opaque_schema(*opaque, dialect),
+        TypeKind::Opaque(opaque) => opaque_schema(*opaque, dialect),
         _ => structure(of, dialect, options),
     };
     if let Some(text) = options.documentation.of(of) {
@@ -205,7 +205,7 @@ fn property(of: &'static Type, field: &Field, dialect: Dialect, options: &Option
 fn enum_values(of: Shape) -> Option<&'static [&'static str]> {
     match of {
         Shape::Pointer(of) => enum_values(*of),
-        Shape::Named(Type { kind: Kind::Alias { values, .. }, .. }) if !values.is_empty() => Some(values),
+        Shape::Named(Type { kind: TypeKind::Alias { values, .. }, .. }) if !values.is_empty() => Some(values),
         _ => None,
     }
 }
@@ -253,7 +253,7 @@ fn shape(of: Shape, dialect: Dialect, options: &Options<'_>) -> Value {
             object([("type", optional(name)), ("format", optional(format))])
         }
     };
-    if let Shape::Named(Type { kind: Kind::Alias { values, .. }, .. }) = of
+    if let Shape::Named(Type { kind: TypeKind::Alias { values, .. }, .. }) = of
         && options.enums
         && !values.is_empty()
     {
@@ -283,7 +283,7 @@ pub(crate) fn scalar_type(scalar: Scalar) -> (Option<&'static str>, Option<&'sta
     }
 }
 
-/// What Go has where nothing was said, if that is something.
+/// Returns Go's zero value of a field, if it is not null.
 fn default(of: Shape, omit_empty: bool) -> Value {
     match of.underlying() {
         Shape::Scalar(_) if omit_empty => Value::NULL,

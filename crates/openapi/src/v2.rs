@@ -34,7 +34,7 @@ fn tree(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Value {
     Parts::of(served, logs, options, &[]).tree(options)
 }
 
-/// What there is one of each in the document.
+/// Definitions and parameters, each once in the document.
 pub(crate) struct Parts {
     pub(crate) paths: Vec<(String, Value)>,
     pub(crate) definitions: Vec<(String, Value)>,
@@ -42,7 +42,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Those of built-in group versions. `also` are types to be explained besides those that these name.
+    /// Returns the parts of built-in group versions. `also` are types to be explained besides those that these name.
     pub(crate) fn of(
         served: &[GroupVersion],
         logs: bool,

@@ -70,6 +70,11 @@ pub fn protobuf(served: &[GroupVersion], logs: bool, name: &str, options: &Optio
     tree(served, logs, name, options).map(|tree| protobuf::v3::encode(&tree))
 }
 
+/// Encodes the document of another server as a protobuf message. `None` if it is not JSON.
+pub fn json_to_protobuf(json: &[u8]) -> Option<Vec<u8>> {
+    json::decode_any(json).ok().map(|decoded| protobuf::v3::encode(&decoded.value))
+}
+
 /// The document of a group version.
 pub fn group_version(served: &GroupVersion, options: &Options<'_>) -> Document {
     Document::of(&tree_of(served, options))
@@ -146,7 +151,7 @@ pub(crate) fn roots(operation: &Operation) -> impl Iterator<Item = &'static Type
     })
 }
 
-/// What all operations of a path take, sorted, and what only one takes.
+/// Returns the parameters that all operations of a path take, sorted.
 pub(crate) fn shared(path: &Path) -> Vec<&Parameter> {
     let mut shared: Vec<&Parameter> = Vec::new();
     if let Some((first, rest)) = path.operations.split_first() {
@@ -305,7 +310,7 @@ pub(crate) fn media(media: Media, options: &Options<'_>) -> Vec<&'static str> {
 
 pub(crate) const VERSION_INFO: &str = "io.k8s.apimachinery.pkg.version.Info";
 
-/// What `/version` answers, in the order of its declaration; the optional ones are about compatibility.
+/// The schema of `/version`, in the order of its declaration; the optional ones are about compatibility.
 pub(crate) fn version_info(dialect: Dialect) -> Value {
     let fields = [
         ("major", true),

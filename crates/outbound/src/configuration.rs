@@ -1,9 +1,9 @@
-//! Files that say whom to believe, to ask or to go through: YAML or JSON of a kind, read as strictly as the reference does.
+//! Configuration files (authentication, egress selection ...): YAML or JSON of a kind, decoded as strictly as by the reference.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::strict;
+use crate::strict_decoding;
 
 /// Longer ones are not configuration.
 pub const LARGEST: usize = 10 << 20;
@@ -15,13 +15,13 @@ struct Kind {
     kind: Option<String>,
 }
 
-/// Reads a document that says its kind, in one of these versions (`group/version`). Fields that nobody knows are refused: a
+/// Reads a document that says its kind, in one of these versions (`group/version`). Unknown fields are refused: a
 /// misspelt rule would be no rule.
 pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> Result<T, String> {
     if text.len() > LARGEST {
         return Err(format!("longer than {LARGEST} bytes"));
     }
-    // What looks like JSON is not read as YAML, which would tell other things about it.
+    // JSON is not read as YAML, whose error messages differ.
     let (json, mut minded) = match text.trim_ascii_start().starts_with(b"{") {
         true => (text.to_vec(), Vec::new()),
         false => pintle_codec::yaml::to_json_strict(text).map_err(|error| error.to_string())?,
@@ -42,7 +42,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> 
             pintle_meta::quote(&version)
         ));
     }
-    let (read, also) = strict::read(&json).map_err(|error| error.to_string())?;
+    let (read, also) = strict_decoding::read(&json).map_err(|error| error.to_string())?;
     minded.extend(also);
     match minded.is_empty() {
         true => Ok(read),

@@ -1,10 +1,9 @@
-//! Opening a connection: name, address, TLS, and which HTTP the other side speaks.
+//! Opening connections: name lookup, TCP or a proxy, TLS, and the version of HTTP.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls_pki_types::ServerName;
@@ -12,34 +11,50 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::Failure;
+use crate::body::RequestBody;
 use crate::egress::{BoxedStream, Egress};
 use crate::error::{broken, dial_reason};
 use crate::services::Address;
 use crate::tls::Tls;
 use crate::url::Url;
 
-/// How long connecting to one address may take.
+/// Time limit of connecting to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a TLS handshake may take.
+/// Time limit of a TLS handshake.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of an answer's header; also how many headers hyper takes at most is bounded.
+/// Size limit of a response's header, in bytes. hyper limits the number of header fields as well.
 const LARGEST_HEADER: usize = 64 << 10;
 
+/// The sending half of an open connection.
 pub(crate) enum Connection {
-    Http1(http1::SendRequest<Full<Bytes>>),
-    Http2(http2::SendRequest<Full<Bytes>>),
+    Http1(http1::SendRequest<RequestBody>),
+    Http2(http2::SendRequest<RequestBody>),
 }
 
-/// How connections of a client are made.
+/// Versions of HTTP that a connection may speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Versions {
+    /// The version that both sides prefer, as far as [`TlsOptions`](crate::TlsOptions) allow it.
+    Negotiated,
+    /// HTTP/1.1 alone: only such a connection can be upgraded.
+    Http1,
+}
+
+/// Opens the connections of a client.
 pub(crate) struct Dialer {
     pub(crate) tls: Tls,
     pub(crate) egress: Option<Egress>,
 }
 
 impl Dialer {
-    /// The URL says what is spoken there, and who is expected.
-    pub(crate) async fn dial(&self, address: &Address, url: &Url) -> Result<Connection, Failure> {
-        // One kind of stream for all of them, since every kind is code of its own.
+    /// Opens a connection to `address`. The URL says whether TLS is spoken and which name the server must have.
+    pub(crate) async fn dial(
+        &self,
+        address: &Address,
+        url: &Url,
+        versions: Versions,
+    ) -> Result<Connection, Failure> {
+        // One boxed type for all streams, so that hyper's code is compiled once.
         let stream: BoxedStream = match &self.egress {
             Some(egress) => egress.connect(address).await?,
             None => Box::new(connect(address).await?),
@@ -51,7 +66,10 @@ impl Dialer {
         let name = tls.options.server_name.as_deref().unwrap_or(&url.host).to_owned();
         let name = ServerName::try_from(name.clone())
             .map_err(|_| Failure::Tls(format!("tls: {} is not a server name", pintle_meta::quote(&name))))?;
-        let config = tls.current().map_err(|error| Failure::Setup(error.to_string()))?;
+        let mut config = tls.current().map_err(|error| Failure::Setup(error.to_string()))?;
+        if versions == Versions::Http1 {
+            Arc::make_mut(&mut config).alpn_protocols = vec![b"http/1.1".to_vec()];
+        }
         let handshake = TlsConnector::from(config).connect(name, stream);
         let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
             .await
@@ -64,7 +82,7 @@ impl Dialer {
     }
 }
 
-/// Tries every address of the host; the first failure is the one that is told.
+/// Connects to the first address of the host that accepts. The error is that of the first address.
 pub(crate) async fn connect(to: &Address) -> Result<TcpStream, Failure> {
     let lookup = |reason: &str| Failure::Lookup { host: to.host.clone(), reason: reason.into() };
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host((to.host.as_str(), to.port))
@@ -75,7 +93,7 @@ pub(crate) async fn connect(to: &Address) -> Result<TcpStream, Failure> {
     for address in addresses {
         let reason = match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                // Small requests that wait for an answer.
+                // Requests are small and wait for their response.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -94,7 +112,7 @@ async fn http1(stream: BoxedStream) -> Result<Connection, Failure> {
         .await
         .map_err(|error| broken(&error))?;
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "a connection to another server ended");
         }
     });

@@ -1,4 +1,4 @@
-//! Why a request to somebody else failed, in the words of Go's HTTP client.
+//! Failures of requests to other servers, in the words of Go's HTTP client.
 
 use std::fmt;
 use std::io;
@@ -14,7 +14,7 @@ pub struct Error {
     pub failure: Failure,
 }
 
-/// What went wrong.
+/// The reason of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
@@ -25,7 +25,7 @@ pub enum Failure {
     Lookup { host: String, reason: String },
     #[error("dial tcp {address}: {reason}")]
     Dial { address: String, reason: String },
-    /// A proxy on the way could not be reached, or did not reach whom it should.
+    /// A proxy could not be reached, or could not reach the other server.
     #[error("{0}")]
     Proxy(String),
     /// The handshake failed, or what was presented in it.
@@ -45,6 +45,8 @@ pub enum Failure {
     Closed,
     #[error("the answer is longer than {limit} bytes")]
     TooLarge { limit: usize },
+    #[error("no bytes for too long")]
+    Idle,
     #[error("{0}")]
     Redirect(String),
     #[error("{0}")]
@@ -85,7 +87,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the system says about a connection that could not be made.
+/// Returns Go's words for a connection that could not be opened.
 pub(crate) fn dial_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
@@ -99,7 +101,7 @@ pub(crate) fn dial_reason(error: &io::Error) -> String {
     }
 }
 
-/// What became of a connection that was there, from the error underneath hyper's.
+/// Returns the failure of an open connection, from the error underneath hyper's.
 pub(crate) fn broken(error: &(dyn std::error::Error + 'static)) -> Failure {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -41,7 +41,7 @@ pub trait Method: Message + Clone + 'static {
     type Response: Message + Default + 'static;
 }
 
-/// What a call failed with.
+/// The failure of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub code: Code,
@@ -90,7 +90,7 @@ pub struct UnixClient {
     address: String,
     /// Held while connecting.
     connection: tokio::sync::Mutex<Dialing>,
-    /// What the last attempt to connect failed with, for those whose time is up.
+    /// The error of the last attempt to connect, for calls whose time is up.
     last: Mutex<Option<String>>,
 }
 
@@ -241,7 +241,7 @@ fn hyper_error(status: &RawStatus) -> Option<&hyper::Error> {
     None
 }
 
-/// What the other side said, or what became of the connection.
+/// Returns the status of the other side, or of the failure of the connection.
 fn explain(status: &RawStatus) -> Status {
     match hyper_error(status) {
         Some(_) if matches!(status.code(), Code::Unknown | Code::Unavailable) => {

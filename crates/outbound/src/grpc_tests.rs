@@ -80,7 +80,7 @@ async fn waiting_has_an_end_and_says_why() {
         socket(&dir)
     );
     assert_eq!(status.to_string(), expect);
-    // Somebody who listens and never says a word.
+    // A listener that never answers.
     let _silent = tokio::net::UnixListener::bind(socket(&dir)).unwrap();
     let status = UnixClient::new(socket(&dir)).call(ask("a"), SHORT).await.unwrap_err();
     assert_eq!(status.to_string(), "rpc error: code = DeadlineExceeded desc = context deadline exceeded");

@@ -1,6 +1,6 @@
-//! kubeconfig files, as far as a server uses them to find somebody else.
+//! kubeconfig files, as far as a server uses them to reach another one.
 //!
-//! What needs another program or a person (exec plugins, auth providers) is refused: a server that waits for them cannot
+//! Credentials that need another program or a person (exec plugins, auth providers) are refused: a server that waits for them cannot
 //! answer its own clients.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::client::{Authorization, ClientOptions};
+use crate::client::ClientOptions;
 use crate::configuration::null_is_default;
+use crate::credentials::Authorization;
 use crate::tls::{KeyPair, Material, Roots, TlsOptions, reason};
 use crate::url::Url;
 
@@ -191,7 +192,7 @@ impl Kubeconfig {
     }
 }
 
-/// What serde says about a value that does not fit, without the value: it may be a key.
+/// Returns serde's message about a wrong value without the value, which may be a key.
 fn without_values(error: &serde_json::Error) -> String {
     format!(
         "json: cannot unmarshal it into a Config (line {} column {} of its JSON)",

@@ -1,4 +1,4 @@
-//! Services of the cluster: named by who calls them, found anew for every request.
+//! Services of the cluster: named in configuration, resolved before every request.
 //!
 //! A service keeps its name while its address changes. So its name stays in URLs, in the `Host` header and in what TLS
 //! expects, and only the connection goes to where the service is now.
@@ -32,7 +32,7 @@ pub trait Resolver: Send + Sync + 'static {
     async fn resolve(&self, namespace: &str, name: &str, port: u16) -> Result<Address, String>;
 }
 
-/// A service, and who knows where it is.
+/// A service, and the resolver that knows its address.
 #[derive(Clone)]
 pub struct Service {
     pub resolver: Arc<dyn Resolver>,

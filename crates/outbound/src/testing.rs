@@ -20,7 +20,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What a client asked.
+/// A request that a server has seen.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -45,7 +45,7 @@ impl Seen {
     }
 }
 
-/// What it is told.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub status: u16,
@@ -160,7 +160,7 @@ impl HttpsServer {
         let (certificate, key) = authority.issue(&options.names, |_| {});
         let listener = TcpListener::bind(options.address).await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let acceptor = TlsAcceptor::from(Arc::new(config(&options, &certificate, &key)));
+        let acceptor = TlsAcceptor::from(Arc::new(server_config(&options, &certificate, &key)));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (handler, log): (Arc<Handler>, _) = (Arc::new(handler), seen.clone());
         let connections = Arc::new(AtomicUsize::new(0));
@@ -225,7 +225,7 @@ impl Drop for HttpsServer {
     }
 }
 
-fn config(options: &HttpsOptions, certificate: &str, key: &str) -> ServerConfig {
+pub(crate) fn server_config(options: &HttpsOptions, certificate: &str, key: &str) -> ServerConfig {
     use rustls_pki_types::pem::PemObject;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())

@@ -1,4 +1,4 @@
-//! Whom to trust and who to be, on connections that we open.
+//! TLS of outbound connections: trusted roots and client certificates.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub enum Material {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Roots {
-    /// Those of the machine.
+    /// The roots of the machine.
     #[default]
     System,
     Bundle(Material),
@@ -48,7 +48,7 @@ pub struct TlsOptions {
     pub key_pair: Option<KeyPair>,
     /// The name that the server must have, instead of the host that is called.
     pub server_name: Option<String>,
-    /// Believe any server. Only because somebody asked for it.
+    /// Accept any server's certificate (`insecure-skip-tls-verify`).
     pub skip_verification: bool,
     /// Never offer HTTP/2, whose one connection would keep all requests at one of many servers.
     pub http1_only: bool,
@@ -186,7 +186,7 @@ fn configure(options: &TlsOptions) -> Result<ClientConfig, SetupError> {
     Ok(config)
 }
 
-/// What webpki accepts, and certificates that are trusted themselves: a webhook's is often signed by nobody else, and says
+/// Accepts chains that webpki accepts, and certificates that are roots themselves: a webhook's is often self-signed, and says
 /// that it is an authority.
 #[derive(Debug)]
 struct Verifier {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use http::Uri;
 
+use crate::Failure;
+
 /// An absolute URL without credentials or fragment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
@@ -112,7 +114,15 @@ impl Url {
         }
     }
 
-    /// Where a `Location` leads.
+    /// Returns the absolute form, for the target of a request.
+    pub(crate) fn uri(&self) -> Result<Uri, Failure> {
+        let scheme = if self.https { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority(), self.path_and_query())
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| Failure::Protocol(error.to_string()))
+    }
+
+    /// Resolves the `Location` of a response from this URL.
     pub(crate) fn join(&self, location: &str) -> Result<Url, BadUrl> {
         if location.contains("://") {
             return Url::parse(location);

@@ -1,11 +1,12 @@
-//! Posting a review to a webhook: what counts as an answer, and what is worth another try.
+//! Posting reviews to webhooks: which responses count as answers, and which failures are retried.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Method};
 use pintle_meta::{Reason, ServerResponse, Status};
+use pintle_runtime::{Clock, Random, Stopwatch};
 
 use crate::client::{Answer, Client, ClientOptions};
 use crate::egress::Egress;
@@ -13,7 +14,7 @@ use crate::kubeconfig::Kubeconfig;
 use crate::tls::SetupError;
 use crate::url::Url;
 
-/// How long and how often the same review is tried again after a failure that may pass.
+/// Delays and number of attempts of a review whose failure may be transient.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     /// Before the second attempt; half as much more before each further one, and up to a fifth on top by chance.
@@ -27,26 +28,28 @@ impl Default for Backoff {
     }
 }
 
-/// How often an answer that says when to come back is taken at its word, within one attempt.
+/// Number of `Retry-After` responses that are followed within one attempt.
 const MOST_RETRIES_AFTER: u32 = 10;
-/// What is shown of a body that is no `Status`.
+/// Bytes that a message shows of a body that is no `Status`.
 const MOST_SHOWN: usize = 2048;
 
-/// Somebody who answers reviews.
+/// A webhook that answers reviews.
 pub struct Webhook {
     client: Client,
     url: Url,
     backoff: Backoff,
+    clock: Clock,
+    random: Random,
 }
 
-/// Why there is no review.
+/// The reason why there is no answer to a review.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
     Transport(#[from] crate::Error),
     #[error("{}", .0.message)]
     Status(Box<Status>),
-    /// An answer that is none.
+    /// A response that is no review.
     #[error("{0}")]
     Garbage(String),
 }
@@ -70,7 +73,7 @@ impl Error {
     }
 }
 
-/// One attempt, for whoever counts them.
+/// One attempt, for metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
     /// The HTTP code, if there was an answer.
@@ -96,14 +99,12 @@ impl Webhook {
         let timeout = options.timeout;
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
         let query = format!("timeout={}", pintle_meta::format_duration(nanos));
-        let to = match timeout.is_zero() {
-            true => url.clone(),
-            false => url.with_query(&query),
-        };
-        Ok(Webhook { client: Client::new(url, options)?, url: to, backoff })
+        let to = if timeout.is_zero() { url.clone() } else { url.with_query(&query) };
+        let (clock, random) = (options.clock.clone(), options.random.clone());
+        Ok(Webhook { client: Client::new(url, options)?, url: to, backoff, clock, random })
     }
 
-    /// The answer to a review. Waits and tries again where that may help; `observe` is told of every attempt.
+    /// Posts a review and returns the answer. Retries transient failures with backoff; calls `observe` after every attempt.
     pub async fn post(
         &self,
         review: Bytes,
@@ -112,13 +113,13 @@ impl Webhook {
         let mut wait = self.backoff.first;
         let mut attempt = 1;
         loop {
-            let start = Instant::now();
+            let start = Stopwatch::start();
             let (code, result) = self.attempt(&review).await;
             observe(Attempt { code, error: result.as_ref().err(), duration: start.elapsed() });
             match result {
                 Err(error) if error.is_transient() && attempt < self.backoff.attempts => {
                     tracing::debug!(%error, "a webhook failed and is tried again");
-                    tokio::time::sleep(wait.mul_f64(1.0 + 0.2 * rand::random::<f64>())).await;
+                    self.clock.sleep(self.random.jitter(wait, 0.2)).await;
                     wait = wait.mul_f64(1.5);
                     attempt += 1;
                 }
@@ -138,11 +139,11 @@ impl Webhook {
             match retry_after(&answer).filter(|_| code == 429 || code >= 500) {
                 Some(seconds) if retries < MOST_RETRIES_AFTER => {
                     retries += 1;
-                    // Nobody waits longer for an answer than for a webhook that says nothing.
+                    // No longer than for a webhook that does not answer at all.
                     let wait = Duration::from_secs(seconds).min(self.client.timeout());
-                    tokio::time::sleep(wait).await;
+                    self.clock.sleep(wait).await;
                 }
-                _ => return (Some(code), judge(answer)),
+                _ => return (Some(code), review_of(answer)),
             }
         }
     }
@@ -159,8 +160,8 @@ fn retry_after(answer: &Answer) -> Option<u64> {
     answer.headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
-/// A body, or the failure that it or its code tells of.
-fn judge(answer: Answer) -> Result<Bytes, Error> {
+/// Returns the body of a response, or the failure that its body or code stands for.
+fn review_of(answer: Answer) -> Result<Bytes, Error> {
     let code = answer.status.as_u16();
     let content_type =
         answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -179,12 +180,11 @@ fn judge(answer: Answer) -> Result<Bytes, Error> {
         return Err(Error::Status(Box::new(status)));
     }
     let is_text = content_type.is_empty() || content_type.trim_start().starts_with("text/");
-    let shown = match is_text {
-        true => {
-            let part = answer.body.get(..MOST_SHOWN).unwrap_or(&answer.body);
-            String::from_utf8_lossy(part).trim().to_owned()
-        }
-        false => "unknown".into(),
+    let shown = if is_text {
+        let part = answer.body.get(..MOST_SHOWN).unwrap_or(&answer.body);
+        String::from_utf8_lossy(part).trim().to_owned()
+    } else {
+        "unknown".into()
     };
     let seconds = retry_after(&answer).and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(0);
     let response = ServerResponse {

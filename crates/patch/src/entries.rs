@@ -1,16 +1,16 @@
-//! Changing many fields of an object at once.
+//! Changes of many fields of an object at once.
 
 use std::collections::HashSet;
 
 use pintle_meta::Value;
 use pintle_meta::value::{Key, Object};
 
-/// Up to so many are put in their places one by one.
+/// Number of fields up to which they are inserted one by one.
 const FEW: usize = 16;
 
-/// Adds fields that an object does not have and removes others. A patch may bring as many as fit into a request, so that
-/// moving all others for each would take minutes.
-pub(crate) fn settle(object: &mut Value, added: Vec<(Key, Value)>, removed: &HashSet<Key>) {
+/// Adds fields that an object does not have and removes others. A patch may have as many as fit into a request, and
+/// moving all others for each would be quadratic.
+pub(crate) fn update_fields(object: &mut Value, added: Vec<(Key, Value)>, removed: &HashSet<Key>) {
     let Some(object) = object.as_object_mut() else { return };
     if !removed.is_empty() {
         object.retain(|name, _| !removed.contains(name));

@@ -1,21 +1,21 @@
-//! Documents that are opened only as far as a patch reaches into them.
+//! Documents that are decoded only along the paths of a patch.
 //!
-//! The reference keeps what a patch does not touch as the JSON it was, and so do we: a typed tree stays one (whose fields are
-//! in the order of their declaration), and the patch's own values stay as they were written, numbers and order and all.
-//! Only what lies on the way is opened, and becomes an object without a type. That is cheap, and it is what clients see when
-//! what comes out is refused.
+//! The reference keeps values that a patch does not touch as raw JSON, and so does Pintle: a typed tree stays one
+//! (with fields in declaration order), and the patch's own values stay as written, including number notation and
+//! order. Only ancestors of changes are opened, and become untyped objects. That is cheap, and it is what clients see
+//! in the messages of rejected results.
 
 use pintle_codec::json;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 
-/// How much JSON may be opened level by level. Nobody writes so much; but what is deep would be read as often as it has
-/// levels.
+/// Limit of JSON opened level by level. A deep document would be read once per level; past the limit it is decoded at
+/// once.
 const MAX_OPENED: usize = 64 << 20;
 
-/// What something is, seen from outside.
+/// JSON type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ValueType {
     Null,
     Scalar,
     List,
@@ -32,11 +32,11 @@ impl Opener {
         Opener { left: MAX_OPENED }
     }
 
-    /// Opens a list or object, so that what is in it can be reached.
-    pub(crate) fn open(&mut self, value: &mut Value) -> Form {
-        let form = form(value);
+    /// Opens a list or object, so that its children can be reached.
+    pub(crate) fn open(&mut self, value: &mut Value) -> ValueType {
+        let value_type = value_type(value);
         match value.node() {
-            Node::Raw(raw) if matches!(form, Form::List | Form::Object) => {
+            Node::Raw(raw) if matches!(value_type, ValueType::List | ValueType::Object) => {
                 let opened = match self.left.checked_sub(raw.len()) {
                     Some(left) => {
                         self.left = left;
@@ -44,37 +44,37 @@ impl Opener {
                     }
                     None => json::decode_any(raw).map(|decoded| decoded.value),
                 };
-                // It was read before.
+                // It was validated before.
                 *value = opened.unwrap_or_default();
             }
             Node::Object(object) if object.layout().is_some() => {
-                let shown =
+                let visible =
                     object.entries().iter().filter(|(_, value)| !matches!(value.node(), Node::Hollow));
-                let entries: Vec<(Key, Value)> = shown.cloned().collect();
+                let entries: Vec<(Key, Value)> = visible.cloned().collect();
                 *value = Value::object(Object::from_unsorted(entries));
             }
             _ => {}
         }
-        form
+        value_type
     }
 }
 
-pub(crate) fn form(value: &Value) -> Form {
+pub(crate) fn value_type(value: &Value) -> ValueType {
     match value.node() {
-        Node::Null => Form::Null,
-        Node::List(_) => Form::List,
-        Node::Object(_) => Form::Object,
+        Node::Null => ValueType::Null,
+        Node::List(_) => ValueType::List,
+        Node::Object(_) => ValueType::Object,
         Node::Raw(raw) => match raw.trim_ascii_start().first() {
-            Some(b'{') => Form::Object,
-            Some(b'[') => Form::List,
-            Some(b'n') | None => Form::Null,
-            Some(_) => Form::Scalar,
+            Some(b'{') => ValueType::Object,
+            Some(b'[') => ValueType::List,
+            Some(b'n') | None => ValueType::Null,
+            Some(_) => ValueType::Scalar,
         },
-        _ => Form::Scalar,
+        _ => ValueType::Scalar,
     }
 }
 
-/// How many lists and objects lie in each other; no tree has more than a decoder or a patch lets it have.
+/// Returns the nesting depth of lists and objects, which decoders and patches bound.
 pub(crate) fn depth(value: &Value) -> usize {
     match value.node() {
         Node::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

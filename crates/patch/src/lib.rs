@@ -1,13 +1,13 @@
-//! What patches make of an object, and which of its fields were set by whom.
+//! Patches, and the ownership of fields.
 //!
-//! - [`json_patch`], [`merge_patch`]: patches that know nothing of types;
-//! - [`strategic`]: merge patches that know the types of what they change;
-//! - [`fieldset`]: sets of fields, and their `FieldsV1` form to the byte;
-//! - [`typed`]: objects seen through their schema: the fields they have, those by which two differ, one on top of another;
-//! - [`managed`]: `metadata.managedFields`: what a write makes of them, and server-side apply.
+//! - [`json_patch`], [`merge_patch`]: patches without types;
+//! - [`strategic`]: strategic merge patches, directed by the types;
+//! - [`fieldset`]: sets of fields, and their `FieldsV1` encoding to the byte;
+//! - [`typed`]: objects by their schema: field sets, comparison, merge;
+//! - [`managed`]: `metadata.managedFields` of updates, and server-side apply.
 //!
-//! All of it takes hostile input: `managedFields` are sent by clients. Depth is bounded by [`pintle_codec::MAX_DEPTH`], and
-//! nothing costs more than the sorting of what was sent.
+//! All input may be hostile: clients send `managedFields` too. Depth is bounded by [`pintle_codec::MAX_DEPTH`], and
+//! no operation costs more than sorting its input.
 
 mod entries;
 pub mod fieldset;
@@ -20,7 +20,7 @@ pub mod typed;
 
 use pintle_meta::Node;
 
-/// What Go calls a kind of JSON value in its errors.
+/// Returns Go's name of a JSON type in errors.
 fn json_type(node: Node<'_>) -> &'static str {
     match node {
         Node::Null | Node::Hollow => "null",

@@ -1,4 +1,4 @@
-//! JSON merge patches (RFC 7386), with the reference's way of dropping nulls.
+//! JSON merge patches (RFC 7386), with the reference's removal of nulls.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,9 @@ use pintle_codec::{Error, json};
 use pintle_meta::{Node, Value};
 
 use crate::entries;
-use crate::lazy::{Form, Opener};
+use crate::lazy::{Opener, ValueType};
 
-/// What a strict reader minds about a patch; an error where it is no object at all.
+/// Returns the strict errors of a patch; fails if it is no object.
 pub fn strict(patch: &[u8]) -> Result<Vec<String>, Error> {
     let decoded = json::decode_any(patch)?;
     match decoded.value.node() {
@@ -20,25 +20,25 @@ pub fn strict(patch: &[u8]) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The document, which is an object with or without types, after a patch.
+/// Applies a patch to a document, an object with or without types.
 pub fn apply(mut document: Value, patch: &[u8]) -> Result<Value, Error> {
     let bad = || Error::new("Invalid JSON Patch");
     let mut patch = json::open(patch).map_err(|_| bad())?;
     let mut opener = Opener::new();
     match opener.open(&mut patch) {
-        Form::Object => Ok(merge(&mut opener, &mut document, patch)),
-        Form::List => {
+        ValueType::Object => Ok(merge(&mut opener, &mut document, patch)),
+        ValueType::List => {
             prune(&mut opener, &mut patch);
             Ok(patch)
         }
-        Form::Null | Form::Scalar => Err(bad()),
+        ValueType::Null | ValueType::Scalar => Err(bad()),
     }
 }
 
-/// What is at a place after a patch. What is there now is used up.
+/// Merges a patch into a value. The current value is consumed.
 fn merge(opener: &mut Opener, current: &mut Value, mut patch: Value) -> Value {
     pintle_work::check();
-    if opener.open(current) != Form::Object {
+    if opener.open(current) != ValueType::Object {
         prune(opener, &mut patch);
         return patch;
     }
@@ -48,7 +48,9 @@ fn merge(opener: &mut Opener, current: &mut Value, mut patch: Value) -> Value {
     for (name, change) in changes.entries() {
         match (change.is_null(), current.get_mut(name)) {
             (true, None) => {}
-            (true, Some(_)) => drop(removed.insert(name.clone())),
+            (true, Some(_)) => {
+                removed.insert(name.clone());
+            }
             (false, Some(before)) if !before.is_null() => *before = merge(opener, before, change.clone()),
             (false, before) => {
                 let mut new = change.clone();
@@ -60,11 +62,11 @@ fn merge(opener: &mut Opener, current: &mut Value, mut patch: Value) -> Value {
             }
         }
     }
-    entries::settle(current, added, &removed);
+    entries::update_fields(current, added, &removed);
     std::mem::take(current)
 }
 
-/// Drops the nulls in objects, as deep as it goes.
+/// Removes nulls from objects, recursively.
 fn prune(opener: &mut Opener, value: &mut Value) {
     opener.open(value);
     match value.node() {
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_rfc_come_out() {
+    fn the_examples_of_the_rfc_are_applied() {
         check(r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#);
         check(r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#);
         check(r#"{"a":"b"}"#, r#"{"a":null}"#, "{}");
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_below_what_is_new_are_dropped_unless_an_object_becomes_a_list() {
+    fn nulls_in_new_values_are_dropped_unless_a_list_replaces_an_object() {
         check(r#"{"a":1}"#, r#"{"a":{"b":null,"c":[{"d":null},null]}}"#, r#"{"a":{"c":[{},null]}}"#);
         check(r#"{"a":null}"#, r#"{"a":{"b":null}}"#, r#"{"a":{}}"#);
         check(r#"{"a":{}}"#, r#"{"a":[{"b":null}]}"#, r#"{"a":[{"b":null}]}"#);
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn patches_that_are_no_object_are_rejected() {
         for bad in ["", "null", "1", "\"x\"", "{"] {
             let document = Value::object(Object::new());
             assert_eq!(
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_touched_stays_as_it_was_written() {
+    fn untouched_values_stay_as_written() {
         let pod = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"x":"y"}},
             "spec":{"containers":[{"name":"c","image":"i","args":["<"]}],"nodeName":"n"}}"#;
         let document =
@@ -147,7 +149,7 @@ mod tests {
             json::encode(&apply(document.clone(), patch.as_bytes()).unwrap(), &mut text);
             String::from_utf8(text).unwrap()
         };
-        // The way to a change is sorted, and all else is in the order of its declaration.
+        // Ancestors of a change are sorted, and all else is in declaration order.
         assert_eq!(
             patched(r#"{"spec":{"nodeName":null,"priority":1e3}}"#),
             concat!(
@@ -156,7 +158,7 @@ mod tests {
                 r#""status":{}}"#
             )
         );
-        // A list in the place of an object is not looked into.
+        // A list that replaces an object is not inspected.
         assert_eq!(
             patched(r#"{"metadata":[{"z":1.50, "a":null}],"spec":{"containers":[{"z":1.50, "a":null}]}}"#),
             concat!(
@@ -168,7 +170,7 @@ mod tests {
 
     /// Takes milliseconds; anything quadratic would take minutes.
     #[test]
-    fn hundred_thousand_fields_are_no_burden() {
+    fn a_hundred_thousand_fields_are_fast() {
         let fields = |letter: char, value: &str| {
             let fields: Vec<String> = (0..100_000).map(|n| format!(r#""{letter}{n:06}":{value}"#)).collect();
             format!("{{{}}}", fields.join(","))
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deep_is_not_read_over_and_over() {
+    fn deep_documents_are_not_read_repeatedly() {
         let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(400), "]".repeat(400));
         let long = format!(r#""{}""#, "x".repeat(1 << 20));
         let patch = format!(r#"{{"a":{}}}"#, deep(&long));
@@ -192,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_out_is_read_as_its_text_would_be(document in pods(), mut patch in pods(), null in any::<bool>()) {
+        fn the_result_decodes_like_its_json(document in pods(), mut patch in pods(), null in any::<bool>()) {
             let of = pintle_schema::find("core/v1.Pod").unwrap();
             let typed = |value: &Value| {
                 let mut text = Vec::new();

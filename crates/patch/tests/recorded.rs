@@ -1,4 +1,4 @@
-//! Managers that the reference was seen to name.
+//! Managers that the reference recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use pintle_resources::{conversion, defaults};
 use pintle_schema::{Resource, Resources, find_kind};
 use serde_json::{Value as Json, json};
 
-/// All times of the record are one.
+/// All times of the recording are equal.
 const TIME: &str = "2026-01-02T03:04:05Z";
 
 struct Versions;
@@ -36,7 +36,7 @@ fn read(text: &str) -> Json {
     serde_json::from_str(&text.replace("${ns}", "<ns>").replace("<time>", TIME)).unwrap()
 }
 
-/// The resource of a path, the path of its object if it names one, and the subresource.
+/// Returns the resource of a path, the path of its object if it has a name, and the subresource.
 fn resource<'a>(resources: &'a Resources, path: &str) -> Option<(&'a Resource, Option<String>, String)> {
     let path = path.split('?').next()?.trim_start_matches('/');
     let mut parts = path.split('/').peekable();
@@ -57,7 +57,7 @@ fn resource<'a>(resources: &'a Resources, path: &str) -> Option<(&'a Resource, O
     Some((resource, object, subresource))
 }
 
-/// Strategies reset the status of what has one, unless nobody else would set it; and the rest where the status is written.
+/// Strategies reset the status of resources with a status subresource; and the rest in writes of the status.
 fn resets(resource: &Resource, subresource: &str) -> Resets {
     let fields: &[&[&str]] = match subresource {
         _ if resource.name.ends_with("reviews") => return Resets::none(),
@@ -72,7 +72,7 @@ fn resets(resource: &Resource, subresource: &str) -> Resets {
     Resets::everywhere(Filter::Exclude(Set::of_fields(fields)))
 }
 
-/// What the reference's handler gives to field management.
+/// Decodes an object as the reference's handler does for field management.
 fn decoded(resource: &Resource, body: &Json) -> Option<Value> {
     let mut value = json::decode(resource.kind, body.to_string().as_bytes()).ok()?.value;
     defaults::apply(resource.kind, &mut value);
@@ -86,7 +86,7 @@ fn as_json(value: &Value) -> Json {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// The record has no times, so it does not say why entries stand in their order.
+/// Sorts entries: the recording has no times, which determine their order.
 fn sorted(mut entries: Json) -> Json {
     let key = |entry: &Json| {
         ["operation", "manager", "subresource", "apiVersion"].map(|name| entry[name].to_string())
@@ -95,14 +95,14 @@ fn sorted(mut entries: Json) -> Json {
     entries
 }
 
-/// An object after a patch, if that is of a kind that we can apply.
+/// Applies a patch of a supported type to an object.
 fn patched(object: &Json, step: &Json) -> Option<Json> {
     let document = json::decode_untyped(object.to_string().as_bytes()).unwrap().value;
     let patch = step["b"].to_string();
     let patched = match step["ct"].as_str()? {
         "application/merge-patch+json" => merge_patch::apply(document, patch.as_bytes()).unwrap(),
         "application/json-patch+json" => {
-            // It may test for something that the record does not tell.
+            // It may test for a value that the recording does not contain.
             Patch::decode(patch.as_bytes()).unwrap().apply(document).ok()?
         }
         _ => return None,
@@ -110,19 +110,19 @@ fn patched(object: &Json, step: &Json) -> Option<Json> {
     Some(as_json(&patched))
 }
 
-/// Writes of a case, one after the other.
+/// Replay of a case's writes, in order.
 struct Replay<'a> {
     resources: &'a Resources,
-    /// Objects as the reference last answered with them, by path.
+    /// The reference's last response for each object, by path.
     live: BTreeMap<String, Json>,
     same: Vec<&'static str>,
-    /// How many applies went as they should.
+    /// Number of applies that matched.
     applied: usize,
     wrong: Vec<String>,
 }
 
 impl Replay<'_> {
-    /// What the managers should be after a step, if that can be told from what is known.
+    /// Checks the managers after a step, if the recording determines them.
     fn step(&mut self, id: &str, step: &Json, answer: &Json) -> Option<()> {
         let body = &answer["body"];
         let path = step["p"].as_str()?;
@@ -139,14 +139,14 @@ impl Replay<'_> {
             self.apply(id, step, answer, resource, &subresource, before.as_ref());
         }
         if subresource.is_empty() || subresource == "status" {
-            // A view of the object would not do.
+            // Other representations of the object are skipped.
             if resource.kind.name.ends_with(&format!(".{}", body["kind"].as_str()?))
                 && body["metadata"]["uid"].is_string()
             {
                 self.live.insert(object, body.clone());
             }
         } else if step["m"] != json!("GET") {
-            // What other subresources write of their object, they do not show.
+            // Other subresources write fields of their object that they do not return.
             self.live.remove(&object);
         }
         let recorded = &body["metadata"]["managedFields"];
@@ -161,7 +161,7 @@ impl Replay<'_> {
             }
             _ => return None,
         };
-        // Managers may differ from who wrote now, if what was written is nothing new.
+        // A no-op write leaves the managers of previous writers.
         let agent = if managers.iter().any(|entry| entry["manager"] == json!("parity")) {
             "parity"
         } else {
@@ -186,18 +186,17 @@ impl Replay<'_> {
         };
         update(&write, live.as_ref(), &mut object).unwrap();
         let found = as_json(object.at(&["metadata", "managedFields"]).unwrap_or(&Value::NULL));
-        match sorted(found.clone()) == sorted(recorded.clone()) {
-            true => self.same.push(resource.name),
-            false => self
-                .wrong
-                .push(format!("{id} {} {path}\n  found    {found}\n  recorded {recorded}", step["m"])),
+        if sorted(found.clone()) == sorted(recorded.clone()) {
+            self.same.push(resource.name);
+        } else {
+            self.wrong.push(format!("{id} {} {path}\n  found    {found}\n  recorded {recorded}", step["m"]));
         }
         Some(())
     }
 }
 
 impl Replay<'_> {
-    /// What an apply should answer: an object's content and managers, or why not.
+    /// Checks the result of an apply: an object's content and managers, or its error.
     fn apply(
         &mut self,
         id: &str,
@@ -238,7 +237,7 @@ impl Replay<'_> {
         };
         let (found, recorded) = match apply(&write, &live, &config, path.contains("force=true")) {
             Err(refusal) => (json!(Status::from(refusal).message), &body["message"]),
-            // Who asked made other mistakes, or what is there is not known.
+            // The request has other errors, or the live object is unknown.
             Ok(_) if fails => return None,
             Ok(applied) => {
                 let mut object = applied.object.unwrap_or(live);
@@ -256,16 +255,17 @@ impl Replay<'_> {
                 (json!([found, data]), recorded)
             }
         };
-        match found == *recorded {
-            true => self.applied += 1,
-            false => self.wrong.push(format!("{id} apply {path}\n  found    {found}\n  recorded {recorded}")),
+        if found == *recorded {
+            self.applied += 1;
+        } else {
+            self.wrong.push(format!("{id} apply {path}\n  found    {found}\n  recorded {recorded}"));
         }
         Some(())
     }
 }
 
 #[test]
-fn writes_name_the_managers_that_the_reference_named() {
+fn writes_have_the_recorded_managers() {
     let resources = Resources::builtin().unwrap();
     let mut replay = Replay {
         resources: &resources,
@@ -281,7 +281,7 @@ fn writes_name_the_managers_that_the_reference_named() {
             let mut answers = golden[id].as_array().into_iter().flatten();
             replay.live.clear();
             for step in case["steps"].as_array().unwrap() {
-                // Some steps only wait, and of some nobody knows how they went.
+                // Some steps only wait, and the outcome of some is not recorded.
                 if step["quiet"] == json!(true) && step["m"] != json!("GET") {
                     replay.live.clear();
                 } else if step["quiet"] != json!(true) && !step["m"].is_null() {

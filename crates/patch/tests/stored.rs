@@ -1,4 +1,4 @@
-//! Managers of objects that the reference has stored, where there is a record of it.
+//! Managers of stored objects of the reference, if the recording is present.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -42,7 +42,7 @@ fn object(line: &Json) -> Option<Value> {
 }
 
 #[test]
-fn stored_managers_are_written_as_they_were() {
+fn stored_managers_round_trip() {
     let (mut entries, mut lines) = (0, 0);
     for line in dump() {
         lines += 1;
@@ -61,9 +61,9 @@ fn stored_managers_are_written_as_they_were() {
     assert!(lines == 0 || entries > 100, "only {entries} entries");
 }
 
-/// What somebody manages is there; and what one created and nobody touched since is all managed.
+/// Managed fields exist; and objects that were only created have all fields managed.
 #[test]
-fn what_is_managed_is_what_objects_have() {
+fn managed_fields_match_the_objects_fields() {
     let (mut checked, mut lines) = (0, 0);
     for line in dump() {
         lines += 1;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use pintle_controllers::{
-    ClusterAuthenticationTrust, DefaultServiceRange, FlowControl, Identity, IdentityConfig,
-    KubernetesService, LegacyTokenTracking, Objects, PriorityClasses, ServiceConfig, Trust,
+    ClusterAuthenticationTrust, Controller, DefaultServiceRange, FlowControl, Identity, IdentityConfig,
+    KubernetesService, LegacyTokenTracking, Objects, PriorityClasses, Runtime, ServiceConfig, Trust,
 };
 use pintle_resources::strategy::{self, Settings};
-use pintle_server::lifecycle::{Hooks, Signal};
+use pintle_server::lifecycle::Hooks;
 use tokio::sync::Notify;
 
 use crate::plane::Stores;
@@ -24,7 +24,7 @@ pub(crate) fn add_hooks(
     (trust, authorities_changed): (Trust, Arc<Notify>),
     serves: impl Fn(&str) -> bool,
     hooks: &mut Hooks,
-    stop: &Signal,
+    runtime: &Runtime,
 ) -> anyhow::Result<()> {
     let objects = |group: &str, name: &str| -> anyhow::Result<Objects> {
         stores.objects(group, "v1", name).with_context(|| format!("there is no resource {name}"))
@@ -35,58 +35,54 @@ pub(crate) fn add_hooks(
             .context("flow schemas have no status")?;
         let statuses = Arc::new(schemas.store().with_strategy(status));
         let levels = objects(FLOW_CONTROL, "prioritylevelconfigurations")?;
-        let (controller, stop) = (FlowControl::new(levels, schemas, statuses), stop.clone());
-        hooks.post_start(FlowControl::HOOK, move || async move {
-            controller.start(async move { stop.wait().await }).await;
-            Ok(())
-        });
+        let controller = Arc::new(FlowControl::new(levels, schemas, statuses, runtime.clock.clone()));
+        let dangling = controller.dangling();
+        add(hooks, FlowControl::HOOK, vec![controller, dangling], runtime);
     }
     if serves("scheduling.k8s.io") {
         let controller = PriorityClasses::new(objects("scheduling.k8s.io", "priorityclasses")?);
-        let stop = stop.clone();
-        hooks.post_start(PriorityClasses::HOOK, move || async move {
-            controller.start(async move { stop.wait().await }).await;
-            Ok(())
-        });
+        add(hooks, PriorityClasses::HOOK, vec![Arc::new(controller)], runtime);
     }
-    let (controller, stopped) =
-        (ClusterAuthenticationTrust::new(objects("", "configmaps")?, trust), stop.clone());
-    hooks.post_start(ClusterAuthenticationTrust::HOOK, move || async move {
-        controller.start(authorities_changed, async move { stopped.wait().await });
-        Ok(())
-    });
-    let (controller, stopped) = (LegacyTokenTracking::new(objects("", "configmaps")?), stop.clone());
-    hooks.post_start(LegacyTokenTracking::HOOK, move || async move {
-        controller.start(async move { stopped.wait().await });
-        Ok(())
-    });
+    let (maps, clock) = (objects("", "configmaps")?, runtime.clock.clone());
+    let controller = ClusterAuthenticationTrust::new(maps, trust, authorities_changed, clock);
+    add(hooks, ClusterAuthenticationTrust::HOOK, vec![Arc::new(controller)], runtime);
+    let controller = LegacyTokenTracking::new(objects("", "configmaps")?, runtime.clock.clone());
+    add(hooks, LegacyTokenTracking::HOOK, vec![Arc::new(controller)], runtime);
     let ranges = objects(NETWORKING, "servicecidrs")?;
     let status = strategy::of(NETWORKING, "servicecidrs/status", settings)
         .context("networks of services have no status")?;
     let statuses = Arc::new(ranges.store().with_strategy(status));
     let range = DefaultServiceRange::new(ranges, statuses, service_ranges, service.interval);
-    let (keeping, ended) = (range.clone(), stop.clone());
-    hooks.post_start(DefaultServiceRange::HOOK, move || async move {
-        keeping.start(async move { ended.wait().await }).await;
-        Ok(())
-    });
-    let controller = KubernetesService {
+    add(hooks, DefaultServiceRange::HOOK, vec![Arc::new(range.clone())], runtime);
+    let controller = Arc::new(KubernetesService {
         services: objects("", "services")?,
         range,
         endpoints: objects("", "endpoints")?,
         slices: objects("discovery.k8s.io", "endpointslices")?,
         config: service,
-    };
-    let (stopping, stop) = (controller.clone(), stop.clone());
-    hooks.post_start(KubernetesService::HOOK, move || async move {
-        controller.start(async move { stop.wait().await }).await;
-        Ok(())
     });
+    add(hooks, KubernetesService::HOOK, vec![controller.clone()], runtime);
     hooks.pre_shutdown(KubernetesService::STOP_HOOK, move || async move {
-        stopping.stop().await;
+        controller.stop().await;
         Ok(())
     });
     Ok(())
+}
+
+/// Adds a post-start hook that starts controllers, one after the other.
+pub(crate) fn add(
+    hooks: &mut Hooks,
+    hook: &'static str,
+    controllers: Vec<Arc<dyn Controller>>,
+    runtime: &Runtime,
+) {
+    let runtime = runtime.clone();
+    hooks.post_start(hook, move || async move {
+        for controller in controllers {
+            pintle_controllers::start(controller, &runtime).await;
+        }
+        Ok(())
+    });
 }
 
 /// The lease by which others know that this server is there.
@@ -94,22 +90,14 @@ pub(crate) fn add_identity(
     stores: &Stores,
     config: IdentityConfig,
     hooks: &mut Hooks,
-    stop: &Signal,
+    runtime: &Runtime,
 ) -> anyhow::Result<()> {
     let leases =
         stores.objects("coordination.k8s.io", "v1", "leases").context("there is no resource leases")?;
-    let identity = Arc::new(Identity::new(leases, config));
-    // Nobody waits for it: a server is ready without others knowing.
-    let (kept, ended) = (identity.clone(), stop.clone());
-    hooks.post_start(Identity::HOOK, move || async move {
-        tokio::spawn(async move { kept.keep(ended.wait()).await });
-        Ok(())
-    });
-    let (collecting, ended) = (identity.clone(), stop.clone());
-    hooks.post_start(Identity::COLLECTION_HOOK, move || async move {
-        tokio::spawn(async move { collecting.collect(ended.wait()).await });
-        Ok(())
-    });
+    let identity = Arc::new(Identity::new(leases, config, runtime.clock.clone()));
+    for (hook, controller) in identity.controllers() {
+        add(hooks, hook, vec![controller], runtime);
+    }
     hooks.pre_shutdown(Identity::STOP_HOOK, move || async move {
         identity.stop().await;
         Ok(())

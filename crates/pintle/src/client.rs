@@ -1,19 +1,15 @@
-//! A small HTTPS client: the command line asking its own server.
+//! Downloads from the server that runs on the same data directory, for the command line.
 
 use std::io::Write;
-use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use bytes::Bytes;
-use http::header::{HOST, HeaderName};
-use http_body_util::{BodyExt, Empty};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use http::header::HeaderName;
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt;
+use pintle_outbound::{
+    Client, ClientOptions, KeyPair, Material, RequestBody, Roots, StreamLimits, Streamed, TlsOptions, Url,
+};
 
 use crate::admin::Access;
 
@@ -28,25 +24,17 @@ pub(crate) async fn download(
     output: &mut impl Write,
     mut progress: impl FnMut(u64, u64),
 ) -> anyhow::Result<()> {
-    let authority = access
-        .server
-        .strip_prefix("https://")
-        .ok_or_else(|| anyhow!("the server's address {:?} does not begin with https://", access.server))?;
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
-    let unreachable = || format!("cannot reach the server at {}", access.server);
-
-    let stream = TcpStream::connect(authority.replace(['[', ']'], "")).await;
-    let stream = match stream {
-        Ok(stream) => stream,
-        Err(_) => TcpStream::connect(authority).await.with_context(unreachable)?,
-    };
-    let name = ServerName::try_from(host.to_owned()).context("the server's name is not a DNS name")?;
-    let stream = TlsConnector::from(tls(access)?).connect(name, stream).await.with_context(unreachable)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.with_context(unreachable)?;
-    let driver = tokio::spawn(connection);
-
-    let request = http::Request::get(path).header(HOST, authority).body(Empty::<Bytes>::new())?;
-    let response = sender.send_request(request).await.with_context(unreachable)?;
+    if !access.server.starts_with("https://") {
+        bail!("the server's address {:?} does not begin with https://", access.server);
+    }
+    let url = Url::parse(&access.server).context("the server's address is not a URL")?.with_path(path);
+    let client = Client::new(&url, ClientOptions { tls: tls(access), ..ClientOptions::default() })
+        .context("the kubeconfig is damaged")?;
+    // A snapshot of a large store takes its time.
+    let limits = StreamLimits { header: Duration::MAX, ..StreamLimits::default() };
+    let streamed = client.stream(Method::GET, &url, HeaderMap::new(), RequestBody::empty(), limits).await;
+    let streamed = streamed.with_context(|| format!("cannot reach the server at {}", access.server))?;
+    let Streamed::Response(response) = streamed else { return Err(anyhow!("the server switched protocols")) };
     let (head, mut body) = response.into_parts();
     if !head.status.is_success() {
         let text = http_body_util::Limited::new(body, MAX_ERROR).collect().await.map(|body| body.to_bytes());
@@ -63,23 +51,15 @@ pub(crate) async fn download(
             progress(done, total);
         }
     }
-    drop(sender);
-    let _ = driver.await;
     Ok(())
 }
 
-fn tls(access: &Access) -> anyhow::Result<Arc<ClientConfig>> {
-    let mut roots = RootCertStore::empty();
-    for authority in CertificateDer::pem_slice_iter(&access.authority) {
-        roots.add(authority.context("the kubeconfig's authority is damaged")?)?;
+fn tls(access: &Access) -> TlsOptions {
+    let text = |pem: &[u8]| Material::Text(pem.to_vec());
+    TlsOptions {
+        roots: Roots::Bundle(text(&access.authority)),
+        key_pair: Some(KeyPair { certificate: text(&access.certificate), key: text(&access.key) }),
+        http1_only: true,
+        ..TlsOptions::default()
     }
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&access.certificate).collect();
-    let key =
-        PrivateKeyDer::from_pem_slice(&access.key).map_err(|_| anyhow!("the kubeconfig's key is damaged"))?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_client_auth_cert(chain.context("the kubeconfig's certificate is damaged")?, key)?;
-    Ok(Arc::new(config))
 }

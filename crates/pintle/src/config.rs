@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use http::HeaderValue;
+use pintle_auth::Metrics;
 use pintle_auth::authenticator::{
     self, Authenticator, BasicAuth, ClientCertificates, RequestHeader, TokenAuthenticator, TokenCache,
     TokenCacheOptions, TokenFile,
 };
-use pintle_cel::regex::Regex;
 use pintle_controllers::{FrontProxies, Peers, ServiceConfig, Trust};
 use pintle_flags::DataDir;
 use pintle_outbound::egress::Egress;
+use pintle_regex::Regex;
 use pintle_resources::service::ServiceNetwork;
 use pintle_resources::strategy::Settings;
 use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
-use pintle_server::{Limits, ListenOptions, Metrics, MetricsOptions, WatchedFiles};
+use pintle_server::{Limits, ListenOptions, WatchedFiles};
 
 use crate::access::issuers::Believed;
 use crate::access::service_accounts::StoredAccounts;
@@ -464,8 +465,8 @@ pub(crate) fn cors(options: &Options) -> anyhow::Result<Vec<Regex>> {
     options.cors_allowed_origins.iter().map(compile).collect()
 }
 
-pub(crate) fn metrics(options: &Options) -> anyhow::Result<MetricsOptions> {
-    let mut metrics = MetricsOptions::default();
+pub(crate) fn metrics(options: &Options) -> anyhow::Result<pintle_metrics::Options> {
+    let mut metrics = pintle_metrics::Options::default();
     metrics.disable(&options.disabled_metrics);
     for (key, values) in &options.allow_metric_labels {
         metrics.allow(key, values).context("--allow-metric-labels")?;

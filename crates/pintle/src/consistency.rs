@@ -6,11 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cache::{Error, Feed, Resource};
+use pintle_cache::{CacheCheck, Error, Feed, Metrics, Resource};
 use pintle_extensions::Definitions;
 use pintle_registry::Store;
 use pintle_server::lifecycle::Signal;
-use pintle_server::{CacheCheck, Metrics};
 use rand::Rng;
 
 /// How long to wait after a round, at least.

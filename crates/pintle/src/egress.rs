@@ -5,19 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use pintle_metrics::Registry;
 use pintle_outbound::egress::{Egress, Network, Selector};
 use pintle_outbound::services::Address;
-use pintle_server::{Metrics, MetricsOptions};
 use pintle_storage_etcd::{Dialer, Stream};
 
 /// The ways that the file names; nothing is made without one.
-pub(crate) fn load(
-    path: Option<&Path>,
-    metrics: &Metrics,
-    options: &MetricsOptions,
-) -> anyhow::Result<Option<Selector>> {
+pub(crate) fn load(path: Option<&Path>, registry: &Registry) -> anyhow::Result<Option<Selector>> {
     let Some(path) = path else { return Ok(None) };
-    let events = Arc::new(metrics.egress(options)?);
+    let events = Arc::new(pintle_outbound::egress::Metrics::new(registry)?);
     Selector::load(path, events).map_err(|error| anyhow!(error))
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use pintle_auth::Metrics;
 use pintle_auth::service_account::external::{self, External};
 use pintle_meta::format_duration;
-use pintle_server::Metrics;
 
 use crate::options::Options;
 

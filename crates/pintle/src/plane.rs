@@ -14,25 +14,31 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::{Feed, Limits, Pool};
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::{DefaultServiceAccounts, Objects, ServiceRepair, SystemNamespaces};
-use pintle_extensions::conversion::Means;
-use pintle_extensions::{Definitions, DefinitionsConfig, Keeper, StoredAs};
-use pintle_features::Features;
+use pintle_controllers::{
+    Controller, DefaultServiceAccounts, Objects, Runtime, ServiceRepair, SystemNamespaces,
+};
+use pintle_extensions::conversion::WebhookEnvironment;
+use pintle_extensions::{DefinitionController, Definitions, DefinitionsConfig, StoredAs};
+use pintle_features::{Feature, Features};
+use pintle_meta::shards::ShardParser;
+use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
-use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy};
+use pintle_registry::{Computed, Record, Served, Store, StoreConfig, StorePolicy, StoredCount};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
+use pintle_runtime::{Clock, Tasks};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
-use pintle_server::{Documents, Metrics, StoredCount};
+use pintle_server::{Documents, Metrics};
 use pintle_storage::Backend;
 
 use crate::access::rbac::Roles;
+use crate::bootstrap;
 use crate::config::Tokens;
 use crate::consistency::Checker;
 use crate::endpoints::Endpoints;
@@ -202,11 +208,10 @@ impl Plane {
             feed: stores.places.own.feed.clone(),
             root: stores.root.clone(),
             resources: stores.resources.clone(),
-            documents: options.documents.clone(),
-            webhooks: Means {
+            webhooks: WebhookEnvironment {
                 services: options.services.clone(),
-                ways: options.ways.clone(),
-                metrics: metrics.clone(),
+                egress: options.ways.clone(),
+                metrics: pintle_extensions::Metrics::new(metrics.registry())?,
             },
             policy: stores.policy.clone(),
             // One gate stands for what clients are sent and for what is stored.
@@ -214,10 +219,10 @@ impl Plane {
                 true => StoredAs::Cbor,
                 false => StoredAs::Json,
             },
+            clock: Clock::system(),
         });
         let definitions = Arc::new(definitions);
-        let newest = Arc::downgrade(&definitions);
-        options.documents.refresh_with(move || newest.upgrade().iter().for_each(|known| known.refresh()));
+        options.documents.add_source(definitions.group_source());
         let Stores { resources, kept, places, root, stored_as, allocations, .. } = stores;
         let namespaces = kept.get("namespaces").context("there is no resource namespaces")?;
         let (namespaces, builtin) = (namespaces.store.clone(), namespaces.builtin.clone());
@@ -249,12 +254,19 @@ impl Plane {
         };
         if let Some(period) = options.count_period {
             let stores = kept.values().map(|kept| kept.store.clone()).collect();
-            count_stored_objects(&metrics, period, options.count_sizes, stores, definitions.clone());
+            count_stored_objects(
+                metrics.registry(),
+                period,
+                options.count_sizes,
+                stores,
+                definitions.clone(),
+            )?;
         }
         if let Some(period) = options.check_period {
             let stores = kept.values().map(|kept| kept.store.clone()).collect();
             let feed = places.own.feed.clone();
-            Checker::new(stores, definitions.clone(), feed, metrics.clone()).start(period, stop.clone());
+            let checks = pintle_cache::Metrics::new(metrics.registry())?;
+            Checker::new(stores, definitions.clone(), feed, checks).start(period, stop.clone());
         }
         let stored =
             |name: &str| Some(kept.get(resources.find("", "v1", name)?.storage?.path)?.store.clone());
@@ -282,6 +294,10 @@ impl Plane {
             min_request_timeout: options.min_request_timeout,
             metrics,
             features: options.features,
+            parse_shards: options
+                .features
+                .enabled(Feature::ShardedListAndWatch)
+                .then_some(pintle_cel::parse_shards as ShardParser),
             stop,
             termination: Some(options.watch_termination)
                 .filter(|grace| !grace.is_zero())
@@ -312,12 +328,12 @@ impl Plane {
 
 /// Counts what the store has of every resource.
 fn count_stored_objects(
-    metrics: &Metrics,
+    registry: &Registry,
     period: Duration,
     sizes: bool,
     stores: Vec<Arc<Store>>,
     definitions: Arc<Definitions>,
-) {
+) -> anyhow::Result<()> {
     let count = move || {
         let (stores, definitions) = (stores.clone(), definitions.clone());
         let counting = async move {
@@ -342,41 +358,47 @@ fn count_stored_objects(
         };
         counting.boxed()
     };
-    metrics.count_stored_objects(period, sizes, count);
+    let metrics = pintle_registry::Metrics::new(registry)?;
+    metrics.count_stored_objects(registry, Clock::system(), period, sizes, count);
+    Ok(())
 }
 
 impl Plane {
     /// What runs beside requests.
-    pub(crate) fn add_hooks(&self, hooks: &mut Hooks, stop: Signal, accounts: Option<Objects>) {
+    pub(crate) fn add_hooks(
+        &self,
+        hooks: &mut Hooks,
+        stop: Signal,
+        accounts: Option<Objects>,
+        runtime: &Runtime,
+    ) {
         let controller = SystemNamespaces::new(self.namespaces.clone(), self.namespace_kind.clone());
         let accounts =
             accounts.map(|accounts| DefaultServiceAccounts::new(self.namespaces.clone(), accounts));
-        let keeper = Keeper::new(self.definitions.clone(), self.statuses.clone());
-        let (definitions, ended) = (self.definitions.clone(), stop.clone());
-        hooks.post_start(Keeper::HOOK, move || async move {
-            keeper.start(async move { ended.wait().await });
+        let tasks = Tasks::new();
+        let definition_controller =
+            DefinitionController::new(self.definitions.clone(), self.statuses.clone(), tasks.spawner());
+        let (definitions, ended) = (self.definitions.clone(), stop);
+        hooks.post_start(DefinitionController::HOOK, move || async move {
+            definition_controller.start();
+            tokio::spawn(async move {
+                ended.wait().await;
+                drop(tasks);
+            });
             Ok(())
         });
-        let (allocations, ended) = (self.allocations.clone(), stop.clone());
+        let allocations = self.allocations.clone();
         let repair = ServiceRepair::new(move || {
             let allocations = allocations.clone();
             async move { allocations.repair().await }
         });
-        hooks.post_start(ServiceRepair::HOOK, move || async move {
-            repair.start(async move { ended.wait().await });
-            Ok(())
-        });
+        bootstrap::add(hooks, ServiceRepair::HOOK, vec![Arc::new(repair)], runtime);
         hooks.post_start(Definitions::HOOK, move || async move {
             definitions.ready().await.map_err(|status| status.message)
         });
-        hooks.post_start(SystemNamespaces::HOOK, move || async move {
-            let ended = stop.clone();
-            controller.start(async move { ended.wait().await }).await;
-            if let Some(accounts) = accounts {
-                accounts.start(async move { stop.wait().await });
-            }
-            Ok(())
-        });
+        let mut controllers: Vec<Arc<dyn Controller>> = vec![Arc::new(controller)];
+        controllers.extend(accounts.map(|accounts| Arc::new(accounts) as Arc<dyn Controller>));
+        bootstrap::add(hooks, SystemNamespaces::HOOK, controllers, runtime);
     }
 }
 

@@ -7,14 +7,17 @@ use anyhow::{Context, anyhow, bail};
 use pintle_auth::authenticator;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR};
+use pintle_controllers::Runtime;
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
 use pintle_extensions::Extensions;
 use pintle_features::{Feature, Features};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
+use pintle_metrics::Registry;
 use pintle_resources::strategy::Settings;
 use pintle_resources::unenforced::Missing;
+use pintle_runtime::{Clock, Random, Tasks};
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
@@ -101,6 +104,18 @@ fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
     Ok(logging::init(config)?)
 }
 
+/// Returns the surroundings of controllers. They stop when the server accepts no more requests.
+fn controller_runtime(tasks: &Tasks, registry: &Registry, lifecycle: &Lifecycle) -> anyhow::Result<Runtime> {
+    let (spawner, not_accepting) = (tasks.spawner(), lifecycle.not_accepting.clone());
+    let stopping = spawner.stopping().clone();
+    spawner.spawn(async move {
+        not_accepting.wait().await;
+        stopping.set();
+    });
+    let metrics = pintle_controllers::Metrics::new(registry)?;
+    Ok(Runtime { spawner, clock: Clock::system(), random: Random::system(), metrics })
+}
+
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
     let features = flags.features();
     let mut stop = signal(SignalKind::terminate())?;
@@ -123,16 +138,17 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
 
     let kubernetes = version::kubernetes(flags);
     let git_version = kubernetes.git_version.clone();
-    let metrics_options = config::metrics(options)?;
-    let metrics = Metrics::new(&metrics_options)?;
+    let registry = Registry::new(config::metrics(options)?);
+    let auth_metrics = pintle_auth::Metrics::new(&registry, &Clock::system())?;
+    let metrics = Metrics::new(&registry, &auth_metrics)?;
     metrics.build_info(&kubernetes)?;
     metrics.features(features.iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled)))?;
 
-    let ways = egress::load(options.peers.egress_config.as_deref(), &metrics, &metrics_options)?;
+    let ways = egress::load(options.peers.egress_config.as_deref(), &registry)?;
     let (ways, peers_way) = (ways.as_ref(), egress::control_plane(ways.as_ref()));
     // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
     let waiting = async {
-        let signer = ExternalSigner::connect(options, &metrics).await?;
+        let signer = ExternalSigner::connect(options, &auth_metrics).await?;
         let dialer = egress::etcd(ways);
         let storage = storage::open(options, dialer.clone()).await?;
         anyhow::Ok((signer, storage, storage::open_elsewhere(options, dialer).await?))
@@ -144,7 +160,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     };
     // Certificates come after the store: whose it is, theirs are the certificates beside it, and a server that runs
     // on them must not find others made by one that could not start.
-    let serving = config::serving(options, &metrics)?;
+    let serving = config::serving(options, &auth_metrics)?;
     let accounts = ServiceAccounts::load(options, &serving.cert_dir, signer)?;
 
     let mut health = HealthRegistry::new(options.livez_grace_period);
@@ -176,15 +192,21 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         &elsewhere,
     )
     .await?;
-    let objects = Arc::new(StoredAccounts::new(&stores, metrics.clone())?);
+    let objects = Arc::new(StoredAccounts::new(&stores, auth_metrics.clone())?);
     let issuer_means = issuers::Means {
         own: accounts.issuers.clone(),
         networks: options.peers.issuer_networks,
         ways: ways.cloned(),
     };
-    let believed = issuers::load(&options.peers, &issuer_means, &metrics)?;
-    let tokens =
-        config::tokens(options, &accounts, objects, believed.as_ref(), metrics.clone(), peers_way.clone())?;
+    let believed = issuers::load(&options.peers, &issuer_means, &auth_metrics)?;
+    let tokens = config::tokens(
+        options,
+        &accounts,
+        objects,
+        believed.as_ref(),
+        auth_metrics.clone(),
+        peers_way.clone(),
+    )?;
     let authenticator = config::authenticator(options, &serving, tokens.clone(), believed.as_ref())?;
     if let Some(believed) = believed {
         issuers::keep(believed, issuer_means);
@@ -192,15 +214,17 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let roles = Roles::new(&stores)?;
     let sources = modes::Sources {
         roles: &roles,
-        nodes: NodeGraph::new(|path| stores.store(path), metrics.clone()),
+        nodes: NodeGraph::new(|path| stores.store(path), auth_metrics.clone()),
         features,
         policy_file: options.authorization_policy_file.as_deref(),
         peers: &options.peers,
-        metrics: &metrics,
+        metrics: &auth_metrics,
         egress: peers_way,
     };
     let authorizer = modes::authorizer(&options.authorization_modes, sources)?;
-    rbac::add_hooks(&stores, &roles, &mut hooks, features, lifecycle.not_accepting.clone())?;
+    let tasks = Tasks::new();
+    let runtime = controller_runtime(&tasks, &registry, &lifecycle)?;
+    rbac::add_hooks(&stores, &roles, &mut hooks, features, &runtime)?;
     // Where pods are made to run as accounts, there is one to run as.
     let has_accounts = options.api.admission_plugins.contains(&"ServiceAccount");
     let account_objects = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
@@ -209,13 +233,12 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     if features.enabled(Feature::APIServerIdentity) {
         let peers = features.enabled(Feature::UnknownVersionInteroperabilityProxy);
         let identity = identity::config(options, port, peers)?;
-        let stop = &lifecycle.not_accepting;
         if features.enabled(Feature::StorageVersionAPI) {
             let name = &identity.name;
-            let added = storage_versions::add_hook(&stores, &settings, &served, name, &mut hooks, stop)?;
+            let added = storage_versions::add_hook(&stores, &settings, &served, name, &mut hooks, &runtime)?;
             waiting = Some(added);
         }
-        bootstrap::add_identity(&stores, identity, &mut hooks, stop)?;
+        bootstrap::add_identity(&stores, identity, &mut hooks, &runtime)?;
     }
     bootstrap::add_hooks(
         &stores,
@@ -224,7 +247,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         (config::trust(options, &serving), authorities_changed.clone()),
         |group| served.iter().any(|version| version.group == group),
         &mut hooks,
-        &lifecycle.not_accepting,
+        &runtime,
     )?;
     let documents = Arc::new(documents(flags, options, port, served.clone()));
     let services = Services::new(&stores, listener.local_addr()?, options.api.endpoint_routing)?;
@@ -258,7 +281,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         metrics.clone(),
         lifecycle.not_accepting.clone(),
     )?;
-    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone(), account_objects);
+    plane.add_hooks(&mut hooks, lifecycle.not_accepting.clone(), account_objects, &runtime);
     let is_started = hooks.all_done();
     let server = Server::new(ServerConfig {
         tls: serving.tls.clone(),
@@ -298,7 +321,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         ])),
         lifecycle,
     });
-    storage.look_after(options, &metrics);
+    storage.look_after(options, &pintle_storage::Metrics::new(&registry)?);
     elsewhere.look_after(options);
     keep_certificates(&serving, options, port, authorities_changed);
 

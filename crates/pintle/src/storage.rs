@@ -8,9 +8,9 @@ use anyhow::{Context, anyhow};
 use async_trait::async_trait;
 use pintle_flags::DataDir;
 use pintle_server::handlers::{Check, HealthCheck, HealthRegistry};
-use pintle_server::{Metrics, lifecycle::Hooks};
+use pintle_server::lifecycle::Hooks;
 use pintle_storage::lease::Window;
-use pintle_storage::{Backend, Revision};
+use pintle_storage::{Backend, Metrics, Revision};
 use pintle_storage_embedded as embedded;
 use pintle_storage_etcd as etcd;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use pintle_controllers::{StorageVersionObjects, StorageVersions, StoredResource};
+use pintle_controllers::{Runtime, StorageVersionObjects, StorageVersions, StoredResource};
 use pintle_discovery::GroupVersion;
 use pintle_meta::gvk::compare_versions;
 use pintle_registry::MANAGER;
 use pintle_resources::strategy::{self, Settings};
 use pintle_schema::{Resource, Resources, find_kind};
 use pintle_server::filters::Waiting;
-use pintle_server::lifecycle::{Hooks, Signal};
+use pintle_server::lifecycle::Hooks;
 
 use crate::api_groups;
 use crate::plane::Stores;
@@ -26,17 +26,23 @@ pub(crate) fn add_hook(
     served: &[GroupVersion],
     server: &str,
     hooks: &mut Hooks,
-    stop: &Signal,
+    runtime: &Runtime,
 ) -> anyhow::Result<Waiting> {
     let resources = stored(&Resources::builtin()?, served);
     let leases =
         stores.objects("coordination.k8s.io", "v1", "leases").context("there is no resource leases")?;
     let is_served = served.iter().any(|version| version.group == GROUP && version.version == VERSION);
     let objects = is_served.then(|| objects(stores, settings).context("there are no storage versions"));
-    let controller = StorageVersions::new(objects.transpose()?, leases, server.to_owned(), resources);
-    let (pending, stop) = (controller.pending(), stop.clone());
+    let controller = StorageVersions::new(
+        objects.transpose()?,
+        leases,
+        server.to_owned(),
+        resources,
+        runtime.clock.clone(),
+    );
+    let (pending, runtime) = (controller.pending(), runtime.clone());
     hooks.post_start(StorageVersions::HOOK, move || async move {
-        controller.start(async move { stop.wait().await }).await;
+        controller.start(&runtime).await;
         Ok(())
     });
     Ok(Arc::new(move |group, resource| pending.of(group, resource)))

@@ -23,6 +23,7 @@ mod record;
 mod reserve;
 mod served;
 mod store;
+mod stored_objects;
 mod strategy;
 mod subresource;
 #[cfg(feature = "testing")]
@@ -43,6 +44,7 @@ pub use store::{
     Created, Guard, Listed, Preconditions, Selection, Store, StoreConfig, StoreOptions, StorePolicy,
     Transform, WriteOptions, cache_error,
 };
+pub use stored_objects::{Metrics, StoredCount};
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
 pub use subresource::Subresource;
 pub use write::{Change, IfMissing, Replace, Target, Write};

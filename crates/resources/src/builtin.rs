@@ -193,7 +193,7 @@ impl Stored for Builtin {
 
     fn decode_again(&self, object: Value, stored: &[u8]) -> Result<Value, String> {
         let kept = self.encoding == Encoding::Protobuf
-            && protobuf::keeps(self.stored, &object)
+            && protobuf::round_trips(self.stored, &object)
             && self.is_settled(&object);
         if kept { Ok(object) } else { self.decode(stored) }
     }

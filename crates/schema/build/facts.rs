@@ -1,14 +1,14 @@
-//! Reads the facts. Their form is described where they are written (`xtask/src/schema/render.rs`).
+//! Parses `types.facts`. Its format is described where it is written (`xtask/src/schema/render.rs`).
 
 use std::collections::BTreeMap;
 
 pub(crate) struct Type {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypeKind,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TypeKind {
     Struct { fields: Vec<Field>, atomic: bool, union: bool },
     Alias { of: Shape, values: Vec<String>, atomic: bool },
     Opaque,
@@ -23,7 +23,7 @@ pub(crate) struct Field {
     pub(crate) omit_empty: bool,
     pub(crate) omit_zero: bool,
     pub(crate) optional: bool,
-    /// Said of a field that may be absent by its tags.
+    /// Marked as required although its tags allow it to be absent.
     pub(crate) required: bool,
     pub(crate) discriminator: bool,
     pub(crate) list: Option<String>,
@@ -38,14 +38,14 @@ pub(crate) struct Field {
 pub(crate) enum Shape {
     Scalar(&'static str),
     Bytes,
-    /// A type's place in the list.
+    /// Index of a type in the list.
     Named(usize),
     Pointer(Box<Shape>),
     List(Box<Shape>),
     Map(Box<Shape>, Box<Shape>),
 }
 
-/// All types, sorted by name. Types may refer to ones that come later, so the text is gone through twice.
+/// Parses all types, sorted by name. Types may refer to later ones, so the text is read twice.
 pub(crate) fn parse(text: &str) -> Result<Vec<Type>, String> {
     let mut names = BTreeMap::new();
     for (line, text) in text.lines().enumerate() {
@@ -55,11 +55,11 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Type>, String> {
             return Err(format!("line {}: {name} is declared twice", line + 1));
         }
     }
-    for (place, found) in names.values_mut().enumerate() {
-        *found = place;
+    for (index, found) in names.values_mut().enumerate() {
+        *found = index;
     }
     let mut types: Vec<Type> =
-        names.keys().map(|name| Type { name: (*name).into(), kind: Kind::Opaque }).collect();
+        names.keys().map(|name| Type { name: (*name).into(), kind: TypeKind::Opaque }).collect();
     let mut current = None;
     for (line, text) in text.lines().enumerate() {
         read(text, &names, &mut types, &mut current)
@@ -81,8 +81,8 @@ fn read(
     }
     if let Some(text) = line.strip_prefix("  ") {
         let field = field(text, names)?;
-        let open = current.map(|place| &mut types[place].kind);
-        let Some(Kind::Struct { fields, .. }) = open else {
+        let open = current.map(|index| &mut types[index].kind);
+        let Some(TypeKind::Struct { fields, .. }) = open else {
             return Err("a field stands outside a struct".into());
         };
         fields.push(field);
@@ -90,33 +90,33 @@ fn read(
     }
     let mut words = line.split(' ');
     let (kind, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let place = *names.get(name).ok_or("a declaration has no name")?;
-    types[place].kind = match kind {
-        "opaque" => Kind::Opaque,
+    let index = *names.get(name).ok_or("a declaration has no name")?;
+    types[index].kind = match kind {
+        "opaque" => TypeKind::Opaque,
         "struct" => {
             let facts: Vec<&str> = words.collect();
             let (atomic, union) = (facts.contains(&"atomic"), facts.contains(&"union"));
-            Kind::Struct { fields: Vec::new(), atomic, union }
+            TypeKind::Struct { fields: Vec::new(), atomic, union }
         }
         "alias" => {
             let of = shape(words.next().unwrap_or_default(), names)?;
-            // The values come last and may have spaces in them.
+            // The values come last and may contain spaces.
             let rest = words.collect::<Vec<_>>().join(" ");
             let (rest, values) = match rest.split_once("enum=") {
-                // Nothing may be one of the values.
+                // The empty string may be one of the values.
                 Some((rest, values)) => (rest, values.split(',').map(Into::into).collect()),
                 None => (&*rest, Vec::new()),
             };
-            Kind::Alias { of, values, atomic: rest.split(' ').any(|word| word == "atomic") }
+            TypeKind::Alias { of, values, atomic: rest.split(' ').any(|word| word == "atomic") }
         }
         other => return Err(format!("{other:?} is not a kind of declaration")),
     };
-    *current = Some(place);
+    *current = Some(index);
     Ok(())
 }
 
 fn field(text: &str, names: &Names<'_>) -> Result<Field, String> {
-    // The default comes last and may have spaces in it.
+    // The default comes last and may contain spaces.
     let (text, default) = match text.split_once(" default=") {
         Some((text, default)) => (text, Some(default.into())),
         None => (text, None),
@@ -133,7 +133,7 @@ fn field(text: &str, names: &Names<'_>) -> Result<Field, String> {
     let list = |text: &str| text.split(',').map(Into::into).collect();
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
-            // An inline field with a name is one like any other to JSON.
+            // An inline field with a name is an ordinary field in JSON.
             ("inline", _) => {}
             ("omitempty", _) => field.omit_empty = true,
             ("omitzero", _) => field.omit_zero = true,
@@ -178,8 +178,8 @@ fn shape(text: &str, names: &Names<'_>) -> Result<Shape, String> {
         "float64" => "Float64",
         "any" => "Any",
         _ => {
-            let place = names.get(text).ok_or_else(|| format!("there is no type {text:?}"))?;
-            return Ok(Shape::Named(*place));
+            let index = names.get(text).ok_or_else(|| format!("there is no type {text:?}"))?;
+            return Ok(Shape::Named(*index));
         }
     };
     Ok(Shape::Scalar(scalar))

@@ -1,16 +1,16 @@
-//! Writes the types as tables of Rust, which cost a start nothing.
+//! Writes the types as Rust tables, which need no initialization.
 
 use std::fmt::Write;
 
-use crate::facts::{Field, Kind, Shape, Type};
+use crate::facts::{Field, Shape, Type, TypeKind};
 
 pub(crate) fn write(types: &[Type]) -> Result<String, String> {
     let mut text = String::new();
-    for (place, found) in types.iter().enumerate() {
+    for (type_index, found) in types.iter().enumerate() {
         // Writing to a string does not fail.
-        let _ = write_type(&mut text, types, place, found)?;
+        let _ = write_type(&mut text, types, type_index, found)?;
     }
-    let all: String = (0..types.len()).map(|place| format!("&T{place},")).collect();
+    let all: String = (0..types.len()).map(|type_index| format!("&T{type_index},")).collect();
     let _ = writeln!(text, "pub(crate) static TYPES: [&Type; {}] = [{all}];", types.len());
     Ok(text)
 }
@@ -18,35 +18,41 @@ pub(crate) fn write(types: &[Type]) -> Result<String, String> {
 fn write_type(
     text: &mut String,
     types: &[Type],
-    place: usize,
+    type_index: usize,
     found: &Type,
 ) -> Result<std::fmt::Result, String> {
     let name = &found.name;
     let kind = match &found.kind {
-        Kind::Opaque => {
+        TypeKind::Opaque => {
             let own = name.rsplit('.').next().unwrap_or_default();
-            format!("Kind::Opaque(Opaque::{own})")
+            format!("TypeKind::Opaque(Opaque::{own})")
         }
-        Kind::Alias { of, values, atomic } => {
-            format!("Kind::Alias {{ of: {}, values: &{values:?}, atomic: {atomic} }}", shape(of))
+        TypeKind::Alias { of, values, atomic } => {
+            format!("TypeKind::Alias {{ of: {}, values: &{values:?}, atomic: {atomic} }}", shape(of))
         }
-        Kind::Struct { fields, atomic, union } => {
-            let mut places = Vec::new();
+        TypeKind::Struct { fields, atomic, union } => {
+            let mut flat_indexes = Vec::new();
             let mut flat = Vec::new();
             for (index, field) in fields.iter().enumerate() {
-                places.push(flat.len());
-                flatten(types, place, index, field, &mut flat)?;
+                flat_indexes.push(flat.len());
+                flatten(types, type_index, index, field, &mut flat)?;
             }
-            let declared: String =
-                fields.iter().zip(&places).map(|(field, place)| self::field(field, *place)).collect();
-            let _ = writeln!(text, "static F{place}: [Field; {}] = [{declared}];", fields.len());
-            structure(types, place, fields, &flat, (*atomic, *union))
+            let declared: String = fields
+                .iter()
+                .zip(&flat_indexes)
+                .map(|(field, flat_index)| self::field(field, *flat_index))
+                .collect();
+            let _ = writeln!(text, "static F{type_index}: [Field; {}] = [{declared}];", fields.len());
+            structure(types, type_index, fields, &flat, (*atomic, *union))
         }
     };
-    Ok(writeln!(text, "static T{place}: Type = Type {{ name: {name:?}, place: {place}, kind: {kind} }};"))
+    Ok(writeln!(
+        text,
+        "static T{type_index}: Type = Type {{ name: {name:?}, place: {type_index}, kind: {kind} }};"
+    ))
 }
 
-/// The fields as JSON has them: those of an inline field stand in its place.
+/// Appends a field in JSON's view: an inline field is replaced by its own fields.
 fn flatten(
     types: &[Type],
     owner: usize,
@@ -60,7 +66,7 @@ fn flatten(
     }
     let mut shape = field.shape.as_ref();
     while let Some(Shape::Named(named)) = shape
-        && let Kind::Alias { of, .. } = &types[*named].kind
+        && let TypeKind::Alias { of, .. } = &types[*named].kind
     {
         shape = Some(of);
     }
@@ -68,7 +74,7 @@ fn flatten(
         return Err(format!("{} has an inline field that is no struct", types[owner].name));
     };
     let inline = *inline;
-    let Kind::Struct { fields, .. } = &types[inline].kind else {
+    let TypeKind::Struct { fields, .. } = &types[inline].kind else {
         return Err(format!("{} is inline and no struct", types[inline].name));
     };
     fields.iter().enumerate().try_for_each(|(index, field)| flatten(types, inline, index, field, flat))
@@ -76,13 +82,13 @@ fn flatten(
 
 fn structure(
     types: &[Type],
-    place: usize,
+    type_index: usize,
     fields: &[Field],
     flat: &[(usize, usize)],
     (atomic, union): (bool, bool),
 ) -> String {
     let name_of = |(owner, index): &(usize, usize)| match &types[*owner].kind {
-        Kind::Struct { fields, .. } => fields[*index].name.as_str(),
+        TypeKind::Struct { fields, .. } => fields[*index].name.as_str(),
         _ => "",
     };
     let names: Vec<&str> = flat.iter().map(name_of).collect();
@@ -93,12 +99,12 @@ fn structure(
     by_number.sort_by_key(|index| fields[*index].number);
     let flat: String = flat.iter().map(|(owner, index)| format!("&F{owner}[{index}],")).collect();
     format!(
-        "Kind::Struct(Struct {{ fields: &F{place}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
+        "TypeKind::Struct(Struct {{ fields: &F{type_index}, flat: &[{flat}], layout: Layout {{ names: &{names:?} }}, \
          by_name: &{by_name:?}, by_number: &{by_number:?}, atomic: {atomic}, union: {union}, zero: OnceLock::new() }})"
     )
 }
 
-fn field(field: &Field, place: usize) -> String {
+fn field(field: &Field, flat_index: usize) -> String {
     let Field { name, number, omit_empty, omit_zero, optional, keys, atomic, granular, .. } = field;
     let Field { discriminator, default, .. } = field;
     let required = field.required || !(*optional || *omit_empty || *omit_zero);
@@ -115,14 +121,15 @@ fn field(field: &Field, place: usize) -> String {
         }
         None => "None".into(),
     };
-    let more = match keys.is_empty() && field.patch.is_none() && default.is_none() {
-        true => "None".to_owned(),
-        false => format!("Some(&More {{ keys: &{keys:?}, patch: {patch}, default: {default:?} }})"),
+    let more = if keys.is_empty() && field.patch.is_none() && default.is_none() {
+        "None".to_owned()
+    } else {
+        format!("Some(&More {{ keys: &{keys:?}, patch: {patch}, default: {default:?} }})")
     };
     format!(
         "Field {{ name: {name:?}, number: {number:?}, shape: {shape}, omit_empty: {omit_empty}, omit_zero: {omit_zero}, \
          optional: {optional}, required: {required}, discriminator: {discriminator}, list: {list}, atomic: {atomic}, \
-         granular: {granular}, more: {more}, place: {place} }},"
+         granular: {granular}, more: {more}, flat_index: {flat_index} }},"
     )
 }
 
@@ -130,7 +137,7 @@ fn shape(of: &Shape) -> String {
     match of {
         Shape::Scalar(name) => format!("Shape::Scalar(Scalar::{name})"),
         Shape::Bytes => "Shape::Bytes".into(),
-        Shape::Named(place) => format!("Shape::Named(&T{place})"),
+        Shape::Named(type_index) => format!("Shape::Named(&T{type_index})"),
         Shape::Pointer(of) => format!("Shape::Pointer(&{})", shape(of)),
         Shape::List(of) => format!("Shape::List(&{})", shape(of)),
         Shape::Map(key, value) => format!("Shape::Map(&{}, &{})", shape(key), shape(value)),

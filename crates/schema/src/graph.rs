@@ -1,4 +1,4 @@
-//! Types and how they refer to each other.
+//! The graph of built-in types.
 
 use std::sync::OnceLock;
 
@@ -7,30 +7,30 @@ use pintle_meta::value::Layout;
 
 use crate::tables::TYPES;
 
-/// A built-in type. There is one of each, so that a type is known by its address.
+/// A built-in type. There is one instance of each, so that types are compared by address.
 #[derive(Debug)]
 pub struct Type {
     /// Such as `core/v1.Pod`.
     pub name: &'static str,
-    /// Among all types, sorted by name; an index for tables by type.
+    /// Index among all types, sorted by name; for tables by type.
     pub place: usize,
-    pub kind: Kind,
+    pub kind: TypeKind,
 }
 
 #[derive(Debug)]
-pub enum Kind {
+pub enum TypeKind {
     Struct(Struct),
-    /// Another name for a shape, perhaps with the only values it may have.
+    /// Named shape, possibly an enum.
     Alias {
         of: Shape,
         values: &'static [&'static str],
         atomic: bool,
     },
-    /// Writes its own JSON, in a form that only code knows.
+    /// Type with its own JSON encoding, implemented in code.
     Opaque(Opaque),
 }
 
-/// The types that write their own JSON.
+/// Types with their own JSON encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opaque {
     Time,
@@ -38,65 +38,65 @@ pub enum Opaque {
     Duration,
     Quantity,
     IntOrString,
-    /// An object that says which fields are owned; kept as the JSON it came as.
+    /// Object with owned fields, stored as raw JSON.
     FieldsV1,
-    /// Any object; kept as the JSON it came as.
+    /// Any object, stored as raw JSON.
     RawExtension,
-    /// Any JSON; kept as it came.
+    /// Any JSON, stored raw.
     JSON,
     JSONSchemaPropsOrArray,
     JSONSchemaPropsOrBool,
     JSONSchemaPropsOrStringArray,
-    /// A string `group/version`. Not part of anything served.
+    /// String `group/version`, not part of any served type.
     GroupVersion,
 }
 
 #[derive(Debug)]
 pub struct Struct {
-    /// In the order of the declaration. Protobuf sees these.
+    /// Fields in declaration order, as in protobuf.
     pub fields: &'static [Field],
-    /// In the order of JSON, which does not see inline fields but their fields in their place.
+    /// Fields in JSON's order; an inline field is replaced by its own fields.
     pub flat: &'static [&'static Field],
-    /// The names of `flat`.
+    /// Names of `flat`.
     pub layout: Layout,
-    /// Indices into `flat`, sorted by name.
+    /// Indexes into `flat`, sorted by name.
     pub by_name: &'static [u16],
-    /// Indices into `fields` of those that protobuf has, sorted by number.
+    /// Indexes into `fields` of those with a protobuf number, sorted by number.
     pub by_number: &'static [u16],
     /// Owned and replaced as a whole by server-side apply.
     pub atomic: bool,
-    /// At most one of its optional fields is set; one field may say which.
+    /// Union: at most one of its optional fields is set; a discriminator may name it.
     pub union: bool,
-    /// What it is when nothing was set, once somebody asked; all who need it share it.
+    /// The zero value, computed on first use and shared.
     pub(crate) zero: OnceLock<Value>,
 }
 
 #[derive(Debug)]
 pub struct Field {
-    /// In JSON; empty for an inline field, whose own fields stand in its place.
+    /// JSON name; empty for an inline field.
     pub name: &'static str,
-    /// In protobuf; `None` where it is not sent there.
+    /// Protobuf number; `None` if it is not encoded.
     pub number: Option<u32>,
     pub shape: Shape,
     pub omit_empty: bool,
     pub omit_zero: bool,
     pub optional: bool,
-    /// As OpenAPI tells clients: it was said, or nothing says that it may be absent.
+    /// Required in OpenAPI: marked as such, or not marked as optional.
     pub required: bool,
-    /// Says which of the fields of a union is set.
+    /// Discriminator of a union.
     pub discriminator: bool,
     pub list: Option<ListType>,
-    /// A map or struct that server-side apply owns as a whole.
+    /// Map or struct that server-side apply owns as a whole.
     pub atomic: bool,
-    /// A map or struct whose parts have owners of their own, also where its type is atomic.
+    /// Map or struct whose fields are owned separately, even if its type is atomic.
     pub granular: bool,
-    /// What only few have.
+    /// Properties that few fields have.
     pub(crate) more: Option<&'static More>,
-    /// Where it stands in the `flat` of its own struct; for an inline field, where its fields begin there.
-    pub place: u16,
+    /// Index in the `flat` of its own struct; for an inline field, that of its first field.
+    pub flat_index: u16,
 }
 
-/// What few fields have, kept apart since there are thousands of fields.
+/// Properties that few of the thousands of fields have, kept apart to save memory.
 #[derive(Debug)]
 pub(crate) struct More {
     pub(crate) keys: &'static [&'static str],
@@ -104,7 +104,7 @@ pub(crate) struct More {
     pub(crate) default: Option<&'static str>,
 }
 
-/// What a field holds, as Go declares it.
+/// Go shape of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     Scalar(Scalar),
@@ -123,11 +123,11 @@ pub enum Scalar {
     Int32,
     Int64,
     Float64,
-    /// Anything that JSON has.
+    /// Any JSON value.
     Any,
 }
 
-/// How server-side apply merges a list.
+/// List semantics of server-side apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListType {
     Atomic,
@@ -135,21 +135,21 @@ pub enum ListType {
     Map,
 }
 
-/// How a strategic merge patch treats a field.
+/// Strategic merge patch directives of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
     pub strategies: &'static [&'static str],
     pub merge_key: Option<&'static str>,
 }
 
-/// Every built-in type, sorted by name.
+/// Returns every built-in type, sorted by name.
 pub fn types() -> &'static [&'static Type] {
     &TYPES
 }
 
-/// The type of a name such as `core/v1.Pod`.
+/// Returns the type of a name such as `core/v1.Pod`.
 pub fn find(name: &str) -> Option<&'static Type> {
-    TYPES.binary_search_by_key(&name, |found| found.name).ok().map(|place| TYPES[place])
+    TYPES.binary_search_by_key(&name, |found| found.name).ok().map(|index| TYPES[index])
 }
 
 impl PartialEq for Type {
@@ -165,39 +165,39 @@ impl Type {
         Shape::Named(self).structure()
     }
 
-    /// As Go's messages call it: `v1.Pod`, `resource.Quantity`.
+    /// Returns Go's name of the type: `v1.Pod`, `resource.Quantity`.
     pub fn go_name(&self) -> &'static str {
         self.name.rsplit('/').next().unwrap_or(self.name)
     }
 }
 
 impl Shape {
-    /// What a shape is in the end, through names for names: a struct or an opaque type by name, or no name at all.
+    /// Resolves aliases: returns a struct or an opaque type by name, or an unnamed shape.
     pub fn underlying(self) -> Shape {
         let mut shape = self;
-        while let Shape::Named(Type { kind: Kind::Alias { of, .. }, .. }) = shape {
+        while let Shape::Named(Type { kind: TypeKind::Alias { of, .. }, .. }) = shape {
             shape = *of;
         }
         shape
     }
 
-    /// The struct that a shape is in the end.
+    /// Returns the struct that a shape resolves to.
     pub fn structure(self) -> Option<&'static Struct> {
         match self.underlying() {
-            Shape::Named(Type { kind: Kind::Struct(found), .. }) => Some(found),
+            Shape::Named(Type { kind: TypeKind::Struct(found), .. }) => Some(found),
             _ => None,
         }
     }
 
-    /// The opaque type that a shape is in the end.
+    /// Returns the opaque type that a shape resolves to.
     pub fn opaque(self) -> Option<Opaque> {
         match self.underlying() {
-            Shape::Named(Type { kind: Kind::Opaque(found), .. }) => Some(*found),
+            Shape::Named(Type { kind: TypeKind::Opaque(found), .. }) => Some(*found),
             _ => None,
         }
     }
 
-    /// As Go's messages call it: `*v1.Pod`, `[]string`, `map[string]resource.Quantity`.
+    /// Returns Go's name of the shape: `*v1.Pod`, `[]string`, `map[string]resource.Quantity`.
     pub fn go_name(self) -> String {
         match self {
             Shape::Scalar(scalar) => scalar.go_name().into(),
@@ -224,17 +224,17 @@ impl Scalar {
 }
 
 impl Field {
-    /// The fields that tell the items of a [`ListType::Map`] apart.
+    /// Returns the keys of a [`ListType::Map`].
     pub fn keys(&self) -> &'static [&'static str] {
         self.more.map_or(&[], |more| more.keys)
     }
 
-    /// How a strategic merge patch treats it.
+    /// Returns the strategic merge patch directives.
     pub fn patch(&self) -> Option<&'static Patch> {
         self.more.and_then(|more| more.patch.as_ref())
     }
 
-    /// A JSON value.
+    /// Returns the default, a JSON value.
     pub fn default(&self) -> Option<&'static str> {
         self.more.and_then(|more| more.default)
     }
@@ -245,21 +245,21 @@ impl Field {
 }
 
 impl Struct {
-    /// The place in `flat` of the field with a JSON name.
+    /// Returns the index in `flat` of a JSON name.
     pub fn position(&self, name: &str) -> Option<usize> {
         let found =
-            self.by_name.binary_search_by_key(&name, |place| self.flat[usize::from(*place)].name).ok()?;
+            self.by_name.binary_search_by_key(&name, |index| self.flat[usize::from(*index)].name).ok()?;
         Some(usize::from(self.by_name[found]))
     }
 
-    /// The field of a JSON name, also where it stands in an inline field.
+    /// Returns the field of a JSON name, also of an inline field.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        self.position(name).map(|place| self.flat[place])
+        self.position(name).map(|index| self.flat[index])
     }
 
-    /// The field of a protobuf number.
+    /// Returns the field of a protobuf number.
     pub fn numbered(&self, number: u32) -> Option<&'static Field> {
-        let of = |place: &u16| self.fields[usize::from(*place)].number;
+        let of = |index: &u16| self.fields[usize::from(*index)].number;
         let found = self.by_number.binary_search_by_key(&Some(number), of).ok()?;
         Some(&self.fields[usize::from(self.by_number[found])])
     }

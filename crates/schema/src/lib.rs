@@ -1,9 +1,9 @@
-//! The type graph: what every built-in type is made of, which kinds there are, and what is served of them.
+//! The type graph of built-in types, their kinds, and the resources served of them.
 //!
-//! `data/types.facts` holds the facts (see `cargo xtask schema`), one field to a line; the build script turns them into
-//! tables of the program, so that a start costs nothing and a type is known by its address. `data/resources.facts` and
-//! [`Resources::builtin`] are the same for what is served. [`normal`] is the normal form of a built-in object. [`structural`] has
-//! what definitions of custom resources say about theirs.
+//! `data/types.facts` holds the facts (see `cargo xtask schema`), one field per line; the build script turns them
+//! into static tables, so that they need no initialization and a type is identified by its address.
+//! `data/resources.facts` and [`Resources::builtin`] are the same for resources. [`normal`] is the normal form of a
+//! built-in object. [`structural`] has the structural schemas of custom resources.
 
 pub mod go;
 mod graph;
@@ -13,6 +13,6 @@ mod scheme;
 pub mod structural;
 mod tables;
 
-pub use graph::{Field, Kind, ListType, Opaque, Patch, Scalar, Shape, Struct, Type, find, types};
+pub use graph::{Field, ListType, Opaque, Patch, Scalar, Shape, Struct, Type, TypeKind, find, types};
 pub use resources::{Error, GroupVersion, Resource, Resources, Storage};
 pub use scheme::{find_kind, has_version};

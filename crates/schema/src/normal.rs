@@ -1,7 +1,7 @@
-//! The normal form of a built-in kind: what a Go struct would hold and print.
+//! Normal form of built-in kinds: the value that a Go struct would hold and print.
 //!
-//! Whatever a decoder reads, it puts the fields that it found into a [`Builder`] and closes the frame; what was not there is
-//! added as Go's zero value or left out, as `omitempty` and `omitzero` say.
+//! A decoder sets the fields that it finds in a [`Builder`] and closes the frame; missing fields get Go's zero value
+//! or are left out, as `omitempty` and `omitzero` say.
 //!
 //! ```text
 //! found:   status {}, kind "Pod"
@@ -13,15 +13,16 @@ use pintle_meta::{Node, Value};
 
 use crate::graph::{Field, Opaque, Scalar, Shape, Struct};
 
-/// Collects the fields of structs, innermost last. One is used for a whole tree, so that its memory is.
+/// Collects the fields of open structs, innermost last. One builder is used for a whole tree, which reuses its
+/// memory.
 #[derive(Debug, Default)]
 pub struct Builder {
     found: Vec<Option<Value>>,
-    /// Those of the struct that is being closed.
+    /// Entries of the struct that is being closed.
     entries: Vec<(Key, Value)>,
 }
 
-/// An open struct of a [`Builder`].
+/// Open struct of a [`Builder`].
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     of: &'static Struct,
@@ -41,29 +42,28 @@ impl Builder {
         Frame { of, base }
     }
 
-    /// What was found for the field at a place of the struct's `flat`; `NULL` is as good as nothing but for
-    /// [`Builder::is_set`].
-    pub fn set(&mut self, frame: Frame, place: usize, value: Value) {
-        self.found[frame.base + place] = Some(value);
+    /// Sets the field at an index of the struct's `flat`; `NULL` counts as absent, except for [`Builder::is_set`].
+    pub fn set(&mut self, frame: Frame, index: usize, value: Value) {
+        self.found[frame.base + index] = Some(value);
     }
 
-    pub fn is_set(&self, frame: Frame, place: usize) -> bool {
-        self.found[frame.base + place].is_some()
+    pub fn is_set(&self, frame: Frame, index: usize) -> bool {
+        self.found[frame.base + index].is_some()
     }
 
-    pub fn get(&self, frame: Frame, place: usize) -> Option<&Value> {
-        self.found[frame.base + place].as_ref()
+    pub fn get(&self, frame: Frame, index: usize) -> Option<&Value> {
+        self.found[frame.base + index].as_ref()
     }
 
-    pub fn get_mut(&mut self, frame: Frame, place: usize) -> Option<&mut Value> {
-        self.found[frame.base + place].as_mut()
+    pub fn get_mut(&mut self, frame: Frame, index: usize) -> Option<&mut Value> {
+        self.found[frame.base + index].as_mut()
     }
 
-    pub fn take(&mut self, frame: Frame, place: usize) -> Option<Value> {
-        self.found[frame.base + place].take()
+    pub fn take(&mut self, frame: Frame, index: usize) -> Option<Value> {
+        self.found[frame.base + index].take()
     }
 
-    /// The struct in normal form. Frames opened later are closed before.
+    /// Returns the struct in normal form. Frames opened later must be closed before.
     pub fn close(&mut self, frame: Frame) -> Value {
         let Builder { found, entries } = self;
         let mut any = false;
@@ -77,20 +77,20 @@ impl Builder {
             entries.clear();
             return zero_struct(frame.of);
         }
-        // Collected where there is room already, so that what stays takes no more than it needs.
+        // Collected in a reused buffer first, so that the result has its exact size.
         let mut exact = Vec::with_capacity(entries.len());
         exact.append(entries);
         Value::object(Object::of_ordered(&frame.of.layout, exact))
     }
 }
 
-/// Whether an empty value is not as good as none. An empty list of managers asks for them to be forgotten; whoever records
-/// managers takes it out again.
-fn means_something(field: &Field, value: Node<'_>) -> bool {
+/// Returns whether an empty value is significant. An empty list of managed fields requests their removal; the managed
+/// fields code then drops it.
+fn is_significant(field: &Field, value: Node<'_>) -> bool {
     field.name == "managedFields" && matches!(value, Node::List(_))
 }
 
-/// What a field holds in normal form: what was found, Go's zero value, or `None` where JSON leaves it out.
+/// Returns the field in normal form: the value found, Go's zero value, or `None` if JSON omits it.
 #[inline]
 pub fn normal_field(field: &Field, found: Option<Value>) -> Option<Value> {
     match found {
@@ -106,12 +106,12 @@ fn normal_value(field: &Field, value: Value) -> Option<Value> {
             (Shape::Bytes, Node::Bytes([])) => return Some(Value::hollow()),
             (Shape::Named(_), _) => {}
             (Shape::Pointer(_), node) if node != Node::Null => {}
-            (_, node) if is_empty(node) && !means_something(field, node) => return None,
+            (_, node) if is_empty(node) && !is_significant(field, node) => return None,
             _ => {}
         }
     }
     if value.is_null() {
-        // A null for something that cannot be null leaves its zero value.
+        // A null for a non-nullable field leaves its zero value.
         return normal_field_of_null(field);
     }
     if field.omit_zero && value == zero(field.shape) {
@@ -124,8 +124,8 @@ fn normal_field_of_null(field: &Field) -> Option<Value> {
     (!may_be_absent(field)).then(|| zero(field.shape))
 }
 
-/// Whether JSON leaves out the field when nothing was set: structs and types that write their own JSON stay, unless
-/// `omitzero` is there.
+/// Returns whether JSON omits the field if it is unset: structs and types with their own JSON encoding are kept
+/// unless they have `omitzero`.
 pub fn may_be_absent(field: &Field) -> bool {
     field.omit_zero || (field.omit_empty && !matches!(field.shape.underlying(), Shape::Named(_)))
 }
@@ -142,7 +142,7 @@ fn is_empty(node: Node<'_>) -> bool {
     }
 }
 
-/// Go's zero value of a shape, as JSON has it.
+/// Returns Go's zero value of a shape in JSON.
 pub fn zero(shape: Shape) -> Value {
     match shape.underlying() {
         Shape::Scalar(scalar) => match scalar {
@@ -161,9 +161,9 @@ pub fn zero(shape: Shape) -> Value {
     }
 }
 
-/// A struct of which nothing was set.
+/// Returns a struct without any field set.
 ///
-/// All share the same, so that a list of a million empty items is a million pointers.
+/// All share one value, so that a list of a million empty items is a million pointers.
 pub fn zero_struct(of: &'static Struct) -> Value {
     let make = || {
         let fields = of.flat.iter().filter(|field| !may_be_absent(field));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pod_has_what_go_prints_of_it() {
+    fn an_empty_pod_has_the_fields_that_go_prints() {
         let pod = zero_struct(find("core/v1.Pod").unwrap().structure().unwrap());
         assert_eq!(keys(&pod), ["metadata", "spec", "status"]);
         assert_eq!(keys(pod.get("metadata").unwrap()), [""; 0]);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_omitempty_leaves_out_goes_and_the_rest_stays_in_order() {
+    fn omitempty_fields_are_dropped_and_the_rest_stays_in_order() {
         let of = find("core/v1.Container").unwrap().structure().unwrap();
         let mut builder = Builder::default();
         let frame = builder.open(of);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_bytes_that_json_leaves_out_are_still_there_for_protobuf() {
+    fn empty_bytes_that_json_omits_are_kept_for_protobuf() {
         let of = find("admissionregistration/v1.WebhookClientConfig").unwrap().structure().unwrap();
         let mut builder = Builder::default();
         let frame = builder.open(of);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_of_which_nothing_was_set_are_the_same_in_memory() {
+    fn zero_structs_are_shared() {
         let of = find("core/v1.Container").unwrap().structure().unwrap();
         let mut builder = Builder::default();
         let mut empty = || {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_of_managers_stays_until_somebody_acts_on_it() {
+    fn an_empty_list_of_managed_fields_is_kept() {
         let of = find("meta/v1.ObjectMeta").unwrap().structure().unwrap();
         let mut builder = Builder::default();
         let frame = builder.open(of);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_to_zero_values_stay() {
+    fn pointers_to_zero_values_are_kept() {
         let of = find("apps/v1.DeploymentSpec").unwrap().structure().unwrap();
         let mut builder = Builder::default();
         let frame = builder.open(of);

@@ -1,11 +1,10 @@
-//! Every built-in resource: under which name it is served, what kind it is, what can be done with it, and where and as
-//! what it is stored. Discovery and routing read this table.
+//! Built-in resources: names, kinds, verbs and storage. Discovery and routing use this table.
 
 use crate::graph::{Type, find};
 
 const BUILTIN: &str = include_str!("../data/resources.facts");
 
-/// The facts are not of the form they should be.
+/// Syntax error in the facts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the facts: {reason}")]
 pub struct Error {
@@ -19,7 +18,7 @@ pub struct Resources {
     versions: Vec<GroupVersion>,
 }
 
-/// Versions of a group stand next to each other, the preferred one first.
+/// Versions of a group are adjacent, the preferred one first.
 #[derive(Debug)]
 pub struct GroupVersion {
     /// Empty for the core group.
@@ -33,38 +32,38 @@ pub struct Resource {
     /// In the plural; without the subresource.
     pub name: &'static str,
     pub subresource: Option<&'static str>,
-    /// What its requests and answers hold.
+    /// Kind of its requests and responses.
     pub kind: &'static Type,
     pub namespaced: bool,
     pub singular: &'static str,
     pub short_names: Vec<&'static str>,
     pub categories: Vec<&'static str>,
     pub verbs: Vec<&'static str>,
-    /// `None` for what is not kept: subresources, reviews.
+    /// `None` for resources that are not stored: subresources, reviews.
     pub storage: Option<Storage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
     pub kind: &'static Type,
-    /// Below the prefix of all keys, before namespace and name.
+    /// Key prefix of the resource, without the common prefix, namespace and name.
     pub path: &'static str,
 }
 
 impl GroupVersion {
-    /// Whether it is served when nobody says anything: what is still alpha or beta is not.
+    /// Returns whether the version is served by default: alpha and beta versions are not.
     pub fn is_served_by_default(&self) -> bool {
         !self.version.contains("alpha") && !self.version.contains("beta")
     }
 
-    /// The resources that are no part of another.
+    /// Returns the resources that are no subresources.
     fn main(&self) -> impl Iterator<Item = &Resource> {
         self.resources.iter().filter(|resource| resource.subresource.is_none())
     }
 }
 
 impl Resources {
-    /// Every built-in resource.
+    /// Returns every built-in resource.
     pub fn builtin() -> Result<Resources, Error> {
         Resources::parse(BUILTIN)
     }
@@ -89,32 +88,32 @@ impl Resources {
         &self.versions
     }
 
-    /// A resource of a group version; `name` may have a subresource behind a slash.
+    /// Returns a resource of a group version; `name` may have a subresource after a slash.
     pub fn find(&self, group: &str, version: &str, name: &str) -> Option<&Resource> {
         let (name, subresource) = split(name);
         let found = self.versions.iter().find(|found| found.group == group && found.version == version)?;
         found.resources.iter().find(|resource| resource.name == name && resource.subresource == subresource)
     }
 
-    /// The versions of each group, the preferred one first; groups in the order of their priority.
+    /// Returns the versions of each group, the preferred one first; groups are ordered by priority.
     pub fn groups(&self) -> impl Iterator<Item = &[GroupVersion]> {
         self.versions.chunk_by(|a, b| a.group == b.group)
     }
 
-    /// The version of a group that clients take if they have no reason for another.
+    /// Returns the preferred version of a group.
     pub fn preferred_version(&self, group: &str) -> Option<&'static str> {
         self.versions.iter().find(|version| version.group == group).map(|version| version.version)
     }
 
-    /// The resource that holds objects of a kind.
+    /// Returns the resource of a kind.
     pub fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Resource> {
         let found = self.versions.iter().find(|found| found.group == group && found.version == version)?;
         found.main().find(|resource| resource.kind.kind_name() == kind)
     }
 
-    /// What somebody means by a word such as `pods`, `po` or `pod`: of several groups the one that comes first, and its
-    /// preferred version. A resource's full name comes before another's short one.
-    pub fn meant_by(&self, word: &str) -> Option<(&GroupVersion, &Resource)> {
+    /// Resolves a name such as `pods`, `po` or `pod`: of several groups the first one, and its preferred version. A
+    /// plural name takes precedence over another resource's short name.
+    pub fn resolve(&self, word: &str) -> Option<(&GroupVersion, &Resource)> {
         self.first(|resource| resource.name == word)
             .or_else(|| self.first(|resource| resource.short_names.contains(&word)))
             .or_else(|| self.first(|resource| resource.singular == word))
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn some_kinds_are_stored_as_another_or_under_another_name() {
+    fn some_kinds_are_stored_as_another_version_or_under_another_name() {
         let resources = builtin();
         let stored = |group: &str, version: &str, name: &str| {
             let storage = resources.find(group, version, name).unwrap().storage.unwrap();
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_created_and_listed_is_stored_somewhere() {
+    fn resources_with_create_and_list_are_stored() {
         let resources = builtin();
         for version in resources.versions() {
             for resource in &version.resources {
@@ -231,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn words_mean_the_first_resource_of_that_name() {
+    fn names_resolve_to_the_first_resource_of_that_name() {
         let resources = builtin();
         let meant = |word| {
-            resources.meant_by(word).map(|(version, found)| (version.group, version.version, found.name))
+            resources.resolve(word).map(|(version, found)| (version.group, version.version, found.name))
         };
         assert_eq!(meant("po"), Some(("", "v1", "pods")));
         assert_eq!(meant("pod"), Some(("", "v1", "pods")));
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_stand_in_the_order_of_their_priority() {
+    fn groups_are_ordered_by_priority() {
         let resources = builtin();
         let groups: Vec<&str> = resources.groups().map(|versions| versions[0].group).collect();
         assert_eq!(groups[..4], ["", "apiregistration.k8s.io", "apps", "events.k8s.io"]);
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_versions_are_served_only_when_asked_for() {
+    fn alpha_and_beta_versions_are_not_served_by_default() {
         let resources = builtin();
         let served = resources.versions().iter().filter(|version| version.is_served_by_default());
         assert!(served.clone().any(|version| version.group == "apps" && version.version == "v1"));

@@ -1,4 +1,4 @@
-//! Which type a kind is, both ways.
+//! Mapping between kinds and types.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ const COMMON: &[&str] = &[
     "WatchEvent",
 ];
 
-/// Kinds of the core group that are declared beside the metadata types.
+/// Kinds of the core group that are declared with the metadata types.
 const UNVERSIONED: &[&str] = &["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 
-/// The type of a kind, if it is built in. `group` is empty for the core group.
+/// Returns the type of a built-in kind. `group` is empty for the core group.
 pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
     if COMMON.contains(&kind) && has_version(group, version)
         || UNVERSIONED.contains(&kind) && group.is_empty() && version == "v1"
@@ -28,7 +28,7 @@ pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Type
     find(&format!("{}/{version}.{kind}", folder(group)?)).filter(|found| is_root(found))
 }
 
-/// Whether there is anything of a group version.
+/// Returns whether any type belongs to a group version.
 pub fn has_version(group: &str, version: &str) -> bool {
     let Some(folder) = folder(group) else { return false };
     let prefix = format!("{folder}/{version}.");
@@ -38,7 +38,7 @@ pub fn has_version(group: &str, version: &str) -> bool {
 }
 
 impl Type {
-    /// The group that a kind of this type belongs to. Options are of every group; theirs is the core group.
+    /// Returns the group of a kind of this type. Options belong to every group and return the core group.
     pub fn group(&self) -> Cow<'static, str> {
         group(self.name.split('/').next().unwrap_or_default())
     }
@@ -47,12 +47,12 @@ impl Type {
         self.name.split('/').nth(1).and_then(|rest| rest.split('.').next()).unwrap_or_default()
     }
 
-    /// The type's own name, which for a kind is the kind.
+    /// Returns the type's own name, which for a kind is the kind.
     pub fn kind_name(&self) -> &'static str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
 
-    /// As objects of this kind say it in `apiVersion`.
+    /// Returns the `apiVersion` of objects of this kind.
     pub fn api_version(&self) -> Cow<'static, str> {
         match &*self.group() {
             "" => Cow::Borrowed(self.version()),
@@ -61,7 +61,7 @@ impl Type {
     }
 }
 
-/// Whether a type says its kind, as those do that stand on their own.
+/// Returns whether a type has TypeMeta, as root objects do.
 fn is_root(found: &'static Type) -> bool {
     found.structure().is_some_and(|of| {
         of.flat.first().is_some_and(|field| field.name == "kind")
@@ -69,7 +69,7 @@ fn is_root(found: &'static Type) -> bool {
     })
 }
 
-/// Where the types of a group are declared, if they are: its first label names the folder.
+/// Returns the folder in which the types of a group are declared: the first label of the group.
 fn folder(of: &str) -> Option<&str> {
     let folder = match of {
         "" => "core",
@@ -111,12 +111,12 @@ mod tests {
         assert_eq!(name("meta.k8s.io", "v1", "Table"), Some("meta/v1.Table"));
         assert_eq!(name("", "v1", "PodSpec"), None);
         assert_eq!(name("nope", "v1", "DeleteOptions"), None);
-        // Another group of the same first label is not the same group.
+        // Another group with the same first label is a different group.
         assert_eq!(name("apps.example.com", "v1", "Deployment"), None);
     }
 
     #[test]
-    fn a_type_knows_its_group_and_version() {
+    fn a_type_has_its_group_and_version() {
         for (name, api_version, kind) in [
             ("core/v1.Pod", "v1", "Pod"),
             ("apps/v1.Deployment", "apps/v1", "Deployment"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_finds_its_kind_again() {
+    fn every_resources_kind_is_found() {
         let resources = crate::Resources::builtin().unwrap();
         for version in resources.versions() {
             for resource in version.resources.iter().filter(|resource| resource.subresource.is_none()) {

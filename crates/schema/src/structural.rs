@@ -1,28 +1,28 @@
-//! Structural schemas: what a CustomResourceDefinition says that its objects look like, compiled.
+//! Structural schemas of CustomResourceDefinitions, compiled.
 //!
-//! A node has a type, parts, and what is asked of values beside that ([`Validation`]). Nodes within `allOf`, `anyOf`, `oneOf`
-//! and `not` are nodes too, of which only the validation counts. Texts for people (descriptions, titles, examples) are
-//! not kept: documents are made of the definition itself.
+//! A node has a type, children, and value validations ([`Validation`]). Nodes within `allOf`, `anyOf`, `oneOf` and
+//! `not` are nodes too, of which only the validations count. Descriptions, titles and examples are dropped: OpenAPI
+//! documents are built from the definition itself.
 
 use pintle_meta::Value;
 use pintle_meta::value::Key;
 
 use crate::graph::ListType;
 
-/// A node of a schema and everything below it.
+/// Node of a schema with its children.
 #[derive(Clone, Debug, Default)]
 pub struct Structural {
-    /// Nothing where any type may be: int-or-string, or unknown fields that are preserved.
+    /// `None` for any type: int-or-string, or preserved unknown fields.
     pub kind: Option<Json>,
     pub nullable: bool,
-    /// Fields that nobody names stay, here and below, until a node names fields again.
+    /// Unknown fields are preserved, here and below, until a node specifies fields again.
     pub preserves_unknown: bool,
-    /// An object with kind, version and metadata of its own.
+    /// Embedded resource with its own kind, apiVersion and metadata.
     pub embedded: bool,
     pub int_or_string: bool,
-    /// How the items of a list are told apart; nothing is said where it is atomic for want of a word.
+    /// List semantics; `None` for a list that is atomic by default.
     pub list: Option<ListType>,
-    /// The fields that tell the items of a [`ListType::Map`] apart.
+    /// Keys of a [`ListType::Map`].
     pub list_keys: Box<[Key]>,
     /// Owned and replaced as a whole.
     pub atomic_map: bool,
@@ -32,21 +32,21 @@ pub struct Structural {
     pub additional: Option<Additional>,
     pub default: Option<Value>,
     pub validation: Option<Box<Validation>>,
-    /// `x-kubernetes-validations`, as they were given.
+    /// `x-kubernetes-validations`, unparsed.
     pub rules: Box<[Rule]>,
     pub marks: Marks,
 }
 
-/// What there is in a node or below it, so that whole parts of an object need not be looked at.
+/// Features of a node and everything below it, so that subtrees of an object can be skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     pub defaults: bool,
     pub embedded: bool,
-    /// Lists whose items are told apart: sets and maps.
+    /// Lists with set or map semantics.
     pub keyed_lists: bool,
 }
 
-/// The types that JSON has, as schemas name them.
+/// JSON types as schemas name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Json {
     Object,
@@ -57,15 +57,15 @@ pub enum Json {
     Boolean,
 }
 
-/// What other properties there may be.
+/// `additionalProperties`.
 #[derive(Clone, Debug)]
 pub enum Additional {
-    /// Any, or none.
+    /// All allowed, or none.
     Bool(bool),
     Schema(Box<Structural>),
 }
 
-/// What is asked of a value beside its type.
+/// Value validations beside the type.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
     pub format: Option<Key>,
@@ -90,7 +90,7 @@ pub struct Validation {
     pub not: Option<Box<Structural>>,
 }
 
-/// A rule in the Common Expression Language.
+/// CEL validation rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     pub rule: Box<str>,
@@ -101,19 +101,19 @@ pub struct Rule {
     pub optional_old_self: Option<bool>,
 }
 
-/// Reads a text of JSON as `Unstructured` has it.
+/// Decodes JSON text by the rules of `Unstructured`.
 pub type Read = fn(&[u8]) -> Option<Value>;
 
 impl Structural {
-    /// Compiles a `JSONSchemaProps`. What cannot be structural is an error. Any JSON in it is the text that it came as, which is
-    /// read by whoever knows how; what cannot be read counts as null.
+    /// Compiles a `JSONSchemaProps`. A schema that is not structural is an error. Embedded JSON is raw text, which
+    /// `read` decodes; undecodable text counts as null.
     pub fn compile(schema: &Value, read: Read) -> Result<Structural, String> {
         let mut node = Structural::default();
         node.fill(schema, read)?;
         Ok(node)
     }
 
-    /// Nodes are filled where they are: schemas are as deep as decoders allow, and a node is large.
+    /// Fills a node in index: schemas are as deep as decoders allow, and a node is large.
     fn fill(&mut self, schema: &Value, read: Read) -> Result<(), String> {
         self.set_fields(schema, read)?;
         let given = |name: &str| schema.get(name).filter(|given| !given.is_null());
@@ -152,7 +152,7 @@ impl Structural {
         Ok(())
     }
 
-    /// What a node has beside other nodes, and empty nodes in the place of those.
+    /// Sets all fields of a node, with empty nodes as children.
     fn set_fields(&mut self, schema: &Value, read: Read) -> Result<(), String> {
         refuse(schema)?;
         let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
@@ -182,7 +182,7 @@ impl Structural {
         };
         self.list_keys = texts(schema, "x-kubernetes-list-map-keys");
         self.atomic_map = schema.text_at(&["x-kubernetes-map-type"]) == "atomic";
-        // A null is as good as nothing.
+        // A null default counts as none.
         self.default =
             schema.get("default").map(|given| plain(given, read)).filter(|default| !default.is_null());
         self.rules = schema.items_at(&["x-kubernetes-validations"]).iter().map(rule).collect();
@@ -190,7 +190,7 @@ impl Structural {
         Ok(())
     }
 
-    /// Those of the nodes below are known.
+    /// Computes the marks from those of the children.
     fn mark(&self) -> Marks {
         let own = Marks {
             defaults: self.default.is_some(),
@@ -207,11 +207,11 @@ impl Structural {
     }
 
     pub fn property(&self, name: &str) -> Option<&Structural> {
-        let place = self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
-        Some(&self.properties[place].1)
+        let index = self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        Some(&self.properties[index].1)
     }
 
-    /// The schema of a property that has none of its own.
+    /// Returns the schema of properties without one of their own.
     pub fn additional_schema(&self) -> Option<&Structural> {
         match &self.additional {
             Some(Additional::Schema(schema)) => Some(schema),
@@ -246,7 +246,7 @@ impl Json {
 }
 
 impl Validation {
-    /// Nothing where nothing is asked. Nodes in it are empty.
+    /// Returns `None` if there are no validations. Nodes in it are empty.
     fn of(schema: &Value, read: Read) -> Option<Box<Validation>> {
         const FIELDS: [&str; 20] = [
             "format",
@@ -305,7 +305,7 @@ impl Validation {
     }
 }
 
-/// What no structural schema has.
+/// Rejects keywords that no structural schema has.
 fn refuse(schema: &Value) -> Result<(), String> {
     let is_there = |name: &str| {
         schema.get(name).is_some_and(|given| match given.node() {
@@ -346,7 +346,7 @@ fn texts(schema: &Value, name: &str) -> Box<[Key]> {
     schema.items_at(&[name]).iter().filter_map(|text| text.as_str().map(Key::from)).collect()
 }
 
-/// Any JSON, which definitions keep as the text that it came as.
+/// Decodes embedded JSON, which definitions store as raw text.
 fn plain(given: &Value, read: Read) -> Value {
     match given.as_raw() {
         Some(text) => read(text).unwrap_or(Value::NULL),
@@ -358,7 +358,7 @@ fn plain(given: &Value, read: Read) -> Value {
 mod tests {
     use super::*;
 
-    /// As `Unstructured` has it.
+    /// Converts to a tree as `Unstructured` has it.
     fn untyped(json: &serde_json::Value) -> Value {
         use serde_json::Value as J;
         match json {
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_becomes_nodes() {
+    fn a_schema_compiles_to_nodes() {
         let text = r#"{"type":"object","required":["spec"],"properties":{"spec":{"type":"object","properties":{
             "ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["port"],
               "items":{"type":"object","properties":{"port":{"type":"integer","minimum":1}}}},
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_knows_what_is_below_it() {
+    fn marks_include_those_of_children() {
         let text = r#"{"properties":{"a":{"items":{"additionalProperties":{"default":1}}},
             "b":{"properties":{"c":{"x-kubernetes-embedded-resource":true,"default":null}}}}}"#;
         let root = compile(&schema(text)).unwrap();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_structural_is_refused() {
+    fn schemas_that_are_not_structural_are_rejected() {
         for (text, reason) in [
             (r##"{"properties":{"a":{"$ref":"#/a"}}}"##, "OpenAPIV3Schema '$ref' is not supported"),
             (r#"{"items":[{"type":"string"}]}"#, "OpenAPIV3Schema 'items' must be a schema, but is an array"),

@@ -1,10 +1,10 @@
-//! The facts are read and become tables as they should.
+//! Parsing of the facts, and the generated tables.
 
 #[path = "../build/facts.rs"]
 mod facts;
 
-use facts::{Kind as Fact, Shape as FactShape};
-use pintle_schema::{Kind, ListType, Opaque, Shape, find, types};
+use facts::{Shape as FactShape, TypeKind as Fact};
+use pintle_schema::{ListType, Opaque, Shape, TypeKind, find, types};
 
 const SMALL: &str = "\
 # a comment
@@ -30,7 +30,7 @@ fn read(name: &str) -> Fact {
 }
 
 #[test]
-fn every_fact_of_a_field_is_read() {
+fn every_fact_of_a_field_is_parsed() {
     let Fact::Struct { fields, atomic: true, union: true } = read("a/v1.Thing") else { panic!() };
     assert_eq!((fields[0].name.as_str(), fields[0].number), ("", None));
     let items = &fields[1];
@@ -53,14 +53,14 @@ fn every_fact_of_a_field_is_read() {
 }
 
 #[test]
-fn enums_and_opaque_types_are_read() {
+fn enums_and_opaque_types_are_parsed() {
     let Fact::Alias { values, .. } = read("a/v1.Color") else { panic!() };
     assert_eq!(values, ["", "Blue", "Light red"]);
     assert_eq!(read("a/v1.Time"), Fact::Opaque);
 }
 
 #[test]
-fn facts_that_make_no_sense_are_refused_with_their_line() {
+fn invalid_facts_are_rejected_with_their_line() {
     let error = |text: &'static str| facts::parse(text).err().unwrap();
     assert_eq!(error("struct a\n  x 1 b\n"), "line 2: there is no type \"b\"");
     assert_eq!(error("  x 1 string\n"), "line 1: a field stands outside a struct");
@@ -69,10 +69,10 @@ fn facts_that_make_no_sense_are_refused_with_their_line() {
 }
 
 #[test]
-fn the_built_in_types_are_all_there_and_found_by_name() {
+fn all_built_in_types_are_found_by_name() {
     assert!(types().len() > 1400, "{}", types().len());
-    for (place, found) in types().iter().enumerate() {
-        assert_eq!((find(found.name), found.place), (Some(*found), place));
+    for (index, found) in types().iter().enumerate() {
+        assert_eq!((find(found.name), found.place), (Some(*found), index));
     }
     let pod = find("core/v1.Pod").unwrap().structure().unwrap();
     assert_eq!(
@@ -84,31 +84,31 @@ fn the_built_in_types_are_all_there_and_found_by_name() {
 }
 
 #[test]
-fn fields_are_found_by_name_and_number_also_inline() {
+fn fields_are_found_by_name_and_number_including_inline_ones() {
     let volume = find("core/v1.Volume").unwrap().structure().unwrap();
     assert_eq!(volume.flat[0].name, "name");
-    for (place, field) in volume.flat.iter().enumerate() {
-        assert_eq!(volume.position(field.name), Some(place));
+    for (index, field) in volume.flat.iter().enumerate() {
+        assert_eq!(volume.position(field.name), Some(index));
     }
     let source = volume.numbered(2).unwrap();
     assert!(source.is_inline());
     let of = source.shape.structure().unwrap();
     for field in of.fields {
-        let place = usize::from(source.place) + usize::from(field.place);
-        assert_eq!(volume.flat[place].name, field.name);
+        let index = usize::from(source.flat_index) + usize::from(field.flat_index);
+        assert_eq!(volume.flat[index].name, field.name);
         assert_eq!(of.numbered(field.number.unwrap()).unwrap().name, field.name);
     }
     assert!(volume.position("nope").is_none() && volume.numbered(99).is_none());
 }
 
 #[test]
-fn names_and_numbers_are_used_once_in_a_struct() {
+fn names_and_numbers_are_unique_in_a_struct() {
     for found in types() {
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         let numbers: Vec<_> =
-            of.by_number.iter().map(|place| of.fields[usize::from(*place)].number).collect();
+            of.by_number.iter().map(|index| of.fields[usize::from(*index)].number).collect();
         assert!(numbers.is_sorted_by(|a, b| a < b), "{}", found.name);
-        let names: Vec<_> = of.by_name.iter().map(|place| of.flat[usize::from(*place)].name).collect();
+        let names: Vec<_> = of.by_name.iter().map(|index| of.flat[usize::from(*index)].name).collect();
         assert!(names.is_sorted_by(|a, b| a < b), "{}: {names:?}", found.name);
     }
 }
@@ -116,7 +116,7 @@ fn names_and_numbers_are_used_once_in_a_struct() {
 #[test]
 fn the_keys_of_a_list_are_fields_of_its_items() {
     for found in types() {
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         for field in of.fields.iter().filter(|field| field.list == Some(ListType::Map)) {
             let Shape::List(item) = field.shape.underlying() else { panic!("{}.{}", found.name, field.name) };
             let item = item.structure().unwrap();
@@ -131,7 +131,7 @@ fn the_keys_of_a_list_are_fields_of_its_items() {
 }
 
 #[test]
-fn shapes_have_the_names_that_go_gives_them() {
+fn shapes_have_go_names() {
     let name =
         |of: &str, field: &str| find(of).unwrap().structure().unwrap().field(field).unwrap().shape.go_name();
     assert_eq!(name("core/v1.PodSpec", "containers"), "[]v1.Container");

@@ -1,5 +1,5 @@
-//! The facts against what the reference publishes about its types: Go fields, protobuf messages, OpenAPI, discovery, storage
-//! paths. Where these documents are not at hand (`PINTLE_UPSTREAM` or a folder beside the checkout), these say so and pass.
+//! The facts against the reference's published documents: Go fields, protobuf messages, OpenAPI, discovery, storage
+//! paths. Without these documents (`PINTLE_UPSTREAM` or a folder beside the checkout), the tests print that and pass.
 
 #[path = "upstream/discovery.rs"]
 mod discovery;
@@ -15,7 +15,7 @@ use std::fs;
 use pintle_schema::{Type, find};
 use serde_json::Value as Json;
 
-/// A published document, if the folder is there at all.
+/// Returns a published document, if the folder is present.
 fn text(name: &str) -> Option<String> {
     let folder = pintle_published::upstream("discovery, OpenAPI, Go fields and protobuf numbers")?;
     Some(fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}")))
@@ -35,8 +35,8 @@ fn documents(folder_name: &str) -> Vec<(String, Json)> {
     names.filter_map(|name| Some((name.clone(), document(&format!("{folder_name}/{name}"))?))).collect()
 }
 
-/// The type of a path in any of the notations: Go's import path, a protobuf package, a name in OpenAPI. All but the last
-/// label but one differ only in what separates them.
+/// Returns the type of a path in any of the notations: Go's import path, a protobuf package, a name in OpenAPI. They
+/// differ only in their separators, except in the last label but one.
 fn type_of(path: &str) -> Option<&'static Type> {
     let (package, name) = path.rsplit_once('.')?;
     let labels: Vec<&str> = package.split(['/', '.']).collect();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::HeaderValue;
 use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::{Authenticator, Authorizer};
-use pintle_cel::regex::Regex;
 use pintle_codec::negotiate::Encoding;
+use pintle_regex::Regex;
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{

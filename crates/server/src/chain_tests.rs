@@ -12,7 +12,7 @@ use pintle_codec::negotiate::ENCODINGS_WITH_CBOR;
 
 use super::*;
 use crate::respond::AUDIT_ID;
-use crate::{Body, Connection, MetricsOptions, Request, Response, respond};
+use crate::{Body, Connection, Request, Response, respond};
 
 /// Does what the path says.
 struct Misbehaving;
@@ -68,7 +68,7 @@ fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
     let mut config = ChainConfig::new(Arc::new(OrAnonymous::new(Nobody)), Arc::new(PublicPaths));
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
-    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    let metrics = Metrics::alone();
     let answers = Draining::default();
     let chain = build(config, Arc::new(Misbehaving), &lifecycle, &draining, &answers, &metrics);
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -97,7 +97,7 @@ impl Fixture {
 
     /// The value of a figure, by its name and labels; nothing if it is not shown.
     fn figure(&self, name: &str) -> Option<String> {
-        let text = String::from_utf8(self.metrics.render().unwrap()).unwrap();
+        let text = String::from_utf8(self.metrics.registry().render().unwrap()).unwrap();
         let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
         text.lines().find_map(value)
     }

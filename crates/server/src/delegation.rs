@@ -1,4 +1,4 @@
-//! Who serves a resource: the first in a chain of servers that has its group version.
+//! Delegation: the first server in a chain that has the group version serves the request.
 //!
 //! ```text
 //! aggregator   group versions that another server answers for
@@ -6,8 +6,8 @@
 //! extensions   those that custom resources are of
 //! ```
 //!
-//! Each is offered a request, and takes it or passes it on. What nobody takes is not there; nor is what one does not have in
-//! a group that is its own, whoever comes after it.
+//! Each is offered a request, and takes it or passes it on. A request that none takes is
+//! answered with 404, and so is one that the owner of its group does not take, whatever comes after it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub trait Delegate: Send + Sync + 'static {
     /// Answers a request for something that it has; gives any other back.
     async fn offer(&self, request: Box<Request>) -> Result<Response, Box<Request>>;
 
-    /// Whether it has any version of a group. Then nobody after it has another, and a client learns that it has the version
+    /// Whether it has any version of a group. Then no delegate after it has another, and a client learns that it has the version
     /// or resource wrong, and not everything.
     fn owns_group(&self, group: &str) -> bool;
 }

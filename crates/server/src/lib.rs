@@ -32,10 +32,7 @@ pub use body::Body;
 pub use connection::Limits;
 pub use documents::{Documents, DocumentsConfig};
 pub use listener::{ListenOptions, listen};
-pub use metrics::{
-    AllowListError, CacheCheck, Configuration, Conversion, ConversionFailure, Counting, Documented,
-    EgressFigures, Metrics, MetricsOptions, StoredCount,
-};
+pub use metrics::Metrics;
 pub use reload::WatchedFiles;
 pub use request::{Connection, Request, RequestBody, Response};
 pub use request_info::RequestInfo;

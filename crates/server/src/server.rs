@@ -13,8 +13,7 @@ use crate::chain::{self, ChainConfig};
 use crate::connection::{Connections, Limits};
 use crate::filter::Handler;
 use crate::handlers::{
-    FlagsPage, HealthRegistry, Index, IndicatorsEndpoint, MetricsEndpoint, StatusPage, Version,
-    VersionEndpoint,
+    FlagsPage, HealthRegistry, Index, MetricsEndpoint, StatusPage, Version, VersionEndpoint,
 };
 use crate::lifecycle::{Draining, Hooks, Lifecycle};
 use crate::listener;
@@ -114,8 +113,8 @@ impl Server {
 
         let mut router = Router::new(metrics.clone(), documents.clone(), resources);
         health.install(&mut router, &metrics, lifecycle.has_been_ready.clone());
-        router.route("/metrics", MetricsEndpoint(metrics.clone()));
-        router.route("/metrics/slis", IndicatorsEndpoint(metrics.clone()));
+        router.route("/metrics", MetricsEndpoint(metrics.registry().clone()));
+        router.route("/metrics/slis", MetricsEndpoint(metrics.indicators().clone()));
         router.route("/version", VersionEndpoint::new(&version));
         for (path, handler) in endpoints {
             router.route(&path, Boxed(handler));

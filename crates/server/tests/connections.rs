@@ -13,14 +13,16 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use pintle_auth::authenticator::{OrAnonymous, Union};
 use pintle_auth::{Attributes, Authorizer, Verdict};
+use pintle_metrics::Registry;
+use pintle_runtime::Clock;
 use pintle_server::chain::ChainConfig;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthRegistry, Version};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::tls::{KeyPairFiles, MinVersion, Tls, TlsOptions};
 use pintle_server::{
-    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, MetricsOptions, Request, Response, Server,
-    ServerConfig, listen, respond,
+    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, Request, Response, Server, ServerConfig,
+    listen, respond,
 };
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -90,7 +92,7 @@ impl Running {
                 ..ChainConfig::new(Arc::new(OrAnonymous::new(Union(Vec::new()))), Arc::new(Anything))
             },
             version: version(),
-            metrics: Metrics::new(&MetricsOptions::default()).expect("metrics"),
+            metrics: metrics(),
             health: HealthRegistry::new(Duration::ZERO),
             hooks,
             documents: Arc::new(Documents::new(DocumentsConfig::default(), Vec::new())),
@@ -142,6 +144,12 @@ impl Running {
         let body = response.into_body().collect().await.expect("a body").to_bytes();
         (code, String::from_utf8_lossy(&body).into_owned())
     }
+}
+
+fn metrics() -> Metrics {
+    let registry = Registry::default();
+    let auth = pintle_auth::Metrics::new(&registry, &Clock::system()).expect("metrics");
+    Metrics::new(&registry, &auth).expect("metrics")
 }
 
 fn version() -> Version {

@@ -20,11 +20,13 @@ mod backend;
 pub mod conformance;
 mod error;
 pub mod lease;
+mod metrics;
 mod types;
 
 pub use backend::{Backend, WatchStream, prefix_end};
 pub use error::{Error, Result};
 pub use lease::LeaseId;
+pub use metrics::Metrics;
 pub use types::{
     Compare, Event, KeyValue, Op, Range, RangeRequest, Revision, Stats, Txn, TxnResult, WatchItem,
     WatchRequest,

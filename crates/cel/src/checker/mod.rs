@@ -1,4 +1,5 @@
-//! Finds the type of every part of an expression, which variables and functions it means, and what does not fit.
+//! Type checker: finds the type of every part of an expression, the variables and functions that its names refer to,
+//! and type errors.
 
 mod unify;
 mod validate;
@@ -7,38 +8,38 @@ use std::collections::HashMap;
 
 use self::unify::{Bindings, instantiate, most_general};
 pub(crate) use self::validate::validate;
-use crate::ast::{Ast, Comprehension, Entry, Expr, Field, Id, Item, Kind, Literal};
+use crate::ast::{Ast, Comprehension, Entry, Expr, ExprKind, Field, Id, Item, Literal};
 use crate::environment::Declarations;
 use crate::functions::Function;
 use crate::source::{Issues, Offset};
 use crate::types::Type;
 
-/// What a name stands for.
+/// Resolution of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
-    /// A variable, by its full name.
+    /// Variable, by its qualified name.
     Variable(String),
-    /// A type as a value.
+    /// Type used as a value.
     Type(Type),
 }
 
-/// A function that a call means.
+/// Function that a call refers to.
 #[derive(Clone, Copy)]
 pub(crate) struct Resolved {
     pub(crate) function: &'static Function,
-    /// The overload, if only one of them fits.
+    /// The overload, if exactly one is applicable.
     pub(crate) overload: Option<&'static str>,
-    /// Whether what looks like the receiver is part of the function's name.
+    /// Whether the syntactic receiver is a part of the function's qualified name.
     pub(crate) qualified: bool,
 }
 
-/// What the checker found out.
+/// Result of checking an expression.
 #[derive(Default)]
 pub(crate) struct Checked {
     types: HashMap<Id, Type>,
     pub(crate) meanings: HashMap<Id, Meaning>,
     pub(crate) calls: HashMap<Id, Resolved>,
-    /// Of every call, all overloads that fit.
+    /// All applicable overloads of every call.
     pub(crate) overloads: HashMap<Id, Vec<&'static str>>,
 }
 
@@ -49,18 +50,18 @@ impl Checked {
 }
 
 struct Checker<'c> {
-    places: &'c [Offset],
+    offsets: &'c [Offset],
     declarations: &'c Declarations,
     issues: &'c mut Issues,
     bindings: Bindings,
-    /// Variables of loops, innermost last.
+    /// Variables of the enclosing loops, innermost last.
     scopes: Vec<(String, Type)>,
     found: Checked,
 }
 
 pub(crate) fn check(ast: &Ast, declarations: &Declarations, issues: &mut Issues) -> Checked {
     let mut checker = Checker {
-        places: &ast.places,
+        offsets: &ast.offsets,
         declarations,
         issues,
         bindings: Bindings::default(),
@@ -77,7 +78,7 @@ pub(crate) fn check(ast: &Ast, declarations: &Declarations, issues: &mut Issues)
 
 impl Checker<'_> {
     fn report(&mut self, id: Id, message: String) {
-        self.issues.report(self.places.get(id as usize).copied().flatten(), message);
+        self.issues.report(self.offsets.get(id as usize).copied().flatten(), message);
     }
 
     fn undeclared(&mut self, id: Id, name: &str) {
@@ -95,8 +96,8 @@ impl Checker<'_> {
 
     fn check(&mut self, expr: &Expr) -> Type {
         let of = match &expr.kind {
-            Kind::Unspecified => Type::Error,
-            Kind::Literal(literal) => match literal {
+            ExprKind::Unspecified => Type::Error,
+            ExprKind::Literal(literal) => match literal {
                 Literal::Null => Type::Null,
                 Literal::Bool(_) => Type::Bool,
                 Literal::Int(_) => Type::Int,
@@ -105,24 +106,26 @@ impl Checker<'_> {
                 Literal::String(_) => Type::String,
                 Literal::Bytes(_) => Type::Bytes,
             },
-            Kind::Ident(name) => match self.lookup(expr.id, name) {
+            ExprKind::Ident(name) => match self.lookup(expr.id, name) {
                 Some(of) => of,
                 None => {
                     self.undeclared(expr.id, name);
                     Type::Error
                 }
             },
-            Kind::Select { operand, field, test } => self.select(expr, operand, field, *test),
-            Kind::Call { target, function, args } => self.call(expr.id, target.as_deref(), function, args),
-            Kind::List { items } => self.list(items),
-            Kind::Map { entries } => self.map(entries),
-            Kind::Struct { name, fields } => self.message(expr.id, name, fields),
-            Kind::Comprehension(of) => self.comprehension(of),
+            ExprKind::Select { operand, field, test } => self.select(expr, operand, field, *test),
+            ExprKind::Call { target, function, args } => {
+                self.call(expr.id, target.as_deref(), function, args)
+            }
+            ExprKind::List { items } => self.list(items),
+            ExprKind::Map { entries } => self.map(entries),
+            ExprKind::Struct { name, fields } => self.message(expr.id, name, fields),
+            ExprKind::Comprehension(of) => self.comprehension(of),
         };
         self.set(expr.id, of)
     }
 
-    /// The type of a name, if it is one.
+    /// Returns the type of a name if it is declared.
     fn lookup(&mut self, id: Id, name: &str) -> Option<Type> {
         let name = name.strip_prefix('.').unwrap_or(name);
         let local = self.scopes.iter().rev().find(|(known, _)| known == name).map(|(_, of)| of);
@@ -137,7 +140,7 @@ impl Checker<'_> {
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, test: bool) -> Type {
-        // `a.b` may be one name.
+        // `a.b` may be one qualified name.
         if !test
             && let Some(name) = expr.qualified_name()
             && let Some(of) = self.lookup(expr.id, &name)
@@ -185,7 +188,7 @@ impl Checker<'_> {
     fn call(&mut self, id: Id, target: Option<&Expr>, name: &str, args: &[Expr]) -> Type {
         if name == "_?._" {
             return match args {
-                [operand, Expr { id: field_id, kind: Kind::Literal(Literal::String(field)) }] => {
+                [operand, Expr { id: field_id, kind: ExprKind::Literal(Literal::String(field)) }] => {
                     self.set(*field_id, Type::String);
                     self.found.overloads.insert(id, vec!["select_optional_field"]);
                     let of = self.field(id, operand, field, true);
@@ -224,7 +227,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a call, by the overloads that fit.
+    /// Returns the type of a call from its applicable overloads.
     fn overload(
         &mut self,
         id: Id,
@@ -315,7 +318,7 @@ impl Checker<'_> {
         Type::map(key, values.unwrap_or_else(|| self.bindings.fresh()))
     }
 
-    /// What is in an optional that a `?` asks to be left out if empty.
+    /// Returns the type inside an optional that a `?` unwraps.
     fn unwrapped(&mut self, value: &Expr, of: Type, optional: bool) -> Type {
         if !optional {
             return of;
@@ -329,7 +332,7 @@ impl Checker<'_> {
         of
     }
 
-    /// The type of all items so far and one more; anything, if they do not agree.
+    /// Joins the type of the items so far with that of one more; `dyn` if they differ.
     fn join(&mut self, before: Option<Type>, of: Type) -> Type {
         let Some(before) = before else { return of };
         if self.bindings.assignable(&before, &of) { most_general(&before, &of).clone() } else { Type::Dyn }

@@ -1,14 +1,14 @@
-//! When a type will do where another is wanted, and what that says about types that are not known yet.
+//! Assignability of types, and the bindings of type parameters that follow from it.
 
 use std::sync::Arc;
 
 use crate::types::{ListType, Parameter, Type};
 
-/// What free types have been found to be. An attempt that fails is taken back.
+/// Types that free type parameters are bound to. A failed attempt is rolled back.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     bound: Vec<Option<Type>>,
-    /// What was there before, latest last.
+    /// Previous bindings, latest last, for the rollback.
     trail: Vec<(u32, Option<Type>)>,
 }
 
@@ -32,7 +32,7 @@ impl Bindings {
         }
     }
 
-    /// Whether each of the types will do where the other is wanted.
+    /// Returns whether each type is assignable to its counterpart.
     pub(super) fn assignable_all(&mut self, from: &[Type], to: &[Type]) -> bool {
         let mark = self.trail.len();
         let fits = from.len() == to.len() && from.iter().zip(to).all(|(from, to)| self.assign(from, to));
@@ -77,7 +77,7 @@ impl Bindings {
         }
     }
 
-    /// Whether a free type can be this one, and whether something was known about it.
+    /// Returns whether a type parameter can be this type, and whether it was bound already.
     fn substitutes(&mut self, of: &Type, parameter: &Type) -> (bool, bool) {
         if of == parameter {
             return (true, true);
@@ -113,12 +113,12 @@ impl Bindings {
         }
     }
 
-    /// A type with what is known put in; with `finally`, what is not known is `dyn`.
+    /// Substitutes the bound parameters of a type; with `finally`, unbound ones become `dyn`.
     pub(super) fn resolve(&self, of: &Type, finally: bool) -> Type {
         self.changed(of, finally).unwrap_or_else(|| of.clone())
     }
 
-    /// The same; nothing where there is nothing to put in.
+    /// Like [`Bindings::resolve`]; `None` if nothing is substituted.
     fn changed(&self, of: &Type, finally: bool) -> Option<Type> {
         match of {
             Type::Parameter(_) => match self.find(of) {
@@ -144,7 +144,7 @@ impl Bindings {
     }
 }
 
-/// What null will do for.
+/// Returns whether null is assignable to the type.
 fn nullable(of: &Type) -> bool {
     matches!(
         of,
@@ -158,7 +158,7 @@ fn nullable(of: &Type) -> bool {
     )
 }
 
-/// The one of two that says less.
+/// Returns the less specific of two types.
 pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
     if is_less_specific(a, b) { a } else { b }
 }
@@ -181,7 +181,7 @@ fn is_less_specific(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// A signature's type with fresh types for its letters.
+/// Replaces the letters of a signature's type by fresh parameters.
 pub(super) fn instantiate(of: &Type, letters: &mut Vec<(char, Type)>, bindings: &mut Bindings) -> Type {
     match of {
         Type::Parameter(Parameter::Named(letter)) => {

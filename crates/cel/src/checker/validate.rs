@@ -1,14 +1,13 @@
-//! Rules about literals that Kubernetes adds to what types say.
+//! Checks of literals that Kubernetes adds to type checking.
 
 use super::Checked;
-use crate::ast::{Ast, Expr, Id, Kind, Literal};
+use crate::ast::{Ast, Expr, ExprKind, Id, Literal};
 use crate::functions::format::{self, Clause, Part};
-use crate::regex;
 use crate::source::Issues;
 use crate::types::Type;
 use crate::value::Timestamp;
 
-/// Literals that are no duration, timestamp or regular expression where one is read; lists and maps of mixed types.
+/// Reports invalid literals of durations, timestamps and regular expressions, and lists and maps of mixed types.
 pub(crate) fn validate(ast: &Ast, checked: &Checked, issues: &mut Issues) {
     Validator { ast, checked, issues, formats: 0 }.visit(&ast.root);
 }
@@ -17,20 +16,20 @@ struct Validator<'a> {
     ast: &'a Ast,
     checked: &'a Checked,
     issues: &'a mut Issues,
-    /// How many calls of `format` are around, whose arguments may be of any types.
+    /// Number of enclosing `format` calls, whose arguments may be of mixed types.
     formats: usize,
 }
 
 impl Validator<'_> {
     fn report(&mut self, id: Id, message: String) {
-        self.issues.report(self.ast.places.get(id as usize).copied().flatten(), message);
+        self.issues.report(self.ast.offsets.get(id as usize).copied().flatten(), message);
     }
 
     fn visit(&mut self, expr: &Expr) {
         match &expr.kind {
-            Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) => {}
-            Kind::Select { operand, .. } => self.visit(operand),
-            Kind::Call { target, function, args } => {
+            ExprKind::Unspecified | ExprKind::Literal(_) | ExprKind::Ident(_) => {}
+            ExprKind::Select { operand, .. } => self.visit(operand),
+            ExprKind::Call { target, function, args } => {
                 self.formats += usize::from(function == "format");
                 if let Some(target) = target {
                     self.visit(target);
@@ -42,7 +41,7 @@ impl Validator<'_> {
                 args.iter().for_each(|arg| self.visit(arg));
                 self.formats -= usize::from(function == "format");
             }
-            Kind::List { items } => {
+            ExprKind::List { items } => {
                 let mut first: Option<Type> = None;
                 for item in items {
                     if self.formats > 0 {
@@ -61,7 +60,7 @@ impl Validator<'_> {
                 }
                 items.iter().for_each(|item| self.visit(&item.value));
             }
-            Kind::Map { entries } => {
+            ExprKind::Map { entries } => {
                 let mut first: Option<(Type, Type)> = None;
                 for entry in entries {
                     if self.formats > 0 {
@@ -87,8 +86,8 @@ impl Validator<'_> {
                     self.visit(&entry.value);
                 }
             }
-            Kind::Struct { fields, .. } => fields.iter().for_each(|field| self.visit(&field.value)),
-            Kind::Comprehension(of) => {
+            ExprKind::Struct { fields, .. } => fields.iter().for_each(|field| self.visit(&field.value)),
+            ExprKind::Comprehension(of) => {
                 for part in [&of.range, &of.start, &of.condition, &of.step, &of.result] {
                     self.visit(part);
                 }
@@ -103,10 +102,10 @@ impl Validator<'_> {
         }
     }
 
-    /// A format that is known, against the types of its arguments.
+    /// Checks a literal format string against the types of its arguments.
     fn format(&mut self, id: Id, target: Option<&Expr>, args: &[Expr]) {
-        let Some(Expr { kind: Kind::Literal(Literal::String(text)), .. }) = target else { return };
-        let [Expr { kind: Kind::List { items }, .. }] = args else { return };
+        let Some(Expr { kind: ExprKind::Literal(Literal::String(text)), .. }) = target else { return };
+        let [Expr { kind: ExprKind::List { items }, .. }] = args else { return };
         let mut next = 0;
         for part in format::parts(text) {
             match part {
@@ -133,7 +132,7 @@ impl Validator<'_> {
         }
     }
 
-    /// The part of an argument that a clause cannot show, and its type.
+    /// Returns the part of an argument that a clause cannot format, and its type.
     fn unfit(&self, arg: &Expr, clause: Clause) -> Option<(Id, Type)> {
         let of = self.checked.type_of(arg);
         let fits = match (clause, &of) {
@@ -152,10 +151,10 @@ impl Validator<'_> {
             return Some((arg.id, of));
         }
         match (clause, &arg.kind) {
-            (Clause::Text, Kind::List { items }) => {
+            (Clause::Text, ExprKind::List { items }) => {
                 items.iter().find_map(|item| self.unfit(&item.value, clause))
             }
-            (Clause::Text, Kind::Map { entries }) => entries.iter().find_map(|entry| {
+            (Clause::Text, ExprKind::Map { entries }) => entries.iter().find_map(|entry| {
                 self.unfit(&entry.key, clause).or_else(|| self.unfit(&entry.value, clause))
             }),
             _ => None,
@@ -163,13 +162,13 @@ impl Validator<'_> {
     }
 
     fn literal(&mut self, function: &str, arg: Option<&Expr>) {
-        let Some(Expr { id, kind: Kind::Literal(literal) }) = arg else { return };
+        let Some(Expr { id, kind: ExprKind::Literal(literal) }) = arg else { return };
         let valid = match (function, literal) {
             ("duration", Literal::String(text)) => pintle_meta::parse_duration(text).is_ok(),
             ("duration", Literal::Int(_)) => false,
             ("timestamp", Literal::String(text)) => Timestamp::parse(text).is_some_and(|at| at.is_ok()),
             ("timestamp", Literal::Int(seconds)) => Timestamp::new(*seconds, 0).in_range().is_ok(),
-            ("matches", Literal::String(text)) => regex::check(text).is_ok(),
+            ("matches", Literal::String(text)) => pintle_regex::check(text).is_ok(),
             _ => true,
         };
         if !valid {

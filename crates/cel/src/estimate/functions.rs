@@ -1,16 +1,16 @@
-//! Estimates of calls that Kubernetes and the extensions have their own opinion about.
+//! Cost estimates of the functions of Kubernetes' libraries and of cel-go's extensions.
 
 use super::{CallEstimate, Node, Range, Sizes, known_size};
-use crate::ast::{Kind, Literal};
+use crate::ast::{ExprKind, Literal};
 use crate::cost::{self, TRAVERSAL};
 use crate::types::Type;
 
-/// Of a regular expression, per character of it.
+/// Cost of a regular expression, per character of the pattern.
 const PATTERN: f64 = 0.25;
 const LONGEST_NAME_PATTERN: f64 = 128.0;
 const LONGEST_FORMAT: u64 = 64;
 
-/// Nothing where the language's own estimate holds.
+/// Returns `None` if the language's own estimate applies.
 pub(super) fn estimate(
     sizes: &dyn Sizes,
     function: &str,
@@ -22,7 +22,7 @@ pub(super) fn estimate(
     extension(&of, overload, target, args).or_else(|| kubernetes(&of, function, overload, target, args))
 }
 
-/// A text searched for a pattern.
+/// Cost of matching a text against a pattern.
 pub(super) fn matching(text: Range, pattern: Range) -> Range {
     text.add(Range::fixed(1)).times(TRAVERSAL).multiply(pattern.times(PATTERN))
 }
@@ -38,7 +38,7 @@ impl Of<'_> {
             .unwrap_or(Range::UNKNOWN)
     }
 
-    /// What is in a list, as far as its type says.
+    /// Estimates an item of a list from the list's item type.
     fn item(&self, list: &Node<'_>) -> Option<Node<'static>> {
         let of = list.of.parameters().next()?.clone();
         let path = list.path.as_ref().map(|path| {
@@ -50,7 +50,7 @@ impl Of<'_> {
     }
 }
 
-/// Lists and sets.
+/// Functions of the list and set extensions.
 fn extension(
     of: &Of<'_>,
     overload: &str,
@@ -94,10 +94,10 @@ fn extension(
     }
 }
 
-/// The value of a literal; what else if it is none.
+/// Returns the value of an integer literal, else `otherwise`.
 fn integer(node: &Node<'_>, otherwise: u64) -> u64 {
     match node.expr.map(|expr| &expr.kind) {
-        Some(Kind::Literal(Literal::Int(value))) => u64::try_from(*value).unwrap_or(0),
+        Some(ExprKind::Literal(Literal::Int(value))) => u64::try_from(*value).unwrap_or(0),
         _ => otherwise,
     }
 }
@@ -184,7 +184,7 @@ fn kubernetes(
         ("split", Some(target), _) => {
             let size = of.size(target);
             let max = args.get(1).map_or(size.max, |count| match count.expr.map(|expr| &expr.kind) {
-                Some(Kind::Literal(Literal::Int(count))) => *count as u64,
+                Some(ExprKind::Literal(Literal::Int(count))) => *count as u64,
                 _ => size.max,
             });
             Some(CallEstimate { cost: size.times(2.0 * TRAVERSAL), result: Some(Range { min: 0, max }) })
@@ -233,7 +233,7 @@ fn kubernetes(
     }
 }
 
-/// Values of Kubernetes' own types.
+/// Equality of values of Kubernetes' own types.
 fn equality(left: &Node<'_>, right: &Node<'_>) -> Option<CallEstimate> {
     if left.of != right.of {
         return None;
@@ -250,7 +250,8 @@ fn equality(left: &Node<'_>, right: &Node<'_>) -> Option<CallEstimate> {
     Some(CallEstimate::of(cost))
 }
 
-/// How long a text is after replacements: as many as possible of the shortest by the longest, and the other way round.
+/// Length of a text after replacements: at most as many as fit of the shortest old text by the longest new one, and
+/// the reverse.
 fn replaced(size: Range, old: Range, new: Range) -> Range {
     let divided = |a: u64, b: u64| (a as f64 / b as f64).ceil() as u64;
     let (count_max, kept_max) = if old.min == 0 {

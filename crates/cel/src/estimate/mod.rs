@@ -1,8 +1,8 @@
-//! What an expression could cost at least and at most, before anything is evaluated: cel-go's estimate. With it, rules are refused
-//! that could become too expensive on the largest objects that a schema allows.
+//! Estimates the minimal and maximal cost of an expression without evaluating it, as cel-go does. Rules that could
+//! exceed their budget on the largest objects that a schema admits are rejected by it.
 //!
-//! Sizes that the expression does not show are asked for by path: `self.items` with more items, `["self", "items"]`; what is in
-//! them is at `@items`, `@keys`, `@values`.
+//! Sizes that the expression does not determine are looked up by path: `self.items` is `["self", "items"]`; elements
+//! of a container are at `@items`, `@keys` and `@values`.
 
 mod functions;
 mod range;
@@ -10,26 +10,26 @@ mod range;
 use std::collections::HashMap;
 
 pub use self::range::Range;
-use crate::ast::{Ast, Comprehension, Expr, Id, Kind, Literal};
+use crate::ast::{Ast, Comprehension, Expr, ExprKind, Id, Literal};
 use crate::checker::{Checked, Meaning};
 use crate::cost;
 use crate::parser::macros::ACCUMULATOR;
 use crate::types::Type;
 
-/// Knows how large the values of variables can be.
+/// Source of the maximal sizes of variables' values.
 pub trait Sizes {
-    /// Characters, bytes, items or entries of what is at a path; nothing if that is not known.
+    /// Returns the number of characters, bytes, items or entries of the value at a path; `None` if unknown.
     fn size(&self, path: &[String], of: &Type) -> Option<Range>;
 }
 
-/// Knows nothing.
+/// Source without any sizes.
 impl Sizes for () {
     fn size(&self, _: &[String], _: &Type) -> Option<Range> {
         None
     }
 }
 
-/// A part of an expression, as functions that estimate see it.
+/// Operand of a function's estimate.
 struct Node<'e> {
     path: Option<Vec<String>>,
     of: Type,
@@ -37,7 +37,7 @@ struct Node<'e> {
     size: Option<Range>,
 }
 
-/// How large keys and values of a container are.
+/// Sizes of a container's keys and values.
 #[derive(Clone, Copy)]
 struct Entries {
     is_list: bool,
@@ -45,14 +45,14 @@ struct Entries {
     value: Range,
 }
 
-/// A loop's variable.
+/// Variable of a loop.
 struct Local {
     path: Vec<String>,
     size: Option<Range>,
     entries: Option<Entries>,
 }
 
-/// A call's cost, and how large its result is.
+/// Cost of a call and size of its result.
 struct CallEstimate {
     cost: Range,
     result: Option<Range>,
@@ -88,7 +88,7 @@ pub(crate) fn estimate(ast: &Ast, checked: &Checked, sizes: &dyn Sizes) -> Range
 impl<'e> Estimator<'e> {
     fn cost(&mut self, expr: &'e Expr) -> Range {
         if let Some(meaning) = self.checked.meanings.get(&expr.id)
-            && matches!(expr.kind, Kind::Ident(_) | Kind::Select { .. })
+            && matches!(expr.kind, ExprKind::Ident(_) | ExprKind::Select { .. })
         {
             let path = match meaning {
                 Meaning::Variable(name) => {
@@ -100,12 +100,12 @@ impl<'e> Estimator<'e> {
             return Range::fixed(1);
         }
         match &expr.kind {
-            Kind::Unspecified | Kind::Literal(_) => Range::fixed(0),
-            Kind::Ident(name) => {
+            ExprKind::Unspecified | ExprKind::Literal(_) => Range::fixed(0),
+            ExprKind::Ident(name) => {
                 self.paths.insert(expr.id, vec![name.clone()]);
                 Range::fixed(1)
             }
-            Kind::Select { operand, field, test } => {
+            ExprKind::Select { operand, field, test } => {
                 let cost = self.cost(operand);
                 if *test {
                     return cost;
@@ -118,8 +118,8 @@ impl<'e> Estimator<'e> {
                     _ => cost,
                 }
             }
-            Kind::Call { target, function, args } => self.call(expr, target.as_deref(), function, args),
-            Kind::List { items } => {
+            ExprKind::Call { target, function, args } => self.call(expr, target.as_deref(), function, args),
+            ExprKind::List { items } => {
                 let mut sum = Range::fixed(0);
                 let mut size = if items.is_empty() { Range::fixed(0) } else { Range::NOTHING };
                 for item in items {
@@ -129,7 +129,7 @@ impl<'e> Estimator<'e> {
                 self.entries.insert(expr.id, Entries { is_list: true, key: Range::fixed(1), value: size });
                 sum.add(Range::fixed(cost::LIST))
             }
-            Kind::Map { entries } => {
+            ExprKind::Map { entries } => {
                 let mut sum = Range::fixed(0);
                 let start = if entries.is_empty() { Range::fixed(0) } else { Range::NOTHING };
                 let (mut key, mut value) = (start, start);
@@ -141,11 +141,11 @@ impl<'e> Estimator<'e> {
                 self.entries.insert(expr.id, Entries { is_list: false, key, value });
                 sum.add(Range::fixed(cost::MAP))
             }
-            Kind::Struct { fields, .. } => {
+            ExprKind::Struct { fields, .. } => {
                 fields.iter().fold(Range::fixed(cost::OBJECT), |sum, field| sum.add(self.cost(&field.value)))
             }
-            Kind::Comprehension(of) if is_naming(of) => self.naming(expr, of),
-            Kind::Comprehension(of) => self.comprehension(expr, of),
+            ExprKind::Comprehension(of) if is_naming(of) => self.naming(expr, of),
+            ExprKind::Comprehension(of) => self.comprehension(expr, of),
         }
     }
 
@@ -290,7 +290,7 @@ impl<'e> Estimator<'e> {
         }
     }
 
-    /// What is in either of two containers.
+    /// Joins the element sizes of two containers.
     fn join_entries(&mut self, expr: &Expr, left: &Node<'_>, right: &Node<'_>) {
         let entries = |node: &Node<'_>| node.expr.and_then(|expr| self.entries_of(expr));
         if let (Some(left), Some(right)) = (entries(left), entries(right)) {
@@ -330,12 +330,12 @@ impl<'e> Estimator<'e> {
         let count = self.size_or_unknown(&of.range);
         sum = sum.add(count.multiply(each));
         match &of.start.kind {
-            Kind::Literal(_) => {
+            ExprKind::Literal(_) => {
                 if let Some(size) = self.size(&of.start) {
                     self.computed.insert(expr.id, size);
                 }
             }
-            Kind::List { .. } | Kind::Map { .. } => {
+            ExprKind::List { .. } | ExprKind::Map { .. } => {
                 self.computed.insert(expr.id, count);
                 if let Some(entries) = self.entries_of(&of.step) {
                     self.entries.insert(expr.id, entries);
@@ -346,7 +346,7 @@ impl<'e> Estimator<'e> {
         sum
     }
 
-    /// A value under a name.
+    /// Estimates a comprehension that only binds a value to a name.
     fn naming(&mut self, expr: &'e Expr, of: &'e Comprehension) -> Range {
         let sum = self.cost(&of.range).add(self.cost(&of.start));
         self.push_value(&of.accumulator, &of.start);
@@ -374,10 +374,10 @@ impl<'e> Estimator<'e> {
         self.locals.iter().rev().find(|(known, _)| known == name).map(|(_, local)| local)
     }
 
-    /// The variable of a loop that an expression is.
+    /// Returns the loop variable that an expression is.
     fn local_of(&self, expr: &Expr) -> Option<&Local> {
         match self.checked.meanings.get(&expr.id) {
-            Some(Meaning::Variable(name)) if matches!(expr.kind, Kind::Ident(_)) => self.local(name),
+            Some(Meaning::Variable(name)) if matches!(expr.kind, ExprKind::Ident(_)) => self.local(name),
             _ => None,
         }
     }
@@ -399,11 +399,11 @@ impl<'e> Estimator<'e> {
             return Some(*size);
         }
         let literal = match &expr.kind {
-            Kind::Literal(Literal::String(text)) => Some(text.chars().count()),
-            Kind::Literal(Literal::Bytes(bytes)) => Some(bytes.len()),
-            Kind::Literal(_) => Some(1),
-            Kind::List { items } => Some(items.len()),
-            Kind::Map { entries } => Some(entries.len()),
+            ExprKind::Literal(Literal::String(text)) => Some(text.chars().count()),
+            ExprKind::Literal(Literal::Bytes(bytes)) => Some(bytes.len()),
+            ExprKind::Literal(_) => Some(1),
+            ExprKind::List { items } => Some(items.len()),
+            ExprKind::Map { entries } => Some(entries.len()),
             _ => None,
         };
         if let Some(literal) = literal {
@@ -438,14 +438,14 @@ impl<'e> Estimator<'e> {
     }
 }
 
-/// Sizes are known of what has a path only.
+/// Looks up a size; only values with a path have one.
 fn known_size(sizes: &dyn Sizes, path: &[String], of: &Type) -> Option<Range> {
     if path.is_empty() { None } else { sizes.size(path, of) }
 }
 
 fn is_naming(of: &Comprehension) -> bool {
-    matches!(&of.range.kind, Kind::List { items } if items.is_empty())
-        && matches!(of.condition.kind, Kind::Literal(Literal::Bool(false)))
+    matches!(&of.range.kind, ExprKind::List { items } if items.is_empty())
+        && matches!(of.condition.kind, ExprKind::Literal(Literal::Bool(false)))
 }
 
 fn is_scalar(of: &Type) -> bool {

@@ -1,6 +1,6 @@
-//! From a least to a most; what is too large to count stays at the most that can be counted.
+//! Interval of sizes or costs, with saturating arithmetic.
 
-/// A least and a most, of sizes or costs.
+/// Minimum and maximum of a size or cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub min: u64,
@@ -9,7 +9,7 @@ pub struct Range {
 
 impl Range {
     pub const UNKNOWN: Range = Range { min: 0, max: u64::MAX };
-    /// What any other range replaces in a union.
+    /// Neutral element of a union.
     pub(super) const NOTHING: Range = Range { min: u64::MAX, max: 0 };
 
     pub const fn fixed(value: u64) -> Range {
@@ -24,7 +24,7 @@ impl Range {
         Range { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// Rounded up.
+    /// Multiplies by a factor, rounding up.
     pub(super) fn times(self, factor: f64) -> Range {
         // Conversions from floats saturate.
         let times = |value: u64| (value as f64 * factor).ceil() as u64;

@@ -1,4 +1,4 @@
-//! Whether somebody may do something, asked from an expression: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! Authorization checks from expressions: `authorizer.group('').resource('pods').check('get').allowed()`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,32 +6,33 @@ use std::sync::Arc;
 use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::types::Type;
 use crate::value::{Other, Val, opaque};
 
-/// Answers what expressions ask about permissions. It is called while an expression is evaluated.
+/// Decides the authorization checks of expressions. It is called during evaluation.
 pub trait Authorizer: fmt::Debug + Send + Sync {
     fn check(&self, check: &Check) -> Decision;
 }
 
-/// A question.
+/// One authorization check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Namespace and name of the service account that is asked about; else it is whoever made the request.
+    /// Namespace and name of the service account to check; `None` for the user of the request.
     pub service_account: Option<(String, String)>,
     pub verb: String,
     pub what: Checked,
 }
 
-/// What a question is about.
+/// Subject matter of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked {
     Path(String),
     Resource(ResourceCheck),
 }
 
-/// A resource, perhaps a certain one. Its version is any.
+/// Attributes of a resource; the version is any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceCheck {
     pub group: String,
@@ -39,13 +40,13 @@ pub struct ResourceCheck {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-    /// As written; it may not be a selector.
+    /// Unparsed; may be invalid.
     pub field_selector: String,
-    /// As written; it may not be a selector.
+    /// Unparsed; may be invalid.
     pub label_selector: String,
 }
 
-/// An answer.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     pub allowed: bool,
@@ -58,7 +59,7 @@ pub fn authorizer(authorizer: Arc<dyn Authorizer>) -> Val<'static> {
     Val::Other(Other::new(Subject { authorizer, service_account: None }))
 }
 
-/// The value of a variable of type [`Type::RESOURCE_CHECK`]: the authorizer, about the resource of a request.
+/// The value of a variable of type [`Type::RESOURCE_CHECK`]: an authorizer for the resource of the request.
 pub fn resource_check(authorizer: Arc<dyn Authorizer>, resource: ResourceCheck) -> Val<'static> {
     Val::Other(Other::new(Resource { subject: Subject { authorizer, service_account: None }, resource }))
 }
@@ -93,22 +94,22 @@ impl PartialEq for Subject {
     }
 }
 
-/// Values that expressions cannot look at are shown by their type.
-macro_rules! shown {
-    ($($name:ty => $shown:literal;)*) => {
+/// Displays values without a literal form by their type's name.
+macro_rules! display_type_name {
+    ($($name:ty => $display_type_name:literal;)*) => {
         $(
-            opaque!($name, Type::Named($shown));
+            opaque!($name, Type::Named($display_type_name));
 
             impl fmt::Display for $name {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str($shown)
+                    f.write_str($display_type_name)
                 }
             }
         )*
     };
 }
 
-shown! {
+display_type_name! {
     Subject => "kubernetes.authorization.Authorizer";
     Path => "kubernetes.authorization.PathCheck";
     Group => "kubernetes.authorization.GroupCheck";
@@ -117,13 +118,13 @@ shown! {
 }
 
 impl Type {
-    /// Of the variable `authorizer`.
+    /// Type of the variable `authorizer`.
     pub const AUTHORIZER: Type = Type::Named("kubernetes.authorization.Authorizer");
-    /// Of the variable `authorizer.requestResource`.
+    /// Type of the variable `authorizer.requestResource`.
     pub const RESOURCE_CHECK: Type = Type::Named("kubernetes.authorization.ResourceCheck");
 }
 
-/// A function that sets a part of a resource check.
+/// Function that sets an attribute of a resource check.
 macro_rules! part {
     ($name:literal, $id:literal, $field:ident) => {
         Declared {
@@ -143,16 +144,16 @@ macro_rules! part {
     };
 }
 
-/// A function that tells something about a decision.
-macro_rules! told {
-    ($name:literal, $id:literal, $result:literal, $told:expr) => {
+/// Function that returns a property of a decision.
+macro_rules! decision_property {
+    ($name:literal, $id:literal, $result:literal, $decision_property:expr) => {
         Declared {
             name: $name,
             overloads: &[($id, concat!(".kubernetes.authorization.Decision -> ", $result))],
             run: |call, args| match args {
                 [Val::Other(other)] if let Some(decision) = other.downcast::<Decision>() => {
-                    let told: fn(&Decision) -> Val<'static> = $told;
-                    Ok(told(decision))
+                    let decision_property: fn(&Decision) -> Val<'static> = $decision_property;
+                    Ok(decision_property(decision))
                 }
                 _ => call.no_such_overload(args),
             },
@@ -235,15 +236,17 @@ pub(super) const FUNCTIONS: &[Declared] = &[
         ],
         run: check,
     },
-    told!("errored", "decision_errored", "bool", |decision| Val::Bool(decision.error.is_some())),
-    told!("error", "decision_error", "string", |decision| Val::string(
+    decision_property!("errored", "decision_errored", "bool", |decision| Val::Bool(decision.error.is_some())),
+    decision_property!("error", "decision_error", "string", |decision| Val::string(
         decision.error.clone().unwrap_or_default()
     )),
-    told!("allowed", "decision_allowed", "bool", |decision| Val::Bool(decision.allowed)),
-    told!("reason", "decision_reason", "string", |decision| Val::string(decision.reason.clone())),
+    decision_property!("allowed", "decision_allowed", "bool", |decision| Val::Bool(decision.allowed)),
+    decision_property!("reason", "decision_reason", "string", |decision| Val::string(
+        decision.reason.clone()
+    )),
 ];
 
-/// A function of one of these values and a text.
+/// Calls a function of one of these types with a string argument.
 fn with<'v, T: 'static>(
     call: &mut Call<'_, '_>,
     args: &[Val<'v>],

@@ -1,7 +1,8 @@
-//! From one type to another: `int("1")`, `string(b"abc")`, `type(1)`.
+//! Type conversions: `int("1")`, `string(b"abc")`, `type(1)`.
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{Blob, Text, Timestamp, Val, seconds, shortest};
 
 pub(super) const FUNCTIONS: &[Declared] = &[
@@ -130,7 +131,7 @@ fn to_double<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
         [Val::Int(value)] => Ok(Val::Double(*value as f64)),
         [Val::Uint(value)] => Ok(Val::Double(*value as f64)),
         [value @ Val::String(text)] => match text.parse::<f64>() {
-            // Rust rounds what is too large to infinity; Go refuses it.
+            // Rust parses numbers out of range as infinity; Go rejects them.
             Ok(number) if number.is_finite() || !text.contains(|c: char| c.is_ascii_digit()) => {
                 Ok(Val::Double(number))
             }

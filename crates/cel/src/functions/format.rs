@@ -1,7 +1,8 @@
 //! `"%s has %d".format([name, count])`.
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{Error, List, Map, Val, seconds, shortest};
 
 pub(super) const FUNCTIONS: &[Declared] = &[Declared {
@@ -10,13 +11,13 @@ pub(super) const FUNCTIONS: &[Declared] = &[Declared {
     run: format,
 }];
 
-/// Digits behind the point, where nobody says how many.
+/// Default number of digits after the decimal point.
 const PRECISION: usize = 6;
 
-/// No number has more digits than these.
+/// Upper bound of the digits of a number.
 const MOST_DIGITS: usize = 400;
 
-/// What a clause asks for.
+/// Conversion of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
     Text,
@@ -28,14 +29,14 @@ pub(crate) enum Clause {
     Octal,
 }
 
-/// A part of a format: text as it is, or a place for an argument.
+/// Part of a format string: literal text or a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'f> {
     Literal(&'f str),
     Clause(Clause),
 }
 
-/// The parts of a format; what is wrong with it comes where it is reached.
+/// Parses a format string; an error is yielded at the position where it is reached.
 pub(crate) fn parts(text: &str) -> impl Iterator<Item = Result<Part<'_>, String>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -98,7 +99,7 @@ fn read(text: &str) -> Result<(Clause, &str), String> {
 }
 
 impl Clause {
-    /// What it says about a value of a type that it cannot show.
+    /// Returns the message for a value of a type that the clause cannot format.
     pub(crate) fn refuses(self, of: &str) -> String {
         let what = match self {
             Clause::Text => {
@@ -203,7 +204,7 @@ fn number(value: &Val<'_>) -> Option<f64> {
     }
 }
 
-/// What is no number, as American English writes it.
+/// Formats NaN and infinities as American English does.
 fn special(value: f64) -> Option<String> {
     if value.is_nan() {
         Some("NaN".to_owned())
@@ -214,7 +215,7 @@ fn special(value: f64) -> Option<String> {
     }
 }
 
-/// With commas between thousands.
+/// Formats with commas between thousands.
 fn fixed(value: f64, precision: usize) -> String {
     if let Some(special) = special(value) {
         return special;
@@ -241,7 +242,7 @@ fn fixed(value: f64, precision: usize) -> String {
     out
 }
 
-/// As printed: a multiplication with a power of ten.
+/// Formats as a product with a power of ten.
 fn scientific(value: f64) -> String {
     if let Some(special) = special(value) {
         return special;
@@ -310,7 +311,7 @@ fn list(call: &mut Call<'_, '_>, list: &List<'_>) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// A value inside a list or map, as an expression would write it.
+/// Formats an element of a list or map as a literal.
 fn inside(call: &mut Call<'_, '_>, value: &Val<'_>) -> Result<String, Failure> {
     call.meter.items(1)?;
     Ok(match value {

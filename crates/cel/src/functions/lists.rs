@@ -1,13 +1,14 @@
-//! Lists: Kubernetes' own functions (sums, extremes, places) and those of cel-go's extension (slices, sorting).
+//! List functions: Kubernetes' library (sums, minima and maxima, indexes) and cel-go's extension (slices, sorting).
 
 use std::cmp::Ordering;
 
 use super::Declared;
 use super::strings;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{List, Val, compare, contains, equal};
 
-/// The overloads of a function of lists whose items have an order.
+/// Overloads of a function on lists of comparable items.
 macro_rules! comparable {
     ($name:literal) => {
         &[
@@ -154,7 +155,7 @@ fn is_sorted<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
 
 fn sum<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::List(list)] = args else { return call.no_such_overload(args) };
-    // What the sum of nothing is depends on the type; of something, on the first item.
+    // The sum of an empty list depends on the overload; any other on the first item.
     let mut sum = if list.is_empty() {
         match call.overload {
             Some("list_uint_sum_uint") => Val::Uint(0),
@@ -177,7 +178,7 @@ fn sum<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     Ok(sum)
 }
 
-/// The greatest or least: what a better one compares to it as.
+/// Returns the maximum or minimum: `worse` is the order of a lesser candidate to a better one.
 fn extreme<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>], worse: Ordering) -> Outcome<'v> {
     let [Val::List(list)] = args else { return call.no_such_overload(args) };
     let mut best: Option<Val<'v>> = None;
@@ -244,7 +245,7 @@ fn flatten<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
         return Failure::error("level must be non-negative");
     }
     let mut flat = Vec::new();
-    // What is still to be gone through: lists, how far, and how much deeper to go.
+    // Lists being traversed, with the next index and the remaining depth.
     let mut open: Vec<(List<'v>, usize, i64)> = vec![(list.clone(), 0, depth)];
     while let Some((list, index, depth)) = open.pop() {
         if index == list.len() {
@@ -289,7 +290,7 @@ fn sorted<'v>(call: &mut Call<'_, '_>, list: &List<'v>, keys: &List<'v>) -> Outc
     Ok(Val::list(pairs.into_iter().map(|(_, item)| item).collect()))
 }
 
-/// Like `compare`, for values of one type; what is not a number comes last, so that there is an order at all.
+/// Orders values of one type; NaN comes last, which makes the order total.
 fn total_order(a: &Val<'_>, b: &Val<'_>) -> Ordering {
     match (a, b) {
         (Val::Double(a), Val::Double(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
@@ -299,7 +300,7 @@ fn total_order(a: &Val<'_>, b: &Val<'_>) -> Ordering {
 
 fn range<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::Int(end)] = args else { return call.no_such_overload(args) };
-    // What it will cost is known before memory is taken for it.
+    // The cost is charged before the list is allocated.
     let length = usize::try_from(*end).unwrap_or_default();
     call.meter.affords(length as u64)?;
     call.meter.items(length)?;

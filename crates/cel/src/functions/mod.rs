@@ -1,8 +1,8 @@
-//! Every function there is: its overloads, as the checker sees them, and what it does.
+//! All functions: their overloads for the checker, and their implementations.
 //!
-//! A library is a table, one row per function. Signatures are text (`"list(A), A -> bool"`; a capital letter is any type),
-//! read once. What a function does depends on the values at hand, so one Rust function serves all overloads of a name and
-//! says "no such overload" itself where dynamic values do not fit.
+//! A library is a table with one row per function. Signatures are text (`"list(A), A -> bool"`; a capital letter is a
+//! type parameter), parsed once. One Rust function implements all overloads of a name and returns "no such overload"
+//! if dynamic values fit none.
 
 pub use self::authorizer::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
 pub(crate) use self::named_formats::longest_pattern;
@@ -12,7 +12,8 @@ pub use self::url::Url;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::evaluate::{Call, Failure};
+use crate::evaluate::Call;
+use crate::meter::Failure;
 use crate::types::{Parameter, Type};
 use crate::value::Val;
 
@@ -31,18 +32,18 @@ mod strings;
 mod time;
 mod url;
 
-/// Does what a function does.
+/// Implementation of a function.
 pub(crate) type Run = for<'v> fn(&mut Call<'_, '_>, &[Val<'v>]) -> Result<Val<'v>, Failure>;
 
-/// A function as its library lists it.
+/// Function as its library declares it.
 pub(crate) struct Declared {
     pub(crate) name: &'static str,
-    /// Name and signature of each; a dot in front of the signature makes it a method of its first argument.
+    /// Id and signature of each overload; a leading dot in the signature makes it a method of its first argument.
     pub(crate) overloads: &'static [(&'static str, &'static str)],
     pub(crate) run: Run,
 }
 
-/// A function as the checker and the planner want it.
+/// Function with parsed signatures, as the checker and the planner use it.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) overloads: Vec<Overload>,
@@ -75,7 +76,7 @@ const LIBRARIES: &[&[Declared]] = &[
     url::FUNCTIONS,
 ];
 
-/// A function by its full name.
+/// Returns a function by its full name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     static ALL: OnceLock<HashMap<&'static str, Function>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -109,7 +110,7 @@ fn has_parameter(of: &Type) -> bool {
     matches!(of, Type::Parameter(_)) || of.parameters().any(has_parameter)
 }
 
-/// Reads the types of a signature. They are part of the program, and a test reads them all.
+/// Parser of signatures. They are constants of the program, and a test parses them all.
 struct Reader<'s> {
     rest: &'s str,
 }

@@ -1,4 +1,4 @@
-//! Formats with names, which strings can be validated against: `format.dns1123Label().validate(name)`.
+//! Named formats for the validation of strings: `format.dns1123Label().validate(name)`.
 
 use std::fmt;
 
@@ -8,11 +8,12 @@ use pintle_meta::validation::{
 
 use super::Declared;
 use super::url::request_uri;
-use crate::evaluate::{Call, Outcome};
+use crate::evaluate::Call;
+use crate::meter::Outcome;
 use crate::types::Type;
 use crate::value::{Other, Timestamp, Val, opaque};
 
-/// A format: what is wrong with a text, and how long a pattern its validation counts as.
+/// Named format: its validation, and the pattern length that its cost is computed from.
 #[derive(Clone, Copy, Debug)]
 struct NamedFormat {
     name: &'static str,
@@ -61,7 +62,7 @@ const fn named(
     NamedFormat { name, shown, validate, pattern }
 }
 
-/// A function that is one of the formats.
+/// Function that returns one of the formats.
 macro_rules! constant {
     ($name:literal) => {
         Declared {
@@ -111,7 +112,7 @@ fn find(name: &str) -> Option<&'static NamedFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// How long a pattern the validation against a format counts as.
+/// Returns the pattern length that the cost of a format's validation is computed from.
 pub(crate) fn longest_pattern(format: &Other) -> u64 {
     format.downcast::<NamedFormat>().map_or(1, |format| format.pattern)
 }
@@ -145,12 +146,12 @@ fn unless(valid: bool, problem: &str) -> Vec<String> {
     if valid { Vec::new() } else { vec![problem.to_owned()] }
 }
 
-/// What a request may ask for: an absolute URL or path.
+/// Returns whether the text is a request URI: an absolute URL or path.
 pub fn is_request_uri(text: &str) -> bool {
     request_uri(text).is_ok()
 }
 
-/// Groups of 8, 4, 4, 4 and 12 digits, with or without dashes between them.
+/// Returns whether the text is groups of 8, 4, 4, 4 and 12 hex digits, with or without dashes between them.
 pub fn is_uuid(text: &str) -> bool {
     let mut rest = text;
     for (index, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -165,7 +166,7 @@ pub fn is_uuid(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Groups of four, the last one perhaps padded; not nothing.
+/// Returns whether the text is non-empty standard base64 with padding.
 pub fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     !text.is_empty()
@@ -174,12 +175,12 @@ pub fn is_base64(text: &str) -> bool {
         && body.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
 }
 
-/// `2006-01-02`, if there is such a day.
+/// Returns whether the text is a date that exists, in the form `2006-01-02`.
 pub fn is_date(text: &str) -> bool {
     text.len() == 10 && text.is_ascii() && Timestamp::parse(&format!("{text}T00:00:00Z")).is_some()
 }
 
-/// A date and a time of that day.
+/// Returns whether the text is a date and a time.
 pub fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
@@ -187,7 +188,7 @@ pub fn is_date_time(text: &str) -> bool {
     is_date(date) && is_time(time).unwrap_or(false)
 }
 
-/// `23:59:59`, a fraction behind any character, and `z` or an offset.
+/// Returns whether the text is `23:59:59`, an optional fraction after any character, and `z` or an offset.
 fn is_time(text: &str) -> Option<bool> {
     let number = |text: &str, most: u32| {
         text.len() == 2

@@ -1,4 +1,4 @@
-//! IP addresses and networks, read as strictly as Go's `netip` does.
+//! IP addresses and CIDRs, parsed as strictly as Go's `netip` does.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,15 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use pintle_meta::quote;
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::types::Type;
 use crate::value::{Other, Val, opaque};
 
-/// An address.
+/// IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ip(IpAddr);
 
-/// A network: an address, bits past the prefix included, and how long the prefix is.
+/// CIDR: an address with its host bits, and the prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cidr {
     address: IpAddr,
@@ -284,7 +285,7 @@ fn prefix(text: &str) -> Result<Cidr, String> {
     }
 }
 
-/// An address and whether it has a zone.
+/// Parses an address; the flag is whether it has a zone.
 fn address(text: &str) -> Result<(IpAddr, bool), String> {
     let problem = |(message, at): (&str, &str)| {
         let at = if at.is_empty() { String::new() } else { format!(" (at {})", quote(at)) };
@@ -305,7 +306,7 @@ fn address(text: &str) -> Result<(IpAddr, bool), String> {
     }
 }
 
-/// What is wrong, and where.
+/// Message of a parse error, and the text it is about.
 type Problem<'t> = (&'static str, &'t str);
 
 fn v4(text: &str) -> Result<Ipv4Addr, Problem<'_>> {

@@ -1,14 +1,15 @@
-//! Operators, as the functions that they are.
+//! Operators as functions.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::types::ListKind;
 use crate::value::{Blob, Error, Key, List, Text, Val, compare, contains, find_by_keys};
 
-/// The overloads of an operator that orders.
+/// Overloads of a comparison operator.
 macro_rules! ordering {
     ($name:literal, $prefix:literal, $run:expr) => {
         Declared {
@@ -144,12 +145,12 @@ const INTEGER: &str = "integer overflow";
 const UNSIGNED: &str = "unsigned integer overflow";
 const DURATION: &str = "duration overflow";
 
-/// Part of the language; the evaluator has it.
+/// Operator that the evaluator implements itself.
 fn special<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     call.no_such_overload(args)
 }
 
-/// No value of the first argument's type has this operator, or none with such a second argument.
+/// Returns the error of an operator that has no overload for its operands.
 fn unsupported<'v>(call: &Call<'_, '_>, args: &[Val<'v>], operands: fn(&Val<'v>) -> bool) -> Outcome<'v> {
     let receives = matches!(args.first(), Some(Val::String(_) | Val::Duration(_) | Val::Timestamp(_)));
     if receives || args.first().is_some_and(operands) {
@@ -206,7 +207,7 @@ pub(super) fn add<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> 
     }
 }
 
-/// Lists one after the other; of sets and maps, what the second has that the first has not.
+/// Concatenates lists; for `set` and `map` lists, adds the items that the first does not contain.
 fn add_lists<'v>(call: &mut Call<'_, '_>, left: &List<'v>, right: &List<'v>) -> Outcome<'v> {
     if right.is_empty() {
         return Ok(Val::List(left.clone()));

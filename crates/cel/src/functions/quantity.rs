@@ -1,4 +1,4 @@
-//! Quantities such as `100Mi`; comparisons are shared with versions.
+//! Quantities such as `100Mi`. Comparisons are shared with semantic versions.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,8 @@ use pintle_meta::quantity::{Format, Quantity};
 
 use super::Declared;
 use super::semver::Semver;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::types::Type;
 use crate::value::{Other, Val, opaque};
 

@@ -6,11 +6,12 @@ use std::fmt;
 use pintle_meta::quote;
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::types::Type;
 use crate::value::{Other, Val, opaque};
 
-/// A version; the build is for showing only.
+/// Semantic version. The build metadata is only printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Semver {
     numbers: [u64; 3],
@@ -18,7 +19,7 @@ pub(crate) struct Semver {
     build: Vec<String>,
 }
 
-/// Numbers come before words.
+/// Identifier of a prerelease; numbers order before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Number(u64),
@@ -85,7 +86,7 @@ fn read(args: &[Val<'_>]) -> Option<Result<Semver, String>> {
     }
 }
 
-/// Without a `v` in front and zeros before numbers, and with what is missing of three numbers.
+/// Removes a leading `v` and leading zeros, and adds missing minor and patch numbers.
 fn normalized(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text
@@ -190,7 +191,7 @@ fn prerelease_part(text: &str) -> Result<Part, String> {
 
 impl Ord for Semver {
     fn cmp(&self, other: &Semver) -> Ordering {
-        // What has a prerelease comes before what has none.
+        // A prerelease orders before its release.
         self.numbers
             .cmp(&other.numbers)
             .then_with(|| self.prerelease.is_empty().cmp(&other.prerelease.is_empty()))

@@ -1,7 +1,8 @@
-//! Lists as sets: what is in one and in another, however often.
+//! Lists as sets: containment, equivalence and intersection, ignoring duplicates.
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{List, Val, contains};
 
 pub(super) const FUNCTIONS: &[Declared] = &[

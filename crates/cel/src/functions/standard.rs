@@ -1,8 +1,10 @@
-//! Sizes, what strings contain, and optionals.
+//! Standard functions: sizes, substring tests, optionals.
+
+use pintle_regex::Regex;
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
-use crate::regex::Regex;
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{Error, List, Val};
 
 pub(super) const FUNCTIONS: &[Declared] = &[
@@ -84,7 +86,7 @@ pub(super) const FUNCTIONS: &[Declared] = &[
 fn size<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     match args {
         [value @ Val::String(text)] => {
-            // Characters are counted, which is fast but not free, and costs as little as for a list.
+            // Counting characters is work that the constant cost does not cover.
             call.meter.work(text.len() / 16)?;
             Ok(Val::Int(value.size().unwrap_or_default() as i64))
         }

@@ -1,8 +1,11 @@
-//! Strings: cel-go's extension in its second version, and Kubernetes' searching by pattern. Places are in characters.
+//! String functions: version 2 of cel-go's extension, and Kubernetes' regular expression library. Indexes count
+//! characters.
+
+use pintle_regex::Regex;
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
-use crate::regex::Regex;
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{Error, Text, Val};
 
 pub(super) const FUNCTIONS: &[Declared] = &[
@@ -89,13 +92,13 @@ fn map<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>], change: fn(&str) -> String
     }
 }
 
-/// The byte at which so many characters end; nothing if there are fewer.
-fn place(text: &str, index: i64) -> Option<usize> {
+/// Returns the byte offset of a character index; `None` if it is past the end.
+fn byte_offset(text: &str, index: i64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(index)
 }
 
-/// A part of a string, borrowed where the string is.
+/// Returns a substring, borrowed if the string is.
 fn part<'v>(text: &Text<'v>, start: usize, end: usize) -> Val<'v> {
     match text {
         Text::Borrowed(text) => Val::String(Text::Borrowed(&text[start..end])),
@@ -105,7 +108,7 @@ fn part<'v>(text: &Text<'v>, start: usize, end: usize) -> Val<'v> {
 
 fn char_at<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::String(text), Val::Int(index)] = args else { return call.no_such_overload(args) };
-    match place(text, *index) {
+    match byte_offset(text, *index) {
         Some(start) => {
             let length = text[start..].chars().next().map_or(0, char::len_utf8);
             Ok(part(text, start, start + length))
@@ -123,10 +126,10 @@ fn substring<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     if let Some(end) = end.filter(|end| start > *end) {
         return Failure::error(format!("invalid substring range. start: {start}, end: {end}"));
     }
-    let Some(first) = place(text, start) else { return out_of_range(start) };
+    let Some(first) = byte_offset(text, start) else { return out_of_range(start) };
     let last = match end {
         None => text.len(),
-        Some(end) => match place(text, end) {
+        Some(end) => match byte_offset(text, end) {
             Some(last) => last,
             None => return out_of_range(end),
         },
@@ -134,7 +137,7 @@ fn substring<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     Ok(part(text, first, last))
 }
 
-/// A place in bytes as one in characters.
+/// Converts a byte offset to a character index.
 fn characters(text: &str, at: Option<usize>) -> Val<'static> {
     Val::Int(at.map_or(-1, |at| text[..at].chars().count() as i64))
 }
@@ -151,7 +154,7 @@ pub(super) fn index_of<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome
     if offset < 0 {
         return out_of_range(offset);
     }
-    let found = place(text, offset).and_then(|from| text[from..].find(&**wanted).map(|at| from + at));
+    let found = byte_offset(text, offset).and_then(|from| text[from..].find(&**wanted).map(|at| from + at));
     Ok(characters(text, found))
 }
 
@@ -168,8 +171,8 @@ pub(super) fn last_index_of<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Ou
     if offset < 0 {
         return out_of_range(offset);
     }
-    // It must start there or before.
-    let found = place(text, offset).filter(|from| *from < text.len()).and_then(|from| {
+    // The match must start at this index or before.
+    let found = byte_offset(text, offset).filter(|from| *from < text.len()).and_then(|from| {
         let mut end = (from + wanted.len()).min(text.len());
         while !text.is_char_boundary(end) {
             end += 1;

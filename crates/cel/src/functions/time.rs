@@ -1,10 +1,11 @@
-//! Parts of points in time, in UTC or where somebody asks, and lengths of durations.
+//! Components of timestamps, in UTC or a given time zone, and lengths of durations.
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::value::{Timestamp, Val};
 
-/// A function of a timestamp, and perhaps of a duration.
+/// Function of a timestamp that duration may have too.
 macro_rules! part {
     ($name:literal, $id:literal, $run:expr) => {
         Declared {
@@ -80,7 +81,7 @@ fn part<'v>(
     }
 }
 
-/// How many seconds a place is ahead of UTC at a time: `+02:00`, or a name of the time zone database.
+/// Returns the offset from UTC in seconds of a time zone at a time: `+02:00`, or a name of the time zone database.
 fn offset(zone: &str, at: Timestamp) -> Result<i64, String> {
     if let Some((hours, minutes)) = zone.split_once(':') {
         let number = |text: &str| {
@@ -95,7 +96,7 @@ fn offset(zone: &str, at: Timestamp) -> Result<i64, String> {
         return Ok(0);
     }
     let unknown = || format!("unknown time zone {zone}");
-    // What is no name of a zone must not become a path.
+    // The name is looked up as a file and must not leave the database's directory.
     if zone.contains("..") || zone.starts_with('/') || zone.contains('\\') {
         return Err("time: invalid location name".to_owned());
     }

@@ -1,4 +1,4 @@
-//! URLs, read as Go's `net/url` reads them.
+//! URLs, parsed as Go's `net/url` does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,20 +7,21 @@ use std::sync::Arc;
 use pintle_meta::quote;
 
 use super::Declared;
-use crate::evaluate::{Call, Failure, Outcome};
+use crate::evaluate::Call;
+use crate::meter::{Failure, Outcome};
 use crate::types::Type;
 use crate::value::{Key, Map, Other, Text, Val, opaque};
 
-/// A URL in its parts.
+/// Parsed URL.
 #[derive(Clone, Debug, Default)]
 pub struct Url {
     scheme: String,
     opaque: String,
     user: Option<String>,
     host: String,
-    /// Without escapes, which may be of anything.
+    /// Unescaped; may be any bytes.
     path: Vec<u8>,
-    /// As it was written, where that differs from what escaping the path gives.
+    /// The escaped path, if it differs from the default escaping of the path.
     raw_path: String,
     query: String,
     forced_query: bool,
@@ -74,7 +75,7 @@ pub(super) const FUNCTIONS: &[Declared] = &[
 fn url<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>]) -> Outcome<'v> {
     let [Val::String(text)] = args else { return call.no_such_overload(args) };
     call.meter.work(text.len())?;
-    // Once more, since a request has no fragment.
+    // Parsed twice, since a request URI has no fragment.
     match request_uri(text).and_then(|_| Url::parse(text)) {
         Ok(url) => Ok(Val::Other(Other::new(url))),
         Err(problem) => Failure::error(format!("URL parse error during conversion from string: {problem}")),
@@ -88,12 +89,12 @@ fn of<'v>(call: &mut Call<'_, '_>, args: &[Val<'v>], then: fn(&Url) -> Val<'stat
     }
 }
 
-/// What a request may ask for: an absolute URL or path.
+/// Parses a request URI: an absolute URL or path.
 pub(super) fn request_uri(text: &str) -> Result<Url, String> {
     parse(text, true).map_err(|problem| format!("parse {}: {problem}", quote(text)))
 }
 
-/// What bytes are escaped in.
+/// Component of a URL, which determines the bytes that are escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Path,
@@ -256,7 +257,7 @@ fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
 }
 
 impl Url {
-    /// Any URL, also one that is relative.
+    /// Parses any URL reference, also a relative one.
     pub fn parse(text: &str) -> Result<Url, String> {
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = parse(rest, false).map_err(|problem| format!("parse {}: {problem}", quote(rest)))?;
@@ -265,7 +266,7 @@ impl Url {
         Ok(url)
     }
 
-    /// What a request may ask for: an absolute URL or path.
+    /// Parses a request URI: an absolute URL or path.
     pub fn parse_request(text: &str) -> Result<Url, String> {
         request_uri(text)
     }

@@ -1,8 +1,8 @@
-//! The parser's small change: words, numbers of expressions, limits.
+//! Basics of the parser: current token, expression ids, limits.
 
 use super::{DEEPEST, Deep, MOST_PARTS, Parsed, Parser, Stop};
 use crate::ast::{Expr, Id};
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::source::Offset;
 
 impl Parser<'_> {
@@ -14,11 +14,11 @@ impl Parser<'_> {
         self.token_at(0)
     }
 
-    pub(super) fn kind_at(&self, ahead: usize) -> Kind {
+    pub(super) fn kind_at(&self, ahead: usize) -> TokenKind {
         self.token_at(ahead).kind
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> TokenKind {
         self.kind_at(0)
     }
 
@@ -31,30 +31,30 @@ impl Parser<'_> {
         self.at = (self.at + 1).min(self.tokens.len() - 1);
     }
 
-    pub(super) fn id(&mut self, place: Offset) -> Id {
-        self.places.push(place);
-        (self.places.len() - 1) as Id
+    pub(super) fn id(&mut self, offset: Offset) -> Id {
+        self.offsets.push(offset);
+        (self.offsets.len() - 1) as Id
     }
 
-    /// A number for the expression that the word at hand stands for.
+    /// Allocates an id for the expression of the current token.
     pub(super) fn id_here(&mut self) -> Id {
         self.id(Some(self.token().start))
     }
 
-    pub(super) fn place(&self, id: Id) -> Offset {
-        self.places[id as usize]
+    pub(super) fn offset_of(&self, id: Id) -> Offset {
+        self.offsets[id as usize]
     }
 
-    /// Makes sure that so many more parts are not too many.
+    /// Fails if so many more parts exceed the limit.
     pub(super) fn room_for(&mut self, parts: usize) -> Parsed<()> {
-        if self.places.len() + parts > MOST_PARTS {
+        if self.offsets.len() + parts > MOST_PARTS {
             self.issues.report(None, format!("expression size exceeds limit: {MOST_PARTS}"));
             return Err(Stop::All);
         }
         Ok(())
     }
 
-    /// An expression around others that are so deep.
+    /// Wraps an expression whose deepest operand has this depth; fails past the limit.
     pub(super) fn deeper(&mut self, depth: usize, expr: Expr) -> Parsed<Deep> {
         if depth >= DEEPEST {
             self.issues.report(None, "max recursion depth exceeded");

@@ -1,31 +1,31 @@
-//! Calls that are something else: `has`, and loops such as `all` and `map`, which become comprehensions.
+//! Macros: `has`, and loops such as `all` and `map`, which expand to comprehensions.
 
 use super::{Parsed, Parser};
-use crate::ast::{Comprehension, Entry, Expr, Field, Id, Item, Kind, Literal};
+use crate::ast::{Comprehension, Entry, Expr, ExprKind, Field, Id, Item, Literal};
 use crate::source::Offset;
 
-/// Not a name that an expression could have.
+/// Name of the accumulator, which no expression can contain.
 pub(crate) const ACCUMULATOR: &str = "@result";
-/// What it was called once; still nobody may use it for something else.
+/// Former name of the accumulator, which stays reserved.
 const OLD_ACCUMULATOR: &str = "__result__";
-/// The variable of a loop that runs over nothing, only to give a value a name.
+/// Loop variable of a comprehension over an empty range that only binds a value to a name.
 pub(crate) const UNUSED: &str = "#unused";
 const SORT_INPUT: &str = "@__sortBy_input__";
 
-/// A problem with a macro's arguments, and where.
+/// Invalid argument of a macro, with its location.
 struct Misuse {
-    place: Id,
+    offset: Id,
     message: String,
 }
 
-fn misuse<T>(place: Id, message: impl Into<String>) -> Result<T, Misuse> {
-    Err(Misuse { place, message: message.into() })
+fn misuse<T>(offset: Id, message: impl Into<String>) -> Result<T, Misuse> {
+    Err(Misuse { offset, message: message.into() })
 }
 
-/// Makes the expressions that a macro becomes; all of them are where the macro is.
+/// Builder of a macro's expansion; all expressions are at the macro's location.
 struct Maker<'p, 't> {
     parser: &'p mut Parser<'t>,
-    place: Offset,
+    offset: Offset,
 }
 
 impl Parser<'_> {
@@ -41,19 +41,22 @@ impl Parser<'_> {
             _ => 0,
         };
         self.room_for(copied)?;
-        let place = self.place(id);
-        let mut maker = Maker { parser: self, place };
+        let offset = self.offset_of(id);
+        let mut maker = Maker { parser: self, offset };
         let expanded = match target {
             None if function == "has" && args.len() == 1 => has(&mut maker, args),
             Some(target) if is_macro(&function, args.len()) => receiver(&mut maker, &function, target, args),
             target => {
-                return Ok(Expr { id, kind: Kind::Call { target: target.map(Box::new), function, args } });
+                return Ok(Expr {
+                    id,
+                    kind: ExprKind::Call { target: target.map(Box::new), function, args },
+                });
             }
         };
-        Ok(expanded.unwrap_or_else(|Misuse { place, message }| {
-            let place = self.place(place);
-            self.issues.report(place, message);
-            Expr { id, kind: Kind::Unspecified }
+        Ok(expanded.unwrap_or_else(|Misuse { offset, message }| {
+            let offset = self.offset_of(offset);
+            self.issues.report(offset, message);
+            Expr { id, kind: ExprKind::Unspecified }
         }))
     }
 }
@@ -69,8 +72,8 @@ fn is_macro(function: &str, args: usize) -> bool {
 
 fn has(make: &mut Maker<'_, '_>, mut args: Vec<Expr>) -> Result<Expr, Misuse> {
     match args.pop() {
-        Some(Expr { kind: Kind::Select { operand, field, test: _ }, .. }) => {
-            Ok(make.expr(Kind::Select { operand, field, test: true }))
+        Some(Expr { kind: ExprKind::Select { operand, field, test: _ }, .. }) => {
+            Ok(make.expr(ExprKind::Select { operand, field, test: true }))
         }
         arg => misuse(arg.map_or(0, |arg| arg.id), "invalid argument to has() macro"),
     }
@@ -79,7 +82,7 @@ fn has(make: &mut Maker<'_, '_>, mut args: Vec<Expr>) -> Result<Expr, Misuse> {
 fn receiver(make: &mut Maker<'_, '_>, function: &str, target: Expr, args: Vec<Expr>) -> Result<Expr, Misuse> {
     let count = args.len();
     let mut args = args.into_iter();
-    let mut next = || args.next().unwrap_or(Expr { id: 0, kind: Kind::Unspecified });
+    let mut next = || args.next().unwrap_or(Expr { id: 0, kind: ExprKind::Unspecified });
     match (function, count) {
         ("map", _) => {
             let variable = variable(&next(), "argument is not an identifier")?;
@@ -115,9 +118,9 @@ fn receiver(make: &mut Maker<'_, '_>, function: &str, target: Expr, args: Vec<Ex
     }
 }
 
-/// The name of a loop's variable.
+/// Returns the name of a loop variable.
 fn variable(arg: &Expr, otherwise: &str) -> Result<String, Misuse> {
-    let Kind::Ident(name) = &arg.kind else { return misuse(arg.id, otherwise) };
+    let ExprKind::Ident(name) = &arg.kind else { return misuse(arg.id, otherwise) };
     if name == ACCUMULATOR || name == OLD_ACCUMULATOR {
         return misuse(arg.id, "iteration variable overwrites accumulator variable");
     }
@@ -127,7 +130,7 @@ fn variable(arg: &Expr, otherwise: &str) -> Result<String, Misuse> {
 fn variables(first: &Expr, second: &Expr) -> Result<(String, String), Misuse> {
     const SIMPLE: &str = "argument must be a simple name";
     let name = |arg: &Expr| match &arg.kind {
-        Kind::Ident(name) => Ok(name.clone()),
+        ExprKind::Ident(name) => Ok(name.clone()),
         _ => misuse(arg.id, SIMPLE),
     };
     let (key, value) = (name(first)?, name(second)?);
@@ -140,12 +143,12 @@ fn variables(first: &Expr, second: &Expr) -> Result<(String, String), Misuse> {
 fn sort_by(make: &mut Maker<'_, '_>, target: Expr, arg: &Expr, key: Expr) -> Result<Expr, Misuse> {
     if !matches!(
         target.kind,
-        Kind::List { .. }
-            | Kind::Select { .. }
-            | Kind::Ident(_)
-            | Kind::Comprehension(_)
-            | Kind::Call { .. }
-            | Kind::Unspecified
+        ExprKind::List { .. }
+            | ExprKind::Select { .. }
+            | ExprKind::Ident(_)
+            | ExprKind::Comprehension(_)
+            | ExprKind::Call { .. }
+            | ExprKind::Unspecified
     ) {
         let kinds =
             "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
@@ -167,7 +170,7 @@ fn optional_map(
     arg: &Expr,
     body: Expr,
 ) -> Result<Expr, Misuse> {
-    let Kind::Ident(name) = &arg.kind else {
+    let ExprKind::Ident(name) = &arg.kind else {
         return misuse(arg.id, format!("{function}() variable name must be a simple identifier"));
     };
     let copy = make.copy(&target);
@@ -180,35 +183,35 @@ fn optional_map(
 }
 
 impl Maker<'_, '_> {
-    fn expr(&mut self, kind: Kind) -> Expr {
-        Expr { id: self.parser.id(self.place), kind }
+    fn expr(&mut self, kind: ExprKind) -> Expr {
+        Expr { id: self.parser.id(self.offset), kind }
     }
 
     fn ident(&mut self, name: &str) -> Expr {
-        self.expr(Kind::Ident(name.to_owned()))
+        self.expr(ExprKind::Ident(name.to_owned()))
     }
 
     fn literal(&mut self, literal: Literal) -> Expr {
-        self.expr(Kind::Literal(literal))
+        self.expr(ExprKind::Literal(literal))
     }
 
     fn call(&mut self, function: &str, args: Vec<Expr>) -> Expr {
-        self.expr(Kind::Call { target: None, function: function.to_owned(), args })
+        self.expr(ExprKind::Call { target: None, function: function.to_owned(), args })
     }
 
     fn member(&mut self, function: &str, target: Expr, args: Vec<Expr>) -> Expr {
-        self.expr(Kind::Call { target: Some(Box::new(target)), function: function.to_owned(), args })
+        self.expr(ExprKind::Call { target: Some(Box::new(target)), function: function.to_owned(), args })
     }
 
     fn one_item(&mut self, value: Expr) -> Expr {
-        self.expr(Kind::List { items: vec![Item { value, optional: false }] })
+        self.expr(ExprKind::List { items: vec![Item { value, optional: false }] })
     }
 
     fn append(&mut self, accumulator: Expr, items: Expr) -> Expr {
         self.call("_+_", vec![accumulator, items])
     }
 
-    /// A loop that adds to a list, or to the map that `start` makes.
+    /// Expands to a loop that appends to a list, or to the map that `start` makes.
     fn gather(
         &mut self,
         range: Expr,
@@ -217,7 +220,7 @@ impl Maker<'_, '_> {
         filter: Option<Expr>,
         add: impl FnOnce(&mut Self, Expr) -> Expr,
     ) -> Expr {
-        let start = self.expr(Kind::List { items: Vec::new() });
+        let start = self.expr(ExprKind::List { items: Vec::new() });
         self.gather_from(start, range, (variable, second), filter, add)
     }
 
@@ -263,7 +266,7 @@ impl Maker<'_, '_> {
             return self
                 .gather(range, key, Some(value), filter, |make, accumulator| make.append(accumulator, item));
         }
-        let start = self.expr(Kind::Map { entries: Vec::new() });
+        let start = self.expr(ExprKind::Map { entries: Vec::new() });
         let whole = function == "transformMapEntry";
         let name = key.clone();
         self.gather_from(start, range, (key, Some(value)), filter, |make, accumulator| {
@@ -276,7 +279,7 @@ impl Maker<'_, '_> {
         })
     }
 
-    /// `all`, `exists` and `exists_one`, of one variable or two.
+    /// Expands `all`, `exists` and `exists_one`, of one variable or two.
     fn quantifier(
         &mut self,
         function: &str,
@@ -327,9 +330,9 @@ impl Maker<'_, '_> {
         })
     }
 
-    /// A value under a name, while an expression is evaluated.
+    /// Binds a value to a name in `body`.
     fn named(&mut self, name: String, value: Expr, body: Expr) -> Expr {
-        let range = self.expr(Kind::List { items: Vec::new() });
+        let range = self.expr(ExprKind::List { items: Vec::new() });
         let condition = self.literal(Literal::Bool(false));
         let step = self.ident(&name);
         self.comprehension(Comprehension {
@@ -345,43 +348,43 @@ impl Maker<'_, '_> {
     }
 
     fn comprehension(&mut self, comprehension: Comprehension) -> Expr {
-        self.expr(Kind::Comprehension(Box::new(comprehension)))
+        self.expr(ExprKind::Comprehension(Box::new(comprehension)))
     }
 
-    /// The same once more, under numbers of its own.
+    /// Copies an expression under new ids.
     fn copy(&mut self, expr: &Expr) -> Expr {
         let kind = match &expr.kind {
-            kind @ (Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_)) => kind.clone(),
-            Kind::Select { operand, field, test } => {
-                Kind::Select { operand: Box::new(self.copy(operand)), field: field.clone(), test: *test }
+            kind @ (ExprKind::Unspecified | ExprKind::Literal(_) | ExprKind::Ident(_)) => kind.clone(),
+            ExprKind::Select { operand, field, test } => {
+                ExprKind::Select { operand: Box::new(self.copy(operand)), field: field.clone(), test: *test }
             }
-            Kind::Call { target, function, args } => Kind::Call {
+            ExprKind::Call { target, function, args } => ExprKind::Call {
                 target: target.as_ref().map(|target| Box::new(self.copy(target))),
                 function: function.clone(),
                 args: args.iter().map(|arg| self.copy(arg)).collect(),
             },
-            Kind::List { items } => {
+            ExprKind::List { items } => {
                 let copied = |item: &Item| Item { value: self.copy(&item.value), optional: item.optional };
-                Kind::List { items: items.iter().map(copied).collect() }
+                ExprKind::List { items: items.iter().map(copied).collect() }
             }
-            Kind::Map { entries } => {
+            ExprKind::Map { entries } => {
                 let copied = |entry: &Entry| Entry {
                     key: self.copy(&entry.key),
                     value: self.copy(&entry.value),
                     optional: entry.optional,
                 };
-                Kind::Map { entries: entries.iter().map(copied).collect() }
+                ExprKind::Map { entries: entries.iter().map(copied).collect() }
             }
-            Kind::Struct { name, fields } => {
+            ExprKind::Struct { name, fields } => {
                 let copied = |field: &Field| Field {
-                    id: self.parser.id(self.parser.place(field.id)),
+                    id: self.parser.id(self.parser.offset_of(field.id)),
                     name: field.name.clone(),
                     value: self.copy(&field.value),
                     optional: field.optional,
                 };
-                Kind::Struct { name: name.clone(), fields: fields.iter().map(copied).collect() }
+                ExprKind::Struct { name: name.clone(), fields: fields.iter().map(copied).collect() }
             }
-            Kind::Comprehension(of) => Kind::Comprehension(Box::new(Comprehension {
+            ExprKind::Comprehension(of) => ExprKind::Comprehension(Box::new(Comprehension {
                 range: self.copy(&of.range),
                 variable: of.variable.clone(),
                 second: of.second.clone(),
@@ -392,25 +395,25 @@ impl Maker<'_, '_> {
                 result: self.copy(&of.result),
             })),
         };
-        Expr { id: self.parser.id(self.parser.place(expr.id)), kind }
+        Expr { id: self.parser.id(self.parser.offset_of(expr.id)), kind }
     }
 }
 
-/// How many parts an expression has.
+/// Counts the parts of an expression.
 fn parts(expr: &Expr) -> usize {
     let all = |parts: &mut dyn Iterator<Item = &Expr>| parts.map(self::parts).sum::<usize>();
     1 + match &expr.kind {
-        Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) => 0,
-        Kind::Select { operand, .. } => parts(operand),
-        Kind::Call { target, args, .. } => {
+        ExprKind::Unspecified | ExprKind::Literal(_) | ExprKind::Ident(_) => 0,
+        ExprKind::Select { operand, .. } => parts(operand),
+        ExprKind::Call { target, args, .. } => {
             target.as_ref().map_or(0, |target| parts(target)) + all(&mut args.iter())
         }
-        Kind::List { items } => all(&mut items.iter().map(|item| &item.value)),
-        Kind::Map { entries } => {
+        ExprKind::List { items } => all(&mut items.iter().map(|item| &item.value)),
+        ExprKind::Map { entries } => {
             all(&mut entries.iter().flat_map(|entry| [&entry.key, &entry.value])) + entries.len()
         }
-        Kind::Struct { fields, .. } => all(&mut fields.iter().map(|field| &field.value)) + fields.len(),
-        Kind::Comprehension(of) => {
+        ExprKind::Struct { fields, .. } => all(&mut fields.iter().map(|field| &field.value)) + fields.len(),
+        ExprKind::Comprehension(of) => {
             all(&mut [&of.range, &of.start, &of.condition, &of.step, &of.result].into_iter())
         }
     }

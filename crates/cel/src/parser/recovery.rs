@@ -1,26 +1,26 @@
-//! What happens where words do not fit: one too many is dropped, one that is missing is assumed, and else reading goes on at a word
-//! with which some enclosing rule could.
+//! Error recovery: an extraneous token is dropped, a missing one is assumed, else parsing resumes at a token at which
+//! some enclosing rule can continue.
 
 use super::{After, Deep, Parsed, Parser, Stop, unspecified};
-use crate::lexer::Kind::{self, End};
-use crate::lexer::Kinds;
+use crate::lexer::TokenKind::{self, End};
+use crate::lexer::TokenKinds;
 
-/// After so many problems the rest is not read.
+/// Number of errors after which parsing stops.
 const MOST_ATTEMPTS: usize = 30;
 
-/// How many words are passed over after one problem.
+/// Maximal number of tokens skipped after one error.
 const MOST_SKIPPED: usize = 256;
 
 impl Parser<'_> {
-    /// Passes a word that must be here. `next` is what could come behind it.
-    pub(super) fn expect(&mut self, kind: Kind, next: Kinds) -> Parsed<()> {
+    /// Consumes a token of this kind; `next` are the kinds that may follow it.
+    pub(super) fn expect(&mut self, kind: TokenKind, next: TokenKinds) -> Parsed<()> {
         if self.kind() == kind {
             self.recovering = false;
             self.advance();
             return Ok(());
         }
         self.attempt()?;
-        let expecting = Kinds::of(&[kind]);
+        let expecting = TokenKinds::of(&[kind]);
         if self.kind_at(1) == kind {
             self.extraneous(expecting)?;
             self.recovering = false;
@@ -29,14 +29,14 @@ impl Parser<'_> {
             return Ok(());
         }
         if next.contains(self.kind()) {
-            let message = format!("missing {} at {}", expecting.describe(), self.shown());
+            let message = format!("missing {} at {}", expecting.describe(), self.describe_token());
             return self.syntax_error(0, message);
         }
         Err(self.mismatched(expecting))
     }
 
-    /// Before a choice: makes sure that one of these comes, if by dropping a word.
-    pub(super) fn sync(&mut self, expecting: Kinds) -> Parsed<()> {
+    /// Before an alternative: checks that an expected token comes, dropping one extraneous token if that helps.
+    pub(super) fn sync(&mut self, expecting: TokenKinds) -> Parsed<()> {
         if self.recovering || expecting.contains(self.kind()) {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Parser<'_> {
         Err(self.mismatched(expecting))
     }
 
-    /// The end of a rule: after a problem in it, reading goes on behind it.
+    /// Ends a rule: after an error in it, parsing resumes behind it.
     pub(super) fn rule(&mut self, after: After, result: Parsed<Deep>) -> Parsed<Deep> {
         match result {
             Err(Stop::Rule) => {
@@ -60,15 +60,15 @@ impl Parser<'_> {
         }
     }
 
-    /// The same for a rule that adds to what its caller has.
-    pub(super) fn sub_rule(&mut self, recover: Kinds, result: Parsed<()>) -> Parsed<()> {
+    /// Like [`Parser::rule`], for a rule that extends its caller's expression.
+    pub(super) fn sub_rule(&mut self, recover: TokenKinds, result: Parsed<()>) -> Parsed<()> {
         match result {
             Err(Stop::Rule) => self.recover(recover),
             other => other,
         }
     }
 
-    pub(super) fn recover(&mut self, recover: Kinds) -> Parsed<()> {
+    pub(super) fn recover(&mut self, recover: TokenKinds) -> Parsed<()> {
         self.attempt()?;
         if self.last_recovery == Some(self.at) && self.kind() != End {
             self.advance();
@@ -78,7 +78,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    pub(super) fn skip_until(&mut self, stop: Kinds) -> Parsed<()> {
+    pub(super) fn skip_until(&mut self, stop: TokenKinds) -> Parsed<()> {
         for _ in 0..=MOST_SKIPPED {
             if self.kind() == End || stop.contains(self.kind()) {
                 return Ok(());
@@ -99,17 +99,19 @@ impl Parser<'_> {
         Ok(())
     }
 
-    pub(super) fn extraneous(&mut self, expecting: Kinds) -> Parsed<()> {
-        let message = format!("extraneous input {} expecting {}", self.shown(), expecting.describe());
+    pub(super) fn extraneous(&mut self, expecting: TokenKinds) -> Parsed<()> {
+        let message =
+            format!("extraneous input {} expecting {}", self.describe_token(), expecting.describe());
         self.syntax_error(0, message)
     }
 
-    fn mismatched(&mut self, expecting: Kinds) -> Stop {
-        let message = format!("mismatched input {} expecting {}", self.shown(), expecting.describe());
+    fn mismatched(&mut self, expecting: TokenKinds) -> Stop {
+        let message =
+            format!("mismatched input {} expecting {}", self.describe_token(), expecting.describe());
         self.syntax_error(0, message).err().unwrap_or(Stop::Rule)
     }
 
-    /// Nothing that could start here goes on with the word so many ahead.
+    /// Reports that no alternative starting here continues with the token so many ahead.
     pub(super) fn no_viable_alternative(&mut self, ahead: usize) -> Stop {
         let (first, last) = (self.token().start, self.token_at(ahead));
         let end = if last.kind == End { self.token_at(ahead.saturating_sub(1)).end } else { last.end };
@@ -129,13 +131,13 @@ impl Parser<'_> {
             return Ok(());
         }
         self.recovering = true;
-        let place = self.token_at(ahead).start;
-        self.issues.report(Some(place), format!("Syntax error: {message}"));
+        let offset = self.token_at(ahead).start;
+        self.issues.report(Some(offset), format!("Syntax error: {message}"));
         Ok(())
     }
 
-    /// The word that stands here, as messages show it.
-    fn shown(&self) -> String {
+    /// Formats the current token for a message.
+    fn describe_token(&self) -> String {
         if self.kind() == End { "'<EOF>'".to_owned() } else { escaped(&self.word()) }
     }
 }

@@ -4,12 +4,12 @@ use super::parse;
 
 proptest! {
     #[test]
-    fn whatever_the_text_the_parser_answers(text in "\\PC{0,60}") {
+    fn parsing_any_text_terminates_with_a_result(text in "\\PC{0,60}") {
         let _ = parse(&text);
     }
 
     #[test]
-    fn words_in_any_order_are_read_or_refused(
+    fn tokens_in_any_order_are_parsed_or_rejected(
         words in proptest::collection::vec(
             prop_oneof![
                 Just("("), Just(")"), Just("["), Just("]"), Just("{"), Just("}"), Just("."), Just(","), Just(":"), Just("?"),

@@ -1,4 +1,4 @@
-//! What evaluations cost, in cel-go's units.
+//! Costs of evaluations, in cel-go's units.
 
 use super::object;
 use crate::{Activation, Budget, Declarations, Environment, EvalError, Type};
@@ -38,7 +38,7 @@ fn check(cases: &[(&str, u64)]) {
 }
 
 #[test]
-fn the_way_into_a_value_is_counted() {
+fn qualifiers_are_charged() {
     check(&[
         ("1", 0),
         ("x", 1),
@@ -64,7 +64,7 @@ fn the_way_into_a_value_is_counted() {
 }
 
 #[test]
-fn operators_and_conditions_are_counted() {
+fn operators_and_conditionals_are_charged() {
     check(&[
         ("x + 1", 2),
         ("x == 1", 2),
@@ -92,9 +92,9 @@ fn operators_and_conditions_are_counted() {
 }
 
 #[test]
-fn loops_are_counted() {
+fn loops_are_charged() {
     check(&[
-        // Each round: condition (accumulator, call), step (accumulator, and the comparison).
+        // Each round: condition (accumulator, call), loop step (accumulator, comparison).
         ("l.all(i, i > 0)", 1 + 3 * (2 + 1 + 2) + 1),
         ("l.exists(i, i > 2)", 1 + 3 * (3 + 1 + 2) + 1),
         ("l.exists_one(i, i > 2)", 1 + 3 * 2 + 2 + 2),
@@ -107,7 +107,7 @@ fn loops_are_counted() {
 }
 
 #[test]
-fn an_evaluation_ends_where_its_budget_does() {
+fn an_evaluation_ends_when_its_budget_is_exceeded() {
     let l = Value::from((0..100).map(Value::from).collect::<Vec<_>>());
     let program = environment().compile("l.all(i, i >= 0)").unwrap();
     let activation = Activation::new().bind("l", &l);
@@ -123,7 +123,7 @@ fn an_evaluation_ends_where_its_budget_does() {
 }
 
 #[test]
-fn what_a_call_costs_is_asked_for_once() {
+fn a_call_is_charged_once() {
     let l = Value::from((0..20).map(Value::from).collect::<Vec<_>>());
     let activation = Activation::new().bind("l", &l);
     for expression in
@@ -151,7 +151,7 @@ fn an_evaluation_can_be_interrupted() {
     assert_eq!(done.cost, 1 + 300 * 5);
 }
 
-/// Lists of up to ten, strings of up to twenty characters.
+/// Sizes: lists of up to ten items, strings of up to twenty characters.
 struct Small;
 
 impl crate::Sizes for Small {
@@ -213,7 +213,7 @@ fn costs_are_estimated_from_sizes() {
 }
 
 #[test]
-fn a_type_is_one_name_however_long() {
+fn type_names_have_a_fixed_cost() {
     let estimate = |expression: &str| environment().check(expression).unwrap().estimate(&Small);
     assert_eq!(estimate("type(x) == google.protobuf.Duration"), estimate("type(x) == int"));
 }

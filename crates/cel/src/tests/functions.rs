@@ -1,9 +1,9 @@
-//! The functions of the libraries.
+//! Functions of the standard library.
 
 use super::check_all;
 
 #[test]
-fn conversions_convert() {
+fn values_convert_between_types() {
     check_all(&[
         ("int('42')", "42"),
         ("int('-42')", "-42"),
@@ -60,7 +60,7 @@ fn sizes_are_in_characters_and_items() {
 }
 
 #[test]
-fn strings_are_searched() {
+fn strings_support_substring_tests() {
     check_all(&[
         ("'hello'.contains('ell')", "true"),
         ("'hello'.startsWith('he')", "true"),
@@ -72,7 +72,7 @@ fn strings_are_searched() {
 }
 
 #[test]
-fn times_have_parts() {
+fn timestamps_have_components() {
     check_all(&[
         ("timestamp('2023-07-14T10:30:45.123Z').getFullYear()", "2023"),
         ("timestamp('2023-07-14T10:30:45.123Z').getMonth()", "6"),

@@ -1,10 +1,10 @@
-//! Literals, operators, macros and errors that others absorb.
+//! Literals, operators, macros and absorbed errors.
 
 use super::{check, check_all, evaluated, object};
 use pintle_meta::Value;
 
 #[test]
-fn literals_are_what_they_say() {
+fn literals_evaluate_to_their_values() {
     check_all(&[
         ("1", "1"),
         ("-1", "-1"),
@@ -39,7 +39,7 @@ fn literals_are_what_they_say() {
 }
 
 #[test]
-fn operators_calculate() {
+fn operators_compute() {
     check_all(&[
         ("1 + 2 * 3 - 4 / 2 % 3", "5"),
         ("(1 + 2) * 3", "9"),
@@ -72,7 +72,7 @@ fn operators_calculate() {
 }
 
 #[test]
-fn numbers_have_limits() {
+fn number_overflow_is_an_error() {
     check_all(&[
         ("9223372036854775807 + 1", "error: integer overflow"),
         ("-9223372036854775808 - 1", "error: integer overflow"),
@@ -126,7 +126,7 @@ fn values_compare_across_number_types() {
 }
 
 #[test]
-fn membership_is_asked_of_lists_and_maps() {
+fn in_tests_membership_of_lists_and_maps() {
     check_all(&[
         ("1 in [1, 2]", "true"),
         ("3 in [1, 2]", "false"),
@@ -140,7 +140,7 @@ fn membership_is_asked_of_lists_and_maps() {
 }
 
 #[test]
-fn fields_and_indexes_are_looked_up() {
+fn fields_and_indexes_are_selected() {
     check_all(&[
         ("{'a': 1}.a", "1"),
         ("{'a': 1}['a']", "1"),
@@ -163,7 +163,7 @@ fn fields_and_indexes_are_looked_up() {
 }
 
 #[test]
-fn optionals_stand_for_what_may_be_missing() {
+fn optionals_represent_missing_values() {
     check_all(&[
         ("{'a': 1}.?a", "optional.of(1)"),
         ("{'a': 1}.?b", "optional.none()"),
@@ -201,7 +201,7 @@ fn optionals_stand_for_what_may_be_missing() {
 }
 
 #[test]
-fn macros_loop() {
+fn macros_expand_to_loops() {
     check_all(&[
         ("[1, 2].all(x, x > 0)", "true"),
         ("[1, 2].all(x, x > 1)", "false"),
@@ -236,7 +236,7 @@ fn macros_loop() {
 }
 
 #[test]
-fn one_side_makes_up_for_the_error_of_the_other() {
+fn a_decisive_side_absorbs_the_error_of_the_other() {
     check_all(&[
         ("1 / 0 == 1 || true", "true"),
         ("true || 1 / 0 == 1", "true"),
@@ -259,7 +259,7 @@ fn one_side_makes_up_for_the_error_of_the_other() {
 }
 
 #[test]
-fn operators_refuse_what_only_turns_out_late() {
+fn dynamic_operands_without_an_overload_are_an_error() {
     check_all(&[
         ("dyn(1) + 'a'", "error: no such overload"),
         ("dyn(true) + dyn(true)", "error: no such overload: _+_"),
@@ -281,7 +281,7 @@ fn operators_refuse_what_only_turns_out_late() {
 }
 
 #[test]
-fn variables_come_from_outside() {
+fn variables_are_read_from_the_activation() {
     let variables = [("a", object([("b", Value::from(vec![Value::from(1), Value::from("x")]))]))];
     assert_eq!(evaluated("a.b[0] + 1", &variables), "2");
     assert_eq!(evaluated("a.b[1]", &variables), "'x'");
@@ -302,13 +302,13 @@ fn deep_and_long_expressions_are_refused_or_evaluated() {
     check(&vec!["true"; 10_000].join(" && "), "true");
     assert!(evaluated(&" ".repeat(100_001), &[]).contains("size: 100001, limit 100000"));
     check(&format!("[{}].size()", "1,".repeat(10_000)), "10000");
-    // Each level copies the one before.
+    // Each level doubles the previous one.
     let bomb = format!("optional.of(1){}", ".optMap(x, x)".repeat(40));
     assert!(evaluated(&bomb, &[]).contains("expression size exceeds limit"));
 }
 
 #[test]
-fn what_costs_little_but_grows_fast_ends() {
+fn cheap_expressions_with_growing_values_end_at_the_work_limit() {
     let doubled = |times: usize| format!("[[1]]{}", ".map(x, [x, x])".repeat(times));
     check(&format!("{}.size()", doubled(30)), "1");
     let compared = format!("{} == {}", doubled(40), doubled(40));

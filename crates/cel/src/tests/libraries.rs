@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn lists_have_sums_extremes_and_places() {
+fn lists_have_sums_minima_maxima_and_indexes() {
     check_all(&[
         ("[1, 2, 3].sum()", "6"),
         ("[1.5, 2.5].sum()", "4.0"),
@@ -31,7 +31,7 @@ fn lists_have_sums_extremes_and_places() {
 }
 
 #[test]
-fn lists_are_cut_sorted_and_flattened() {
+fn lists_are_sliced_sorted_and_flattened() {
     check_all(&[
         ("[1, 2, 3, 4].slice(1, 3)", "[2, 3]"),
         ("[1].slice(0, 2)", "error: cannot slice(0, 2), list is length 1"),
@@ -52,7 +52,7 @@ fn lists_are_cut_sorted_and_flattened() {
 }
 
 #[test]
-fn lists_are_sets() {
+fn lists_are_compared_as_sets() {
     check_all(&[
         ("sets.contains([1, 2], [2])", "true"),
         ("sets.contains([1], [2])", "false"),
@@ -64,7 +64,7 @@ fn lists_are_sets() {
 }
 
 #[test]
-fn strings_are_taken_apart_and_put_together() {
+fn strings_are_split_joined_and_replaced() {
     check_all(&[
         ("'größe'.charAt(2)", "'ö'"),
         ("'abc'.charAt(3)", "''"),
@@ -169,7 +169,7 @@ fn values_are_formatted() {
 }
 
 #[test]
-fn addresses_are_read_strictly() {
+fn addresses_are_parsed_strictly() {
     check_all(&[
         ("string(ip('192.168.0.1'))", "'192.168.0.1'"),
         ("ip('::1').family()", "6"),
@@ -232,7 +232,7 @@ fn addresses_are_read_strictly() {
 }
 
 #[test]
-fn urls_are_taken_apart() {
+fn urls_have_components() {
     check_all(&[
         ("url('https://example.com:80/path?k=v#f').getScheme()", "'https'"),
         ("url('https://example.com:80/').getHost()", "'example.com:80'"),
@@ -276,7 +276,7 @@ fn urls_are_taken_apart() {
 }
 
 #[test]
-fn quantities_calculate() {
+fn quantities_support_arithmetic() {
     check_all(&[
         ("quantity('200M').compareTo(quantity('0.2G'))", "0"),
         ("quantity('50M').compareTo(quantity('50Mi'))", "-1"),
@@ -323,7 +323,7 @@ fn versions_compare() {
 }
 
 #[test]
-fn formats_validate() {
+fn named_formats_validate_strings() {
     check_all(&[
         ("format.dns1123Label().validate('my-label')", "optional.none()"),
         ("format.dns1123Label().validate('Contains-Upper').hasValue()", "true"),
@@ -347,7 +347,7 @@ fn formats_validate() {
 }
 
 #[test]
-fn keys_of_patches_are_escaped_where_patches_are_made() {
+fn json_patch_keys_are_escaped_only_in_patch_environments() {
     assert_eq!(compiled("jsonpatch.escapeKey('a')", Declarations::new().json_patch()), "string");
     assert!(compiled("jsonpatch.escapeKey('a')", Declarations::new()).contains("undeclared reference"));
     let environment = Environment::new(Declarations::new().json_patch());
@@ -356,11 +356,11 @@ fn keys_of_patches_are_escaped_where_patches_are_made() {
     assert_eq!(done.as_str(), Some("a~1b~0c"));
 }
 
-/// Remembers what it was asked.
+/// Authorizer that records its checks.
 #[derive(Debug, Default)]
-struct Asked(Mutex<Vec<Check>>);
+struct RecordingAuthorizer(Mutex<Vec<Check>>);
 
-impl Authorizer for Asked {
+impl Authorizer for RecordingAuthorizer {
     fn check(&self, check: &Check) -> Decision {
         self.0.lock().unwrap().push(check.clone());
         match check.verb.as_str() {
@@ -371,13 +371,13 @@ impl Authorizer for Asked {
 }
 
 #[test]
-fn authorizers_are_asked() {
+fn authorizers_decide_checks_of_expressions() {
     let environment = Environment::new(
         Declarations::new()
             .variable("authorizer", Type::AUTHORIZER)
             .variable("authorizer.requestResource", Type::RESOURCE_CHECK),
     );
-    let asked = Arc::new(Asked::default());
+    let asked = Arc::new(RecordingAuthorizer::default());
     let ask = |expression: &str| {
         let program = environment.compile(expression).unwrap();
         let resource = ResourceCheck { resource: "nodes".to_owned(), ..ResourceCheck::default() };

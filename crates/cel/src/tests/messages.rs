@@ -1,9 +1,9 @@
-//! What users are told about expressions that are none: cel-go's words, to the letter.
+//! Messages of invalid expressions, identical to cel-go's.
 
 use super::compiled;
 use crate::{Declarations, Type};
 
-/// What a message says, without the line that shows the place.
+/// Compares the messages without the lines that display the location.
 #[track_caller]
 fn check(expression: &str, expect: &[&str]) {
     let declarations = Declarations::new()
@@ -24,11 +24,11 @@ const START: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM
 
 #[test]
 fn syntax_errors_are_those_of_the_generated_parser() {
-    let mismatched = |place: &str, word: &str| {
-        format!("{place}: Syntax error: mismatched input '{word}' expecting {START}")
+    let mismatched = |location: &str, word: &str| {
+        format!("{location}: Syntax error: mismatched input '{word}' expecting {START}")
     };
-    let extraneous = |place: &str, word: &str| {
-        format!("{place}: Syntax error: extraneous input '{word}' expecting {START}")
+    let extraneous = |location: &str, word: &str| {
+        format!("{location}: Syntax error: extraneous input '{word}' expecting {START}")
     };
     check("(", &[&mismatched("1:2", "<EOF>")]);
     check("x ==", &[&mismatched("1:5", "<EOF>")]);
@@ -94,7 +94,7 @@ fn syntax_errors_are_those_of_the_generated_parser() {
 }
 
 #[test]
-fn names_that_are_reserved_are_refused() {
+fn reserved_names_are_rejected() {
     check("if", &["1:1: reserved identifier: if"]);
     check("names.map(var, 1)", &["1:11: reserved identifier: var", "1:11: argument is not an identifier"]);
     check("while(1)", &["1:1: reserved identifier: while"]);
@@ -102,7 +102,7 @@ fn names_that_are_reserved_are_refused() {
 }
 
 #[test]
-fn literals_out_of_range_are_refused() {
+fn literals_out_of_range_are_rejected() {
     check("9223372036854775808", &["1:1: invalid int literal"]);
     check("18446744073709551616u", &["1:1: invalid uint literal"]);
     check("1.99e90000009", &["1:1: invalid double literal"]);
@@ -110,7 +110,7 @@ fn literals_out_of_range_are_refused() {
 }
 
 #[test]
-fn macros_want_names() {
+fn macro_variables_must_be_identifiers() {
     check("has(x)", &["1:5: invalid argument to has() macro"]);
     check("names.all(1, true)", &["1:11: argument must be a simple name"]);
     check("names.map(1, true)", &["1:11: argument is not an identifier"]);
@@ -120,7 +120,7 @@ fn macros_want_names() {
 }
 
 #[test]
-fn what_is_not_declared_is_named() {
+fn undeclared_references_are_named() {
     check("nope", &["1:1: undeclared reference to 'nope' (in container '')"]);
     check("nope.a.b", &["1:1: undeclared reference to 'nope' (in container '')"]);
     check("nope(x)", &["1:5: undeclared reference to 'nope' (in container '')"]);
@@ -147,7 +147,7 @@ fn what_is_not_declared_is_named() {
 }
 
 #[test]
-fn types_that_do_not_fit_are_named() {
+fn type_mismatches_name_both_types() {
     check("x + 'a'", &["1:3: found no matching overload for '_+_' applied to '(int, string)'"]);
     check("'a'.size(1)", &["1:9: found no matching overload for 'size' applied to 'string.(int)'"]);
     check("x == 'a'", &["1:3: found no matching overload for '_==_' applied to '(int, string)'"]);
@@ -177,7 +177,7 @@ fn types_that_do_not_fit_are_named() {
 }
 
 #[test]
-fn types_are_found() {
+fn types_of_expressions_are_inferred() {
     check("x", &["int"]);
     check("names", &["list(string)"]);
     check("names.map(n, n.size())", &["list(int)"]);

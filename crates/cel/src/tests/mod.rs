@@ -1,5 +1,5 @@
-//! Expressions and what becomes of them: `check(expression, expect)`, where what is expected is a value as an expression would write
-//! it, or a message.
+//! Tables of expressions and results: `check(expression, expect)`, where the expectation is a value written as a
+//! literal, or a message.
 
 mod costs;
 mod functions;
@@ -13,7 +13,7 @@ use pintle_meta::{Object, Value};
 
 use crate::{Activation, Budget, Declarations, Environment, Type, Val};
 
-/// What an expression comes to, given some variables of type `dyn`.
+/// Evaluates an expression with variables of type `dyn`.
 pub(crate) fn evaluated(expression: &str, variables: &[(&str, Value)]) -> String {
     let declarations =
         variables.iter().fold(Declarations::new(), |all, (name, _)| all.variable(*name, Type::Dyn));
@@ -45,7 +45,7 @@ pub(crate) fn check_all(cases: &[(&str, &str)]) {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// What a compiler says.
+/// Compiles an expression and returns the messages.
 pub(crate) fn compiled(expression: &str, declarations: Declarations) -> String {
     match Environment::new(declarations).compile(expression) {
         Ok(program) => program.result_type().to_string(),
@@ -57,7 +57,7 @@ pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::from(Object::from_iter(fields))
 }
 
-/// A value as an expression would write it.
+/// Writes a value as a literal.
 pub(crate) fn written(value: &Val<'_>) -> String {
     match value {
         Val::Uint(value) => format!("{value}u"),

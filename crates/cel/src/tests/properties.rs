@@ -1,4 +1,4 @@
-//! Whatever an expression is, it ends within its budget, and always in the same way.
+//! Any expression ends within its budget, deterministically.
 
 use pintle_meta::Value;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::{object, written};
 use crate::{Activation, Budget, Declarations, Environment, EvalError, Type};
 
-/// Expressions of any type, some of which fit together.
+/// Generates expressions of any type, some of which type-check.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("1".to_owned()),
@@ -92,7 +92,7 @@ proptest! {
             (Err(a), Err(b)) => prop_assert_eq!(a, b),
             (a, b) => prop_assert!(false, "{text}: {a:?} and {b:?}"),
         }
-        // With what it costs, and no more, it comes to the same.
+        // A budget of exactly its cost gives the same result.
         if let Ok(value) = &first.value {
             let exact = program.evaluate(&activation, Budget::of(first.cost));
             prop_assert_eq!(exact.value.map(|value| written(&value)), Ok(written(value)));

@@ -1,4 +1,4 @@
-//! Trees seen as declared types.
+//! Trees read through declared types.
 
 use pintle_meta::value::Layout;
 use pintle_meta::{Node, Object, Value};
@@ -10,7 +10,7 @@ use crate::{
     Record, Type, TypeNames, Val,
 };
 
-/// A type with a few fields, as a schema would be.
+/// Object type with a few fields, like one of a schema.
 #[derive(Debug)]
 struct Spec;
 
@@ -124,7 +124,7 @@ fn fields_have_their_declared_types() {
         ("has(self.replicas) && !has(old.replicas)", "true"),
         ("old.replicas", "error: no such key: replicas"),
         ("old.?replicas.orValue(7)", "7"),
-        // As it is evaluated, what is in a tree is a map.
+        // At runtime a tree's object is a map.
         ("type(self) == Spec", "false"),
         ("dyn(type(self)) == map", "true"),
         ("dyn(self).exists(k, k == '__namespace__')", "true"),
@@ -172,7 +172,7 @@ fn expressions_make_objects_of_named_types() {
     assert_eq!(compiled("Spec{}", declarations()), "Spec");
 }
 
-/// Values of `variables`, which are made when they are looked at.
+/// Lazy `variables`, which count their evaluations.
 struct Counted<'v> {
     asked: std::cell::Cell<usize>,
     value: &'v Value,
@@ -193,7 +193,7 @@ impl<'v> LazyFields<'v> for Counted<'v> {
 }
 
 #[test]
-fn fields_can_be_found_when_they_are_looked_at() {
+fn lazy_fields_are_resolved_on_selection() {
     let variables =
         Record::new("variables").field("list", Type::list(Type::String)).field("broken", Type::Int);
     let environment = Environment::new(
@@ -226,7 +226,7 @@ fn fields_can_be_found_when_they_are_looked_at() {
 }
 
 #[test]
-fn what_somebody_without_types_sees_is_json() {
+fn dynamic_values_are_read_as_json() {
     static LAYOUT: Layout = Layout { names: &["bytes", "hollow", "raw", "none", "float"] };
     let mut object = Object::of(&LAYOUT);
     for (name, value) in [
@@ -255,7 +255,7 @@ fn what_somebody_without_types_sees_is_json() {
 }
 
 #[test]
-fn results_are_trees_again() {
+fn results_convert_to_trees() {
     let environment = Environment::new(Declarations::new());
     let program = environment
         .compile("[dyn({'a': dyn(1u), 'b': dyn(1.5)}), dyn(b'hi'), dyn(timestamp(0)), dyn(duration('1.5s')), dyn(null), dyn(optional.of('x'))]")
@@ -285,7 +285,7 @@ fn results_are_trees_again() {
     assert_eq!(done.to_value().unwrap_err().to_string(), "result is too large");
 }
 
-/// A type of a schema that says more about an object than expressions may see.
+/// Object type of a schema with properties that expressions cannot select.
 #[derive(Debug)]
 struct Partly;
 
@@ -320,7 +320,7 @@ fn partly(expression: &str, left: Value, right: Value) -> String {
 }
 
 #[test]
-fn objects_are_compared_with_what_no_expression_sees() {
+fn objects_are_compared_with_hidden_properties() {
     let of = |name: &str, value: i64| object([("a", Value::from(1)), (name, Value::from(value))]);
     for (left, right, expect) in [
         (of("hidden", 1), of("hidden", 1), "true"),
@@ -328,7 +328,7 @@ fn objects_are_compared_with_what_no_expression_sees() {
         (of("hidden", 1), of("other", 1), "false"),
         (of("other", 1), of("other", 1), "true"),
         (of("other", 1), of("other", 2), "false"),
-        // What nobody knows counts only where both have it.
+        // A property outside the schema counts only if both have it.
         (of("other", 1), of("another", 1), "true"),
         (of("a", 1), of("a", 2), "false"),
         (object([("a", Value::NULL)]), object([("list", Value::NULL)]), "true"),
@@ -341,7 +341,7 @@ fn objects_are_compared_with_what_no_expression_sees() {
 }
 
 #[test]
-fn a_field_that_is_null_is_not_there() {
+fn a_null_field_is_absent() {
     let null = object([("a", Value::NULL)]);
     assert_eq!(partly("has(a.a)", null.clone(), Value::NULL), "false");
     assert_eq!(partly("a.a == 1", null.clone(), Value::NULL), "no such key: a");
@@ -349,7 +349,7 @@ fn a_field_that_is_null_is_not_there() {
 }
 
 #[test]
-fn what_is_not_of_its_declared_type_is_an_error() {
+fn values_not_of_their_declared_type_are_an_error() {
     let text = |name: &str| object([(name, Value::from("x"))]);
     let array = "invalid data, expected an array for the provided schema with type=array";
     assert_eq!(partly("has(a.list)", text("list"), Value::NULL), array);
@@ -365,7 +365,7 @@ fn what_is_not_of_its_declared_type_is_an_error() {
 }
 
 #[test]
-fn days_times_and_durations_are_read_as_formats_are() {
+fn dates_times_and_durations_are_parsed_by_their_formats() {
     let of = |name: &str, text: &str| object([(name, Value::from(text))]);
     for (text, expect) in [
         ("2020-02-03", "timestamp('2020-02-03T00:00:00Z')"),
@@ -387,7 +387,7 @@ fn days_times_and_durations_are_read_as_formats_are() {
 }
 
 #[test]
-fn what_is_decoded_again_and_again_ends() {
+fn repeated_decoding_ends_at_the_work_limit() {
     let environment = Environment::new(Declarations::new().variable("self", Type::object(Spec)));
     let program = environment
         .compile(
@@ -400,7 +400,7 @@ fn what_is_decoded_again_and_again_ends() {
 }
 
 #[test]
-fn bytes_are_read_in_the_alphabet_of_urls() {
+fn bytes_are_decoded_as_url_safe_base64() {
     let environment = Environment::new(Declarations::new().variable("self", Type::Bytes));
     let program = environment.compile("self").unwrap();
     let evaluate = |text: &str| {

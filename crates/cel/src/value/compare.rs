@@ -1,4 +1,4 @@
-//! Equality of any two values, and order of those that have one. Numbers compare across their types.
+//! Equality of any two values, and order of comparable ones. Numbers compare across their types.
 
 use std::cmp::Ordering;
 
@@ -7,15 +7,15 @@ use smol_str::SmolStr;
 
 use super::map::Compared;
 use super::{Error, List, Map, Val};
-use crate::evaluate::{Failure, Meter};
+use crate::meter::{Failure, Meter};
 use crate::types::ListKind;
 
-/// What two values that cannot be compared cause.
+/// Error of comparing values that have no order.
 pub(crate) fn no_such_overload() -> Error {
     Error::new("no such overload")
 }
 
-/// Whether they are the same; values of different types are not, numbers aside.
+/// Returns whether two values are equal; numbers across their types.
 pub(crate) fn equal(left: &Val<'_>, right: &Val<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
     use Val::{Bool, Bytes, Double, Duration, Int, Null, Optional, Other, String, Timestamp, Type, Uint};
     meter.items(1)?;
@@ -47,7 +47,7 @@ fn lists(left: &List<'_>, right: &List<'_>, meter: &mut Meter<'_>) -> Result<boo
         let item = left.get(index)?;
         let same = match left.kind() {
             ListKind::Atomic => equal(&item, &right.get(index)?, meter)?,
-            // In any order. Items of a set or map are different from each other, so that counting need not be.
+            // In any order. Items of a set or map are distinct, so multiplicities need no comparison.
             ListKind::Set => contains(right, &item, meter)?,
             ListKind::Map(keys) => match find_by_keys(right, &item, keys, meter)? {
                 Some((_, other)) => equal(&item, &other, meter)?,
@@ -61,7 +61,7 @@ fn lists(left: &List<'_>, right: &List<'_>, meter: &mut Meter<'_>) -> Result<boo
     Ok(true)
 }
 
-/// Whether a list has an item that is the same.
+/// Returns whether a list contains an equal item.
 pub(crate) fn contains(list: &List<'_>, wanted: &Val<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
     for item in list.iter() {
         if equal(&item?, wanted, meter)? {
@@ -71,7 +71,7 @@ pub(crate) fn contains(list: &List<'_>, wanted: &Val<'_>, meter: &mut Meter<'_>)
     Ok(false)
 }
 
-/// The item of a list that has the same keys, and where it is.
+/// Returns the item of a list with the same keys, and its index.
 pub(crate) fn find_by_keys<'v>(
     list: &List<'v>,
     like: &Val<'_>,
@@ -126,7 +126,7 @@ fn maps(left: &Map<'_>, right: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, 
     Ok(true)
 }
 
-/// Whether two trees are the same, without a type that would say more.
+/// Compares two trees without a declared type.
 fn trees(left: &Value, right: &Value, meter: &mut Meter<'_>) -> Result<bool, Failure> {
     meter.items(1)?;
     Ok(match (left.node(), right.node()) {
@@ -157,7 +157,7 @@ fn trees(left: &Value, right: &Value, meter: &mut Meter<'_>) -> Result<bool, Fai
     })
 }
 
-/// Which of two comes first.
+/// Orders two values.
 pub(crate) fn compare(left: &Val<'_>, right: &Val<'_>) -> Result<Ordering, Error> {
     use Val::{Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
     Ok(match (left, right) {
@@ -173,7 +173,7 @@ pub(crate) fn compare(left: &Val<'_>, right: &Val<'_>) -> Result<Ordering, Error
     })
 }
 
-/// Nothing if one of them is not a number.
+/// Orders two numbers; `None` if one is NaN.
 fn numbers(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
     use Val::{Double, Int, Uint};
     match (left, right) {

@@ -1,15 +1,16 @@
-//! Values as trees again, and numbers as Go prints them.
+//! Conversion of values to trees, and numbers as Go prints them.
 
 use base64::Engine;
 use pintle_meta::{Object, Value};
 
 use super::{Error, Val};
 
-/// What an expression makes can be the same parts many times over; a tree has them once each.
+/// Limit of a tree's parts: an expression can share a part many times over, a tree copies it.
 const MOST_PARTS: usize = 1_000_000;
 
 impl Val<'_> {
-    /// As a tree, the way JSON has it: bytes in base64, times and durations as text. What a tree cannot hold is an error.
+    /// Converts to a tree as JSON represents it: bytes in base64, times and durations as text. Values that JSON
+    /// cannot represent are an error.
     pub fn to_value(&self) -> Result<Value, Error> {
         self.counted(&mut { MOST_PARTS })
     }
@@ -53,14 +54,14 @@ impl Val<'_> {
     }
 }
 
-/// A duration as CEL writes it.
+/// Formats a duration as CEL does.
 pub(crate) fn seconds(nanos: i64) -> String {
-    // As Go does: the whole seconds and the rest are added as floats.
+    // As in Go: whole seconds and the rest are added as floats.
     let seconds = (nanos / 1_000_000_000) as f64 + (nanos % 1_000_000_000) as f64 / 1e9;
     format!("{seconds}s")
 }
 
-/// The shortest text that reads as the same number (`%g`).
+/// Formats the shortest text that parses as the same number (`%g`).
 pub(crate) fn shortest(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -1,4 +1,4 @@
-//! Lists: of a tree, or made by the expression.
+//! Lists: of a tree, or built by the expression.
 
 use std::sync::Arc;
 
@@ -7,16 +7,15 @@ use pintle_meta::Value;
 use super::{Error, Val, from_tree};
 use crate::types::{ListKind, ListType, Type};
 
-/// A list.
 #[derive(Clone, Debug)]
 pub enum List<'v> {
-    /// Of a tree; items are converted when they are looked at. Without a type they are what they look like.
+    /// Of a tree; items are converted when they are read, by their JSON type if none is declared.
     Tree {
         items: &'v [Value],
         of: Option<Arc<ListType>>,
     },
     Items(Arc<Vec<Val<'v>>>),
-    /// Made of lists that a schema calls a set or a map, and compared like them.
+    /// Sum of lists that a schema declares as set or map, compared as those are.
     Merged {
         items: Arc<Vec<Val<'v>>>,
         of: Arc<ListType>,
@@ -35,7 +34,7 @@ impl<'v> List<'v> {
         self.len() == 0
     }
 
-    /// An item; there must be one.
+    /// Returns an item; an index out of bounds is an error.
     pub fn get(&self, index: usize) -> Result<Val<'v>, Error> {
         let none = || Error::new(format!("index out of bounds: {index}"));
         match self {
@@ -50,7 +49,7 @@ impl<'v> List<'v> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// The type that was declared for it.
+    /// Returns the declared type.
     pub(crate) fn declared(&self) -> Option<&Arc<ListType>> {
         match self {
             List::Tree { of, .. } => of.as_ref(),

@@ -1,4 +1,4 @@
-//! Maps and objects: of a tree, or made by the expression.
+//! Maps and objects: of a tree, or built by the expression.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,38 +11,37 @@ use super::{Error, Text, Val, from_tree};
 use crate::escaping::escape;
 use crate::types::{ObjectType, Type};
 
-/// A map from keys to values.
 #[derive(Clone, Debug)]
 pub enum Map<'v> {
-    /// Of a tree, values being of one type, or what they look like.
+    /// Of a tree; values are of one declared type, or of their JSON type.
     Tree { object: &'v Object, value: Option<Type> },
-    /// An object of a tree, whose type knows its fields.
+    /// Object of a tree, whose type declares its fields.
     Object { object: &'v Object, of: Arc<dyn ObjectType> },
     #[doc(hidden)]
     Entries(Arc<Entries<'v>>),
-    /// An object that the expression made.
+    /// Object built by the expression.
     #[doc(hidden)]
     Fields { of: Arc<dyn ObjectType>, fields: Arc<BTreeMap<SmolStr, Val<'v>>> },
 }
 
-/// How a property of two objects is to be compared.
+/// Comparison of a property of two objects.
 pub(super) enum Compared<'a> {
     Same,
     Different,
     Values(Val<'a>, Val<'a>),
-    /// Of no type that anybody declared.
+    /// Property without a declared type.
     Trees(&'a pintle_meta::Value, &'a pintle_meta::Value),
 }
 
-/// Entries that an expression made: the key as it was given, and the value.
+/// Entries built by an expression: the key as it was given, and the value.
 pub(super) type Entries<'v> = BTreeMap<Key<'v>, (Val<'v>, Val<'v>)>;
 
-/// A key, so that numbers that are equal are the same key.
+/// Map key; equal numbers of different types are one key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key<'v> {
     Bool(bool),
     Number(i128),
-    /// One that is no integer.
+    /// A double that is no integer.
     Double(u64),
     String(Text<'v>),
 }
@@ -64,7 +63,7 @@ impl<'v> Key<'v> {
 impl<'v> Map<'v> {
     pub fn len(&self) -> usize {
         match self {
-            // Only types of the program have fields that are there and yet not.
+            // Only objects with a layout have fields that are stored but absent in JSON.
             Map::Tree { object, .. } | Map::Object { object, .. } if object.layout().is_none() => {
                 object.len()
             }
@@ -78,7 +77,7 @@ impl<'v> Map<'v> {
         self.len() == 0
     }
 
-    /// The value of a key, if there is one.
+    /// Returns the value of a key, if present.
     pub fn find(&self, key: &Val<'_>) -> Result<Option<Val<'v>>, Error> {
         match (self, key) {
             (Map::Entries(entries), key) => {
@@ -89,7 +88,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The value of a key that is a string, if there is one.
+    /// Returns the value of a string key, if present.
     pub fn field(&self, key: &str) -> Result<Option<Val<'v>>, Error> {
         match self {
             Map::Tree { object, value } => match tree_field(object, key) {
@@ -110,7 +109,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// What two objects of a tree say about a property of the first, by the name that they have for it.
+    /// Determines how a property of the first object compares with the second, by the property's own name.
     pub(super) fn compared<'a>(
         &'a self,
         other: &'a Map<'_>,
@@ -136,12 +135,12 @@ impl<'v> Map<'v> {
                 _ => Compared::Same,
             }
         } else {
-            // Nobody knows what it is. Without another it does not count.
+            // Undeclared property: it counts only if both objects have it.
             there.map_or(Compared::Same, |there| Compared::Trees(value, there))
         })
     }
 
-    /// The value of a property by the name that the object has for it, which may be none that an expression could write.
+    /// Returns a property by its own name, which may not be an identifier.
     pub(crate) fn property(&self, name: &str) -> Result<Option<Val<'v>>, Error> {
         match self {
             Map::Object { object, .. } => match tree_field(object, name) {
@@ -152,14 +151,14 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// All keys, sorted where the expression made them, else as the tree has them.
+    /// Returns all keys: sorted if the expression built the map, else in the tree's order.
     pub fn keys(&self) -> Vec<Val<'v>> {
         match self {
             Map::Tree { object, .. } => {
                 let object: &'v Object = object;
                 present(object).map(|key| Val::String(Text::Borrowed(key))).collect()
             }
-            // Fields that the type knows, by the names that expressions have for them.
+            // Declared fields, by their names in expressions.
             Map::Object { object, of } => {
                 let object: &'v Object = object;
                 let name = |property: &'v str| match escape(property) {
@@ -174,12 +173,12 @@ impl<'v> Map<'v> {
     }
 }
 
-/// Fields that JSON would show.
+/// Returns the fields that JSON contains.
 fn present(object: &Object) -> impl Iterator<Item = &str> {
     object.iter().filter(|(_, value)| value.node() != Node::Hollow).map(|(key, _)| key)
 }
 
-/// A field that is null is as if it was not there.
+/// Returns a field's value; a null field is absent.
 fn object_field<'v>(object: &'v Object, key: &str) -> Option<&'v pintle_meta::Value> {
     tree_field(object, key).filter(|value| !value.is_null())
 }

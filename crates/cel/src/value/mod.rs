@@ -1,5 +1,5 @@
-//! Values while an expression is evaluated. What comes from a tree is borrowed from it and converted only where an expression
-//! looks; what an expression makes is shared.
+//! Values during evaluation. Those of a tree are borrowed and converted when an expression reads them; those that an
+//! expression builds are shared.
 
 mod compare;
 mod convert;
@@ -27,7 +27,7 @@ pub use self::timestamp::Timestamp;
 pub(crate) use self::tree::from_tree;
 use crate::types::Type;
 
-/// A value.
+/// Runtime value.
 #[derive(Clone, Debug)]
 pub enum Val<'v> {
     Null,
@@ -47,7 +47,7 @@ pub enum Val<'v> {
     Other(Other),
 }
 
-/// Why an expression has no value: cel-go's message. `&&`, `||` and loops made of them may do without the value.
+/// Evaluation error with cel-go's message. `&&`, `||` and loops may absorb it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub(crate) Arc<str>);
 
@@ -74,12 +74,12 @@ impl<'v> Val<'v> {
         Val::List(List::Items(Arc::new(items)))
     }
 
-    /// A tree, seen as a type.
+    /// Converts a tree by a declared type.
     pub fn of_tree(tree: &'v Value, of: &Type) -> Result<Val<'v>, Error> {
         from_tree(tree, of)
     }
 
-    /// An optional that has a value.
+    /// Returns an optional with a value.
     pub fn some(value: Val<'v>) -> Val<'v> {
         Val::Optional(Some(Arc::new(value)))
     }
@@ -98,13 +98,13 @@ impl<'v> Val<'v> {
         }
     }
 
-    /// The texts of a list of nothing else.
+    /// Returns the strings of a list that contains only strings.
     pub fn as_strings(&self) -> Option<Vec<String>> {
         let Val::List(list) = self else { return None };
         (0..list.len()).map(|index| Some(list.get(index).ok()?.as_str()?.to_owned())).collect()
     }
 
-    /// Its type, as far as values know theirs: what is in a list or map is `dyn`.
+    /// Returns the runtime type; elements of lists and maps are `dyn`.
     pub fn type_of(&self) -> Type {
         match self {
             Val::Null => Type::Null,
@@ -117,7 +117,7 @@ impl<'v> Val<'v> {
             Val::Timestamp(_) => Type::Timestamp,
             Val::Duration(_) => Type::Duration,
             Val::List(_) => Type::list(Type::Dyn),
-            // What is in a tree is a map to whoever asks, though the checker knew better.
+            // An object of a tree is a map at runtime, whatever its declared type.
             Val::Map(Map::Fields { of, .. }) => Type::Object(Arc::clone(of)),
             Val::Map(_) => Type::map(Type::Dyn, Type::Dyn),
             Val::Type(_) => Type::Type(None),
@@ -126,7 +126,7 @@ impl<'v> Val<'v> {
         }
     }
 
-    /// How many characters, bytes, items or entries; nothing for what has none.
+    /// Returns the number of characters, bytes, items or entries; `None` for values without a size.
     pub(crate) fn size(&self) -> Option<usize> {
         match self {
             Val::String(text) => Some(text.chars().count()),
@@ -138,7 +138,7 @@ impl<'v> Val<'v> {
         }
     }
 
-    /// What `optional.ofNonZeroValue` takes for nothing.
+    /// Returns whether `optional.ofNonZeroValue` treats the value as absent.
     pub(crate) fn is_zero(&self) -> bool {
         match self {
             Val::Null => true,
@@ -158,7 +158,7 @@ impl<'v> Val<'v> {
     }
 }
 
-/// As messages show it (`%v` in Go).
+/// Formats the value as messages do (`%v` in Go).
 impl fmt::Display for Val<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -178,7 +178,7 @@ impl fmt::Display for Val<'_> {
             Val::Timestamp(at) => at.fmt(f),
             Val::Duration(nanos) => f.write_str(&pintle_meta::format_duration(*nanos)),
             Val::Type(of) => f.write_str(of.runtime_name()),
-            // What is in them can be more than anybody wants to read.
+            // Containers are displayed by their type, which bounds the message.
             Val::List(_) | Val::Map(_) | Val::Optional(_) => f.write_str(self.type_of().runtime_name()),
             Val::Other(other) => other.fmt(f),
         }

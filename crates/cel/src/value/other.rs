@@ -1,4 +1,4 @@
-//! Values of Kubernetes' own types, which only functions look into: URLs, addresses, quantities, authorizers.
+//! Values of Kubernetes' opaque types: URLs, addresses, quantities, authorizers.
 
 use std::any::Any;
 use std::fmt;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 
 use crate::types::Type;
 
-/// A value that expressions can pass on, compare and give to its functions, and nothing else.
+/// Value that expressions can only pass on, compare, and pass to its functions.
 pub trait Opaque: fmt::Debug + Send + Sync + 'static {
     fn type_of(&self) -> Type;
 
-    /// Whether another value, of any type, is the same.
+    /// Compares with another value of any type.
     fn equal(&self, other: &dyn Opaque) -> bool;
 
-    /// For the cost of functions that go through it.
+    /// Size for the cost model of functions that traverse it.
     fn size(&self) -> Option<usize> {
         None
     }
 
-    /// As messages show it.
+    /// Formats the value as messages do.
     fn show(&self) -> String;
 
     fn as_any(&self) -> &dyn Any;
 }
 
-/// An opaque value; clones share.
+/// Opaque value; clones share.
 #[derive(Clone, Debug)]
 pub struct Other(Arc<dyn Opaque>);
 
@@ -56,7 +56,7 @@ impl fmt::Display for Other {
     }
 }
 
-/// Makes a type of values that are equal where `==` says so.
+/// Implements [`Opaque`] for a type with `==`.
 macro_rules! opaque {
     ($name:ty, $of:expr) => {
         opaque!($name, $of, |_| None);

@@ -1,9 +1,8 @@
-//! Strings and bytes: borrowed from the tree or the program, or made by the expression and shared.
+//! Strings and bytes: borrowed from the tree or the program, or built by the expression and shared.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A string.
 #[derive(Clone, Debug)]
 pub enum Text<'v> {
     Borrowed(&'v str),
@@ -59,7 +58,6 @@ impl From<Arc<str>> for Text<'_> {
     }
 }
 
-/// Bytes.
 #[derive(Clone, Debug)]
 pub enum Blob<'v> {
     Borrowed(&'v [u8]),

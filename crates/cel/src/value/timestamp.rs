@@ -1,4 +1,4 @@
-//! Points in time, with the offset that they were written with, which their text keeps.
+//! Timestamps, which keep the UTC offset of their text for display.
 
 use std::fmt;
 
@@ -6,32 +6,31 @@ use pintle_meta::time::Time;
 
 use super::Error;
 
-/// Year 1.
+/// First second of year 1.
 pub(crate) const FIRST: i64 = -62_135_596_800;
-/// The last second of year 9999.
+/// Last second of year 9999.
 pub(crate) const LAST: i64 = 253_402_300_799;
 
-/// A point in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Timestamp {
     /// Unix time.
     pub seconds: i64,
-    /// Forward from there.
+    /// Added to `seconds`.
     pub nanos: u32,
-    /// Seconds east of UTC, for showing.
+    /// Seconds east of UTC, for display.
     pub offset: i32,
 }
 
-/// A day and a time of it, somewhere.
+/// Calendar date and time of day in some time zone.
 pub(crate) struct Civil {
     pub(crate) year: i64,
-    /// From 1.
+    /// Starts at 1.
     pub(crate) month: i64,
-    /// From 1.
+    /// Starts at 1.
     pub(crate) day: i64,
-    /// From 0.
+    /// Starts at 0.
     pub(crate) day_of_year: i64,
-    /// From 0, a Sunday.
+    /// Starts at 0, Sunday.
     pub(crate) weekday: i64,
     /// Since midnight.
     pub(crate) second: i64,
@@ -42,7 +41,7 @@ impl Timestamp {
         Timestamp { seconds, nanos, offset: 0 }
     }
 
-    /// RFC 3339, as lenient as Go. Nothing where it is not that; an error where it is out of range.
+    /// Parses RFC 3339 as leniently as Go. `None` if the syntax is invalid; an error if out of range.
     pub(crate) fn parse(text: &str) -> Option<Result<Timestamp, Error>> {
         let time = Time::parse(text).ok()?;
         let seconds = time.unix_seconds();
@@ -54,14 +53,14 @@ impl Timestamp {
         if (FIRST..=LAST).contains(&self.seconds) { Ok(self) } else { Err(Error::new("timestamp overflow")) }
     }
 
-    /// Later by so much, or earlier.
+    /// Adds a duration, which may be negative.
     pub(crate) fn plus(self, nanos: i64) -> Result<Timestamp, Error> {
         let total = i64::from(self.nanos) + nanos.rem_euclid(1_000_000_000);
         let seconds = self.seconds + nanos.div_euclid(1_000_000_000) + total / 1_000_000_000;
         Timestamp { seconds, nanos: (total % 1_000_000_000) as u32, ..self }.in_range()
     }
 
-    /// Nanoseconds since then.
+    /// Returns the nanoseconds since an earlier timestamp.
     pub(crate) fn since(self, earlier: Timestamp) -> Result<i64, Error> {
         (self.seconds - earlier.seconds)
             .checked_mul(1_000_000_000)
@@ -77,7 +76,7 @@ impl Timestamp {
         (self.seconds, self.nanos)
     }
 
-    /// The day and time where clocks are so many seconds ahead of UTC.
+    /// Returns date and time at an offset from UTC in seconds.
     pub(crate) fn civil(self, offset: i64) -> Civil {
         let local = self.seconds + offset;
         let days = local.div_euclid(86_400);
@@ -93,7 +92,7 @@ impl Timestamp {
     }
 }
 
-/// RFC 3339 with as many digits as it takes.
+/// Formats as RFC 3339 with as many fractional digits as needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.civil(i64::from(self.offset));
@@ -111,10 +110,10 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// What a text that was read as a time says about its offset.
+/// Returns the UTC offset in the text of a valid timestamp.
 fn offset(text: &str) -> i32 {
-    let Some(place) = text.len().checked_sub(6).filter(|_| !text.ends_with(['Z', 'z'])) else { return 0 };
-    let Some(offset) = text.get(place..) else { return 0 };
+    let Some(start) = text.len().checked_sub(6).filter(|_| !text.ends_with(['Z', 'z'])) else { return 0 };
+    let Some(offset) = text.get(start..) else { return 0 };
     let part = |range: std::ops::Range<usize>| offset.get(range).and_then(|part| part.parse::<i32>().ok());
     match (part(1..3), part(4..6)) {
         (Some(hours), Some(minutes)) => {
@@ -124,7 +123,7 @@ fn offset(text: &str) -> i32 {
     }
 }
 
-/// The date so many days after 1 January 1970.
+/// Returns the date of a number of days after 1 January 1970.
 fn date(days: i64) -> (i64, i64, i64) {
     // Counted from 1 March of year 0, so that leap days come last; eras of 400 years repeat.
     let shifted = days + 719_468;

@@ -1,4 +1,4 @@
-//! What a node of a tree is as a value, given the type that was declared for it.
+//! Conversion of a tree's node to a value of its declared type.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pintle_meta::{Node, Value, parse_duration};
 use super::{Blob, Error, Key, List, Map, Text, Timestamp, Val};
 use crate::types::Type;
 
-/// Only the node is converted; what is below, when it is looked at.
+/// Converts the node only; its children are converted when they are read.
 pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Error> {
     Ok(match (value.node(), of) {
         (Node::Null | Node::Hollow, _) => Val::Null,
@@ -37,7 +37,7 @@ pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Erro
         },
         (Node::String(text), Type::String | Type::Dyn) => Val::String(Text::Borrowed(text)),
         (Node::Bytes(bytes), Type::Bytes) => Val::Bytes(Blob::Borrowed(bytes)),
-        // As JSON has it, which is what somebody who does not know the type sees.
+        // As JSON represents it, for readers without the declared type.
         (Node::Bytes(bytes), _) => Val::string(base64::prelude::BASE64_STANDARD.encode(bytes)),
         (Node::Raw(json), _) => match serde_json::from_slice(json) {
             Ok(json) => from_json(&json),
@@ -57,8 +57,8 @@ pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Erro
     })
 }
 
-/// What a schema calls bytes. The reference reads the alphabet of URLs here, though it demands the other one of objects. The error is
-/// the place of it.
+/// Decodes bytes of a schema's format `byte`. The reference decodes URL-safe base64 here, though it validates objects
+/// against the standard alphabet. The error is the offset.
 fn base64(text: &str) -> Result<Vec<u8>, usize> {
     let source = text.as_bytes();
     let mut bytes = Vec::with_capacity(source.len() / 4 * 3);
@@ -98,14 +98,14 @@ fn base64(text: &str) -> Result<Vec<u8>, usize> {
     if count == 0 { Ok(bytes) } else { Err(source.len() - count) }
 }
 
-/// What a schema calls a day or a time, as the reference's formats read it.
+/// Parses a date or time as the reference's formats do.
 fn time(text: &str) -> Result<Timestamp, Error> {
     if text.is_empty() {
         return Ok(Timestamp::new(0, 0));
     }
     let whole = match text.len() {
         10 => Some(format!("{text}T00:00:00Z")),
-        // Without a place, it is here.
+        // A time without a zone is in UTC.
         _ if text.len() >= 19 && text.is_ascii() && !text[19..].contains(['Z', '+', '-']) => {
             Some(format!("{text}Z"))
         }
@@ -120,12 +120,12 @@ fn time(text: &str) -> Result<Timestamp, Error> {
     Err(Error::new(format!("Invalid date-time formatted string {text}: {problem}")))
 }
 
-/// Go's durations, or numbers with units such as `2 weeks`.
+/// Parses Go's durations, or numbers with units such as `2 weeks`.
 fn duration(text: &str) -> Option<i64> {
     if let Ok(nanos) = parse_duration(text) {
         return Some(nanos);
     }
-    // The last of each is only a beginning.
+    // The last name of each unit is a prefix.
     const UNITS: [(&[&str], i64); 8] = [
         (&["ns", "nano"], 1),
         (&["us", "µs", "micro"], 1_000),
@@ -151,8 +151,8 @@ fn duration(text: &str) -> Option<i64> {
         let factor: i64 = digits[..length].parse().ok()?;
         let unit = after[..end].to_lowercase();
         for (names, multiplier) in UNITS {
-            for (place, name) in names.iter().enumerate() {
-                if unit == *name || (place + 1 == names.len() && unit.starts_with(name)) {
+            for (index, name) in names.iter().enumerate() {
+                if unit == *name || (index + 1 == names.len() && unit.starts_with(name)) {
                     total = Some(total.unwrap_or(0_i64).wrapping_add(factor.wrapping_mul(multiplier)));
                 }
             }
@@ -161,7 +161,7 @@ fn duration(text: &str) -> Option<i64> {
     total
 }
 
-/// What somebody sees who was promised something else.
+/// Converts a node whose JSON type is not that of its declaration.
 fn mismatch<'v>(node: Node<'_>, of: &Type) -> Option<Result<Val<'v>, Error>> {
     let got = match node {
         Node::Bool(_) => "bool",
@@ -188,7 +188,7 @@ fn mismatch<'v>(node: Node<'_>, of: &Type) -> Option<Result<Val<'v>, Error>> {
     Some(Err(Error::new(text)))
 }
 
-/// Parts that nobody has looked into have their own copy once somebody does.
+/// Converts embedded JSON that is not part of the tree; the value is a copy.
 fn from_json<'v>(json: &serde_json::Value) -> Val<'v> {
     match json {
         serde_json::Value::Null => Val::Null,

@@ -1,10 +1,10 @@
-//! Diagnostic notation (RFC 8949, section 8), in which messages show data to people.
+//! Diagnostic notation (RFC 8949, section 8), in which messages display CBOR.
 
 use super::item::{Head, Items, Major, check_whole};
 use super::untyped::{Reader, exact};
 use crate::{Error, json};
 
-/// Data in diagnostic notation, or in hexadecimal digits if it is not well-formed.
+/// Formats data in diagnostic notation, or in hexadecimal digits if it is not well-formed.
 pub fn diagnose(data: &[u8]) -> String {
     let mut out = String::new();
     let notated = check_whole(data).and_then(|()| notate(&mut Items { data, at: 0 }, &mut out));
@@ -69,7 +69,7 @@ fn notate(items: &mut Items<'_>, out: &mut String) -> Result<(), Error> {
     }
 }
 
-/// A reader of the string that follows, which is passed.
+/// Returns a reader of the next item, a string, and skips it.
 fn lone<'a>(items: &mut Items<'a>) -> Result<Reader<'a>, Error> {
     let mut reader = Reader::new(items.data);
     reader.items = *items;
@@ -106,7 +106,7 @@ fn simple(head: Head, out: &mut String) {
     }
 }
 
-/// As in JSON, but never without a point.
+/// Formats a float as in JSON, but always with a decimal point.
 fn number(float: f64, out: &mut String) {
     let mut text = Vec::new();
     json::write::float(float, &mut text);

@@ -1,4 +1,4 @@
-//! Trees to CBOR.
+//! Encodes trees as CBOR.
 
 use pintle_meta::{Node, Value};
 
@@ -12,13 +12,13 @@ const ARRAY: u8 = 0x80;
 const MAP: u8 = 0xa0;
 const TAG: u8 = 0xc0;
 
-/// An item that says what it is. What is [hollow](Value::hollow) is left out.
+/// Encodes a self-described item. [Hollow](Value::hollow) fields are left out.
 pub fn encode(value: &Value, out: &mut Vec<u8>) {
     out.extend_from_slice(&SELF_DESCRIBED);
     item(value, out);
 }
 
-/// An event of a watch: its type, and the object as [`encode`] wrote it.
+/// Encodes a watch event: its type, and the object as encoded by [`encode`].
 pub fn encode_event(kind: &str, object: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&SELF_DESCRIBED);
     head(MAP, 2, out);
@@ -43,7 +43,7 @@ fn item(value: &Value, out: &mut Vec<u8>) {
             out.extend_from_slice(bytes);
         }
         Node::Hollow => out.extend_from_slice(&[0xd6, BYTES]),
-        // What is no JSON can only come from protobuf; it is null in JSON too.
+        // Invalid JSON can only come from protobuf; JSON answers have null there too.
         Node::Raw(raw) => match json::decode_any(raw) {
             Ok(decoded) => item(&decoded.value, out),
             Err(_) => out.push(0xf6),
@@ -57,7 +57,7 @@ fn item(value: &Value, out: &mut Vec<u8>) {
         Node::Object(object) => {
             let shown = object.iter().filter(|(_, value)| !matches!(value.node(), Node::Hollow));
             let mut entries: Vec<_> = shown.collect();
-            // A key's length is in its first bytes, so the shorter ones come first.
+            // The length is part of a key's first bytes, so shorter keys come first.
             entries.sort_unstable_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
             head(MAP, entries.len() as u64, out);
             for (key, value) in entries {
@@ -86,8 +86,8 @@ fn string(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The narrowest float that is the same number. There is none for what is no number, which no decoder yields; null keeps the
-/// rest readable.
+/// Encodes the narrowest float of the same value. Decoders yield neither NaN nor infinities; null would keep the rest
+/// of the document readable.
 fn float(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         return out.push(0xf6);
@@ -105,7 +105,7 @@ fn float(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// The same number in 16 bits.
+/// Converts to a half-precision float of the same value.
 fn half(value: f32) -> Option<u16> {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
@@ -115,11 +115,11 @@ fn half(value: f32) -> Option<u16> {
     let exponent = (bits >> 23 & 0xff) as i32 - 127;
     let fraction = bits & 0x7f_ffff;
     match exponent {
-        // Ten bits of the fraction are left.
+        // Ten bits of the fraction remain.
         -14..=15 if fraction & 0x1fff == 0 => {
             Some(sign | ((exponent + 15) as u16) << 10 | (fraction >> 13) as u16)
         }
-        // Without a normal exponent, the leading one moves into the fraction.
+        // Subnormal: the leading one moves into the fraction.
         -24..=-15 => {
             let (whole, shift) = (fraction | 0x80_0000, (-1 - exponent) as u32);
             (whole & ((1 << shift) - 1) == 0).then(|| sign | (whole >> shift) as u16)

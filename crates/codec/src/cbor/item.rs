@@ -1,8 +1,8 @@
-//! Data items: their heads, their lengths, and whether they are well-formed.
+//! CBOR data items: heads, lengths and well-formedness.
 
 use crate::{Error, MAX_DEPTH};
 
-/// The reference's limits; that of arrays can't be reached, since an item takes a byte.
+/// The reference's limits; that of arrays cannot be reached, since an item takes a byte.
 const MAX_ITEMS: u64 = 2_147_483_647;
 const MAX_PAIRS: u64 = 2_097_152;
 
@@ -14,7 +14,7 @@ pub(super) const TAG_BASE16: u64 = 23;
 
 pub(super) const BREAK: u8 = 0xff;
 
-/// The major types.
+/// Major type of a data item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Major {
     Positive,
@@ -41,7 +41,7 @@ impl Major {
         }
     }
 
-    /// As messages call it.
+    /// Returns the name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Major::Positive => "positive integer",
@@ -61,7 +61,7 @@ pub(super) struct Head {
     pub(super) major: Major,
     /// The low five bits of the first byte.
     pub(super) info: u8,
-    /// What they say, or what follows; 31 where the length is indefinite.
+    /// The value of `info`, or the argument that follows; 31 for an indefinite length.
     pub(super) argument: u64,
 }
 
@@ -70,7 +70,7 @@ impl Head {
         self.info == 31
     }
 
-    /// The number that this is, if it is a float.
+    /// Returns the value of a float.
     pub(super) fn float(self) -> Option<f64> {
         match self.info {
             _ if self.major != Major::Simple => None,
@@ -82,7 +82,7 @@ impl Head {
     }
 }
 
-/// A float of 16 bits.
+/// Converts a half-precision float.
 fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     let size = match exponent {
@@ -116,8 +116,8 @@ pub(super) fn check_whole(data: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// How long the first item of a sequence is. The error is `EOF` where there is none, and `unexpected EOF` where it is not
-/// complete.
+/// Returns the length of the first item of a sequence. The error is `EOF` if the sequence is empty, and `unexpected
+/// EOF` if the item is incomplete.
 pub fn item_length(data: &[u8]) -> Result<usize, Error> {
     if data.is_empty() {
         return Err(Error::new("EOF"));
@@ -127,7 +127,7 @@ pub fn item_length(data: &[u8]) -> Result<usize, Error> {
     Ok(items.at)
 }
 
-/// A place in data.
+/// Cursor in CBOR data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Items<'a> {
     pub(super) data: &'a [u8],
@@ -135,7 +135,8 @@ pub(super) struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// The first byte of the item that follows; that of a null where there is none, which is nowhere once data was checked.
+    /// Returns the initial byte of the next item. At the end it is that of null, which does not occur in checked
+    /// data.
     pub(super) fn initial(&self) -> u8 {
         self.data.get(self.at).copied().unwrap_or(0xf6)
     }
@@ -144,7 +145,7 @@ impl<'a> Items<'a> {
         Major::of(self.initial())
     }
 
-    /// Null or undefined.
+    /// Returns whether the next item is null or undefined.
     pub(super) fn is_nil(&self) -> bool {
         matches!(self.initial(), 0xf6 | 0xf7)
     }
@@ -184,7 +185,7 @@ impl<'a> Items<'a> {
         Ok(head)
     }
 
-    /// The bytes that a definite length says.
+    /// Takes the bytes of a definite length.
     pub(super) fn take(&mut self, head: Head) -> Result<&'a [u8], Error> {
         let length = match i64::try_from(head.argument) {
             Ok(_) => usize::try_from(head.argument).map_err(|_| cut_off())?,
@@ -199,19 +200,19 @@ impl<'a> Items<'a> {
         Ok(taken)
     }
 
-    /// Whether the end of an indefinite length follows, which is then passed.
+    /// Skips the break of an indefinite length, if it is next, and returns whether it was.
     pub(super) fn at_break(&mut self) -> Result<bool, Error> {
         let found = *self.data.get(self.at).ok_or_else(cut_off)? == BREAK;
         self.at += usize::from(found);
         Ok(found)
     }
 
-    /// Passes the item that follows.
+    /// Skips the next item.
     pub(super) fn skip(&mut self) -> Result<(), Error> {
         self.check(0)
     }
 
-    /// Passes the item that follows if it is well-formed.
+    /// Skips the next item if it is well-formed.
     fn check(&mut self, depth: usize) -> Result<(), Error> {
         let head = self.head()?;
         match head.major {
@@ -276,7 +277,7 @@ impl<'a> Items<'a> {
         Ok(())
     }
 
-    /// The content of a tag. Tags in tags are passed in a loop.
+    /// Checks the content of a tag. Nested tags are skipped in a loop.
     fn check_tagged(&mut self, tag: u64, depth: usize) -> Result<(), Error> {
         let (mut tag, mut depth) = (tag, depth);
         loop {
@@ -309,7 +310,7 @@ fn too_many(major: Major) -> Error {
     })
 }
 
-/// Checks that a tag whose meaning is known stands before what it can be about.
+/// Checks that a known tag precedes content of its type.
 pub(super) fn check_tag(tag: u64, content: u8) -> Result<(), Error> {
     let major = Major::of(content);
     let wanted = match tag {

@@ -1,14 +1,15 @@
-//! CBOR (RFC 8949), as the reference reads and writes `application/cbor`.
+//! CBOR (RFC 8949), as the reference encodes and decodes `application/cbor`.
 //!
-//! Writing is deterministic: shortest integers and floats, keys sorted as encoded (by length, then bytewise), strings as byte
-//! strings (nobody has to check them for UTF-8), bytes as byte strings with tag 22 (base64 is expected when they become
-//! text), and the whole in the tag that marks CBOR.
+//! Encoding is deterministic: shortest integers and floats, keys in bytewise order of their encoding, strings as byte
+//! strings (which need no UTF-8 check), bytes as byte strings with tag 22 (expected conversion to base64), and the
+//! whole in the self-described tag.
 //!
-//! Reading takes what others write too: text strings, indefinite lengths, tags. What JSON could not express is refused, and so
-//! are keys that occur twice. Well-formedness is checked before anything is read, so that what is read afterwards has the
-//! lengths that it claims.
+//! Decoding accepts the encodings of other writers too: text strings, indefinite lengths, tags. Values that JSON
+//! cannot express and duplicate keys are rejected. Well-formedness is checked first, so the decoders can rely on
+//! lengths.
 //!
-//! In a sequence (`application/cbor-seq`), items follow each other without anything between; [`item_length`] finds their ends.
+//! In a sequence (`application/cbor-seq`) items follow each other without separators; [`item_length`] finds their
+//! ends.
 
 mod diagnose;
 mod encode;
@@ -28,15 +29,15 @@ use pintle_schema::{Type, find};
 
 use crate::{Decoded, Error};
 
-/// What everything written begins with: the head of tag 55799, which means nothing but that this is CBOR.
+/// Prefix of all encoded data: the head of tag 55799, self-described CBOR.
 pub const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 
-/// Whether data says that it is CBOR.
+/// Returns whether data starts with the self-described tag.
 pub fn is_self_described(data: &[u8]) -> bool {
     data.starts_with(&SELF_DESCRIBED)
 }
 
-/// The `apiVersion` and the `kind` that an object says; empty where it does not.
+/// Returns an object's `apiVersion` and `kind`; empty if absent.
 pub fn type_meta(data: &[u8]) -> Result<(String, String), Error> {
     let read = || {
         item::check_whole(data)?;
@@ -50,13 +51,13 @@ pub fn type_meta(data: &[u8]) -> Result<(String, String), Error> {
     Ok((value.text_at(&["apiVersion"]).into(), value.text_at(&["kind"]).into()))
 }
 
-/// Reads an object of a type into normal form. There is at most one strict error, about the first unknown field.
+/// Decodes an object of a type into normal form. There is at most one strict error, about the first unknown field.
 pub fn decode(of: &'static Type, data: &[u8]) -> Result<Decoded, Error> {
     item::check_whole(data)?;
     typed::decode(of, data)
 }
 
-/// Reads an object without a type, by the rules of [`crate::json::decode_untyped`].
+/// Decodes an object without a type, by the rules of [`crate::json::decode_untyped`].
 pub fn decode_untyped(data: &[u8]) -> Result<Decoded, Error> {
     item::check_whole(data)?;
     let value = untyped::decode_map(data)?;

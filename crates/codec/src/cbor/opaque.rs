@@ -1,9 +1,10 @@
-//! The types that read their own CBOR, each by the rules of its `UnmarshalCBOR`, or of its `UnmarshalJSON` where it has only that.
+//! Types with their own CBOR decoding, each by the rules of its `UnmarshalCBOR`, or of its `UnmarshalJSON` if it has
+//! only that.
 
 use pintle_meta::quantity::Quantity;
 use pintle_meta::time::{MicroTime, Time};
 use pintle_meta::{Node, Value};
-use pintle_schema::{Kind, Opaque, Scalar, Shape, Type, find};
+use pintle_schema::{Opaque, Scalar, Shape, Type, TypeKind, find};
 
 use super::item::Major;
 use super::typed::{Decoder, lone_int, lone_string};
@@ -16,7 +17,7 @@ fn refused(error: impl ToString) -> Failure {
 
 impl Decoder<'_> {
     pub(super) fn opaque(&mut self, named: &'static Type) -> Read<Option<Value>> {
-        let Kind::Opaque(opaque) = named.kind else { return Ok(None) };
+        let TypeKind::Opaque(opaque) = named.kind else { return Ok(None) };
         let data = self.raw()?;
         match opaque {
             Opaque::Time => Ok(Some(match lone_string(data)? {
@@ -41,7 +42,7 @@ impl Decoder<'_> {
                 None => Ok(None),
             },
             Opaque::IntOrString => match lone_string(data) {
-                // A null is an empty string here, though it is a zero in JSON.
+                // Null decodes to an empty string here, though to zero in JSON.
                 Ok(text) => Ok(Some(text.unwrap_or_default().into())),
                 Err(_) => lone_int(data).map(Some),
             },
@@ -79,7 +80,7 @@ impl Decoder<'_> {
     }
 }
 
-/// What is kept as JSON; nothing is null.
+/// Returns raw JSON; a null is no value.
 fn raw_json(value: &Value) -> Value {
     if let Node::Null = value.node() {
         return Value::NULL;
@@ -89,7 +90,7 @@ fn raw_json(value: &Value) -> Value {
     Value::raw(text)
 }
 
-/// `JSONSchemaProps` of the same version.
+/// Returns the shape of `JSONSchemaProps` of the same version.
 fn schema_shape(of: &'static Type) -> Result<Shape, Failure> {
     let package = of.name.rsplit_once('.').map_or("", |(package, _)| package);
     match find(&format!("{package}.JSONSchemaProps")) {
@@ -98,12 +99,12 @@ fn schema_shape(of: &'static Type) -> Result<Shape, Failure> {
     }
 }
 
-/// A schema. Its unknown fields are errors, strict or not.
+/// Decodes a schema, in which unknown fields are always errors.
 fn schema(of: &'static Type, data: &[u8]) -> Read<Value> {
     Ok(Decoder::new(data, true).value(schema_shape(of)?)?.unwrap_or(Value::NULL))
 }
 
-/// Go takes a schema or a list, and anything else for nothing at all; an empty list is lost too.
+/// Decodes a schema or a list; Go decodes anything else, and an empty list, to nil.
 fn schema_or_list(opaque: Opaque, of: &'static Type, data: &[u8]) -> Read<Value> {
     match data.first().map(|initial| Major::of(*initial)) {
         Some(Major::Map) => schema(of, data),

@@ -1,4 +1,4 @@
-//! Scans a CBOR item for metadata and a few fields, see [`crate::scan`].
+//! Scans a CBOR item for metadata and selected fields, see [`crate::scan`].
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, data: &'a [u8]) -> 
         if key != "metadata" {
             return value(reader, node, &mut found);
         }
-        // Paths may lead there too: then it is gone through twice.
+        // A path may lead into metadata too: then it is scanned twice.
         let start = reader.items;
         metadata(reader, &mut found)?;
         match node {
@@ -32,7 +32,7 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, data: &'a [u8]) -> 
     Ok(found)
 }
 
-/// Goes through the entries of the map that follows; anything else is skipped.
+/// Visits the entries of the next item, a map; anything else is skipped.
 fn each_field<'a>(
     reader: &mut Reader<'a>,
     mut visit: impl FnMut(&mut Reader<'a>, Cow<'a, str>) -> Result<(), Error>,
@@ -46,7 +46,7 @@ fn each_field<'a>(
     })
 }
 
-/// Goes through what an array or a map holds; anything else is skipped.
+/// Visits the items of the next array or the pairs of the next map; anything else is skipped.
 fn each<'a>(
     reader: &mut Reader<'a>,
     wanted: Major,
@@ -66,7 +66,7 @@ fn each<'a>(
     Ok(())
 }
 
-/// The string that follows, if it is in one piece and no tag says what it stands for.
+/// Returns the next string if it is of definite length and untagged.
 fn plain_text<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
     let mut ahead = reader.items;
     if !matches!(ahead.major(), Major::Bytes | Major::Text) || !reader.later.is_empty() {
@@ -92,7 +92,7 @@ fn scalar<'a>(reader: &mut Reader<'a>) -> Result<Option<Scalar<'a>>, Error> {
     Ok(text().or_else(|| value.as_bool().map(Scalar::Bool)).or_else(|| value.as_i64().map(Scalar::Int)))
 }
 
-/// The string that follows; anything else is skipped.
+/// Returns the next string; anything else is skipped.
 fn string<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, Error> {
     Ok(match scalar(reader)? {
         Some(Scalar::String(text)) => text,
@@ -107,7 +107,7 @@ fn value<'a>(
 ) -> Result<(), Error> {
     let Some(node) = node else { return reader.items.skip() };
     match node.leaf {
-        Some(place) => found.fields[place] = scalar(reader)?,
+        Some(index) => found.fields[index] = scalar(reader)?,
         None => each_field(reader, |reader, key| value(reader, node.child(&key), found))?,
     }
     Ok(())

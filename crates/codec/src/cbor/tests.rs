@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{MAX_DEPTH, json};
 
-/// Hexadecimal digits and text in quotes: `a1 41 'a' f6`.
+/// Parses hexadecimal digits and quoted text: `a1 41 'a' f6`.
 fn data(notation: &str) -> Vec<u8> {
     let mut out = Vec::new();
     for part in notation.split(' ').filter(|part| !part.is_empty()) {
@@ -31,7 +31,7 @@ fn encoded(json: &str) -> Vec<u8> {
     out
 }
 
-/// What a map with one value is read as.
+/// Decodes a map with one value and returns the value.
 fn untyped(notation: &str) -> Result<String, String> {
     let mut map = data("a1 61 'v'");
     map.extend(data(notation));
@@ -51,7 +51,7 @@ fn error(name: &str, notation: &str) -> String {
 }
 
 #[test]
-fn trees_are_written_in_one_way() {
+fn encoding_is_deterministic() {
     let cases = [
         ("null", "f6"),
         ("true", "f5"),
@@ -80,7 +80,7 @@ fn trees_are_written_in_one_way() {
         ("[]", "80"),
         ("[1,[2]]", "82 01 8102"),
         ("{}", "a0"),
-        // The length goes first.
+        // The encoded length is compared first.
         (r#"{"b":1,"aa":2,"a":3}"#, "a3 41 'a' 03 41 'b' 01 42 'aa' 02"),
     ];
     for (json, want) in cases {
@@ -99,14 +99,14 @@ fn trees_are_written_in_one_way() {
 }
 
 #[test]
-fn an_event_has_its_object_as_it_is() {
+fn an_event_contains_the_encoded_object() {
     let mut out = Vec::new();
     encode_event("ADDED", &encoded("{}"), &mut out);
     assert_eq!(out, data("d9d9f7 a2 44 'type' 45 'ADDED' 46 'object' d9d9f7 a0"));
 }
 
 #[test]
-fn anything_that_json_could_say_is_read() {
+fn values_that_json_can_express_are_decoded() {
     let cases = [
         ("00", "0"),
         ("1b7fffffffffffffff", "9223372036854775807"),
@@ -121,12 +121,12 @@ fn anything_that_json_could_say_is_read() {
         ("62 c3a4", "\"ä\""),
         ("42 c3a4", "\"ä\""),
         ("42 ff 'a'", "\"\u{fffd}a\""),
-        // Bytes that are to become text.
+        // Byte strings with an expected conversion to text.
         ("d6 42 'hi'", r#""aGk=""#),
         ("d5 42 fbff", r#""-_8""#),
         ("d7 42 'hi'", r#""6869""#),
         ("d6 82 42 'hi' d7 42 'hi'", r#"["aGk=","6869"]"#),
-        // Not in one piece, and of no certain length.
+        // Chunked strings and indefinite lengths.
         ("5f 41 'h' 41 'i' ff", r#""hi""#),
         ("7f 61 'h' 61 'i' ff", r#""hi""#),
         ("9f 01 9f ff ff", "[1,[]]"),
@@ -157,7 +157,7 @@ fn anything_that_json_could_say_is_read() {
 }
 
 #[test]
-fn anything_else_is_refused() {
+fn values_that_json_cannot_express_are_rejected() {
     let not_accepted = "cbor: data item of cbor type";
     let cases = [
         ("f97e00", format!("{not_accepted} primitives is not accepted by protocol: floating-point NaN")),
@@ -206,7 +206,7 @@ fn anything_else_is_refused() {
 }
 
 #[test]
-fn objects_are_read_into_normal_form() {
+fn objects_are_decoded_into_normal_form() {
     assert_eq!(
         typed(
             "core/v1.Pod",
@@ -219,7 +219,7 @@ fn objects_are_read_into_normal_form() {
         typed("core/v1.ConfigMap", "a2 44 'data' f6 48 'metadata' f6"),
         Ok(r#"{"metadata":{}}"#.into())
     );
-    // Bytes: with a tag they are what they are, without they are base64, as a list they are numbers.
+    // Bytes: raw with a tag, base64 without, numbers as a list.
     assert_eq!(
         typed(
             "core/v1.Secret",
@@ -260,7 +260,7 @@ fn objects_are_read_into_normal_form() {
 }
 
 #[test]
-fn what_does_not_fit_names_the_outermost_field() {
+fn type_errors_name_the_outermost_field() {
     let cases = [
         ("apps/v1.Deployment", "a1 44 'spec' a1 48 'replicas' 61 'a'", {
             "cbor: cannot unmarshal UTF-8 text string into Go struct field v1.Deployment.spec of type int32"
@@ -301,7 +301,7 @@ fn what_does_not_fit_names_the_outermost_field() {
         ("core/v1.Pod", "a1 f5 01", {
             "cbor: cannot unmarshal primitives into Go value of type string (map key is of type primitives and cannot be used to match struct field name)"
         }),
-        // The first error counts, but for a key that comes again.
+        // The first error is reported, except that a duplicate key takes precedence.
         ("core/v1.Pod", "a3 44 'kind' 01 4a 'apiVersion' 02 44 'spec' 03", {
             "cbor: cannot unmarshal positive integer into Go struct field v1.Pod.kind of type string"
         }),
@@ -329,7 +329,7 @@ fn the_first_unknown_field_is_a_strict_error() {
     assert_eq!(decoded.strict, ["cbor: found unknown field at map element index 0"]);
     let integer = decode(find("core/v1.Pod").unwrap(), &data("a2 44 'kind' 43 'Pod' 01 01")).unwrap();
     assert_eq!(integer.strict, ["cbor: found unknown field at map element index 1"]);
-    // Schemas that are one of several things are always read strictly.
+    // Schemas of a union type are always decoded strictly.
     assert_eq!(
         error("apiextensions/v1.JSONSchemaProps", "a1 54 'additionalProperties' a1 41 'x' 01"),
         "cbor: found unknown field at map element index 0"
@@ -337,7 +337,7 @@ fn the_first_unknown_field_is_a_strict_error() {
 }
 
 #[test]
-fn an_object_says_its_kind() {
+fn type_meta_is_read_from_an_object() {
     assert_eq!(
         type_meta(&encoded(r#"{"apiVersion":"v1","kind":"Pod","x":1}"#)),
         Ok(("v1".into(), "Pod".into()))
@@ -358,7 +358,7 @@ fn an_object_says_its_kind() {
 }
 
 #[test]
-fn data_is_shown_in_diagnostic_notation() {
+fn data_is_formatted_in_diagnostic_notation() {
     let cases = [
         ("d9d9f7 a2 44 'kind' 43 'Pod' 01 20", "55799({'kind': 'Pod', 1: -1})"),
         ("84 f4 f5 f6 f7", "[false, true, null, undefined]"),
@@ -378,7 +378,7 @@ fn data_is_shown_in_diagnostic_notation() {
 }
 
 #[test]
-fn items_of_a_sequence_are_told_apart() {
+fn items_of_a_sequence_are_separated() {
     let mut sequence = encoded("{\"a\":[1,2]}");
     let first = sequence.len();
     sequence.extend(encoded("\"b\""));
@@ -389,7 +389,7 @@ fn items_of_a_sequence_are_told_apart() {
 }
 
 #[test]
-fn deep_and_large_data_is_refused_without_recursion() {
+fn deep_and_large_data_is_rejected_without_recursion() {
     let too_deep = format!("cbor: exceeded max nested level {MAX_DEPTH}");
     for byte in [0x81, 0x9f, 0xc6] {
         let error = decode_untyped(&vec![byte; 3 << 20]).unwrap_err().to_string();
@@ -407,7 +407,7 @@ fn deep_and_large_data_is_refused_without_recursion() {
     let mut schema = data("a1 43 'not'").repeat(MAX_DEPTH - 1);
     schema.push(0xa0);
     assert!(decode(find("apiextensions/v1.JSONSchemaProps").unwrap(), &schema).is_ok());
-    // Lists that claim to be long.
+    // Lists whose declared length is too large.
     assert_eq!(untyped("9a7ffffffe").unwrap_err(), "unexpected EOF");
     let mut keys = data("ba 00030000");
     for key in 0..0x30000u32 {
@@ -429,7 +429,7 @@ proptest! {
     }
 
     #[test]
-    fn floats_survive(value in any::<f64>(), narrow in any::<f32>(), bits in any::<u16>()) {
+    fn floats_round_trip(value in any::<f64>(), narrow in any::<f32>(), bits in any::<u16>()) {
         for value in [value, f64::from(narrow), f64::from(bits)] {
             if !value.is_finite() {
                 continue;
@@ -444,7 +444,7 @@ proptest! {
 }
 
 #[test]
-fn every_float_of_16_bits_is_written_as_it_was_read() {
+fn every_half_precision_float_round_trips() {
     for bits in 0..=u16::MAX {
         let [high, low] = bits.to_be_bytes();
         let item = [0xa1, 0x41, b'v', 0xf9, high, low];

@@ -1,31 +1,31 @@
-//! Items of known types, as the reference's library would fill structs, into normal form.
+//! Decodes items of known types into normal form, as the reference's library fills structs.
 
 use std::collections::HashSet;
 
 use pintle_meta::Value;
 use pintle_schema::normal::{Builder, zero};
-use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Scalar, Shape, Struct, Type, TypeKind};
 
 use super::item::{Head, Items, Major};
 use super::untyped::{Failure, Read, Reader, duplicate, exact, mismatch, overflow, unknown_field};
 use crate::json::base64;
 use crate::{Decoded, Error};
 
-/// Reads an object from checked data, whatever fields it has besides.
+/// Decodes an object from checked data, ignoring unknown fields.
 pub(super) fn decode_lax(of: &'static Type, data: &[u8]) -> Result<Value, Error> {
     let shape = Shape::Named(of);
     Ok(Decoder::new(data, false).value(shape)?.unwrap_or_else(|| zero(shape)))
 }
 
-/// Reads an object from checked data.
+/// Decodes an object from checked data.
 pub(super) fn decode(of: &'static Type, data: &[u8]) -> Result<Decoded, Error> {
     let mut decoder = Decoder::new(data, false);
     let value = decoder.value(Shape::Named(of))?.unwrap_or_else(|| zero(Shape::Named(of)));
     let mut strict = Vec::new();
     if decoder.unknown {
-        // The reference reads again too, since it stops in a map at the first unknown field.
+        // The reference decodes a second time too, since it stops at the first unknown field.
         match Decoder::new(data, true).value(Shape::Named(of)) {
-            Err(Failure::Unknown(place)) => strict.push(unknown_field(place)),
+            Err(Failure::Unknown(index)) => strict.push(unknown_field(index)),
             Err(failure) => return Err(failure.into()),
             Ok(_) => {}
         }
@@ -38,7 +38,7 @@ pub(super) struct Decoder<'a> {
     builder: Builder,
     /// Whether an unknown field is an error.
     strict: bool,
-    /// Whether there was one.
+    /// Whether an unknown field was found.
     unknown: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Decoder<'a> {
         Decoder { reader: Reader::new(data), builder: Builder::default(), strict, unknown: false }
     }
 
-    /// The item that follows; `None` where it is a null for what cannot be null.
+    /// Decodes the next item; `None` if it is null and the shape is not nullable.
     pub(super) fn value(&mut self, shape: Shape) -> Read<Option<Value>> {
         pintle_work::check();
         let mut shape = shape;
@@ -67,8 +67,8 @@ impl<'a> Decoder<'a> {
     fn tagged(&mut self, shape: Shape) -> Read<Option<Value>> {
         match shape.underlying() {
             Shape::Scalar(Scalar::Any) => self.reader.any().map(Some),
-            // They are given their data with its tags.
-            Shape::Named(named) if matches!(named.kind, Kind::Opaque(_)) => self.opaque(named),
+            // Opaque types are given their data with its tags.
+            Shape::Named(named) if matches!(named.kind, TypeKind::Opaque(_)) => self.opaque(named),
             underlying => {
                 let found = self.reader.strip_tags()?;
                 self.untagged(shape, underlying, found)
@@ -91,7 +91,7 @@ impl<'a> Decoder<'a> {
             (Shape::List(of), Major::Array) => self.list(*of).map(Some),
             (Shape::Map(_, of), Major::Map) => self.map(*of).map(Some),
             (Shape::Named(named), Major::Map) => match &named.kind {
-                Kind::Struct(of) => self.structure(named_of(shape, named), of).map(Some),
+                TypeKind::Struct(of) => self.structure(named_of(shape, named), of).map(Some),
                 _ => self.reader.refuse(found, shape.go_name()),
             },
             (Shape::Named(_), Major::Array) => {
@@ -123,7 +123,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Base64, unless a tag says that it is not.
+    /// Decodes base64, or raw bytes if a tag says so.
     fn bytes(&mut self) -> Read<Value> {
         let bytes = self.reader.bytes()?;
         if !self.reader.later.is_empty() {
@@ -165,7 +165,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    // What is called for every level of a deep document is kept in plain loops, since their frames add up.
+    // Functions on the path of a deep document use plain loops, since their stack frames add up.
 
     pub(super) fn list(&mut self, of: Shape) -> Read<Value> {
         let head = self.reader.items.head()?;
@@ -182,7 +182,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn map(&mut self, of: Shape) -> Read<Value> {
-        // The reader looks for keys; values are read here.
+        // `Reader::map` handles keys; values are decoded here.
         let mut reader = Reader { items: self.reader.items, later: std::mem::take(&mut self.reader.later) };
         let value = reader.map(|reader| {
             std::mem::swap(&mut self.reader, reader);
@@ -203,15 +203,17 @@ impl<'a> Decoder<'a> {
         while self.reader.more(head, &mut left)? {
             let ended = match self.field_name()? {
                 Ok(name) => match of.position(&name) {
-                    Some(place) if self.builder.is_set(frame, place) => Some(duplicate(&name, index).into()),
-                    Some(place) => {
-                        let read = self.value(of.flat[place].shape);
+                    Some(position) if self.builder.is_set(frame, position) => {
+                        Some(duplicate(&name, index).into())
+                    }
+                    Some(position) => {
+                        let read = self.value(of.flat[position].shape);
                         let value = read.unwrap_or_else(|failure| {
                             let field = || format!("{}.{name}", named.go_name());
                             first.get_or_insert_with(|| inside(failure, field));
                             None
                         });
-                        self.builder.set(frame, place, value.unwrap_or(Value::NULL));
+                        self.builder.set(frame, position, value.unwrap_or(Value::NULL));
                         None
                     }
                     None => self.unknown(name, &mut others, index)?,
@@ -234,12 +236,12 @@ impl<'a> Decoder<'a> {
         first.map_or(Ok(value), Err)
     }
 
-    /// The name of a field. An integer is the name of none.
+    /// Decodes the name of a field. An integer names no field.
     fn field_name(&mut self) -> Result<Result<String, Option<Failure>>, Error> {
         let found = self.reader.items.major();
         Ok(match found {
             Major::Text => self.reader.text().map_err(|error| Some(error.into())),
-            // Tags around do not change names.
+            // Tags around a name are ignored.
             Major::Bytes => self
                 .reader
                 .bytes()
@@ -258,7 +260,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Passes the value of an unknown field, unless that or that it comes again is an error.
+    /// Skips the value of an unknown field; fails if it is repeated, or if decoding is strict.
     fn unknown(
         &mut self,
         name: String,
@@ -276,7 +278,7 @@ impl<'a> Decoder<'a> {
         Ok(None)
     }
 
-    /// The data of the item that follows, without the mark of CBOR, which is passed.
+    /// Returns the data of the next item without the self-described tag, and skips it.
     pub(super) fn raw(&mut self) -> Result<&'a [u8], Error> {
         loop {
             let mut ahead: Items<'_> = self.reader.items;
@@ -305,7 +307,7 @@ fn number(scalar: Scalar, shape: Shape, head: Head) -> Read<Value> {
     }
 }
 
-/// The outermost struct is the one that is named.
+/// Adds the struct's name to a failure; the outermost one wins.
 fn inside(failure: Failure, name: impl FnOnce() -> String) -> Failure {
     match failure {
         Failure::Type { found, wanted, more, .. } => {
@@ -315,7 +317,7 @@ fn inside(failure: Failure, name: impl FnOnce() -> String) -> Failure {
     }
 }
 
-/// The name that Go knows a struct by: the first one, where one is declared to be another.
+/// Returns the type that Go reports for a struct: the first one, if a type is declared as another.
 fn named_of(shape: Shape, underlying: &'static Type) -> &'static Type {
     match shape {
         Shape::Named(named) => named,
@@ -323,7 +325,7 @@ fn named_of(shape: Shape, underlying: &'static Type) -> &'static Type {
     }
 }
 
-/// A string that stands alone, or nothing.
+/// Decodes data that is a single string or null.
 pub(super) fn lone_string(data: &[u8]) -> Read<Option<String>> {
     let mut reader = Reader::new(data);
     if reader.items.is_nil() {
@@ -337,7 +339,7 @@ pub(super) fn lone_string(data: &[u8]) -> Read<Option<String>> {
     }
 }
 
-/// An integer of 32 bits that stands alone.
+/// Decodes data that is a single 32-bit integer.
 pub(super) fn lone_int(data: &[u8]) -> Read<Value> {
     let shape = Shape::Scalar(Scalar::Int32);
     match Decoder::new(data, true).value(shape)? {

@@ -1,4 +1,4 @@
-//! Items without a type.
+//! Decodes items without a type.
 
 use std::collections::HashSet;
 
@@ -11,25 +11,25 @@ use pintle_meta::{Value, quote};
 use super::item::{self, Head, Items, Major};
 use crate::Error;
 
-/// Reads items one after the other. An error does not end it: the reference reads on and reports the first, but where keys
-/// occur twice. Whatever it returns, a function that reads an item has passed it.
+/// Decoder of consecutive items. A type error does not stop it: the reference continues and reports the first one,
+/// unless a key is duplicated. Functions that decode an item have consumed it whatever they return.
 pub(super) struct Reader<'a> {
     pub(super) items: Items<'a>,
-    /// How bytes become text, by the tags around them, the innermost last.
+    /// Expected conversions of byte strings to text, from the enclosing tags, innermost last.
     pub(super) later: Vec<u64>,
 }
 
-/// An item that does not fit, as messages have it.
+/// Failure to decode an item, with the parts of its message.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Failure {
-    /// Which struct it is in is told by the outermost one: type of the item, type in Go, field, and more about it.
+    /// Type error: type of the item, Go type, field, and details. The outermost struct adds the field.
     Type {
         found: Major,
         wanted: String,
         field: Option<String>,
         more: String,
     },
-    /// The place of an unknown field in its map.
+    /// Index of an unknown field in its map.
     Unknown(usize),
     Other(Error),
 }
@@ -44,22 +44,22 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
         match failure {
             Failure::Other(error) => error,
-            Failure::Unknown(place) => Error::new(unknown_field(place)),
+            Failure::Unknown(index) => Error::new(unknown_field(index)),
             Failure::Type { found, wanted, field, more } => {
-                let place = match field {
+                let index = match field {
                     Some(field) => format!("struct field {field}"),
                     None => "value".into(),
                 };
                 let more = if more.is_empty() { more } else { format!(" ({more})") };
                 let found = found.name();
-                Error::new(format!("cbor: cannot unmarshal {found} into Go {place} of type {wanted}{more}"))
+                Error::new(format!("cbor: cannot unmarshal {found} into Go {index} of type {wanted}{more}"))
             }
         }
     }
 }
 
-pub(super) fn unknown_field(place: usize) -> String {
-    format!("cbor: found unknown field at map element index {place}")
+pub(super) fn unknown_field(index: usize) -> String {
+    format!("cbor: found unknown field at map element index {index}")
 }
 
 pub(super) fn mismatch(found: Major, wanted: impl Into<String>) -> Failure {
@@ -70,7 +70,7 @@ pub(super) fn overflow(found: Major, wanted: &str, value: impl std::fmt::Display
     Failure::Type { found, wanted: wanted.into(), field: None, more: format!("{value} overflows {of}") }
 }
 
-/// Reads a map from checked data; a null is one too.
+/// Decodes a map from checked data; null is a map too.
 pub(super) fn decode_map(data: &[u8]) -> Result<Value, Error> {
     let mut reader = Reader::new(data);
     match reader.strip_tags()? {
@@ -81,7 +81,7 @@ pub(super) fn decode_map(data: &[u8]) -> Result<Value, Error> {
     .map_err(Error::from)
 }
 
-/// Reads anything from checked data.
+/// Decodes any value from checked data.
 pub(super) fn decode_any(data: &[u8]) -> Result<Value, Error> {
     Reader::new(data).any().map_err(Error::from)
 }
@@ -93,14 +93,15 @@ impl<'a> Reader<'a> {
         Reader { items: Items { data, at: 0 }, later: Vec::new() }
     }
 
-    /// The data of the item that follows, which is passed.
+    /// Returns the data of the next item and skips it.
     pub(super) fn raw(&mut self) -> Result<&'a [u8], Error> {
         let start = self.items.at;
         self.items.skip()?;
         Ok(&self.items.data[start..self.items.at])
     }
 
-    /// Passes tags that mean nothing here, and notes those that say how bytes become text. The caller takes these back.
+    /// Skips tags without a meaning here, and pushes those that are an expected conversion to text, which the caller
+    /// pops.
     pub(super) fn strip_tags(&mut self) -> Result<Major, Error> {
         let start = self.items.at;
         while self.items.major() == Major::Tag {
@@ -117,7 +118,7 @@ impl<'a> Reader<'a> {
         Ok(self.items.major())
     }
 
-    /// Passes an item that does not fit.
+    /// Skips an item of a wrong type.
     pub(super) fn refuse<T>(&mut self, found: Major, wanted: impl Into<String>) -> Read<T> {
         if found == Major::Simple {
             self.simple()?;
@@ -136,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     fn any_tagged(&mut self) -> Read<Value> {
-        // A time is one only if its tag is seen first; below another tag that has no meaning it is as well.
+        // A time needs its tag first, possibly behind tags without a meaning.
         let mut ahead = self.items;
         while ahead.major() == Major::Tag {
             let tag = ahead.head()?.argument;
@@ -179,7 +180,7 @@ impl<'a> Reader<'a> {
         .map_err(|_| overflow(head.major, "int64", exact(head), "Go's int64"))
     }
 
-    /// The bytes of a byte string.
+    /// Returns the content of a byte string.
     pub(super) fn bytes(&mut self) -> Result<Vec<u8>, Error> {
         self.chunks(|_| Ok(()))
     }
@@ -200,21 +201,21 @@ impl<'a> Reader<'a> {
         checked.map(|()| all)
     }
 
-    /// A text string. Each chunk of it must be UTF-8.
+    /// Returns a text string. Each chunk must be UTF-8.
     pub(super) fn text(&mut self) -> Result<String, Error> {
         let invalid = || Error::new("cbor: invalid UTF-8 string");
         let bytes = self.chunks(|bytes| std::str::from_utf8(bytes).map(drop).map_err(|_| invalid()))?;
         String::from_utf8(bytes).map_err(|_| invalid())
     }
 
-    /// A byte string as text: encoded as the tags around say, or what it is.
+    /// Returns a byte string as text: converted as the enclosing tags say, else unchanged.
     pub(super) fn byte_string_text(&mut self) -> Result<String, Error> {
         let bytes = self.bytes()?;
         Ok(match self.later.last() {
             Some(&item::TAG_BASE64_URL) => URL_SAFE_NO_PAD.encode(bytes),
             Some(&item::TAG_BASE64) => STANDARD.encode(bytes),
             Some(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-            // Go keeps bytes that are no UTF-8 until they are written as JSON, where they become this.
+            // Go keeps invalid UTF-8 until it encodes JSON, where it becomes U+FFFD.
             None => String::from_utf8(bytes).unwrap_or_else(|error| {
                 let chunks = error.as_bytes().utf8_chunks();
                 chunks.fold(String::new(), |mut text, chunk| {
@@ -242,7 +243,7 @@ impl<'a> Reader<'a> {
         first.map_or_else(|| Ok(Value::list(items)), Err)
     }
 
-    /// Whether another item, or pair of items, follows.
+    /// Returns whether another item, or pair of items, follows.
     pub(super) fn more(&mut self, head: Head, left: &mut u64) -> Result<bool, Error> {
         if head.is_indefinite() {
             return Ok(!self.items.at_break()?);
@@ -252,13 +253,13 @@ impl<'a> Reader<'a> {
         Ok(more)
     }
 
-    /// A map with strings for keys.
+    /// Decodes a map with string keys.
     pub(super) fn map(&mut self, mut read: impl FnMut(&mut Reader<'a>) -> Read<Value>) -> Read<Value> {
         let head = self.items.head()?;
         let mut entries: Vec<(Key, Value)> = Vec::new();
         let mut keys: HashSet<Key> = HashSet::new();
         let mut first: Option<Failure> = None;
-        let (mut left, mut place) = (head.argument, 0);
+        let (mut left, mut index) = (head.argument, 0);
         while self.more(head, &mut left)? {
             let entry = match self.key() {
                 Ok(key) => read(self).map(|value| (Key::from(key), value)),
@@ -275,7 +276,7 @@ impl<'a> Reader<'a> {
                     }
                     if (!keys.is_empty() || !sorted) && !keys.insert(key.clone()) {
                         self.skip_rest(head, left)?;
-                        return Err(duplicate(&key, place).into());
+                        return Err(duplicate(&key, index).into());
                     }
                     entries.push((key, value));
                 }
@@ -283,18 +284,18 @@ impl<'a> Reader<'a> {
                     first.get_or_insert(failure);
                 }
             }
-            place += 1;
+            index += 1;
         }
         first.map_or_else(|| Ok(Value::object(Object::from_unsorted(entries))), Err)
     }
 
-    /// A string for a key.
+    /// Decodes a string key.
     pub(super) fn key(&mut self) -> Read<String> {
         let tags = self.later.len();
         let key = match self.strip_tags()? {
             Major::Bytes => self.byte_string_text().map_err(Failure::from),
             Major::Text => self.text().map_err(Failure::from),
-            // Nothing is the empty string.
+            // Null is the empty string.
             Major::Simple if self.items.initial() == 0xf6 => {
                 self.items.skip()?;
                 Ok(String::new())
@@ -305,7 +306,7 @@ impl<'a> Reader<'a> {
         key
     }
 
-    /// Passes what is left of a map.
+    /// Skips the rest of a map.
     pub(super) fn skip_rest(&mut self, head: Head, left: u64) -> Result<(), Error> {
         let mut left = left;
         while self.more(head, &mut left)? {
@@ -315,7 +316,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What follows the tag of a time, as RFC 3339 with as many digits as needed.
+    /// Decodes the content of a time tag as RFC 3339 with as many digits as needed.
     fn time(&mut self, tag: u64) -> Read<String> {
         if tag == item::TAG_DATE_TIME {
             let text = self.text()?;
@@ -337,7 +338,7 @@ impl<'a> Reader<'a> {
         };
         let (seconds, nanos) =
             (seconds.saturating_add(nanos.div_euclid(1_000_000_000)), nanos.rem_euclid(1_000_000_000));
-        // From the year 0 to the end of the year 9999.
+        // From year 0 to the end of year 9999.
         if !(-62_167_219_200..=253_402_300_799).contains(&seconds) {
             return Err(Failure::Other(Error::new(
                 "cbor: decoded time cannot be represented in RFC3339 format with sub-second precision: \
@@ -351,7 +352,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A time that can be read, with its fraction shortened and no zone where it is UTC.
+/// Formats a valid time with a shortened fraction, and `Z` for UTC.
 fn canonical(text: &str) -> String {
     let (clock, zone) = match text.strip_suffix('Z') {
         Some(clock) => (clock, "Z"),
@@ -363,15 +364,15 @@ fn canonical(text: &str) -> String {
     format!("{clock}{zone}")
 }
 
-pub(super) fn duplicate(key: &str, place: usize) -> Error {
-    Error::new(format!("cbor: found duplicate map key {} at map element index {place}", quote(key)))
+pub(super) fn duplicate(key: &str, index: usize) -> Error {
+    Error::new(format!("cbor: found duplicate map key {} at map element index {index}", quote(key)))
 }
 
 pub(super) fn unrecognized(value: u64) -> Error {
     item::unacceptable(Major::Simple, &format!("simple value {value} is not recognized"))
 }
 
-/// The integer of a head, whatever its size.
+/// Returns the integer of a head, of any size.
 pub(super) fn exact(head: Head) -> i128 {
     let value = i128::from(head.argument);
     if head.major == Major::Negative { -1 - value } else { value }

@@ -1,9 +1,9 @@
-//! Base64 read as Go's `StdEncoding` reads it: line ends are ignored anywhere, padding is a must, and what is wrong is
-//! named by its place.
+//! Base64 decoding as Go's `StdEncoding` does it: line breaks are ignored, padding is required, and errors name the
+//! offset.
 
 use crate::Error;
 
-/// Bytes out of base64.
+/// Decodes base64.
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut at = 0;
@@ -25,7 +25,7 @@ struct Quantum {
     length: usize,
 }
 
-/// The next four characters, or fewer with padding; `None` at the end. An error is the place of what is wrong.
+/// Decodes the next four characters, or fewer with padding; `None` at the end. The error is an offset.
 fn quantum(text: &[u8], at: &mut usize) -> Result<Option<Quantum>, usize> {
     let mut sextets = [0u8; 4];
     let mut found = 0;
@@ -51,7 +51,7 @@ fn quantum(text: &[u8], at: &mut usize) -> Result<Option<Quantum>, usize> {
     Ok(Some(Quantum { bytes, length: found - 1 }))
 }
 
-/// Behind the first padding character: the second, if it takes two, and then nothing more.
+/// Consumes the padding after its first character: a second one if needed, and then the end.
 fn padding(text: &[u8], at: &mut usize, found: usize) -> Result<(), usize> {
     match found {
         0 | 1 => return Err(*at - 1),
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_read_and_refused_as_go_does() {
+    fn base64_is_decoded_and_rejected_as_in_go() {
         let cases: [(&str, Result<&[u8], usize>); 20] = [
             ("", Ok(b"")),
             ("YQ==", Ok(b"a")),
@@ -99,7 +99,7 @@ mod tests {
             ("YWJj", Ok(b"abc")),
             ("YW\nJj\r\nZA=\n=\n", Ok(b"abcd")),
             ("\n", Ok(b"")),
-            // Bits that are cut off need not be zero.
+            // Trailing bits need not be zero.
             ("YR==", Ok(b"a")),
             ("YQ", Err(0)),
             ("YWJjY", Err(4)),

@@ -1,10 +1,10 @@
-//! Trees to text.
+//! Encodes trees as JSON.
 
 use pintle_meta::{Node, Value};
 
 use super::write;
 
-/// Compact, without a newline at the end. What is [hollow](Value::hollow) is left out.
+/// Encodes compactly, without a newline at the end. [Hollow](Value::hollow) fields are left out.
 pub fn encode(value: &Value, out: &mut Vec<u8>) {
     match value.node() {
         Node::Null => out.extend_from_slice(b"null"),
@@ -14,13 +14,13 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
         Node::Float(value) => write::float(value, out),
         Node::String(value) => write::string(value, out),
         Node::Bytes(value) => write::base64(value, out),
-        // Only a field can be left out; elsewhere the empty bytes are what they are.
+        // Only a field can be left out; elsewhere hollow bytes are an empty string.
         Node::Hollow => out.extend_from_slice(b"\"\""),
         Node::Raw(value) => write::raw(value, out),
         Node::List(items) => {
             out.push(b'[');
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
                     out.push(b',');
                 }
                 encode(item, out);
@@ -47,14 +47,14 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Two spaces to a level, as for `?pretty=true`; no newline at the end.
+/// Encodes with two spaces per level, as for `?pretty=true`; no newline at the end.
 pub fn encode_pretty(value: &Value, out: &mut Vec<u8>) {
     let mut compact = Vec::new();
     encode(value, &mut compact);
     indent(&compact, out);
 }
 
-/// Compact JSON with lines and spaces.
+/// Indents compact JSON.
 fn indent(compact: &[u8], out: &mut Vec<u8>) {
     out.reserve(compact.len() * 2);
     let mut depth = 0;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_written_compactly() {
+    fn trees_are_encoded_compactly() {
         let mut out = Vec::new();
         encode(&tree(), &mut out);
         let want = concat!(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pretty_trees_have_two_spaces_to_a_level() {
+    fn pretty_trees_are_indented_by_two_spaces() {
         let mut out = Vec::new();
         encode_pretty(&tree(), &mut out);
         let want = r#"{

@@ -1,4 +1,4 @@
-//! What kind an object says it is, found out as the reference does before it decodes anything.
+//! Finds the kind and apiVersion of a JSON object, as the reference does before decoding it.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use super::read::Reader;
 use super::typed::json_type;
 use crate::Error;
 
-/// The two fields, as they stand; empty where they don't.
+/// Kind and apiVersion as written; empty if absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     pub(crate) api_version: Cow<'a, str>,
     pub(crate) kind: Cow<'a, str>,
 }
 
-/// The Go type into which the reference reads the two, which its messages show.
+/// Go type that the reference decodes both into, for messages.
 const GO_TYPE: &str = concat!(
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\"""#,
     r#"; Kind string "json:\"kind,omitempty\"" }"#
 );
 
-/// Reads all of the text, so that an error of syntax anywhere is found. Unlike all other fields these two are found in
-/// any case of letters; the last of several counts.
+/// Reads the whole text, so that any syntax error is found. These two fields, unlike others, match
+/// case-insensitively; the last occurrence wins.
 pub(crate) fn head(text: &[u8]) -> Result<Head<'_>, Error> {
     let mut reader = Reader::new(text);
     let mut head = Head::default();
@@ -69,7 +69,7 @@ pub(crate) fn head(text: &[u8]) -> Result<Head<'_>, Error> {
     }
 }
 
-/// What [`head`] finds if the object has nothing odd; reads no further than to the second of the two fields.
+/// Like [`head`] for ordinary objects; reads no further than the second of the two fields.
 pub(crate) fn peek(text: &[u8]) -> Option<Head<'_>> {
     let mut reader = Reader::new(text);
     let mut head = Head::default();
@@ -99,8 +99,7 @@ pub(crate) fn peek(text: &[u8]) -> Option<Head<'_>> {
     Some(head)
 }
 
-/// Whether two names are equal but for the case of letters. Two other characters count as letters here: the Kelvin sign and
-/// the long s.
+/// Compares names case-insensitively as Go folds them: the Kelvin sign and the long s count as letters.
 fn folds_to(key: &str, name: &str) -> bool {
     let fold = |c: char| match c {
         '\u{212a}' => 'k',
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_fields_are_found_anywhere_and_in_any_case() {
+    fn kind_and_api_version_are_found_anywhere_and_in_any_case() {
         let cases = [
             (r#"{"kind":"Pod","apiVersion":"v1"}"#, "v1", "Pod"),
             (
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_or_no_string_gets_gos_message() {
+    fn wrong_types_have_gos_messages() {
         let cases = [
             ("[]", format!("json: cannot unmarshal array into Go value of type {GO_TYPE}")),
             ("5", format!("json: cannot unmarshal number into Go value of type {GO_TYPE}")),

@@ -1,17 +1,17 @@
-//! Indents JSON as it goes by: compact text in parts of any size, the same text for people out.
+//! Indents JSON as a stream: compact text in chunks of any size.
 
-/// Where in the text it stands.
+/// State between chunks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Indenter {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// An object or list has begun, and whether it is empty is not known yet.
+    /// Whether an object or list was opened and may still be empty.
     opened: bool,
 }
 
 impl Indenter {
-    /// Takes the next part of a compact document. White space between values is left out, also at the end.
+    /// Indents the next chunk of a compact document. White space between values is dropped, also at the end.
     pub fn write(&mut self, part: &[u8], out: &mut Vec<u8>) {
         for &byte in part {
             if self.in_string {
@@ -59,7 +59,7 @@ mod tests {
     use crate::json;
 
     #[test]
-    fn text_in_parts_is_indented_as_its_tree_is() {
+    fn chunks_are_indented_like_the_whole_document() {
         let text = br#"{"a":{},"b":[],"c":[1,{"d":"x,{\"}\\"}],"e":{"f":[[],[[2]]]},"g":null}"#;
         let mut expected = Vec::new();
         json::encode_pretty(&json::decode_untyped(text).unwrap().value, &mut expected);

@@ -1,9 +1,9 @@
-//! JSON, read and written as the reference does it.
+//! JSON, encoded and decoded as the reference does.
 //!
-//! Reading is one pass over the bytes, directed by the type graph, straight into normal form ([`decode`]), or without a type
-//! by the rules of `Unstructured` ([`decode_untyped`]). What Go would say about bad input is said here too: the first
-//! error of syntax wherever it stands, else the first error that ends the reading (a bad quantity), else the first value of
-//! a wrong type. Writing is directed by the tree alone ([`encode`]), since a normal tree has the right fields in order.
+//! Decoding is one pass over the bytes, directed by the type graph, into normal form ([`decode`]), or without a type
+//! by the rules of `Unstructured` ([`decode_untyped`]). Errors are Go's: the first syntax error anywhere, else the
+//! first error that stops decoding (an invalid quantity), else the first value of a wrong type. Encoding is directed
+//! by the tree alone ([`encode`]), since a normal tree has the right fields in order.
 
 pub(crate) mod base64;
 mod encode;
@@ -31,33 +31,33 @@ pub(crate) use scan::scan;
 
 use crate::{Decoded, Error};
 
-/// Reads an object of a type into normal form. Nothing is defaulted.
+/// Decodes an object of a type into normal form. No defaults are applied.
 pub fn decode(of: &'static Type, text: &[u8]) -> Result<Decoded, Error> {
     typed::decode(of, text)
 }
 
-/// Reads an object without a type: keys sorted, integers that fit in 64 bits kept apart from floats, nulls kept.
+/// Decodes an object without a type: keys sorted, integers that fit in 64 bits kept apart from floats, nulls kept.
 pub fn decode_untyped(text: &[u8]) -> Result<Decoded, Error> {
     typed::decode_untyped(text)
 }
 
-/// Reads any JSON value by the rules of [`decode_untyped`].
+/// Decodes any JSON value by the rules of [`decode_untyped`].
 pub fn decode_any(text: &[u8]) -> Result<Decoded, Error> {
     typed::decode_any(text)
 }
 
-/// What a strict reader minds about a list of structs that are no API types; an error where it is none.
+/// Returns the strict errors of a list of structs that are no API types; fails if the text is no such list.
 pub fn strict_records(of: &'static Record, text: &[u8]) -> Result<Vec<String>, Error> {
     record::strict_records(of, text)
 }
 
-/// Reads the outermost list or object and leaves what is in it as it is written ([`Value::raw`]), apart from nulls. All of the
-/// text is checked. Of fields with the same name the last stays.
+/// Decodes the outermost list or object and leaves its children as raw JSON ([`Value::raw`]), nulls aside. The whole
+/// text is validated. Of duplicate fields the last one wins.
 pub fn open(text: &[u8]) -> Result<Value, Error> {
     open::open(text)
 }
 
-/// Whether a text is one JSON value and nothing else; the error is Go's.
+/// Checks that a text is exactly one JSON value; the error is Go's.
 pub fn validate(text: &[u8]) -> Result<(), Error> {
     read::validate(text)
 }

@@ -1,22 +1,22 @@
-//! The types that read their own JSON, each by the rules of its `UnmarshalJSON`.
+//! Types with their own JSON decoding, each by the rules of its `UnmarshalJSON`.
 
 use pintle_meta::time::{MicroTime, Time};
 use pintle_meta::{Value, format_duration, parse_duration, quantity::Quantity};
 use pintle_schema::{Opaque, Scalar, Shape, Struct, Type, find};
 
-use super::path::{Path, Step, wrong_type};
+use super::path::{Path, Segment, wrong_type};
 use super::typed::{At, Decoder, Stop, json_type, refused};
 use crate::Error;
 
 const STRING: Shape = Shape::Scalar(Scalar::String);
 
-/// What the types' own functions say.
+/// Error of a type's own decoding.
 #[cold]
 fn refuse(error: impl ToString) -> Stop {
     refused(Error::new(error.to_string()))
 }
 
-/// Whether a type may be a schema, which is an object.
+/// Returns whether the type is a union with a schema, which is an object.
 pub(super) fn is_schema(opaque: Opaque) -> bool {
     matches!(
         opaque,
@@ -88,7 +88,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A string; a null is the empty one.
+    /// Decodes a string; null is the empty one.
     fn text(&mut self, first: u8, at: At<'_>) -> Result<std::borrow::Cow<'_, str>, Stop> {
         match first {
             b'"' => Ok(self.reader.string()?),
@@ -116,19 +116,19 @@ impl Decoder<'_> {
         }
     }
 
-    /// A schema in one of the types that may be one.
+    /// Decodes the schema of a union type.
     #[inline(never)]
     pub(super) fn schema(&mut self, named: &'static Type, at: At<'_>) -> Result<Option<Value>, Stop> {
         let of = schema_beside(named)?;
         self.before();
-        let path = Path { before: at, step: Step::Inside };
+        let path = Path { before: at, segment: Segment::Inside };
         let outside = self.go_in();
         let value = self.structure(of, Some(&path))?;
         self.go_out(outside)?;
         Ok(value)
     }
 
-    /// Go takes a schema or a list, and anything else for nothing at all; an empty list is lost too.
+    /// Decodes a schema or a list; Go decodes anything else, and an empty list, to nil.
     fn schema_or_list(
         &mut self,
         opaque: Opaque,
@@ -143,7 +143,7 @@ impl Decoder<'_> {
         let is_texts = opaque == Opaque::JSONSchemaPropsOrStringArray;
         let item = if is_texts { STRING } else { Shape::Named(schema_beside(named)?.0) };
         self.before();
-        let path = Path { before: at, step: Step::Inside };
+        let path = Path { before: at, segment: Segment::Inside };
         let outside = self.go_in();
         let list = self.list(item, Some(&path))?;
         self.go_out(outside)?;
@@ -152,7 +152,7 @@ impl Decoder<'_> {
     }
 }
 
-/// `JSONSchemaProps` of the same version.
+/// Returns `JSONSchemaProps` of the same version.
 #[inline(never)]
 fn schema_beside(of: &'static Type) -> Result<(&'static Type, &'static Struct), Stop> {
     let package = of.name.rsplit_once('.').map_or("", |(package, _)| package);
@@ -163,7 +163,7 @@ fn schema_beside(of: &'static Type) -> Result<(&'static Type, &'static Struct), 
     }
 }
 
-/// Whether a text has digits where the pattern has zeros, and the pattern's other characters.
+/// Returns whether a text has digits where the pattern has zeros, and the pattern's other characters.
 fn is_canonical(text: &str, pattern: &[u8]) -> bool {
     text.len() == pattern.len()
         && text.bytes().zip(pattern).all(|(byte, want)| match want {

@@ -1,4 +1,4 @@
-//! JSON one level deep.
+//! Decodes JSON one level deep.
 
 use pintle_meta::Value;
 use pintle_meta::value::{Key, Object};
@@ -34,7 +34,7 @@ pub(super) fn open(text: &[u8]) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// The value that follows, as it is written.
+/// Returns the next value as raw JSON.
 fn closed(reader: &mut Reader<'_>) -> Result<Value, Error> {
     Ok(match reader.raw()? {
         b"null" => Value::NULL,
@@ -48,7 +48,7 @@ mod tests {
     use crate::json::encode;
 
     #[test]
-    fn only_the_outermost_level_is_read() {
+    fn only_the_outermost_level_is_decoded() {
         let opened = open(br#" {"b": {"z":1.50, "a":[]}, "a": null, "b": "<" , "c": [1,{}]} "#).unwrap();
         assert_eq!(opened.get("a"), Some(&Value::NULL));
         assert_eq!(opened.get("b").and_then(Value::as_raw), Some(&b"\"<\""[..]));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_the_text_is_checked() {
+    fn the_whole_text_is_validated() {
         let bad = |text: &str| open(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(bad(""), "unexpected end of JSON input");
         assert_eq!(bad(r#"{"a":{"b":[}}"#), "invalid character '}' looking for beginning of value");

@@ -1,4 +1,4 @@
-//! Where in a document a decoder is, as Go's messages and strict errors show it.
+//! Path of the decoder in a document, as Go's messages and strict errors format it.
 
 use pintle_meta::quote;
 use pintle_schema::{Shape, Struct, Type};
@@ -6,64 +6,63 @@ use pintle_schema::{Shape, Struct, Type};
 use super::record::Record;
 use crate::Error;
 
-/// Go collects no more strict errors than these.
+/// Go's limit of collected strict errors.
 const MAX_STRICT: usize = 100;
 
-/// No more text than this is put together for strict errors: a document may repeat a field a million times below a name of a
-/// megabyte.
+/// Limit of the text of all strict errors: a document may repeat a field a million times below a name of a megabyte.
 const MAX_STRICT_BYTES: usize = 4 << 20;
 
-/// A step from the top of the document, with those before it. Kept on the stack, so that it costs nothing until shown.
+/// Path segment with its parents. It lives on the stack and costs nothing until it is formatted.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'p> {
     pub(super) before: Option<&'p Path<'p>>,
-    pub(super) step: Step<'p>,
+    pub(super) segment: Segment<'p>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Step<'p> {
-    /// Of a struct, by its place in `flat`.
+pub(super) enum Segment<'p> {
+    /// Field of a struct, by its index in `flat`.
     Field(&'static Type, &'static Struct, usize),
-    /// Of a struct that is no API type, by its place in `fields`.
+    /// Field of a struct that is no API type, by its index in `fields`.
     Record(&'static Record, usize),
-    /// Of a map.
+    /// Key of a map.
     Key(&'p str),
     Item(usize),
-    /// Into a type that reads its own JSON.
+    /// Start of a type with its own JSON decoding.
     Inside,
 }
 
 type At<'p> = Option<&'p Path<'p>>;
 
-/// All steps, the last one first.
-fn steps<'p>(at: At<'p>) -> impl Iterator<Item = Step<'p>> {
-    std::iter::successors(at, |path| path.before).map(|path| path.step)
+/// Returns all segments, the last one first.
+fn segments<'p>(at: At<'p>) -> impl Iterator<Item = Segment<'p>> {
+    std::iter::successors(at, |path| path.before).map(|path| path.segment)
 }
 
-/// A value that does not fit: `json: cannot unmarshal string into Go struct field PodSpec.spec.replicas of type int32`. The
-/// path goes through structs only, by their embedded parts too; the struct is the last one, or where a type reads its
-/// own JSON, the last one outside of it.
+/// Error of a value of a wrong type: `json: cannot unmarshal string into Go struct field PodSpec.spec.replicas of
+/// type int32`. The path contains struct fields only, including embedded structs; the struct is the innermost one, or
+/// inside of a type with its own JSON decoding, the innermost one outside of it.
 #[cold]
 pub(super) fn wrong_type(found: &str, wanted: &str, at: At<'_>) -> Error {
-    let mut place = String::new();
+    let mut struct_name = String::new();
     let mut names = Vec::new();
-    for step in steps(at) {
-        match step {
-            Step::Field(of, structure, field) => {
-                if place.is_empty() {
-                    of.kind_name().clone_into(&mut place);
+    for segment in segments(at) {
+        match segment {
+            Segment::Field(of, structure, field) => {
+                if struct_name.is_empty() {
+                    of.kind_name().clone_into(&mut struct_name);
                 }
                 names.push(structure.flat[field].name);
                 embedding(structure, structure.flat[field].name, &mut names);
             }
-            Step::Record(of, field) => {
-                if place.is_empty() {
-                    of.name().clone_into(&mut place);
+            Segment::Record(of, field) => {
+                if struct_name.is_empty() {
+                    of.name().clone_into(&mut struct_name);
                 }
                 names.push(of.fields[field].0);
             }
-            Step::Inside => place.clear(),
-            Step::Key(_) | Step::Item(_) => {}
+            Segment::Inside => struct_name.clear(),
+            Segment::Key(_) | Segment::Item(_) => {}
         }
     }
     if names.is_empty() {
@@ -71,10 +70,12 @@ pub(super) fn wrong_type(found: &str, wanted: &str, at: At<'_>) -> Error {
     }
     names.reverse();
     let path = names.join(".");
-    Error::new(format!("json: cannot unmarshal {found} into Go struct field {place}.{path} of type {wanted}"))
+    Error::new(format!(
+        "json: cannot unmarshal {found} into Go struct field {struct_name}.{path} of type {wanted}"
+    ))
 }
 
-/// The types through which a struct has a field that it does not declare itself, the innermost first.
+/// Collects the embedded types through which a struct has a field, innermost first.
 fn embedding(of: &'static Struct, name: &str, names: &mut Vec<&'static str>) {
     let inlines = of.fields.iter().filter(|field| field.is_inline());
     for inline in inlines {
@@ -92,12 +93,12 @@ fn embedding(of: &'static Struct, name: &str, names: &mut Vec<&'static str>) {
     }
 }
 
-/// What only a strict reader minds, in the order of the document, each once.
+/// Strict errors in document order, without duplicates.
 #[derive(Default)]
 pub(super) struct Strict {
     found: Vec<String>,
     bytes: usize,
-    /// How many types deep that read their own JSON, which never is strict.
+    /// Depth of types with their own JSON decoding, which is never strict.
     lenient: usize,
 }
 
@@ -137,28 +138,28 @@ impl Strict {
     }
 }
 
-/// `spec.containers[0].name`; keys of maps stand as they are.
+/// Formats `spec.containers[0].name`; keys of maps are not quoted.
 fn full_path(at: At<'_>, name: &str) -> String {
     let mut path = String::new();
-    let mut steps: Vec<Step<'_>> = steps(at).collect();
-    steps.reverse();
-    for (place, step) in steps.iter().enumerate() {
-        let key: &str = match step {
-            Step::Field(_, of, field) => of.flat[*field].name,
-            Step::Record(of, field) => of.fields[*field].0,
-            Step::Key(key) => key,
-            Step::Item(item) => {
+    let mut segments: Vec<Segment<'_>> = segments(at).collect();
+    segments.reverse();
+    for (position, segment) in segments.iter().enumerate() {
+        let key: &str = match segment {
+            Segment::Field(_, of, field) => of.flat[*field].name,
+            Segment::Record(of, field) => of.fields[*field].0,
+            Segment::Key(key) => key,
+            Segment::Item(item) => {
                 path.push_str(&format!("[{item}]"));
                 continue;
             }
-            Step::Inside => continue,
+            Segment::Inside => continue,
         };
-        if place > 0 {
+        if position > 0 {
             path.push('.');
         }
         path.push_str(key);
     }
-    if !steps.is_empty() {
+    if !segments.is_empty() {
         path.push('.');
     }
     path.push_str(name);

@@ -1,7 +1,7 @@
-//! The syntax of JSON: tokens out of bytes, and Go's word on what is wrong with them.
+//! JSON tokens with Go's syntax errors.
 //!
-//! A [`Reader`] stands before or behind a token. Its caller asks for what the grammar allows next; whatever else stands there
-//! is an error, the same at the same byte as Go's scanner finds it.
+//! A [`Reader`] is positioned between tokens. Its caller requests what the grammar allows next; anything else is the
+//! error that Go's scanner reports at the same byte.
 
 use std::borrow::Cow;
 
@@ -11,24 +11,24 @@ use crate::{Error, MAX_DEPTH};
 
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
-    /// The same, if it is UTF-8 all through, so that strings need not be checked one by one.
+    /// The input as text if all of it is UTF-8, so that strings need no check of their own.
     text: Option<&'a str>,
     at: usize,
     depth: usize,
     seen: Seen,
 }
 
-/// What a reader came across while it skipped.
+/// Properties of skipped input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     /// White space between tokens.
     pub(super) space: bool,
-    /// In strings, what Go's writer escapes although it need not be.
+    /// Characters in strings that Go's encoder escapes for HTML.
     pub(super) html: bool,
 }
 
 const PLAIN: u8 = 0;
-/// Ends a run of plain bytes in a string: a quote, a backslash or a control character.
+/// End of a run of plain bytes in a string: a quote, a backslash or a control character.
 const STOP: u8 = 1;
 const HTML: u8 = 2;
 
@@ -48,7 +48,7 @@ const IN_STRING: [u8; 256] = {
     table
 };
 
-/// Whether the text is one JSON value and nothing else.
+/// Checks that the text is exactly one JSON value.
 pub(super) fn validate(text: &[u8]) -> Result<(), Error> {
     Reader::new(text).whole().map(drop)
 }
@@ -58,14 +58,14 @@ impl<'a> Reader<'a> {
         Reader { bytes, text: std::str::from_utf8(bytes).ok(), at: 0, depth: 0, seen: Seen::default() }
     }
 
-    /// Skips the one value that the text is.
+    /// Skips the single value of the text.
     pub(super) fn whole(mut self) -> Result<Seen, Error> {
         self.skip()?;
         self.end()?;
         Ok(self.seen)
     }
 
-    /// Nothing but white space may follow.
+    /// Checks that only white space follows.
     pub(super) fn end(&mut self) -> Result<(), Error> {
         match self.token() {
             None => Ok(()),
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The first byte of the value that follows.
+    /// Returns the first byte of the next value.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<u8, Error> {
         match self.token() {
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes into the list that follows; whether there is anything in it.
+    /// Enters the next list; returns whether it has items.
     pub(super) fn enter_list(&mut self) -> Result<bool, Error> {
         self.enter()?;
         if self.token() == Some(b']') {
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Behind an item of a list; whether there is another.
+    /// Moves past an item of a list; returns whether there is another.
     pub(super) fn next_item(&mut self) -> Result<bool, Error> {
         pintle_work::check();
         match self.token() {
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes into the object that follows; whether there is anything in it.
+    /// Enters the next object; returns whether it has fields.
     pub(super) fn enter_object(&mut self) -> Result<bool, Error> {
         self.enter()?;
         match self.token() {
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Behind a field of an object; whether there is another.
+    /// Moves past a field of an object; returns whether there is another.
     pub(super) fn next_field(&mut self) -> Result<bool, Error> {
         pintle_work::check();
         match self.token() {
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A field's name and the colon behind it.
+    /// Reads a field's name and its colon.
     #[inline]
     pub(super) fn key(&mut self) -> Result<Cow<'a, str>, Error> {
         let key = self.string()?;
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The string that follows, unescaped. What is no character becomes U+FFFD.
+    /// Reads the next string, unescaped. Invalid UTF-8 becomes U+FFFD.
     #[inline]
     pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Error> {
         self.at += 1;
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         self.unescape(start).map(Cow::Owned)
     }
 
-    /// A string with escapes or broken characters in it, the slow way.
+    /// Reads a string that contains escapes or invalid UTF-8; the slow path of [`Reader::string`].
     #[cold]
     fn unescape(&mut self, start: usize) -> Result<String, Error> {
         let mut text = String::new();
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    /// Up to the next byte in a string that is not for itself.
+    /// Skips to the next byte of a string that is not plain.
     #[inline]
     fn plain(&mut self) {
         loop {
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Past an escape, which is checked.
+    /// Skips and checks an escape sequence.
     fn escape(&mut self) -> Result<(), Error> {
         self.at += 1;
         match self.peek() {
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The number that follows, as it is written.
+    /// Reads the next number as written.
     pub(super) fn number(&mut self) -> Result<&'a str, Error> {
         let start = self.at;
         if self.peek() == Some(b'-') {
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
             }
             self.some_digits("in exponent of numeric literal")?;
         }
-        // Only ASCII was let through.
+        // Only ASCII was accepted.
         Ok(std::str::from_utf8(&self.bytes[start..self.at]).unwrap_or_default())
     }
 
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         if self.at == start { Err(self.error_in(context)) } else { Ok(()) }
     }
 
-    /// The `true`, `false` or `null` that follows, whichever it must be by its first letter.
+    /// Reads the `true`, `false` or `null` that the first letter selects.
     pub(super) fn literal(&mut self) -> Result<(), Error> {
         let word: &str = match self.peek() {
             Some(b't') => "true",
@@ -315,7 +315,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The text of the value that follows, to the byte.
+    /// Reads the bytes of the next value.
     pub(super) fn raw(&mut self) -> Result<&'a [u8], Error> {
         self.begin()?;
         let start = self.at;
@@ -323,10 +323,10 @@ impl<'a> Reader<'a> {
         Ok(&self.bytes[start..self.at])
     }
 
-    /// Skips the value that follows, however deep it is.
+    /// Skips the next value without recursion.
     pub(super) fn skip(&mut self) -> Result<(), Error> {
         let base = self.depth;
-        // One bit to a level: whether it is an object.
+        // One bit per level: whether it is an object.
         let mut objects = [0u64; MAX_DEPTH / 64 + 1];
         loop {
             match self.begin()? {
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// The next byte that is not white space.
+    /// Returns the next byte that is not white space.
     #[inline]
     fn token(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
@@ -394,7 +394,7 @@ impl<'a> Reader<'a> {
         self.peek()
     }
 
-    /// The byte that stands here is wrong, or there is none.
+    /// Returns the error of an unexpected byte or end.
     #[cold]
     fn error(&self, context: &str) -> Error {
         match self.peek() {
@@ -403,14 +403,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same inside a number, a word or an escape, where Go takes the end of the text for a space.
+    /// Like `error` inside a number, a literal or an escape, where Go treats the end of the text as a space.
     #[cold]
     fn error_in(&self, context: &str) -> Error {
         wrong(self.peek().unwrap_or(b' '), context)
     }
 }
 
-/// Where the first byte of a string stands that is not for itself; eight are looked at in one go.
+/// Returns the offset of the first byte of a string that is not plain, testing eight bytes at a time.
 #[inline]
 fn stop(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
@@ -419,8 +419,8 @@ fn stop(bytes: &[u8]) -> usize {
     while let Some(chunk) = bytes[at..].first_chunk() {
         let word = u64::from_le_bytes(*chunk);
         let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5C));
-        // A subtraction borrows into the highest bit of a byte that is too small, and perhaps of one behind it: only the
-        // first is to be trusted. Bytes that had that bit before don't count.
+        // A subtraction borrows into the highest bit of a byte that is too small, and possibly of a later one: only
+        // the first is reliable. Bytes that had the bit before are masked out.
         let control = word.wrapping_sub(ONES * 0x20);
         let found = (control | quote.wrapping_sub(ONES) | backslash.wrapping_sub(ONES)) & !word & HIGH;
         if found != 0 {
@@ -440,7 +440,7 @@ fn wrong(byte: u8, context: &str) -> Error {
     Error::new(format!("invalid character {} {context}", quote_char(char::from(byte))))
 }
 
-/// The character that an escape stands for, and whether the escape behind it is the other half of it.
+/// Returns the character of an escape, and whether the following escape is its low surrogate.
 fn unescaped(escape: &[u8], more: &[u8]) -> (char, bool) {
     let c = match escape {
         [b'b'] => '\x08',
@@ -470,7 +470,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |code, digit| Some(code * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// Go replaces every byte that is part of no character on its own.
+/// Appends bytes, replacing every byte of invalid UTF-8 on its own, as Go does.
 fn push_lossy(text: &mut String, bytes: &[u8]) {
     let mut rest = bytes;
     loop {
@@ -487,158 +487,5 @@ fn push_lossy(text: &mut String, bytes: &[u8]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn complaint(text: &[u8]) -> String {
-        validate(text).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
-    }
-
-    #[test]
-    fn syntax_errors_are_gos() {
-        let cases = [
-            ("", "unexpected end of JSON input"),
-            ("  \n", "unexpected end of JSON input"),
-            ("{", "unexpected end of JSON input"),
-            ("{\"a\"", "unexpected end of JSON input"),
-            ("{\"a\":", "unexpected end of JSON input"),
-            ("{\"a\":1", "unexpected end of JSON input"),
-            ("{\"a\":1,", "unexpected end of JSON input"),
-            ("[", "unexpected end of JSON input"),
-            ("[1", "unexpected end of JSON input"),
-            ("[1,", "unexpected end of JSON input"),
-            ("\"abc", "unexpected end of JSON input"),
-            ("x", "invalid character 'x' looking for beginning of value"),
-            ("{\"a\":}", "invalid character '}' looking for beginning of value"),
-            ("[1,]", "invalid character ']' looking for beginning of value"),
-            ("[,]", "invalid character ',' looking for beginning of value"),
-            ("{'a':1}", r"invalid character '\'' looking for beginning of object key string"),
-            ("{\"a\":1,}", "invalid character '}' looking for beginning of object key string"),
-            ("{1:2}", "invalid character '1' looking for beginning of object key string"),
-            ("{\"a\" 1}", "invalid character '1' after object key"),
-            ("{\"a\":1 \"b\"", "invalid character '\"' after object key:value pair"),
-            ("{\"a\":1]", "invalid character ']' after object key:value pair"),
-            ("[1 2]", "invalid character '2' after array element"),
-            ("[1}", "invalid character '}' after array element"),
-            ("{} x", "invalid character 'x' after top-level value"),
-            ("1 2", "invalid character '2' after top-level value"),
-            ("\"a\nb\"", r"invalid character '\n' in string literal"),
-            ("\"a\0b\"", r"invalid character '\x00' in string literal"),
-            (r#""\x""#, "invalid character 'x' in string escape code"),
-            (r#""\"#, "invalid character ' ' in string escape code"),
-            (r#""\u12g4""#, r"invalid character 'g' in \u hexadecimal character escape"),
-            (r#""\u12"#, r"invalid character ' ' in \u hexadecimal character escape"),
-            ("-", "invalid character ' ' in numeric literal"),
-            ("-a", "invalid character 'a' in numeric literal"),
-            ("01", "invalid character '1' after top-level value"),
-            ("1.", "invalid character ' ' after decimal point in numeric literal"),
-            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
-            ("1e", "invalid character ' ' in exponent of numeric literal"),
-            ("1e+x", "invalid character 'x' in exponent of numeric literal"),
-            ("+1", "invalid character '+' looking for beginning of value"),
-            ("tru", "invalid character ' ' in literal true (expecting 'e')"),
-            ("trux", "invalid character 'x' in literal true (expecting 'e')"),
-            ("fALSE", "invalid character 'A' in literal false (expecting 'a')"),
-            ("nil", "invalid character 'i' in literal null (expecting 'u')"),
-            ("NaN", "invalid character 'N' looking for beginning of value"),
-            ("\u{feff}{}", "invalid character 'ï' looking for beginning of value"),
-        ];
-        for (text, want) in cases {
-            assert_eq!(complaint(text.as_bytes()), want, "{text}");
-        }
-        assert_eq!(complaint(b"\xff"), "invalid character 'ÿ' looking for beginning of value");
-        assert_eq!(
-            complaint(b"{\xad"),
-            r"invalid character '\u00ad' looking for beginning of object key string"
-        );
-    }
-
-    #[test]
-    fn good_documents_are_fine() {
-        for text in [
-            "null",
-            " true ",
-            "-0",
-            "-0.5e+10",
-            "1E5",
-            "[]",
-            "{}",
-            "[[],{}]",
-            "{\"a\":{\"b\":[1,{}]},\"\":null}",
-            "\"\u{7f}é\\u0000\\/\"",
-            "\r\n\t{ }",
-        ] {
-            assert_eq!(complaint(text.as_bytes()), "fine", "{text}");
-        }
-        assert_eq!(complaint(b"\"\xff\""), "fine");
-    }
-
-    #[test]
-    fn strings_are_unescaped_and_broken_characters_replaced() {
-        let cases: [(&[u8], &str); 13] = [
-            (b"\"plain\"", "plain"),
-            ("\"é世\u{1f600}\"".as_bytes(), "é世\u{1f600}"),
-            (br#""\"\\\/\b\f\n\r\t""#, "\"\\/\x08\x0c\n\r\t"),
-            (br#""a\u00e9\u4e16b""#, "aé世b"),
-            (br#""\ud83d\ude00""#, "\u{1f600}"),
-            (br#""\ud83dx""#, "\u{fffd}x"),
-            (br#""\ud83d\u0041""#, "\u{fffd}A"),
-            (br#""\ud83d\n""#, "\u{fffd}\n"),
-            (br#""\ude00\ud83d""#, "\u{fffd}\u{fffd}"),
-            (br#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
-            (b"\"a\xffb\"", "a\u{fffd}b"),
-            // Three bytes of which none is a character: Go replaces each.
-            (b"\"\xe4\xb8\\n\xed\xa0\x80\"", "\u{fffd}\u{fffd}\n\u{fffd}\u{fffd}\u{fffd}"),
-            (b"\"<\xe2\x80\xa8>\"", "<\u{2028}>"),
-        ];
-        for (literal, want) in cases {
-            let mut reader = Reader::new(literal);
-            assert_eq!(reader.string().unwrap(), want);
-            reader.end().unwrap();
-        }
-    }
-
-    #[test]
-    fn a_string_ends_where_it_ends_whatever_is_around() {
-        for length in 0..40 {
-            for place in 0..length {
-                for (byte, ends) in
-                    [(b'"', true), (b'\\', true), (0x1F, true), (0x20, false), (0x21, false), (0xA2, false)]
-                {
-                    for filler in [b'a', 0x23, 0xFF, 0x7F, 0x80, 0xDC] {
-                        let mut bytes = vec![filler; length];
-                        bytes[place] = byte;
-                        assert_eq!(stop(&bytes), if ends { place } else { length }, "{bytes:?}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn values_are_skipped_to_the_byte() {
-        let mut reader = Reader::new(br#" {"a": [1, {"b":"]}"}] } ,"#);
-        assert_eq!(reader.raw().unwrap(), br#"{"a": [1, {"b":"]}"}] }"#);
-        assert_eq!(reader.token(), Some(b','));
-        assert_eq!(reader.depth, 0);
-    }
-
-    #[test]
-    fn depth_is_bounded_in_gos_words() {
-        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert_eq!(complaint(nested(MAX_DEPTH).as_bytes()), "fine");
-        assert_eq!(complaint(nested(MAX_DEPTH + 1).as_bytes()), "invalid character '[' exceeded max depth");
-        let objects = "{\"a\":".repeat(2_000_000);
-        assert_eq!(complaint(objects.as_bytes()), "invalid character '{' exceeded max depth");
-    }
-
-    #[test]
-    fn what_a_writer_would_change_is_seen() {
-        let seen = |text: &str| Reader::new(text.as_bytes()).whole().unwrap();
-        assert_eq!(seen("{\"a\":[1,\"b c\"]}"), Seen { space: false, html: false });
-        assert_eq!(seen("[1, 2]"), Seen { space: true, html: false });
-        assert_eq!(seen("\"a&b\""), Seen { space: false, html: true });
-        assert_eq!(seen("\"\u{2028}\""), Seen { space: false, html: true });
-        assert_eq!(seen("\"…\""), Seen { space: false, html: false });
-    }
-}
+#[path = "read_tests.rs"]
+mod tests;

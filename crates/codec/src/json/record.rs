@@ -1,15 +1,15 @@
-//! Lists of structs that are no API types, such as the operations of a patch: what a strict reader minds about them.
+//! Strict errors of lists of structs that are no API types, such as the operations of a JSON patch.
 //!
-//! They are not in the type graph, and nobody needs them in normal form, so only their names are known and nothing is kept.
+//! They are not in the type graph and need no normal form, so only their field names are known and no value is kept.
 
 use pintle_meta::Value;
 use pintle_schema::Shape;
 
-use super::path::{Path, Step};
+use super::path::{Path, Segment};
 use super::typed::{At, Decoder, Stop, document};
 use crate::Error;
 
-/// A Go struct that is known by what its messages show.
+/// Go struct outside of the type graph, by its names in messages.
 #[derive(Debug)]
 pub struct Record {
     /// With its package: `handlers.jsonPatchOp`.
@@ -18,7 +18,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Without its package.
+    /// Returns the name without the package.
     pub(super) fn name(&self) -> &'static str {
         self.go_name.rsplit('.').next().unwrap_or_default()
     }
@@ -42,7 +42,7 @@ impl Decoder<'_> {
         let mut item = 0;
         let mut more = self.reader.enter_list()?;
         while more {
-            self.record(of, Some(&Path { before: None, step: Step::Item(item) }))?;
+            self.record(of, Some(&Path { before: None, segment: Segment::Item(item) }))?;
             item += 1;
             more = self.reader.next_item()?;
         }
@@ -60,12 +60,12 @@ impl Decoder<'_> {
         while more {
             let key = self.reader.key()?;
             match of.fields.iter().position(|(name, _)| *name == key) {
-                Some(place) => {
-                    if std::mem::replace(&mut seen[place], true) {
+                Some(index) => {
+                    if std::mem::replace(&mut seen[index], true) {
                         self.strict.duplicate(at, &key);
                     }
-                    let path = Path { before: at, step: Step::Record(of, place) };
-                    self.value(of.fields[place].1, Some(&path))?;
+                    let path = Path { before: at, segment: Segment::Record(of, index) };
+                    self.value(of.fields[index].1, Some(&path))?;
                 }
                 None => {
                     self.strict.unknown(at, &key);

@@ -1,4 +1,4 @@
-//! Scans a JSON document for metadata and a few fields, see [`crate::scan`].
+//! Scans a JSON document for metadata and selected fields, see [`crate::scan`].
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, text: &'a [u8]) -> 
             return value(reader, paths.child(key), &mut found);
         }
         match paths.child(key) {
-            // Paths lead there too: it is gone through twice.
+            // A path leads into metadata too: it is scanned twice.
             Some(node) => {
                 let content = reader.raw()?;
                 metadata(&mut Reader::new(content), &mut found)?;
@@ -30,7 +30,7 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, text: &'a [u8]) -> 
     Ok(found)
 }
 
-/// Goes through the fields of the object that follows; anything else is skipped.
+/// Visits the fields of the next value, an object; anything else is skipped.
 fn each_field<'a>(
     reader: &mut Reader<'a>,
     mut visit: impl FnMut(&mut Reader<'a>, &str) -> Result<(), Error>,
@@ -47,7 +47,7 @@ fn each_field<'a>(
     Ok(())
 }
 
-/// The string that follows; anything else is skipped.
+/// Returns the next string; anything else is skipped.
 fn string<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, Error> {
     if reader.begin()? == b'"' {
         return reader.string();
@@ -62,7 +62,7 @@ fn value<'a>(
     found: &mut Found<'a>,
 ) -> Result<(), Error> {
     let Some(node) = node else { return reader.skip() };
-    let Some(place) = node.leaf else {
+    let Some(index) = node.leaf else {
         return each_field(reader, |reader, key| value(reader, node.child(key), found));
     };
     let scalar = match reader.begin()? {
@@ -77,7 +77,7 @@ fn value<'a>(
             None
         }
     };
-    found.fields[place] = scalar;
+    found.fields[index] = scalar;
     Ok(())
 }
 

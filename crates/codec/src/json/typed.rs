@@ -1,13 +1,13 @@
-//! Values of known types, as Go's reflection would fill them, into normal form.
+//! Decodes values of known types into normal form, as Go's reflection fills structs.
 
 use pintle_meta::Value;
 use pintle_meta::value::Key;
 use pintle_schema::normal::{Builder, Frame, zero};
-use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Scalar, Shape, Struct, Type, TypeKind};
 
 use super::base64;
 use super::opaque::is_schema;
-use super::path::{Path, Step, Strict, wrong_type};
+use super::path::{Path, Segment, Strict, wrong_type};
 use super::read::{Reader, validate};
 use super::untyped::Entries;
 use crate::{Decoded, Error};
@@ -16,24 +16,24 @@ pub(super) struct Decoder<'a> {
     pub(super) reader: Reader<'a>,
     pub(super) strict: Strict,
     builder: Builder,
-    /// The first value of a wrong type. Reading goes on behind it.
+    /// The first value of a wrong type. Decoding continues after it.
     saved: Option<Error>,
-    /// What the value that is read next is laid over: Go reads a field that comes again into what it holds already.
+    /// Value of the previous occurrence of a repeated field, into which Go decodes the next one.
     seed: Option<Box<Value>>,
-    /// Number of entries that may still be copied for maps that come again.
+    /// Number of entries that may still be copied for repeated maps.
     room: usize,
 }
 
-/// A map that comes again is merged into a copy of what was there, so a large one followed by many small ones would cost
-/// their product. Go does not copy; no client repeats a map this often.
+/// A repeated map is merged into a copy of the previous one, so a large map followed by many small ones would cost
+/// their product. Go does not copy; clients do not repeat maps this often.
 const MAX_MERGED: usize = 4 << 20;
 
-/// Why reading ends early. Boxed, since what lies deep in a document is read deep in the stack.
+/// Reason for stopping. Boxed, since deep documents are decoded deep in the stack.
 pub(super) type Stop = Box<Reason>;
 
 pub(super) enum Reason {
     Syntax(Error),
-    /// A type that reads its own JSON refused it. An error of syntax that comes later still goes first.
+    /// Error of a type's own decoding. A later syntax error still takes precedence.
     Refused(Error),
 }
 
@@ -104,8 +104,8 @@ pub(super) fn document<'a>(
 }
 
 impl<'a> Decoder<'a> {
-    /// The value that follows; `None` where it leaves what is there untouched: a null for what cannot be null, or
-    /// something of a wrong type, which is noted.
+    /// Decodes the next value; `None` if it leaves the current one unchanged: null for a shape that is not nullable,
+    /// or a value of a wrong type, which is recorded.
     pub(super) fn value(&mut self, shape: Shape, at: At<'_>) -> Result<Option<Value>, Stop> {
         let first = self.reader.begin()?;
         let mut shape = shape;
@@ -117,9 +117,9 @@ impl<'a> Decoder<'a> {
         }
         match shape.underlying() {
             Shape::Named(named) => match &named.kind {
-                Kind::Struct(of) if first == b'{' => self.structure((named_of(shape, named), of), at),
-                Kind::Opaque(opaque) if first == b'{' && is_schema(*opaque) => self.schema(named, at),
-                Kind::Opaque(opaque) => self.opaque(*opaque, named, first, at),
+                TypeKind::Struct(of) if first == b'{' => self.structure((named_of(shape, named), of), at),
+                TypeKind::Opaque(opaque) if first == b'{' && is_schema(*opaque) => self.schema(named, at),
+                TypeKind::Opaque(opaque) => self.opaque(*opaque, named, first, at),
                 _ => self.null_or_mismatch(first, shape, at),
             },
             Shape::Scalar(Scalar::Any) => self.any(at).map(Some),
@@ -132,7 +132,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A null for what can be null.
+    /// Decodes null for a nullable shape.
     fn null(&mut self) -> Result<Option<Value>, Stop> {
         self.reader.literal()?;
         Ok(Some(Value::NULL))
@@ -170,32 +170,32 @@ impl<'a> Decoder<'a> {
         at: At<'_>,
     ) -> Result<Option<Value>, Stop> {
         let frame = self.builder.open(of);
-        // With a seed, what is set was not necessarily set here.
+        // With a seed, fields that are set were not necessarily set in this occurrence.
         let mut seen = self.plant(frame);
         let mut hint = 0;
         let mut more = self.reader.enter_object()?;
         while more {
             let key = self.reader.key()?;
-            match place(of, &key, hint) {
-                Some(place) => {
-                    hint = place + 1;
-                    let is_set = self.builder.is_set(frame, place);
+            match field_index(of, &key, hint) {
+                Some(field_index) => {
+                    hint = field_index + 1;
+                    let is_set = self.builder.is_set(frame, field_index);
                     let again = match &mut seen {
-                        Some(seen) => std::mem::replace(&mut seen[place], true),
+                        Some(seen) => std::mem::replace(&mut seen[field_index], true),
                         None => is_set,
                     };
                     if again {
                         self.strict.duplicate(at, &key);
                     }
                     if is_set {
-                        let old = self.builder.get(frame, place).filter(|old| !old.is_null());
+                        let old = self.builder.get(frame, field_index).filter(|old| !old.is_null());
                         self.seed = old.cloned().map(Box::new);
                     }
-                    let path = Path { before: at, step: Step::Field(named, of, place) };
-                    match self.value(of.flat[place].shape, Some(&path))? {
-                        Some(value) => self.builder.set(frame, place, value),
+                    let path = Path { before: at, segment: Segment::Field(named, of, field_index) };
+                    match self.value(of.flat[field_index].shape, Some(&path))? {
+                        Some(value) => self.builder.set(frame, field_index, value),
                         None if is_set => {}
-                        None => self.builder.set(frame, place, Value::NULL),
+                        None => self.builder.set(frame, field_index, Value::NULL),
                     }
                     self.seed = None;
                 }
@@ -209,13 +209,14 @@ impl<'a> Decoder<'a> {
         Ok(Some(self.builder.close(frame)))
     }
 
-    /// Puts what an earlier occurrence left into a frame; where there was one, no field has been seen in this one.
+    /// Fills a frame with the previous occurrence; if there was one, returns which fields this one has seen: none
+    /// yet.
     #[inline(never)]
     fn plant(&mut self, frame: Frame) -> Option<Box<[bool]>> {
         let seed = self.seed.take()?;
         for (key, value) in seed.as_object().into_iter().flat_map(|object| object.iter()) {
-            if let Some(place) = frame.structure().position(key) {
-                self.builder.set(frame, place, value.clone());
+            if let Some(field_index) = frame.structure().position(key) {
+                self.builder.set(frame, field_index, value.clone());
             }
         }
         Some(vec![false; frame.structure().flat.len()].into())
@@ -231,7 +232,7 @@ impl<'a> Decoder<'a> {
                 let old = before.as_list().and_then(|before| before.get(items.len()));
                 self.seed = old.cloned().map(Box::new);
             }
-            let path = Path { before: at, step: Step::Item(items.len()) };
+            let path = Path { before: at, segment: Segment::Item(items.len()) };
             let item = match self.value(of, Some(&path))? {
                 Some(item) => item,
                 None => self.seed.take().map_or_else(|| zero(of), |old| *old),
@@ -253,7 +254,7 @@ impl<'a> Decoder<'a> {
             if entries.contains(&key) {
                 self.strict.duplicate(at, &key);
             }
-            let path = Path { before: at, step: Step::Key(&key) };
+            let path = Path { before: at, segment: Segment::Key(&key) };
             let value = self.value(of, Some(&path))?;
             entries.push(Key::new(&key), value.unwrap_or_else(|| zero(of)));
             more = self.reader.next_field()?;
@@ -265,7 +266,7 @@ impl<'a> Decoder<'a> {
         Ok(Some(entries.into_object(before).into()))
     }
 
-    /// Base64, or a list of numbers.
+    /// Decodes base64 or a list of numbers.
     #[inline(never)]
     fn bytes(&mut self, shape: Shape, first: u8, at: At<'_>) -> Result<Option<Value>, Stop> {
         match first {
@@ -308,7 +309,7 @@ impl<'a> Decoder<'a> {
         Ok(0)
     }
 
-    /// A null, which changes nothing, or something that does not fit.
+    /// Decodes null, which changes nothing, or records a wrong type.
     #[inline(never)]
     fn null_or_mismatch(&mut self, first: u8, shape: Shape, at: At<'_>) -> Result<Option<Value>, Stop> {
         if first == b'n' {
@@ -319,7 +320,7 @@ impl<'a> Decoder<'a> {
         Ok(None)
     }
 
-    /// Notes that the value that follows does not fit, and skips it.
+    /// Records that the next value is of a wrong type, and skips it.
     pub(super) fn mismatch(&mut self, first: u8, wanted: &str, at: At<'_>) -> Result<(), Stop> {
         self.save(wrong_type(json_type(first), wanted, at));
         self.reader.skip()?;
@@ -330,8 +331,8 @@ impl<'a> Decoder<'a> {
         self.saved.get_or_insert(error);
     }
 
-    /// Goes inside of a type that reads its own JSON: not strictly, and whatever does not fit is refused. Returns what
-    /// [`Decoder::go_out`] needs.
+    /// Enters a type with its own JSON decoding: not strict, and any value of a wrong type is an error. Returns the
+    /// state for [`Decoder::go_out`].
     pub(super) fn go_in(&mut self) -> Option<Error> {
         self.strict.suspend();
         self.saved.take()
@@ -345,13 +346,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What the value that is read holds already.
+    /// Takes the value of the previous occurrence.
     pub(super) fn before(&mut self) -> Option<Value> {
         self.seed.take().map(|seed| *seed)
     }
 }
 
-/// The name that Go knows a struct by: the first one, where one is declared to be another.
+/// Returns the type that Go reports for a struct: the first one, if a type is declared as another.
 fn named_of(shape: Shape, underlying: &'static Type) -> &'static Type {
     match shape {
         Shape::Named(named) => named,
@@ -359,9 +360,9 @@ fn named_of(shape: Shape, underlying: &'static Type) -> &'static Type {
     }
 }
 
-/// The place in `flat` of the field of a name. Fields mostly come in that order, some left out.
+/// Returns the index in `flat` of a field's name. Fields mostly come in that order, with gaps.
 #[inline]
-fn place(of: &'static Struct, name: &str, hint: usize) -> Option<usize> {
+fn field_index(of: &'static Struct, name: &str, hint: usize) -> Option<usize> {
     let names = of.layout.names.get(hint..).unwrap_or_default();
     match names.iter().take(4).position(|near| *near == name) {
         Some(found) => Some(hint + found),
@@ -369,7 +370,7 @@ fn place(of: &'static Struct, name: &str, hint: usize) -> Option<usize> {
     }
 }
 
-/// What Go calls the JSON value that begins with a byte.
+/// Returns Go's name of the JSON type that starts with a byte.
 pub(super) fn json_type(first: u8) -> &'static str {
     match first {
         b'{' => "object",

@@ -1,15 +1,15 @@
-//! Values without a type, by the rules of `Unstructured`; and the entries of maps, typed or not.
+//! Decodes values without a type by the rules of `Unstructured`; and the entries of maps, typed or not.
 
 use std::collections::HashSet;
 
 use pintle_meta::Value;
 use pintle_meta::value::{Key, Object};
 
-use super::path::{Path, Step, wrong_type};
+use super::path::{Path, Segment, wrong_type};
 use super::typed::{At, Decoder, Stop};
 
 impl Decoder<'_> {
-    /// Anything.
+    /// Decodes any value.
     pub(super) fn any(&mut self, at: At<'_>) -> Result<Value, Stop> {
         match self.reader.begin()? {
             b'"' => Ok(self.reader.string()?.as_ref().into()),
@@ -34,7 +34,7 @@ impl Decoder<'_> {
         let mut items = Vec::new();
         let mut more = self.reader.enter_list()?;
         while more {
-            let path = Path { before: at, step: Step::Item(items.len()) };
+            let path = Path { before: at, segment: Segment::Item(items.len()) };
             items.push(self.any(Some(&path))?);
             more = self.reader.next_item()?;
         }
@@ -50,7 +50,7 @@ impl Decoder<'_> {
             if entries.contains(&key) {
                 self.strict.duplicate(at, &key);
             }
-            let path = Path { before: at, step: Step::Key(&key) };
+            let path = Path { before: at, segment: Segment::Key(&key) };
             let value = self.any(Some(&path))?;
             entries.push(Key::new(&key), value);
             more = self.reader.next_field()?;
@@ -59,7 +59,7 @@ impl Decoder<'_> {
     }
 }
 
-/// An integer if it is written as one and fits, else a float; `None` if it is beyond those too.
+/// Parses an integer if it is written as one and fits, else a float; `None` if it is out of range.
 fn number(literal: &str) -> Option<Value> {
     match literal.parse::<i64>() {
         Ok(value) => Some(value.into()),
@@ -67,15 +67,15 @@ fn number(literal: &str) -> Option<Value> {
     }
 }
 
-/// Up to here a look at every entry is cheaper than a table of them.
+/// Number of entries up to which a linear search is faster than a hash set.
 const FEW: usize = 32;
 
-/// The entries of a map as they come, mostly sorted already.
+/// Entries of a map in document order, mostly sorted already.
 #[derive(Default)]
 pub(super) struct Entries {
     list: Vec<(Key, Value)>,
     unsorted: bool,
-    /// The keys, once there are many and they are not sorted.
+    /// Set of the keys, once there are many and they are not sorted.
     #[expect(
         clippy::box_collection,
         reason = "it is rarely there, and there is one on the stack for every level"
@@ -110,7 +110,7 @@ impl Entries {
         }
     }
 
-    /// The object, on top of what was there before. Of equal keys the last stays.
+    /// Builds the object over a previous one. Of equal keys the last one wins.
     pub(super) fn into_object(self, before: Option<&Object>) -> Object {
         match before {
             None => Object::from_unsorted(self.list),

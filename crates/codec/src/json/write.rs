@@ -1,4 +1,4 @@
-//! The pieces of JSON text, as Go's `encoding/json` writes them with HTML escaping on.
+//! JSON tokens, as Go's `encoding/json` writes them with HTML escaping.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use super::read::{Reader, Seen};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Bytes that stand for themselves in a string. `0xE2` may begin U+2028 and is looked at more closely.
+/// Bytes of a string that are written unescaped. `0xE2` may start U+2028 and is checked further.
 const CLEAN: [bool; 256] = {
     let mut clean = [true; 256];
     let mut byte = 0;
@@ -26,7 +26,7 @@ const CLEAN: [bool; 256] = {
     clean
 };
 
-/// A string with its quotes.
+/// Writes a string with its quotes.
 pub fn string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     out.reserve(bytes.len() + 2);
@@ -57,7 +57,7 @@ pub fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Where the first byte stands that may need escaping; eight are looked at in one go.
+/// Returns the offset of the first byte that may need escaping, testing eight bytes at a time.
 #[inline]
 fn next_unclean(bytes: &[u8]) -> Option<usize> {
     let table = |from: &[u8]| from.iter().position(|byte| !CLEAN[usize::from(*byte)]);
@@ -71,24 +71,24 @@ fn next_unclean(bytes: &[u8]) -> Option<usize> {
         at += 8;
     }
     match bytes.last_chunk() {
-        // Some of these have been looked at already, which is cheaper than one by one.
+        // The last eight bytes overlap the previous ones, which is cheaper than testing the rest one by one.
         Some(chunk) if !may_be_unclean(*chunk) => None,
         _ => table(&bytes[at..]).map(|found| at + found),
     }
 }
 
-/// Whether one of eight bytes may need escaping.
+/// Returns whether one of eight bytes may need escaping.
 #[inline]
 fn may_be_unclean(chunk: [u8; 8]) -> bool {
     const ONES: u64 = u64::MAX / 255;
     let word = u64::from_le_bytes(chunk);
-    // Less than a space, or nothing left after the comparison: each borrows into the highest bit of its byte. Quote and
-    // ampersand, and the two angle brackets, differ by one bit each.
+    // Bytes below a space, or equal to a compared byte, borrow into the highest bit. Quote and ampersand, and the two
+    // angle brackets, differ by one bit each.
     let small = word.wrapping_sub(ONES * 0x20)
         | ((word | (ONES * 0x04)) ^ (ONES * 0x26)).wrapping_sub(ONES)
         | ((word | (ONES * 0x02)) ^ (ONES * 0x3E)).wrapping_sub(ONES)
         | (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
-    // Bytes with that bit set already are not ASCII, and may be the one that matters.
+    // Bytes with that bit set already are not ASCII and may be `0xE2`.
     (small | word) & (ONES << 7) != 0
 }
 
@@ -116,7 +116,7 @@ fn escape_hex(byte: u8, out: &mut Vec<u8>) {
     ]);
 }
 
-/// How U+2028 and U+2029 are written, if the bytes begin with one; JavaScript takes them for line ends.
+/// Returns the escape of U+2028 or U+2029, which JavaScript treats as line breaks, if the bytes start with one.
 fn separator(bytes: &[u8]) -> Option<&'static [u8]> {
     match bytes {
         [0xE2, 0x80, 0xA8, ..] => Some(b"\\u2028"),
@@ -144,8 +144,8 @@ pub fn int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The shortest digits that mean the number, with an exponent below 1e-6 and from 1e21 on. JSON has no infinities and
-/// Go refuses them; no decoder yields one, and if it happened all the same, null keeps the document whole.
+/// Writes the shortest digits of the number, with an exponent below 1e-6 and from 1e21 on. JSON has no infinities and
+/// Go rejects them; decoders yield none, and null would keep the document valid.
 pub fn float(value: f64, out: &mut Vec<u8>) {
     let size = value.abs();
     // Writing to a Vec cannot fail.
@@ -162,20 +162,20 @@ pub fn float(value: f64, out: &mut Vec<u8>) {
     };
 }
 
-/// Bytes as a string of base64.
+/// Writes bytes as a base64 string.
 pub fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-    // The room is exactly what is needed.
+    // The buffer has exactly the encoded length.
     let written = STANDARD.encode_slice(bytes, &mut out[start..]).unwrap_or_default();
     out.truncate(start + written);
     out.push(b'"');
 }
 
-/// JSON that somebody else wrote: without white space between its parts and with what [`string`] escapes escaped, else to
-/// the byte. Go fails to write an object with anything else in such a place, which can only come from protobuf; here it
-/// is null, which keeps the rest readable.
+/// Writes JSON of another origin: without white space between tokens and with the escapes of [`string`], otherwise
+/// unchanged. Invalid JSON can only come from protobuf; Go fails to encode such an object, here it becomes null,
+/// which keeps the rest readable.
 pub fn raw(json: &[u8], out: &mut Vec<u8>) {
     match Reader::new(json).whole() {
         Err(_) => out.extend_from_slice(b"null"),
@@ -184,7 +184,7 @@ pub fn raw(json: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What is valid JSON, rewritten as [`raw`] says.
+/// Rewrites valid JSON as [`raw`] says.
 fn compact(json: &[u8], out: &mut Vec<u8>) {
     out.reserve(json.len());
     let mut in_string = false;
@@ -236,7 +236,7 @@ mod tests {
             ("\u{8}\u{c}\n\r\t", r#""\b\f\n\r\t""#),
             ("\0\u{1}\u{b}\u{1f}\u{7f}", "\"\\u0000\\u0001\\u000b\\u001f\u{7f}\""),
             ("a\u{2028}b\u{2029}", r#""a\u2028b\u2029""#),
-            // Others that begin with the same byte.
+            // Other characters that start with the same byte.
             ("€…\u{2027}世界😀\u{fffd}", "\"€…\u{2027}世界😀\u{fffd}\""),
         ];
         for (text, want) in cases {
@@ -245,21 +245,21 @@ mod tests {
     }
 
     #[test]
-    fn every_character_survives_a_standard_reader() {
+    fn every_character_round_trips_through_serde_json() {
         let all: String = (0..=0x3000u32).chain([0xFFFD, 0x1_F600]).filter_map(char::from_u32).collect();
         let text = written(|out| string(&all, out));
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), all);
     }
 
     #[test]
-    fn what_needs_escaping_is_found_wherever_it_stands() {
+    fn bytes_that_need_escaping_are_found_at_any_offset() {
         for length in 1..20 {
-            for place in 0..length {
+            for index in 0..length {
                 for byte in 0..=255 {
                     for filler in [b'a', b'!', b'#', b'%', b'=', b'?', b'[', 0xC3] {
                         let mut bytes = vec![filler; length];
-                        bytes[place] = byte;
-                        let want = if CLEAN[usize::from(byte)] { None } else { Some(place) };
+                        bytes[index] = byte;
+                        let want = if CLEAN[usize::from(byte)] { None } else { Some(index) };
                         assert_eq!(next_unclean(&bytes), want, "{bytes:?}");
                     }
                 }
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_printed_to_the_ends() {
+    fn integers_are_printed_up_to_their_limits() {
         for value in [0, 7, -7, 10, 1234567890, i64::MAX, i64::MIN] {
             assert_eq!(written(|out| int(value, out)), value.to_string());
         }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_json_is_compacted_and_escaped_but_kept_otherwise() {
+    fn raw_json_is_compacted_and_escaped_but_otherwise_unchanged() {
         let cases = [
             (r#"{"b":1,"a":[1.50,"\u00e9\/"]}"#, r#"{"b":1,"a":[1.50,"\u00e9\/"]}"#),
             (" { \"b\" : \"x  y\\\" \" ,\n\t\"a\":[ ] }\r\n", r#"{"b":"x  y\" ","a":[]}"#),

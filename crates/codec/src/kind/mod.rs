@@ -1,16 +1,16 @@
-//! Of which kind bytes are, and the object that they are; the way every request body and every stored value takes.
+//! Decodes objects of any encoding and determines their kind: used for every request body and every stored value.
 //!
-//! An object says its kind itself. What it leaves out, a default fills in:
+//! Missing parts of an object's type are filled in from a default:
 //!
 //! ```text
 //! says                          default          is
-//! apiVersion v1, kind Pod       apps/v1 Scale    v1 Pod         (the caller finds out that it is another kind)
+//! apiVersion v1, kind Pod       apps/v1 Scale    v1 Pod         (the caller rejects the other kind)
 //! kind Scale                    apps/v1 Scale    apps/v1 Scale
 //! (nothing)                     apps/v1 Scale    apps/v1 Scale
 //! (nothing)                     -                Object 'Kind' is missing in '{}'
 //! ```
 
-mod answer;
+mod messages;
 mod scheme;
 #[cfg(test)]
 mod tests;
@@ -21,14 +21,14 @@ use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
 use pintle_meta::quote;
 use pintle_schema::{Type, find_kind};
 
-pub use self::answer::{not_convertible, strict_error, warnings, wrong_version};
+pub use self::messages::{not_convertible, strict_error, warnings, wrong_version};
 use self::scheme::Scheme;
 use crate::json::{self, head, peek};
 use crate::negotiate::Encoding;
 use crate::protobuf::{self, envelope};
 use crate::{Decoded, Error, cbor, yaml};
 
-/// An object of a built-in kind.
+/// Object of a built-in kind.
 #[derive(Clone, Debug)]
 pub struct Typed {
     pub kind: GroupVersionKind,
@@ -36,14 +36,14 @@ pub struct Typed {
     pub decoded: Decoded,
 }
 
-/// An object without a type, which has said its kind itself.
+/// Object without a type, of the kind that it states.
 #[derive(Clone, Debug)]
 pub struct Untyped {
     pub kind: GroupVersionKind,
     pub decoded: Decoded,
 }
 
-/// Why bytes are no object, and the kind as far as it was found out: messages depend on it.
+/// Decoding error, and the kind as far as it was determined: messages depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Unreadable {
@@ -61,7 +61,7 @@ fn unreadable(kind: GroupVersionKind, error: Error) -> Unreadable {
     Unreadable { kind: Some(kind), error }
 }
 
-/// Which encoding a stored value is in. What is none of the others is tried as YAML.
+/// Returns the encoding of a stored value; YAML if it is none of the others.
 pub fn recognize(bytes: &[u8]) -> Encoding {
     if envelope::is_enveloped(bytes) {
         Encoding::Protobuf
@@ -74,7 +74,7 @@ pub fn recognize(bytes: &[u8]) -> Encoding {
     }
 }
 
-/// What kind a JSON text says it is.
+/// Returns the kind that a JSON text states.
 pub fn of_json(text: &[u8]) -> Result<GroupVersionKind, Error> {
     let head = head(text)
         .map_err(|error| Error::new(format!("couldn't get version/kind; json parse error: {error}")))?;
@@ -82,7 +82,7 @@ pub fn of_json(text: &[u8]) -> Result<GroupVersionKind, Error> {
     Ok(version.with_kind(head.kind))
 }
 
-/// Reads an object of a built-in kind. Its tree has `kind` and `apiVersion` in any case.
+/// Decodes an object of a built-in kind. The tree always has `kind` and `apiVersion`.
 pub fn decode(
     encoding: Encoding,
     bytes: &[u8],
@@ -101,7 +101,7 @@ pub fn decode(
     }
 }
 
-/// Reads an object without a type, as custom resources are. It must say its kind; no default fills in for it.
+/// Decodes an object without a type, as custom resources are. It must state its kind; there is no default.
 pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unreadable> {
     match encoding {
         Encoding::Json => decode_untyped_json(bytes, bytes),
@@ -111,13 +111,14 @@ pub fn decode_untyped(encoding: Encoding, bytes: &[u8]) -> Result<Untyped, Unrea
             untyped.decoded.strict.splice(0..0, strict);
             Ok(untyped)
         }
-        // Its messages cannot be read without a type.
+        // Messages cannot be decoded without a type.
         Encoding::Protobuf => Err(Error::new("an object without a type has no protobuf form").into()),
         Encoding::Cbor => decode_untyped_cbor(bytes),
     }
 }
 
-/// Reads an object without a type that was stored: CBOR if it says so, otherwise JSON. Other encodings are not tried.
+/// Decodes a stored object without a type: CBOR if it is self-described, otherwise JSON. Other encodings are not
+/// tried.
 pub fn decode_untyped_stored(bytes: &[u8]) -> Result<Untyped, Unreadable> {
     if cbor::is_self_described(bytes) {
         return decode_untyped_cbor(bytes);
@@ -125,7 +126,7 @@ pub fn decode_untyped_stored(bytes: &[u8]) -> Result<Untyped, Unreadable> {
     said_in_json(json::decode_untyped(bytes)?, bytes)
 }
 
-/// What kind a CBOR text says it is. A version that cannot be read is none.
+/// Returns the kind that CBOR data states. An invalid version counts as missing.
 fn of_cbor(bytes: &[u8]) -> Result<GroupVersionKind, Error> {
     let (api_version, kind) = cbor::type_meta(bytes)?;
     Ok(GroupVersionKind::from_api_version(&api_version, &kind))
@@ -141,7 +142,7 @@ fn decode_cbor(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<Typed
     }
 }
 
-/// Unlike from JSON, a version is a must.
+/// Unlike in JSON, the version is required.
 fn decode_untyped_cbor(bytes: &[u8]) -> Result<Untyped, Unreadable> {
     let decoded = match cbor::decode_untyped(bytes) {
         Ok(decoded) => decoded,
@@ -151,7 +152,7 @@ fn decode_untyped_cbor(bytes: &[u8]) -> Result<Untyped, Unreadable> {
     Ok(Untyped { kind, decoded })
 }
 
-/// What an envelope says it holds, or else what is expected.
+/// Returns the kind in an envelope, completed by the default.
 fn enveloped_kind(envelope: &envelope::Envelope<'_>, default: Option<&GroupVersionKind>) -> GroupVersionKind {
     let mut kind = GroupVersionKind::from_api_version(envelope.api_version, envelope.kind);
     if let Some(default) = default {
@@ -166,7 +167,7 @@ fn enveloped_kind(envelope: &envelope::Envelope<'_>, default: Option<&GroupVersi
     kind
 }
 
-/// Why an object without a type cannot be read out of protobuf: nobody says of what kind it shall become.
+/// Returns the error of decoding protobuf without a type.
 pub fn untyped_protobuf(bytes: &[u8], default: &GroupVersionKind) -> Unreadable {
     match envelope::open(bytes) {
         Ok(envelope) => {
@@ -190,14 +191,14 @@ fn decode_protobuf(bytes: &[u8], default: Option<&GroupVersionKind>) -> Result<T
     }
 }
 
-/// `original` is what the JSON was made from, for messages.
+/// `original` is the text that the JSON was converted from, for messages.
 fn decode_json(
     text: &[u8],
     original: &[u8],
     default: Option<&GroupVersionKind>,
 ) -> Result<Typed, Unreadable> {
-    // Mostly the two fields stand at the beginning and once, and then reading all of the text for them is spared. If they
-    // come again, or in other letters, a strict reader minds.
+    // Mostly the two fields come first and once, which saves reading the whole text for them. If they are repeated,
+    // or spelled in another case, strict decoding reports it.
     if let Some(head) = peek(text)
         && let Ok(version) = GroupVersion::parse(&head.api_version)
         && let kind = with_default(version.with_kind(head.kind), default)
@@ -217,7 +218,7 @@ fn decode_json(
 }
 
 fn typed(kind: GroupVersionKind, of: &'static Type, mut decoded: Decoded) -> Typed {
-    // Those of every version say nothing in their fields but what the reader has found.
+    // Unversioned kinds get their type from the request, not from their fields.
     if let Some(object) = decoded.value.as_object_mut()
         && of.structure().is_some_and(|of| of.position("kind").is_some())
     {
@@ -236,7 +237,7 @@ fn decode_untyped_json(text: &[u8], original: &[u8]) -> Result<Untyped, Unreadab
     said_in_json(decoded, original)
 }
 
-/// An object with the kind that it says. A version is no must.
+/// Returns an object with the kind that it states. A version is not required.
 fn said_in_json(decoded: Decoded, original: &[u8]) -> Result<Untyped, Unreadable> {
     let kind = decoded.value.group_version_kind();
     if kind.kind.is_empty() {
@@ -246,7 +247,7 @@ fn said_in_json(decoded: Decoded, original: &[u8]) -> Result<Untyped, Unreadable
     Ok(Untyped { kind, decoded })
 }
 
-/// What is left out is filled in. A version alone only if the group is the same.
+/// Completes a kind by the default. A missing version only if the group is the same.
 fn with_default(mut kind: GroupVersionKind, default: Option<&GroupVersionKind>) -> GroupVersionKind {
     let Some(default) = default else { return kind };
     if kind.kind.is_empty() {
@@ -259,7 +260,7 @@ fn with_default(mut kind: GroupVersionKind, default: Option<&GroupVersionKind>) 
     kind
 }
 
-/// A kind with a version, or what is missing of it.
+/// Returns a kind with a version, or the error of the missing part.
 fn complete<'a>(
     kind: GroupVersionKind,
     original: impl FnOnce() -> Cow<'a, str>,

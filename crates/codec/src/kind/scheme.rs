@@ -1,5 +1,5 @@
-//! Who reads a body. The reference is several servers in one process, each of which knows its own kinds and shows in its
-//! messages which one it is.
+//! Schemes of the reference's servers. The reference runs several servers in one process, each with a scheme of its
+//! own kinds; messages name the scheme.
 
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_schema::{Type, find, find_kind};
@@ -9,7 +9,7 @@ pub(super) enum Scheme {
     Builtin,
     Extensions,
     Aggregator,
-    /// Options in a body, the same for all.
+    /// Options in a body, the same for all servers.
     Options,
 }
 
@@ -17,12 +17,12 @@ const EXTENSIONS: &str = "apiextensions.k8s.io";
 const AGGREGATOR: &str = "apiregistration.k8s.io";
 const META: &str = "meta.k8s.io";
 
-/// Kinds of one form whatever version they are said to be of.
+/// Kinds with one definition for all versions.
 const UNVERSIONED: &[&str] = &["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 const OPTIONS: &[&str] = &["CreateOptions", "DeleteOptions", "UpdateOptions"];
 
 impl Scheme {
-    /// That of the server that expects a kind.
+    /// Returns the scheme of the server that serves a kind.
     pub(super) fn of(kind: &GroupVersionKind) -> Scheme {
         match &*kind.group {
             _ if OPTIONS.contains(&&*kind.kind) => Scheme::Options,
@@ -51,7 +51,7 @@ impl Scheme {
         })
     }
 
-    /// The line of the reference that makes it, which messages show.
+    /// Returns the scheme's name in messages: the reference's source line that creates it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Scheme::Builtin => "pkg/api/legacyscheme/scheme.go:30",
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_server_knows_its_own_kinds() {
+    fn every_scheme_has_its_own_kinds() {
         let find = |posted_to: (&str, &str, &str), body: (&str, &str, &str)| {
             let scheme = Scheme::of(&GroupVersionKind::new(posted_to.0, posted_to.1, posted_to.2));
             scheme.find(&GroupVersionKind::new(body.0, body.1, body.2)).map(|found| found.name)

@@ -11,8 +11,8 @@ fn read(body: &str, default: Option<&GroupVersionKind>) -> Result<Typed, Unreada
     decode(Encoding::Json, body.as_bytes(), default)
 }
 
-/// What a client is told that posts a body where a config map belongs.
-fn told(body: &str) -> String {
+/// Returns the message for a body that is posted where a ConfigMap belongs.
+fn message_for(body: &str) -> String {
     let default = gvk("", "v1", "ConfigMap");
     match read(body, Some(&default)) {
         Ok(typed) => format!("{} {:?}", typed.of.name, typed.decoded.strict),
@@ -21,7 +21,7 @@ fn told(body: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_read_is_answered_in_the_references_words() {
+fn undecodable_bodies_have_the_references_messages() {
     let go = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let unrecognized =
         |why: &str| format!("the object provided is unrecognized (must be of type ConfigMap): {why}");
@@ -63,12 +63,12 @@ fn what_cannot_be_read_is_answered_in_the_references_words() {
         ),
     ];
     for (body, want) in cases {
-        assert_eq!(told(body), want, "{body}");
+        assert_eq!(message_for(body), want, "{body}");
     }
 }
 
 #[test]
-fn a_default_fills_in_what_is_left_out() {
+fn a_default_completes_the_kind() {
     let scale = gvk("autoscaling", "v1", "Scale");
     let cases = [
         ("{}", "autoscaling/v1.Scale"),
@@ -89,7 +89,7 @@ fn a_default_fills_in_what_is_left_out() {
 }
 
 #[test]
-fn without_a_default_nothing_may_be_left_out() {
+fn without_a_default_kind_and_version_are_required() {
     let message = |body| read(body, None).unwrap_err().to_string();
     assert_eq!(message(r#"{"apiVersion":"v1"}"#), r#"Object 'Kind' is missing in '{"apiVersion":"v1"}'"#);
     assert_eq!(message(r#"{"kind":"Pod"}"#), r#"Object 'apiVersion' is missing in '{"kind":"Pod"}'"#);
@@ -97,7 +97,7 @@ fn without_a_default_nothing_may_be_left_out() {
 }
 
 #[test]
-fn a_kind_that_is_said_twice_or_oddly_is_still_the_last_one() {
+fn the_last_of_repeated_kinds_wins() {
     let typed = read(r#"{"kind":"Pod","apiVersion":"v1","kind":"Secret"}"#, None).unwrap();
     assert_eq!((typed.of.name, typed.decoded.value.kind()), ("core/v1.Secret", "Secret"));
     assert_eq!(typed.decoded.strict, [r#"duplicate field "kind""#]);
@@ -107,14 +107,14 @@ fn a_kind_that_is_said_twice_or_oddly_is_still_the_last_one() {
 }
 
 #[test]
-fn syntax_errors_win_over_all_others() {
+fn syntax_errors_take_precedence() {
     let body = r#"{"kind":"Pod","apiVersion":"v1","spec":5,"metadata":{"creationTimestamp":"x"},}"#;
     let want = "couldn't get version/kind; json parse error: invalid character '}' looking for beginning of object key string";
     assert_eq!(read(body, None).unwrap_err().to_string(), want);
 }
 
 #[test]
-fn custom_resources_must_say_their_kind() {
+fn custom_resources_must_state_their_kind() {
     let read = |body: &str| decode_untyped(Encoding::Json, body.as_bytes());
     let untyped = read(r#"{"kind":"Widget","apiVersion":"example.com/v1","b":1.0,"a":1,"a":null}"#).unwrap();
     assert_eq!(untyped.kind, gvk("example.com", "v1", "Widget"));
@@ -130,13 +130,13 @@ fn custom_resources_must_say_their_kind() {
 }
 
 #[test]
-fn bodies_are_shown_in_part_and_in_hex_if_they_are_no_json() {
-    let told = |body: &[u8]| Unreadable::from(Error::new("why")).status("X", body).message;
+fn bodies_are_excerpted_in_hex_unless_they_are_json() {
+    let message_for = |body: &[u8]| Unreadable::from(Error::new("why")).status("X", body).message;
     let prefix = "the object provided is unrecognized (must be of type X): why ";
-    assert_eq!(told(b"a: ["), format!("{prefix}(613a205b)"));
+    assert_eq!(message_for(b"a: ["), format!("{prefix}(613a205b)"));
     let long = format!("{prefix}({} ...)", "61".repeat(30));
-    assert_eq!(told(&[b'a'; 31]), long);
-    assert_eq!(told(b"{\xff"), format!("{prefix}({{\u{fffd})"));
+    assert_eq!(message_for(&[b'a'; 31]), long);
+    assert_eq!(message_for(b"{\xff"), format!("{prefix}({{\u{fffd})"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn strict_errors_are_one_message_or_many_warnings() {
 }
 
 #[test]
-fn another_kind_or_version_than_asked_for_is_named() {
+fn unexpected_kinds_and_versions_are_named() {
     let (secret, map) = (find("core/v1.Secret").unwrap(), find("core/v1.ConfigMap").unwrap());
     let want = "converting (v1.Secret) to (core.ConfigMap): unknown conversion";
     assert_eq!(not_convertible(secret, map).to_string(), want);
@@ -158,7 +158,7 @@ fn another_kind_or_version_than_asked_for_is_named() {
 }
 
 #[test]
-fn yaml_is_the_same_in_another_notation() {
+fn yaml_is_decoded_like_json() {
     let default = gvk("", "v1", "ConfigMap");
     let read = |body: &str| decode(Encoding::Yaml, body.as_bytes(), Some(&default));
     let typed = read("kind: ConfigMap\ndata:\n  a: b\n  a: c\nfoo: 1\n").unwrap();
@@ -171,12 +171,12 @@ fn yaml_is_the_same_in_another_notation() {
         typed.decoded.strict
     );
     assert_eq!(typed.decoded.strict[1], r#"unknown field "foo""#);
-    let told = |body: &str| read(body).unwrap_err().status("ConfigMap", body.as_bytes()).message;
+    let message_for = |body: &str| read(body).unwrap_err().status("ConfigMap", body.as_bytes()).message;
     assert_eq!(
-        told("a: ["),
+        message_for("a: ["),
         "the object provided is unrecognized (must be of type ConfigMap): yaml: line 1: did not find expected node content (613a205b)"
     );
-    // What is missing is missing in the YAML.
+    // The message quotes the YAML.
     let error = decode(Encoding::Yaml, b"a: b", None).unwrap_err();
     assert_eq!(error.to_string(), "Object 'Kind' is missing in 'a: b'");
     let untyped = decode_untyped(Encoding::Yaml, b"kind: W\napiVersion: e.com/v1\nx: 1\n").unwrap();
@@ -184,7 +184,7 @@ fn yaml_is_the_same_in_another_notation() {
 }
 
 #[test]
-fn protobuf_says_its_kind_in_the_envelope() {
+fn the_kind_of_protobuf_is_in_its_envelope() {
     let map = find("core/v1.ConfigMap").unwrap();
     let value = json::decode(map, br#"{"data":{"a":"b"}}"#).unwrap().value;
     let mut message = Vec::new();
@@ -213,7 +213,7 @@ fn protobuf_says_its_kind_in_the_envelope() {
 }
 
 #[test]
-fn stored_values_are_recognized() {
+fn encodings_of_stored_values_are_recognized() {
     assert_eq!(recognize(b"k8s\0\x0a\0"), Encoding::Protobuf);
     assert_eq!(recognize(b" \n{}"), Encoding::Json);
     assert_eq!(recognize(b"\xd9\xd9\xf7\xa0"), Encoding::Cbor);
@@ -222,7 +222,7 @@ fn stored_values_are_recognized() {
 }
 
 #[test]
-fn cbor_is_read_like_json_but_a_version_is_a_must() {
+fn cbor_is_decoded_like_json_but_requires_a_version() {
     let written = |text: &[u8]| {
         let mut out = Vec::new();
         cbor::encode(&json::decode_untyped(text).unwrap().value, &mut out);

@@ -1,9 +1,9 @@
-//! Messages to normal trees.
+//! Decodes messages into normal trees.
 //!
-//! A message is gone through once. Scalars are taken as they come, the last one winning; everything with a message of its own, and
-//! every item of a list or map, is only noted, and read when the end is known. So the pieces of a field that comes several
-//! times are read one after the other into the same struct, which is how Go merges them, and nothing is built twice. No
-//! memory is taken on the word of a length.
+//! A message is scanned once. Scalars are set as they come, the last one wins; nested messages and the items of lists
+//! and maps are only recorded, and decoded at the end of the message. So all occurrences of a repeated field are
+//! decoded into one struct, as Go merges them, and no value is built twice. Lengths in the input cause no
+//! allocations.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,37 +13,37 @@ use pintle_meta::{Node, Value};
 use pintle_schema::normal::{Builder, Frame};
 use pintle_schema::{Field, Type};
 
-use super::form::{Form, Message, field_name, message_name};
-use super::plan::{FieldForm, Plan, plan};
+use super::plan::{FieldPlan, Plan, plan};
 use super::wire::{FIXED64, LENGTH, Reader, VARINT};
+use super::wire_shape::{Message, WireShape, field_name, message_name};
 use super::{opaque, wire};
 use crate::{Error, MAX_DEPTH};
 
-/// Reads a bare message of a built-in type; the envelope says which one it is, see [`super::envelope`].
+/// Decodes a bare message of a built-in type; the type is in the envelope, see [`super::envelope`].
 pub fn decode(of: &'static Type, message: &[u8]) -> Result<Value, Error> {
     let found = Message::of(of)
         .ok_or_else(|| Error::new(format!("{} does not have a protobuf message of its own", of.go_name())))?;
     Decoder::default().message(found, &[message], 0)
 }
 
-/// The content of a field that is read at the end of its message.
+/// Content of a field that is decoded at the end of its message.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
-    /// Among the message's `fields`.
+    /// Index in the message's `fields`.
     index: u16,
     bytes: &'a [u8],
 }
 
-/// One for a whole tree, so that its memory is reused from message to message.
+/// Decoder of a whole tree, which reuses its memory from message to message.
 #[derive(Default)]
 pub(super) struct Decoder<'a> {
     builder: Builder,
-    /// Of all messages that are being read, the innermost's last.
+    /// Pieces of all open messages, the innermost's last.
     pieces: Vec<Piece<'a>>,
 }
 
 impl<'a> Decoder<'a> {
-    /// A struct out of all its pieces, which are rarely more than one.
+    /// Decodes a struct from all its occurrences, rarely more than one.
     pub(super) fn message(&mut self, of: Message, pieces: &[&'a [u8]], depth: usize) -> Result<Value, Error> {
         pintle_work::check();
         if depth >= MAX_DEPTH {
@@ -54,7 +54,7 @@ impl<'a> Decoder<'a> {
         Ok(self.builder.close(frame))
     }
 
-    /// Sets fields of a frame; an inline field's begin at `base`.
+    /// Sets fields of a frame; those of an inline field start at `base`.
     fn fields(
         &mut self,
         frame: Frame,
@@ -73,18 +73,18 @@ impl<'a> Decoder<'a> {
         while start < end {
             let Piece { index, bytes } = self.pieces[start];
             let count = self.pieces[start..end].iter().take_while(|piece| piece.index == index).count();
-            let field = &plan.forms[usize::from(index)];
-            let place = base + field.place;
-            // From struct to struct in two calls, so that depth costs little stack.
-            match field.form {
-                Form::Struct(inner) if count == 1 && field.inline => {
-                    self.fields(frame, place, inner, &[bytes], depth)?;
+            let field = &plan.fields[usize::from(index)];
+            let slot = base + field.flat_index;
+            // Two calls per nested struct, to keep the stack small.
+            match field.wire_shape {
+                WireShape::Struct(inner) if count == 1 && field.inline => {
+                    self.fields(frame, slot, inner, &[bytes], depth)?;
                 }
-                Form::Struct(inner) if count == 1 => {
+                WireShape::Struct(inner) if count == 1 => {
                     let value = self.message(inner, &[bytes], depth + 1)?;
-                    self.builder.set(frame, place, value);
+                    self.builder.set(frame, slot, value);
                 }
-                _ => self.field(frame, place, field, start..start + count, depth)?,
+                _ => self.field(frame, slot, field, start..start + count, depth)?,
             }
             start += count;
         }
@@ -92,7 +92,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Puts the pieces of a message in order, those of a field as they came. Returns where they end.
+    /// Sorts the pieces of a message by field, preserving the order within a field. Returns their end.
     fn note_order(&mut self, first: usize) -> usize {
         let noted = &mut self.pieces[first..];
         if !noted.is_sorted_by_key(|piece| piece.index) {
@@ -101,7 +101,7 @@ impl<'a> Decoder<'a> {
         self.pieces.len()
     }
 
-    /// Takes the scalars of a message and notes the rest.
+    /// Sets the scalars of a message and records the rest.
     fn scan(
         &mut self,
         frame: Frame,
@@ -117,22 +117,22 @@ impl<'a> Decoder<'a> {
                 message.skip(tag.wire)?;
                 continue;
             };
-            let field = &plan.forms[usize::from(index)];
+            let field = &plan.fields[usize::from(index)];
             let wrong = || wrong_wire(tag.wire, &of.structure.fields[usize::from(index)]);
-            let value = match field.form {
-                Form::String if tag.wire == LENGTH => Value::string(text(message.bytes()?)),
-                Form::Bytes if tag.wire == LENGTH => Value::bytes(message.bytes()?),
-                Form::Bool | Form::Int32 | Form::Int64 | Form::Float64 => {
-                    if Some(tag.wire) != scalar_wire(field.form) {
+            let value = match field.wire_shape {
+                WireShape::String if tag.wire == LENGTH => Value::string(text(message.bytes()?)),
+                WireShape::Bytes if tag.wire == LENGTH => Value::bytes(message.bytes()?),
+                WireShape::Bool | WireShape::Int32 | WireShape::Int64 | WireShape::Float64 => {
+                    if Some(tag.wire) != scalar_wire(field.wire_shape) {
                         return Err(wrong());
                     }
-                    number(field.form, &mut message)?
+                    number(field.wire_shape, &mut message)?
                 }
-                Form::List(_) if scalar_wire(field.item).is_some() => {
-                    self.numbers(frame, base + field.place, field.item, tag.wire, &mut message, wrong)?;
+                WireShape::List(_) if scalar_wire(field.item).is_some() => {
+                    self.numbers(frame, base + field.flat_index, field.item, tag.wire, &mut message, wrong)?;
                     continue;
                 }
-                Form::Never => {
+                WireShape::Never => {
                     message.skip(tag.wire)?;
                     continue;
                 }
@@ -142,23 +142,23 @@ impl<'a> Decoder<'a> {
                 }
                 _ => return Err(wrong()),
             };
-            self.builder.set(frame, base + field.place, value);
+            self.builder.set(frame, base + field.flat_index, value);
         }
         Ok(())
     }
 
-    /// Reads the pieces of one field.
+    /// Decodes the pieces of one field.
     fn field(
         &mut self,
         frame: Frame,
-        place: usize,
-        field: &'static FieldForm,
+        slot: usize,
+        field: &'static FieldPlan,
         pieces: Range<usize>,
         depth: usize,
     ) -> Result<(), Error> {
-        let value = match field.form {
-            Form::List(_) => self.list(field.item, pieces, depth + 2)?,
-            Form::Map(_) => self.map(field.item, pieces, depth + 2)?,
+        let value = match field.wire_shape {
+            WireShape::List(_) => self.list(field.item, pieces, depth + 2)?,
+            WireShape::Map(_) => self.map(field.item, pieces, depth + 2)?,
             other if pieces.len() == 1 => {
                 let only = self.pieces[pieces.start].bytes;
                 self.value(other, &[only], depth + 1)?
@@ -166,19 +166,19 @@ impl<'a> Decoder<'a> {
             other => {
                 let several: Vec<&[u8]> = self.pieces[pieces].iter().map(|piece| piece.bytes).collect();
                 match other {
-                    // Protobuf nests what JSON does not.
-                    Form::Struct(inner) if field.inline => {
-                        return self.fields(frame, place, inner, &several, depth);
+                    // A nested message in protobuf that JSON inlines.
+                    WireShape::Struct(inner) if field.inline => {
+                        return self.fields(frame, slot, inner, &several, depth);
                     }
                     other => self.value(other, &several, depth + 1)?,
                 }
             }
         };
-        self.builder.set(frame, place, value);
+        self.builder.set(frame, slot, value);
         Ok(())
     }
 
-    fn list(&mut self, of: Form, pieces: Range<usize>, depth: usize) -> Result<Value, Error> {
+    fn list(&mut self, of: WireShape, pieces: Range<usize>, depth: usize) -> Result<Value, Error> {
         let mut items = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let bytes = self.pieces[piece].bytes;
@@ -187,7 +187,7 @@ impl<'a> Decoder<'a> {
         Ok(Value::list(items))
     }
 
-    fn map(&mut self, of: Form, pieces: Range<usize>, depth: usize) -> Result<Value, Error> {
+    fn map(&mut self, of: WireShape, pieces: Range<usize>, depth: usize) -> Result<Value, Error> {
         let mut entries = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let bytes = self.pieces[piece].bytes;
@@ -196,18 +196,18 @@ impl<'a> Decoder<'a> {
         Ok(Value::object(Object::from_unsorted(entries)))
     }
 
-    /// A message, or the content of a string or bytes.
-    pub(super) fn value(&mut self, of: Form, pieces: &[&'a [u8]], depth: usize) -> Result<Value, Error> {
+    /// Decodes a message, or the content of a string or bytes.
+    pub(super) fn value(&mut self, of: WireShape, pieces: &[&'a [u8]], depth: usize) -> Result<Value, Error> {
         pintle_work::check();
         match of {
-            Form::Struct(message) => self.message(message, pieces, depth),
-            Form::Opaque(of, kind) => opaque::decode(self, of, kind, pieces, depth),
+            WireShape::Struct(message) => self.message(message, pieces, depth),
+            WireShape::Opaque(of, kind) => opaque::decode(self, of, kind, pieces, depth),
             of => leaf(of, pieces),
         }
     }
 
-    /// Key and value of a map; what is missing is the zero value, and of what comes twice the last counts.
-    fn entry(&mut self, of: Form, entry: &'a [u8], depth: usize) -> Result<(Key, Value), Error> {
+    /// Decodes key and value of a map entry; a missing one is the zero value, of repeated ones the last wins.
+    fn entry(&mut self, of: WireShape, entry: &'a [u8], depth: usize) -> Result<(Key, Value), Error> {
         let mut entry = Reader::new(entry);
         let (mut key, mut value): (&[u8], Option<&[u8]>) = (&[], None);
         while !entry.is_empty() {
@@ -220,27 +220,27 @@ impl<'a> Decoder<'a> {
         }
         let value = match (value, of) {
             (Some(value), _) => self.value(of, &[value], depth)?,
-            (None, Form::Bytes) => Value::bytes([]),
-            (None, Form::String) => Value::literal(""),
+            (None, WireShape::Bytes) => Value::bytes([]),
+            (None, WireShape::String) => Value::literal(""),
             (None, _) => self.value(of, &[], depth)?,
         };
         Ok((Key::new(text(key)), value))
     }
 
-    /// Repeated numbers come one by one or packed.
+    /// Decodes repeated numbers, packed or not.
     fn numbers(
         &mut self,
         frame: Frame,
-        place: usize,
-        of: Form,
+        slot: usize,
+        of: WireShape,
         wire: u8,
         message: &mut Reader<'a>,
         wrong: impl FnOnce() -> Error,
     ) -> Result<(), Error> {
-        if !matches!(self.builder.get(frame, place).map(Value::node), Some(Node::List(_))) {
-            self.builder.set(frame, place, Value::list(Vec::new()));
+        if !matches!(self.builder.get(frame, slot).map(Value::node), Some(Node::List(_))) {
+            self.builder.set(frame, slot, Value::list(Vec::new()));
         }
-        let items = self.builder.get_mut(frame, place).and_then(Value::as_list_mut);
+        let items = self.builder.get_mut(frame, slot).and_then(Value::as_list_mut);
         let items = items.ok_or_else(wire::unexpected_eof)?;
         if Some(wire) == scalar_wire(of) {
             items.push(number(of, message)?);
@@ -256,12 +256,12 @@ impl<'a> Decoder<'a> {
     }
 }
 
-fn leaf(of: Form, pieces: &[&[u8]]) -> Result<Value, Error> {
+fn leaf(of: WireShape, pieces: &[&[u8]]) -> Result<Value, Error> {
     let last = pieces.last().copied().unwrap_or_default();
     match of {
-        Form::String => Ok(Value::string(text(last))),
-        Form::Bytes => Ok(Value::bytes(last)),
-        Form::Strings(of) => {
+        WireShape::String => Ok(Value::string(text(last))),
+        WireShape::Bytes => Ok(Value::bytes(last)),
+        WireShape::Strings(of) => {
             let mut items = Vec::new();
             opaque::each_field(message_name(of), pieces, |field| match field.number {
                 1 => field.bytes("Items").map(|bytes| items.push(Value::string(text(bytes)))),
@@ -273,20 +273,20 @@ fn leaf(of: Form, pieces: &[&[u8]]) -> Result<Value, Error> {
     }
 }
 
-fn scalar_wire(of: Form) -> Option<u8> {
+fn scalar_wire(of: WireShape) -> Option<u8> {
     match of {
-        Form::Bool | Form::Int32 | Form::Int64 => Some(VARINT),
-        Form::Float64 => Some(FIXED64),
+        WireShape::Bool | WireShape::Int32 | WireShape::Int64 => Some(VARINT),
+        WireShape::Float64 => Some(FIXED64),
         _ => None,
     }
 }
 
-fn number(of: Form, message: &mut Reader<'_>) -> Result<Value, Error> {
+fn number(of: WireShape, message: &mut Reader<'_>) -> Result<Value, Error> {
     Ok(match of {
-        Form::Bool => (message.varint()? != 0).into(),
-        // Go keeps what fits.
-        Form::Int32 => i64::from(message.varint()? as i32).into(),
-        Form::Float64 => f64::from_bits(message.fixed64()?).into(),
+        WireShape::Bool => (message.varint()? != 0).into(),
+        // Go truncates to 32 bits.
+        WireShape::Int32 => i64::from(message.varint()? as i32).into(),
+        WireShape::Float64 => f64::from_bits(message.fixed64()?).into(),
         _ => (message.varint()? as i64).into(),
     })
 }
@@ -296,7 +296,7 @@ fn wrong_wire(wire: u8, field: &Field) -> Error {
     Error::new(format!("proto: wrong wireType = {wire} for field {}", field_name(field)))
 }
 
-/// Text as JSON shows it: every byte that is not part of a character becomes U+FFFD.
+/// Decodes text as JSON shows it: every byte of invalid UTF-8 becomes U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

@@ -1,17 +1,17 @@
-//! Normal trees to messages, as Go writes them: fields by ascending number, all that is no pointer present.
+//! Encodes normal trees as Go does: fields by ascending number, all non-pointer fields present.
 //!
-//! Written from the last field to the first, so that a message's length is known when its tag is due.
+//! Fields are written from last to first, so that a message's length is known when its tag is written.
 
 use pintle_meta::{Node, Object, Value};
 use pintle_schema::Type;
 
-use super::form::{Form, Message};
 use super::opaque::{self, int32};
-use super::plan::{FieldForm, plan};
+use super::plan::{FieldPlan, plan};
 use super::wire::{FIXED64, Writer};
+use super::wire_shape::{Message, WireShape};
 use crate::{Error, MAX_DEPTH};
 
-/// Appends the bare message of a value of a built-in type; the envelope goes around it, see [`super::envelope`].
+/// Appends the bare message of a value of a built-in type; the envelope is separate, see [`super::envelope`].
 pub fn encode(of: &'static Type, value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
     let found = Message::of(of)
         .ok_or_else(|| Error::new(format!("{} does not have a protobuf message of its own", of.go_name())))?;
@@ -23,12 +23,12 @@ pub fn encode(of: &'static Type, value: &Value, out: &mut Vec<u8>) -> Result<(),
 
 pub(super) struct Encoder<'v> {
     pub(super) out: Writer,
-    /// What the structs that are being written have at each place of their `flat`, the innermost's last.
+    /// Values of the open structs by their index in `flat`, the innermost's last.
     slots: Vec<Option<&'v Value>>,
 }
 
 impl<'v> Encoder<'v> {
-    /// The content of a struct's message; null is the zero value.
+    /// Writes the content of a struct's message; null is the zero value.
     pub(super) fn message(&mut self, of: Message, value: Node<'v>, depth: usize) -> Result<(), Error> {
         if depth >= MAX_DEPTH {
             return Err(Error::new("proto: exceeded max depth"));
@@ -36,7 +36,7 @@ impl<'v> Encoder<'v> {
         let first = self.slots.len();
         self.slots.resize(first + of.structure.flat.len(), None);
         match value {
-            Node::Object(object) => self.place(of, object, first)?,
+            Node::Object(object) => self.collect_fields(of, object, first)?,
             Node::Null => {}
             other => return Err(mismatch(other, of.of.go_name())),
         }
@@ -45,41 +45,41 @@ impl<'v> Encoder<'v> {
         Ok(())
     }
 
-    /// Finds each field's value. Objects of the type have them in its order, under the very names that it has, so one look
-    /// at each will do.
-    fn place(&mut self, of: Message, object: &'v Object, first: usize) -> Result<(), Error> {
+    /// Collects each field's value. Normal objects have fields in declaration order under the type's own name
+    /// pointers, so one comparison each suffices.
+    fn collect_fields(&mut self, of: Message, object: &'v Object, first: usize) -> Result<(), Error> {
         let flat = of.structure.flat;
         let mut next = 0;
         for (key, value) in object.iter() {
-            let same = |place: &usize| {
-                let name = flat[*place].name;
+            let same = |index: &usize| {
+                let name = flat[*index].name;
                 std::ptr::eq(name.as_ptr(), key.as_ptr()) && name.len() == key.len()
             };
             let found = (next..flat.len()).find(same).or_else(|| of.structure.position(key));
-            let Some(place) = found else {
+            let Some(index) = found else {
                 return Err(Error::new(format!("{} has no field {key}", of.of.go_name())));
             };
-            self.slots[first + place] = Some(value);
-            next = place + 1;
+            self.slots[first + index] = Some(value);
+            next = index + 1;
         }
         Ok(())
     }
 
-    /// Goes from struct to struct in two calls, so that depth costs little stack.
+    /// Writes the fields with two calls per nested struct, to keep the stack small.
     fn fields(&mut self, of: Message, first: usize, depth: usize) -> Result<(), Error> {
         let plan = plan(of);
         for index in of.structure.by_number.iter().rev() {
-            let field = &plan.forms[usize::from(*index)];
-            let place = first + field.place;
-            let Form::Struct(inner) = field.form else {
-                self.field(field, place, depth)?;
+            let field = &plan.fields[usize::from(*index)];
+            let slot = first + field.flat_index;
+            let WireShape::Struct(inner) = field.wire_shape else {
+                self.field(field, slot, depth)?;
                 continue;
             };
             let mark = self.out.written();
             if field.inline {
-                self.fields(inner, place, depth)?;
+                self.fields(inner, slot, depth)?;
             } else {
-                let value = self.slots[place].map_or(Node::Null, Value::node);
+                let value = self.slots[slot].map_or(Node::Null, Value::node);
                 if value == Node::Null && field.pointer {
                     continue;
                 }
@@ -90,27 +90,34 @@ impl<'v> Encoder<'v> {
         Ok(())
     }
 
-    fn field(&mut self, field: &FieldForm, place: usize, depth: usize) -> Result<(), Error> {
-        let value = self.slots[place].map_or(Node::Null, Value::node);
-        match (field.form, value) {
-            (Form::Never | Form::Bytes | Form::Strings(_) | Form::List(_) | Form::Map(_), Node::Null) => {
-                Ok(())
-            }
+    fn field(&mut self, field: &FieldPlan, slot: usize, depth: usize) -> Result<(), Error> {
+        let value = self.slots[slot].map_or(Node::Null, Value::node);
+        match (field.wire_shape, value) {
+            (
+                WireShape::Never
+                | WireShape::Bytes
+                | WireShape::Strings(_)
+                | WireShape::List(_)
+                | WireShape::Map(_),
+                Node::Null,
+            ) => Ok(()),
             (_, Node::Null) if field.pointer => Ok(()),
-            (Form::List(_), Node::List(items)) => self.list(field.number, field.item, items, depth + 2),
-            (Form::Map(_), Node::Object(object)) => self.map(field.number, field.item, object, depth + 2),
+            (WireShape::List(_), Node::List(items)) => self.list(field.number, field.item, items, depth + 2),
+            (WireShape::Map(_), Node::Object(object)) => {
+                self.map(field.number, field.item, object, depth + 2)
+            }
             (of, value) => self.value(field.number, of, value, depth + 1),
         }
     }
 
-    fn list(&mut self, number: u32, of: Form, items: &'v [Value], depth: usize) -> Result<(), Error> {
+    fn list(&mut self, number: u32, of: WireShape, items: &'v [Value], depth: usize) -> Result<(), Error> {
         for item in items.iter().rev() {
             self.value(number, of, item.node(), depth)?;
         }
         Ok(())
     }
 
-    fn map(&mut self, number: u32, of: Form, object: &'v Object, depth: usize) -> Result<(), Error> {
+    fn map(&mut self, number: u32, of: WireShape, object: &'v Object, depth: usize) -> Result<(), Error> {
         if object.layout().is_none() {
             for entry in object.iter().rev() {
                 self.entry(number, of, entry, depth)?;
@@ -128,14 +135,14 @@ impl<'v> Encoder<'v> {
     fn entry(
         &mut self,
         number: u32,
-        of: Form,
+        of: WireShape,
         (key, value): (&str, &'v Value),
         depth: usize,
     ) -> Result<(), Error> {
         let mark = self.out.written();
         match (of, value.node()) {
-            // Bytes alone can be missing from an entry.
-            (Form::Bytes, Node::Null) => {}
+            // Only bytes can be absent from an entry.
+            (WireShape::Bytes, Node::Null) => {}
             (of, value) => self.value(2, of, value, depth)?,
         }
         self.out.bytes_field(1, key.as_bytes());
@@ -143,37 +150,39 @@ impl<'v> Encoder<'v> {
         Ok(())
     }
 
-    /// A field with its tag; null is the zero value. What does not go deeper is done elsewhere, to keep the stack small.
-    fn value(&mut self, number: u32, of: Form, value: Node<'v>, depth: usize) -> Result<(), Error> {
+    /// Writes a field with its tag; null is the zero value. Leaves are written elsewhere, to keep the stack small.
+    fn value(&mut self, number: u32, of: WireShape, value: Node<'v>, depth: usize) -> Result<(), Error> {
         let mark = self.out.written();
         match of {
-            Form::Struct(message) => self.message(message, value, depth)?,
-            Form::Opaque(of, kind) => opaque::encode(self, of, kind, value, depth)?,
+            WireShape::Struct(message) => self.message(message, value, depth)?,
+            WireShape::Opaque(of, kind) => opaque::encode(self, of, kind, value, depth)?,
             of => return self.leaf(number, of, value),
         }
         self.out.close(number, mark);
         Ok(())
     }
 
-    fn leaf(&mut self, number: u32, of: Form, value: Node<'v>) -> Result<(), Error> {
+    fn leaf(&mut self, number: u32, of: WireShape, value: Node<'v>) -> Result<(), Error> {
         let out = &mut self.out;
         match (of, value) {
-            (Form::String, Node::Null) => out.bytes_field(number, b""),
-            (Form::String, Node::String(text)) => out.bytes_field(number, text.as_bytes()),
-            (Form::Bool | Form::Int32 | Form::Int64, Node::Null) => out.varint_field(number, 0),
-            (Form::Bool, Node::Bool(value)) => out.varint_field(number, u64::from(value)),
-            (Form::Int32, Node::Int(value)) => out.varint_field(number, int32(value)?),
-            (Form::Int64, Node::Int(value)) => out.varint_field(number, value as u64),
-            (Form::Float64, Node::Null) => self.float(number, 0.0),
-            (Form::Float64, Node::Float(value)) => self.float(number, value),
-            (Form::Float64, Node::Int(value)) => self.float(number, value as f64),
-            (Form::Bytes, Node::Bytes(bytes)) => out.bytes_field(number, bytes),
-            (Form::Bytes, Node::Null | Node::Hollow) => out.bytes_field(number, b""),
-            (Form::Strings(_), Node::Null | Node::List(_)) => {
+            (WireShape::String, Node::Null) => out.bytes_field(number, b""),
+            (WireShape::String, Node::String(text)) => out.bytes_field(number, text.as_bytes()),
+            (WireShape::Bool | WireShape::Int32 | WireShape::Int64, Node::Null) => {
+                out.varint_field(number, 0);
+            }
+            (WireShape::Bool, Node::Bool(value)) => out.varint_field(number, u64::from(value)),
+            (WireShape::Int32, Node::Int(value)) => out.varint_field(number, int32(value)?),
+            (WireShape::Int64, Node::Int(value)) => out.varint_field(number, value as u64),
+            (WireShape::Float64, Node::Null) => self.float(number, 0.0),
+            (WireShape::Float64, Node::Float(value)) => self.float(number, value),
+            (WireShape::Float64, Node::Int(value)) => self.float(number, value as f64),
+            (WireShape::Bytes, Node::Bytes(bytes)) => out.bytes_field(number, bytes),
+            (WireShape::Bytes, Node::Null | Node::Hollow) => out.bytes_field(number, b""),
+            (WireShape::Strings(_), Node::Null | Node::List(_)) => {
                 let mark = out.written();
                 let items = if let Node::List(items) = value { items } else { &[] };
                 for item in items.iter().rev() {
-                    self.leaf(1, Form::String, item.node())?;
+                    self.leaf(1, WireShape::String, item.node())?;
                 }
                 self.out.close(number, mark);
             }

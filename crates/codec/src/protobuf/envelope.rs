@@ -1,14 +1,14 @@
-//! What is around a message: the four bytes `k8s\0` and a `runtime.Unknown`, which says of what kind the message is.
+//! Envelope of a message: the four bytes `k8s\0` and a `runtime.Unknown` with the message's kind.
 
 use super::decode::text;
 use super::opaque::each_field;
 use super::wire::{push_bytes, push_varint, varint_length};
 use crate::Error;
 
-/// Every message in an envelope begins with this.
+/// Prefix of every envelope.
 pub const PREFIX: &[u8; 4] = b"k8s\0";
 
-/// What an envelope says and holds.
+/// Parsed envelope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Envelope<'a> {
     pub api_version: &'a str,
@@ -19,12 +19,12 @@ pub struct Envelope<'a> {
     pub content_type: &'a str,
 }
 
-/// Whether these bytes are in an envelope, as opposed to JSON or anything else.
+/// Returns whether data starts with an envelope's prefix.
 pub fn is_enveloped(data: &[u8]) -> bool {
     data.starts_with(PREFIX)
 }
 
-/// Opens an envelope; nothing is copied.
+/// Parses an envelope without copying.
 pub fn open(data: &[u8]) -> Result<Envelope<'_>, Error> {
     if data.is_empty() {
         return Err(Error::new("empty data"));
@@ -61,18 +61,18 @@ pub fn open(data: &[u8]) -> Result<Envelope<'_>, Error> {
     Ok(envelope)
 }
 
-/// Kinds are looked up by name, and none has a name that is not UTF-8.
+/// Kind names are UTF-8.
 fn utf8(bytes: &[u8]) -> Result<&str, Error> {
     std::str::from_utf8(bytes).map_err(|_| Error::new(format!("{:?} is not a name", text(bytes))))
 }
 
-/// How long the whole will be around a message of a length.
+/// Returns the length of an envelope with a message of a length.
 pub fn length(api_version: &str, kind: &str, raw: usize) -> usize {
     let meta = meta_length(api_version, kind);
     PREFIX.len() + field_length(meta) + field_length(raw) + TRAILER.len()
 }
 
-/// The message in an envelope that is as [`write`] makes them; `None` in another, which [`open`] may still read.
+/// Returns the message of an envelope in the layout of [`write`]; `None` for others, which [`open`] may still parse.
 pub fn message(data: &[u8]) -> Option<&[u8]> {
     let (meta, rest) = data.strip_prefix(PREFIX)?.strip_prefix(&[0x0a])?.split_first()?;
     let rest = rest.get(usize::from(*meta)..).filter(|_| *meta < 128)?.strip_prefix(&[0x12])?;
@@ -80,19 +80,19 @@ pub fn message(data: &[u8]) -> Option<&[u8]> {
     rest.get(..length).filter(|raw| rest.len() == raw.len() + TRAILER.len())
 }
 
-/// A number, and what is behind it.
+/// Reads a varint; returns it with the rest.
 fn varint(data: &[u8]) -> Option<(usize, &[u8])> {
     let mut number = 0;
-    for (place, byte) in data.iter().enumerate().take(4) {
-        number |= usize::from(byte & 0x7f) << (7 * place);
+    for (index, byte) in data.iter().enumerate().take(4) {
+        number |= usize::from(byte & 0x7f) << (7 * index);
         if *byte < 128 {
-            return Some((number, &data[place + 1..]));
+            return Some((number, &data[index + 1..]));
         }
     }
     None
 }
 
-/// Content encoding and type, which are written although they are empty.
+/// Content encoding and type, which are written although empty.
 const TRAILER: &[u8; 4] = &[0x1a, 0, 0x22, 0];
 
 fn field_length(content: usize) -> usize {
@@ -103,7 +103,7 @@ fn meta_length(api_version: &str, kind: &str) -> usize {
     field_length(api_version.len()) + field_length(kind.len())
 }
 
-/// All that comes before a message of a length. [`close`] comes after it.
+/// Writes everything before a message of a length; [`close`] completes the envelope.
 pub fn begin(api_version: &str, kind: &str, raw: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(PREFIX);
     out.push(0x0a);
@@ -114,12 +114,12 @@ pub fn begin(api_version: &str, kind: &str, raw: usize, out: &mut Vec<u8>) {
     push_varint(raw as u64, out);
 }
 
-/// All that comes after the message.
+/// Writes everything after the message.
 pub fn close(out: &mut Vec<u8>) {
     out.extend_from_slice(TRAILER);
 }
 
-/// Puts an envelope around a message.
+/// Writes a message in an envelope.
 pub fn write(api_version: &str, kind: &str, raw: &[u8], out: &mut Vec<u8>) {
     out.reserve(length(api_version, kind, raw.len()));
     begin(api_version, kind, raw.len(), out);

@@ -1,4 +1,4 @@
-//! The messages of types that write their own JSON: times, quantities, durations, raw JSON and the like.
+//! Messages of types with their own JSON encoding: times, quantities, durations, raw JSON.
 
 use pintle_meta::quantity::Quantity;
 use pintle_meta::time::{MicroTime, Time};
@@ -7,11 +7,11 @@ use pintle_schema::{Opaque, Type, find};
 
 use super::decode::{Decoder, text};
 use super::encode::{Encoder, mismatch};
-use super::form::{Form, Message, message_name};
 use super::wire::{LENGTH, Reader, VARINT, Writer};
+use super::wire_shape::{Message, WireShape, message_name};
 use crate::Error;
 
-/// A field of a small message.
+/// Field of a small message.
 pub(super) struct SmallField<'r, 'a> {
     pub(super) number: u32,
     wire: u8,
@@ -41,7 +41,7 @@ impl<'a> SmallField<'_, 'a> {
     }
 }
 
-/// Goes through all fields of a message's pieces.
+/// Visits all fields of a message's occurrences.
 pub(super) fn each_field<'a>(
     name: &str,
     pieces: &[&'a [u8]],
@@ -111,7 +111,8 @@ fn decode_leaf(name: &str, kind: Opaque, pieces: &[&[u8]]) -> Result<Value, Erro
     }
 }
 
-/// Seconds and nanoseconds, or nothing for the zero time. Unlike other messages, a later one replaces an earlier one.
+/// Decodes seconds and nanoseconds, or `None` for the zero time. Unlike other messages, a later occurrence replaces
+/// an earlier one.
 fn timestamp(pieces: &[&[u8]]) -> Result<Option<(i64, i64)>, Error> {
     let mut time = None;
     for piece in pieces {
@@ -121,7 +122,7 @@ fn timestamp(pieces: &[&[u8]]) -> Result<Option<(i64, i64)>, Error> {
             2 => field.varint("Nanos").map(|value| nanos = value as i32),
             _ => field.skip(),
         })?;
-        // Cut towards zero, as Go does, before the seconds are made to fit.
+        // Truncated towards zero, as in Go, before the seconds are normalized.
         time = (!piece.is_empty()).then_some((seconds, i64::from(nanos / 1000 * 1000)));
     }
     Ok(time)
@@ -152,8 +153,8 @@ fn quantity_text(bytes: &[u8]) -> Result<Value, Error> {
     Ok(quantity.to_string().into())
 }
 
-/// Tells most quantities that are written as they would be printed: up to four digits, not all of them zeros of a
-/// larger unit, and a common suffix. `false` says nothing.
+/// Recognizes common canonical quantities: up to four digits, not all of them zeros of a larger unit, and a common
+/// suffix. `false` says nothing.
 pub(super) fn is_canonical_quantity(text: &[u8]) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, suffix) = text.split_at(digits);
@@ -162,7 +163,7 @@ pub(super) fn is_canonical_quantity(text: &[u8]) -> bool {
         ([] | [b'0', ..] | [_, b'0', b'0', b'0'], _) => false,
         ([_, _, _, _, _, ..], _) => false,
         (_, [] | [b'm' | b'k' | b'M' | b'G' | b'T']) => true,
-        // From 1024 on the next unit may fit.
+        // From 1024 on a larger unit may fit.
         (number, [b'K' | b'M' | b'G' | b'T', b'i']) => number.len() < 4,
         _ => false,
     }
@@ -183,14 +184,14 @@ fn int_or_string(pieces: &[&[u8]]) -> Result<Value, Error> {
     }
 }
 
-/// `JSONSchemaProps` of the same version as the type that may be one.
+/// Returns `JSONSchemaProps` of the same version as the union type.
 pub(super) fn schema_of(of: &'static Type) -> Result<Message, Error> {
     let package = of.name.rsplit_once('.').map_or("", |(package, _)| package);
     let found = find(&format!("{package}.JSONSchemaProps")).and_then(Message::of);
     found.ok_or_else(|| Error::new(format!("{} has no schema to be of", of.name)))
 }
 
-/// What a message of a schema, or of something that stands for one, has.
+/// Contents of a schema union's message.
 #[derive(Default)]
 struct SchemaOr<'a> {
     schema: Vec<&'a [u8]>,
@@ -220,7 +221,7 @@ impl<'a> SchemaOr<'a> {
     }
 }
 
-/// What JSON shows of it: items before a schema, a schema before a bool.
+/// Converts to JSON's view: items before a schema, a schema before a bool.
 fn schema_or<'a>(
     decoder: &mut Decoder<'a>,
     of: &'static Type,
@@ -230,13 +231,13 @@ fn schema_or<'a>(
 ) -> Result<Value, Error> {
     let found = SchemaOr::read(message_name(of), kind, pieces)?;
     if !found.items.is_empty() {
-        let form = match kind {
-            Opaque::JSONSchemaPropsOrArray => Form::Struct(schema_of(of)?),
-            _ => Form::String,
+        let shape = match kind {
+            Opaque::JSONSchemaPropsOrArray => WireShape::Struct(schema_of(of)?),
+            _ => WireShape::String,
         };
         let mut items = Vec::with_capacity(found.items.len());
         for item in found.items {
-            items.push(decoder.value(form, &[item], depth + 1)?);
+            items.push(decoder.value(shape, &[item], depth + 1)?);
         }
         return Ok(Value::list(items));
     }
@@ -247,7 +248,7 @@ fn schema_or<'a>(
     }
 }
 
-/// The content of the message that a value has, without its length; nothing for the zero value of most types.
+/// Writes the content of a value's message, without its length; nothing for the zero value of most types.
 pub(super) fn encode<'v>(
     encoder: &mut Encoder<'v>,
     of: &'static Type,
@@ -306,7 +307,7 @@ fn encode_leaf(out: &mut Writer, of: &'static Type, kind: Opaque, value: Node<'_
             out.varint_field(1, nanos as u64);
         }
         (Opaque::Quantity, Node::Null) => out.bytes_field(1, b"0"),
-        // A normal tree has canonical ones.
+        // A normal tree has canonical quantities.
         (Opaque::Quantity, Node::String(text)) => out.bytes_field(1, text.as_bytes()),
         (Opaque::IntOrString, Node::Null | Node::Int(_)) => {
             out.bytes_field(3, b"");

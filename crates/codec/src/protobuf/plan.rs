@@ -1,71 +1,70 @@
-//! What transcoding and recognising need to know of a type, compiled from the type graph on first use and kept: it depends
-//! on nothing but the program.
+//! Transcoding plan of a type, compiled from the type graph on first use and cached: it depends on the program only.
 //!
 //! ```text
-//! entries   by ascending tag, as the message has them       tag -> slot
-//! steps     in the order of JSON, one for each slot         key, how to write it, what stands there when it is absent
+//! wire_fields   by ascending tag, as in the message         tag -> slot
+//! json_fields   in the order of JSON, one for each slot     key, encoding, text if absent
 //! ```
 
 use std::sync::OnceLock;
 
 use pintle_schema::{Field, Opaque, Struct, Type, normal, types};
 
-use super::form::{Form, Message, form, is_pointer};
 use super::wire::{FIXED64, LENGTH, VARINT};
+use super::wire_shape::{Message, WireShape, is_pointer, wire_shape};
 use crate::json;
 
 pub(super) struct Plan {
-    pub(super) entries: Box<[Entry]>,
+    pub(super) wire_fields: Box<[WireField]>,
     /// At most 64, so that a word has a bit for each.
-    pub(super) steps: Box<[Step]>,
-    /// A bit for each step that JSON has even where the message has nothing.
+    pub(super) json_fields: Box<[JsonField]>,
+    /// Bit set of the fields that JSON has even if they are absent from the message.
     pub(super) always: u64,
-    /// The step of an object's metadata, if nothing else comes before it.
+    /// Index of an object's metadata, if it is the first field.
     pub(super) metadata: Option<(usize, Message)>,
     /// For each of the struct's `fields`.
-    pub(super) forms: Box<[FieldForm]>,
+    pub(super) fields: Box<[FieldPlan]>,
 }
 
-/// What a field is, for those who go by its index.
+/// Wire representation of a field, by its index.
 #[derive(Clone, Copy)]
-pub(super) struct FieldForm {
-    pub(super) form: Form,
-    /// What a list or map holds.
-    pub(super) item: Form,
+pub(super) struct FieldPlan {
+    pub(super) wire_shape: WireShape,
+    /// Items of a list, or values of a map.
+    pub(super) item: WireShape,
     pub(super) pointer: bool,
     pub(super) inline: bool,
-    /// Where it stands in `flat`.
-    pub(super) place: usize,
+    /// Index in `flat`.
+    pub(super) flat_index: usize,
     pub(super) number: u32,
 }
 
-/// A field as protobuf has it.
-pub(super) struct Entry {
+/// Field of a message.
+pub(super) struct WireField {
     pub(super) tag: u32,
-    pub(super) kind: EntryKind,
-    /// Its place in JSON, or that of an inline field's first field.
+    pub(super) kind: WireFieldKind,
+    /// Its index in JSON, or that of an inline field's first field.
     pub(super) slot: u16,
-    /// Neither a pointer nor a list, map or bytes: Go always writes it.
+    /// Whether Go always writes it: it is neither a pointer nor a list, map or bytes.
     pub(super) required: bool,
     pub(super) pointer: bool,
 }
 
-pub(super) enum EntryKind {
+pub(super) enum WireFieldKind {
     Once,
-    /// JSON leaves it out when it is empty or zero.
+    /// Omitted from JSON if empty or zero.
     UnlessEmpty,
     Repeated,
     Inline(&'static Plan),
 }
 
-/// A field as JSON has it.
-pub(super) struct Step {
+/// Field of a JSON object.
+pub(super) struct JsonField {
     /// `,"name":`
     pub(super) key: Box<[u8]>,
     pub(super) value: Encoding,
-    /// Left out when it is empty, false or zero.
+    /// Omitted if empty, false or zero.
     pub(super) omit_empty: bool,
-    /// What JSON has, with the key, where the field is absent or null; nothing where it is left out.
+    /// Key and value in JSON if the field is absent or null; empty if it is omitted.
     pub(super) absent: Box<[u8]>,
 }
 
@@ -86,7 +85,7 @@ pub(super) enum Encoding {
     Map(Item),
 }
 
-/// What lists and maps hold.
+/// Items of lists and values of maps.
 #[derive(Clone, Copy)]
 pub(super) enum Item {
     String,
@@ -97,11 +96,11 @@ pub(super) enum Item {
     Struct(Message),
     Opaque(&'static Type, Opaque),
     Strings,
-    /// There is none such; it would be left to the tree.
+    /// Does not occur; falls back to the tree.
     Other,
 }
 
-/// The plan of a struct.
+/// Returns the plan of a struct.
 #[inline]
 pub(super) fn plan(of: Message) -> &'static Plan {
     static PLANS: OnceLock<Box<[OnceLock<Plan>]>> = OnceLock::new();
@@ -110,85 +109,92 @@ pub(super) fn plan(of: Message) -> &'static Plan {
 }
 
 fn compile(of: &'static Struct) -> Plan {
-    let mut steps: Box<[Step]> = of.flat.iter().map(|field| step(field)).collect();
-    // Kind and version are numbered among themselves but not sent.
+    let mut json_fields: Box<[JsonField]> = of.flat.iter().map(|field| json_field(field)).collect();
+    // Kind and apiVersion have numbers among themselves but are not encoded.
     for unsent in of.fields.iter().filter(|field| field.is_inline() && field.number.is_none()) {
         let count = unsent.shape.structure().map_or(0, |inner| inner.flat.len());
-        steps.iter_mut().skip(unsent.place.into()).take(count).for_each(|step| step.value = Encoding::Never);
+        json_fields
+            .iter_mut()
+            .skip(unsent.flat_index.into())
+            .take(count)
+            .for_each(|field| field.value = Encoding::Never);
     }
-    let entries = of.by_number.iter().map(|index| &of.fields[usize::from(*index)]);
-    let always = steps.iter().rev().fold(0, |bits, step| bits << 1 | u64::from(!step.absent.is_empty()));
-    let first = steps.iter().position(|step| !matches!(step.value, Encoding::Never));
-    let metadata = first.and_then(|place| match steps[place].value {
-        Encoding::Struct(message) if of.flat[place].name == "metadata" => Some((place, message)),
+    let wire_fields = of.by_number.iter().map(|index| &of.fields[usize::from(*index)]);
+    let always =
+        json_fields.iter().rev().fold(0, |bits, field| bits << 1 | u64::from(!field.absent.is_empty()));
+    let first = json_fields.iter().position(|field| !matches!(field.value, Encoding::Never));
+    let metadata = first.and_then(|index| match json_fields[index].value {
+        Encoding::Struct(message) if of.flat[index].name == "metadata" => Some((index, message)),
         _ => None,
     });
-    // What does not fit is left to the tree.
-    let entries = if steps.len() <= 64 { entries.filter_map(entry).collect() } else { Box::default() };
-    Plan { entries, steps, always, metadata, forms: of.fields.iter().map(field_form).collect() }
+    // Structs with more fields fall back to the tree.
+    let wire_fields =
+        if json_fields.len() <= 64 { wire_fields.filter_map(wire_field).collect() } else { Box::default() };
+    Plan { wire_fields, json_fields, always, metadata, fields: of.fields.iter().map(field_plan).collect() }
 }
 
-fn field_form(field: &Field) -> FieldForm {
-    let whole = form(field.shape);
-    FieldForm {
-        form: whole,
+fn field_plan(field: &Field) -> FieldPlan {
+    let whole = wire_shape(field.shape);
+    FieldPlan {
+        wire_shape: whole,
         item: match whole {
-            Form::List(shape) | Form::Map(shape) => form(*shape),
-            _ => Form::Never,
+            WireShape::List(shape) | WireShape::Map(shape) => wire_shape(*shape),
+            _ => WireShape::Never,
         },
         pointer: is_pointer(field.shape),
         inline: field.is_inline(),
-        place: field.place.into(),
+        flat_index: field.flat_index.into(),
         number: field.number.unwrap_or_default(),
     }
 }
 
-fn entry(field: &'static Field) -> Option<Entry> {
-    let (wire, repeated) = match form(field.shape) {
-        Form::List(item) => (wire(form(*item))?, true),
-        Form::Map(_) => (LENGTH, true),
+fn wire_field(field: &'static Field) -> Option<WireField> {
+    let (wire, repeated) = match wire_shape(field.shape) {
+        WireShape::List(item) => (wire(wire_shape(*item))?, true),
+        WireShape::Map(_) => (LENGTH, true),
         single => (wire(single)?, false),
     };
-    let kind = match form(field.shape) {
-        Form::Struct(inner) if field.is_inline() => EntryKind::Inline(plan(inner)),
-        _ if repeated => EntryKind::Repeated,
-        Form::String | Form::Bytes | Form::Bool | Form::Int32 | Form::Int64
+    let kind = match wire_shape(field.shape) {
+        WireShape::Struct(inner) if field.is_inline() => WireFieldKind::Inline(plan(inner)),
+        _ if repeated => WireFieldKind::Repeated,
+        WireShape::String | WireShape::Bytes | WireShape::Bool | WireShape::Int32 | WireShape::Int64
             if field.omit_empty && !is_pointer(field.shape) =>
         {
-            EntryKind::UnlessEmpty
+            WireFieldKind::UnlessEmpty
         }
-        _ => EntryKind::Once,
+        _ => WireFieldKind::Once,
     };
     let pointer = is_pointer(field.shape);
-    let required = !repeated && !pointer && !matches!(form(field.shape), Form::Bytes | Form::Strings(_));
+    let required =
+        !repeated && !pointer && !matches!(wire_shape(field.shape), WireShape::Bytes | WireShape::Strings(_));
     let tag = field.number? << 3 | u32::from(wire);
-    Some(Entry { tag, kind, slot: field.place, required, pointer })
+    Some(WireField { tag, kind, slot: field.flat_index, required, pointer })
 }
 
-fn wire(of: Form) -> Option<u8> {
+fn wire(of: WireShape) -> Option<u8> {
     match of {
-        Form::Bool | Form::Int32 | Form::Int64 => Some(VARINT),
-        Form::Float64 => Some(FIXED64),
-        Form::Never => None,
+        WireShape::Bool | WireShape::Int32 | WireShape::Int64 => Some(VARINT),
+        WireShape::Float64 => Some(FIXED64),
+        WireShape::Never => None,
         _ => Some(LENGTH),
     }
 }
 
-fn step(field: &'static Field) -> Step {
-    let value = match form(field.shape) {
+fn json_field(field: &'static Field) -> JsonField {
+    let value = match wire_shape(field.shape) {
         _ if field.number.is_none() => Encoding::Never,
-        Form::String => Encoding::String,
-        Form::Bool => Encoding::Bool,
-        Form::Int32 => Encoding::Int32,
-        Form::Int64 => Encoding::Int64,
-        Form::Float64 => Encoding::Float64,
-        Form::Bytes => Encoding::Bytes,
-        Form::Struct(message) => Encoding::Struct(message),
-        Form::Opaque(of, kind) => Encoding::Opaque(of, kind),
-        Form::Strings(_) => Encoding::Strings,
-        Form::List(shape) => Encoding::List(item(form(*shape))),
-        Form::Map(shape) => Encoding::Map(item(form(*shape))),
-        Form::Never => Encoding::Never,
+        WireShape::String => Encoding::String,
+        WireShape::Bool => Encoding::Bool,
+        WireShape::Int32 => Encoding::Int32,
+        WireShape::Int64 => Encoding::Int64,
+        WireShape::Float64 => Encoding::Float64,
+        WireShape::Bytes => Encoding::Bytes,
+        WireShape::Struct(message) => Encoding::Struct(message),
+        WireShape::Opaque(of, kind) => Encoding::Opaque(of, kind),
+        WireShape::Strings(_) => Encoding::Strings,
+        WireShape::List(shape) => Encoding::List(item(wire_shape(*shape))),
+        WireShape::Map(shape) => Encoding::Map(item(wire_shape(*shape))),
+        WireShape::Never => Encoding::Never,
     };
     let mut key = vec![b','];
     json::write::string(field.name, &mut key);
@@ -199,19 +205,19 @@ fn step(field: &'static Field) -> Step {
         json::encode(&zero, &mut absent);
     }
     let omit_empty = field.omit_empty && !is_pointer(field.shape);
-    Step { key: key.into(), value, omit_empty, absent: absent.into() }
+    JsonField { key: key.into(), value, omit_empty, absent: absent.into() }
 }
 
-fn item(of: Form) -> Item {
+fn item(of: WireShape) -> Item {
     match of {
-        Form::String => Item::String,
-        Form::Bytes => Item::Bytes,
-        Form::Bool => Item::Bool,
-        Form::Int32 => Item::Int32,
-        Form::Int64 => Item::Int64,
-        Form::Struct(message) => Item::Struct(message),
-        Form::Opaque(of, kind) => Item::Opaque(of, kind),
-        Form::Strings(_) => Item::Strings,
-        Form::Float64 | Form::List(_) | Form::Map(_) | Form::Never => Item::Other,
+        WireShape::String => Item::String,
+        WireShape::Bytes => Item::Bytes,
+        WireShape::Bool => Item::Bool,
+        WireShape::Int32 => Item::Int32,
+        WireShape::Int64 => Item::Int64,
+        WireShape::Struct(message) => Item::Struct(message),
+        WireShape::Opaque(of, kind) => Item::Opaque(of, kind),
+        WireShape::Strings(_) => Item::Strings,
+        WireShape::Float64 | WireShape::List(_) | WireShape::Map(_) | WireShape::Never => Item::Other,
     }
 }

@@ -1,20 +1,20 @@
-//! Puts the resource version into a stored message, which has none: the version is the store's to say.
+//! Sets the resource version in a stored message, which is stored without one: it is the store's revision.
 
 use pintle_meta::Value;
 use pintle_schema::Type;
 
-use super::form::Message;
-use super::place::{Odd, Slot, content, varint};
 use super::plan::plan;
+use super::slot::{NonCanonical, Slot, content, varint};
 use super::wire::{LENGTH, push_bytes, push_varint, varint_length};
+use super::wire_shape::Message;
 use super::{decode, encode};
 use crate::Error;
 
-/// Of `ObjectMeta` and, with another number, of `ListMeta`, which is never stored.
+/// Field number in `ObjectMeta`; `ListMeta`, which is never stored, has another.
 const RESOURCE_VERSION: u32 = 6;
 
-/// Appends a bare message with another resource version in its metadata. The bytes around it are copied as they are; only where
-/// the message is not as Go writes it, a tree is made of it, and what is appended is normal.
+/// Appends a bare message with the resource version set in its metadata. The bytes around it are copied; a message
+/// that is not canonical is decoded and encoded, and the result is canonical.
 pub fn with_resource_version(
     of: &'static Type,
     message: &[u8],
@@ -41,53 +41,53 @@ pub fn with_resource_version(
     encode(of, &tree, out)
 }
 
-/// How long a normal message without a resource version will be with one. Looks at its first bytes only, and so cannot tell
-/// whether it is as it should be; who sends the length ahead checks it afterwards.
+/// Returns the length of a canonical message once it has a resource version. Reads only the first bytes and cannot
+/// tell whether it is canonical; a caller that sends the length first must check it afterwards.
 pub fn length_with_resource_version(message: &[u8], version: &str) -> Option<usize> {
     let rest = message.strip_prefix(&[METADATA])?;
     let (metadata, mut digits) = (rest.iter().take(4).enumerate(), 0);
     let mut length = 0;
-    for (place, byte) in metadata {
-        length |= usize::from(byte & 0x7f) << (7 * place);
-        digits = place + 1;
+    for (index, byte) in metadata {
+        length |= usize::from(byte & 0x7f) << (7 * index);
+        digits = index + 1;
         if *byte < 128 {
             break;
         }
     }
-    // The field is there, and empty.
+    // The field is present and empty.
     let longer = length + version.len();
     (version.len() < 128).then(|| message.len() + version.len() + varint_length(longer as u64) - digits)
 }
 
-/// The tag of an object's metadata, its first field.
+/// Tag of an object's metadata, its first field.
 const METADATA: u8 = 0x0a;
 
-/// Where the metadata is, which must come first, and in it the whole field of the resource version.
-fn find(of: &'static Type, message: &[u8]) -> Result<(Slot, Slot), Odd> {
-    let end = u32::try_from(message.len()).map_err(|_| Odd)?;
-    let (_, meta_type) = Message::of(of).and_then(|root| plan(root).metadata).ok_or(Odd)?;
+/// Returns the metadata, which must come first, and the whole field of the resource version in it.
+fn find(of: &'static Type, message: &[u8]) -> Result<(Slot, Slot), NonCanonical> {
+    let end = u32::try_from(message.len()).map_err(|_| NonCanonical)?;
+    let (_, meta_type) = Message::of(of).and_then(|root| plan(root).metadata).ok_or(NonCanonical)?;
     let is_object =
         meta_type.structure.numbered(RESOURCE_VERSION).is_some_and(|field| field.name == "resourceVersion");
     let (metadata, _) = once(message, Slot { start: 0, end }, METADATA.into())?;
     let (_, field) = once(message, metadata, u64::from(RESOURCE_VERSION << 3 | u32::from(LENGTH)))?;
-    // Nothing may stand before the metadata, whose tag and length are written anew.
+    // Nothing may precede the metadata, whose tag and length are written anew.
     let header = 1 + varint_length(u64::from(metadata.end - metadata.start)) as u32;
-    if is_object && metadata.start == header { Ok((metadata, field)) } else { Err(Odd) }
+    if is_object && metadata.start == header { Ok((metadata, field)) } else { Err(NonCanonical) }
 }
 
-/// The content and the whole of a field that is in a message exactly once.
-fn once(input: &[u8], message: Slot, wanted: u64) -> Result<(Slot, Slot), Odd> {
+/// Returns the content and the whole of a field that occurs exactly once in a message.
+fn once(input: &[u8], message: Slot, wanted: u64) -> Result<(Slot, Slot), NonCanonical> {
     let mut found = None;
     let mut at = message.start;
     while at < message.end {
         let (tag, after_tag) = varint(input, at, message.end)?;
         let slot = content(input, (tag & 7) as u8, after_tag, message.end)?;
         if tag == wanted && found.replace((slot, Slot { start: at, end: slot.end })).is_some() {
-            return Err(Odd);
+            return Err(NonCanonical);
         }
         at = slot.end;
     }
-    found.ok_or(Odd)
+    found.ok_or(NonCanonical)
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     use crate::protobuf::envelope;
 
     #[test]
-    fn lengths_of_normal_messages_are_told_from_their_first_bytes() {
+    fn lengths_of_canonical_messages_are_computed_from_their_first_bytes() {
         let of = pintle_schema::find("core/v1.ConfigMap").unwrap();
         for name in [1, 20, 40, 90, 120, 127, 200, 16_300, 16_380, 16_400, 20_000] {
             let text = format!(r#"{{"metadata":{{"name":"{}"}},"data":{{"k":"v"}}}}"#, "a".repeat(name));

@@ -1,5 +1,5 @@
-//! The wire format: varints, tags and lengths, read with Go's errors and written from the end to the beginning, so that
-//! the length of a message is known when it is to be written before it.
+//! Wire format: varints, tags and lengths, read with Go's errors and written backwards, so that a message's length is
+//! known before its prefix is written.
 
 use crate::Error;
 
@@ -25,14 +25,14 @@ fn negative_length() -> Error {
     Error::new("proto: negative length found during unmarshaling")
 }
 
-/// A field's number and how it is written.
+/// Field number and wire type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) number: u32,
     pub(crate) wire: u8,
 }
 
-/// What is left of a message.
+/// Rest of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.rest.split_first().ok_or_else(unexpected_eof)?;
             self.rest = rest;
-            // Of the tenth byte only one bit has room; Go loses the others without a word.
+            // The tenth byte has room for one bit; Go drops the others silently.
             value |= u64::from(byte & 0x7f) << shift;
             if *byte < 0x80 {
                 return Ok(value);
@@ -72,13 +72,13 @@ impl<'a> Reader<'a> {
         Err(overflow())
     }
 
-    /// The next field's tag; `message` is what errors call the message.
+    /// Reads the next field's tag; `message` is the message's name in errors.
     #[inline]
     pub(crate) fn tag(&mut self, message: &str) -> Result<Tag, Error> {
         self.tag_of(|| message)
     }
 
-    /// The same where the name takes work.
+    /// Like [`Reader::tag`], with a lazy name.
     #[inline]
     pub(crate) fn tag_of<'n>(&mut self, message: impl FnOnce() -> &'n str) -> Result<Tag, Error> {
         let raw = self.varint()?;
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         Ok(tag)
     }
 
-    /// A tag as map entries have them, of which Go checks nothing.
+    /// Reads a tag of a map entry, which Go does not check.
     #[inline]
     pub(crate) fn entry_tag(&mut self) -> Result<Tag, Error> {
         self.varint().map(split)
@@ -160,7 +160,7 @@ fn bad_tag(raw: u64, message: &str) -> Error {
     Error::new(format!("proto: {message}: illegal tag {} (wire type {raw})", tag.number as i32))
 }
 
-/// How many bytes a varint takes.
+/// Returns the length of a varint.
 pub(crate) fn varint_length(value: u64) -> usize {
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
@@ -173,14 +173,14 @@ pub(crate) fn push_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Tag, length and bytes, written forwards.
+/// Appends tag, length and bytes.
 pub(crate) fn push_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     push_varint(u64::from(number << 3) | u64::from(LENGTH), out);
     push_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// A message that grows at its beginning.
+/// Buffer of a message that grows at its start.
 ///
 /// ```text
 /// ........|fields written so far|
@@ -197,7 +197,7 @@ impl Writer {
         Writer { buffer: vec![0; capacity], start: capacity }
     }
 
-    /// How much was written; the difference of two is the length of what was written between.
+    /// Returns the number of bytes written; the difference of two is the length of a part.
     pub(crate) fn written(&self) -> usize {
         self.buffer.len() - self.start
     }
@@ -245,7 +245,7 @@ impl Writer {
         self.varint(u64::from(number) << 3 | u64::from(wire));
     }
 
-    /// A whole field of bytes.
+    /// Writes a field of bytes.
     #[inline]
     pub(crate) fn bytes_field(&mut self, number: u32, bytes: &[u8]) {
         self.bytes(bytes);
@@ -253,14 +253,14 @@ impl Writer {
         self.tag(number, LENGTH);
     }
 
-    /// A whole field of a varint.
+    /// Writes a varint field.
     #[inline]
     pub(crate) fn varint_field(&mut self, number: u32, value: u64) {
         self.varint(value);
         self.tag(number, VARINT);
     }
 
-    /// Makes what was written since `mark` the message of a field.
+    /// Makes everything written since `mark` the message of a field.
     #[inline]
     pub(crate) fn close(&mut self, number: u32, mark: usize) {
         self.varint((self.written() - mark) as u64);

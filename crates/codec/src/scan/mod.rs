@@ -1,6 +1,6 @@
-//! What selectors and indexes need to know of a stored object, read without a tree: its metadata and a few named fields.
+//! Reads metadata and selected fields of a stored object without a tree, for selectors and indexes.
 //!
-//! Paths are compiled once for a type, then scanning goes into what lies on them and steps over all else:
+//! Paths are compiled once per type; scanning descends along them and skips everything else:
 //!
 //! ```text
 //! core/v1.Pod                    protobuf          JSON, CBOR
@@ -21,24 +21,24 @@ use pintle_schema::{Scalar as ScalarType, Shape, Struct, Type};
 use crate::protobuf::envelope;
 use crate::{Error, cbor, json};
 
-/// Fields to look for in objects of one type.
+/// Paths of fields to read from objects of one type.
 #[derive(Debug)]
 pub struct Paths {
     pub(crate) names: Node<Box<str>>,
     numbers: Node<u32>,
-    /// The protobuf number of the metadata.
+    /// Field number of the metadata.
     metadata: Option<u32>,
     leaves: Vec<Leaf>,
     count: usize,
-    /// Whether protobuf's numbers are known.
+    /// Whether field numbers are known.
     typed: bool,
 }
 
-/// What lies below a field on the way to what is looked for.
+/// Node of the tree of paths.
 #[derive(Debug)]
 pub(crate) struct Node<K> {
     pub(crate) children: Vec<(K, Node<K>)>,
-    /// Which path ends here.
+    /// Index of the path that ends here.
     pub(crate) leaf: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ enum Leaf {
     Int64,
 }
 
-/// A field's value.
+/// Value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
     String(Cow<'a, str>),
@@ -65,7 +65,7 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// As field selectors compare it.
+    /// Formats the value as field selectors compare it.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Scalar::String(text) => Cow::Borrowed(text),
@@ -76,7 +76,7 @@ impl Scalar<'_> {
     }
 }
 
-/// What was found. Text is borrowed from the input unless it has escapes.
+/// Scan result. Text is borrowed from the input unless it has escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found<'a> {
     pub name: Cow<'a, str>,
@@ -87,23 +87,23 @@ pub struct Found<'a> {
     pub deletion_timestamp: Option<Time>,
     /// Sorted by key.
     pub labels: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// The uids of the owners, in order.
+    /// UIDs of the owners, in order.
     pub owners: Vec<Cow<'a, str>>,
-    /// One for each path; `None` where the object has nothing there.
+    /// One per path; `None` if the object has no such field.
     pub fields: Vec<Option<Scalar<'a>>>,
 }
 
 impl<'a> Found<'a> {
     pub fn label(&self, key: &str) -> Option<&str> {
-        let place = self.labels.binary_search_by(|(known, _)| known.as_ref().cmp(key)).ok()?;
-        Some(&self.labels[place].1)
+        let index = self.labels.binary_search_by(|(known, _)| known.as_ref().cmp(key)).ok()?;
+        Some(&self.labels[index].1)
     }
 
     pub(crate) fn expecting(paths: usize) -> Found<'a> {
         Found { fields: vec![None; paths], ..Found::default() }
     }
 
-    /// Where the text of a field of metadata goes, if it is one of those.
+    /// Returns the destination of a text field of metadata, if it is one of those.
     pub(crate) fn text(&mut self, field: &str) -> Option<&mut Cow<'a, str>> {
         Some(match field {
             "name" => &mut self.name,
@@ -115,7 +115,7 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// Brings labels into order; of those with the same key the last stays.
+    /// Sorts labels; of equal keys the last one wins.
     pub(crate) fn finish(&mut self) {
         if !self.labels.is_sorted_by(|(a, _), (b, _)| a < b) {
             self.labels.reverse();
@@ -126,26 +126,26 @@ impl<'a> Found<'a> {
 }
 
 impl Paths {
-    /// Paths of strings, bools and integers in a built-in type, such as `spec.nodeName`.
+    /// Compiles paths of strings, bools and integers in a built-in type, such as `spec.nodeName`.
     pub fn new(of: &'static Type, paths: &[&str]) -> Result<Paths, Error> {
         let structure = of.structure().ok_or_else(|| Error::new(format!("{} has no fields", of.name)))?;
         let mut compiled = Paths { typed: true, ..Paths::untyped(paths) };
         compiled.metadata =
             numbers_of(structure, "metadata").and_then(|(numbers, _)| numbers.first().copied());
-        for (place, path) in paths.iter().enumerate() {
+        for (index, path) in paths.iter().enumerate() {
             let (numbers, leaf) = resolve(structure, path)
                 .ok_or_else(|| Error::new(format!("{} has no string, bool or integer {path}", of.name)))?;
-            compiled.numbers.insert(numbers.into_iter(), place);
+            compiled.numbers.insert(numbers.into_iter(), index);
             compiled.leaves.push(leaf);
         }
         Ok(compiled)
     }
 
-    /// Paths in custom resources, which are never protobuf.
+    /// Compiles paths in custom resources, which are never protobuf.
     pub fn untyped(paths: &[&str]) -> Paths {
         let mut names = Node::empty();
-        for (place, path) in paths.iter().enumerate() {
-            names.insert(path.split('.').map(Box::from), place);
+        for (index, path) in paths.iter().enumerate() {
+            names.insert(path.split('.').map(Box::from), index);
         }
         Paths {
             names,
@@ -157,7 +157,7 @@ impl Paths {
         }
     }
 
-    /// Scans a value as the store has it: protobuf in its envelope, CBOR that says so, or JSON.
+    /// Scans a stored value: protobuf in its envelope, self-described CBOR, or JSON.
     pub fn scan<'a>(&self, stored: &'a [u8]) -> Result<Found<'a>, Error> {
         if envelope::is_enveloped(stored) {
             return self.scan_protobuf(envelope::open(stored)?.raw);
@@ -168,9 +168,9 @@ impl Paths {
         self.scan_json(stored)
     }
 
-    /// The identity of an object as the store has it, whatever it is an object of.
+    /// Returns the UID of a stored object of any kind.
     pub fn uid(stored: &[u8]) -> Result<Cow<'_, str>, Error> {
-        // Every object that is stored has its metadata first.
+        // Every stored kind has metadata as its first field.
         let paths = Paths { typed: true, metadata: Some(1), ..Paths::untyped(&[]) };
         paths.scan(stored).map(|found| found.uid)
     }
@@ -197,20 +197,20 @@ impl<K: PartialEq> Node<K> {
         Node { children: Vec::new(), leaf: None }
     }
 
-    fn insert(&mut self, mut path: impl Iterator<Item = K>, place: usize) {
+    fn insert(&mut self, mut path: impl Iterator<Item = K>, index: usize) {
         let Some(first) = path.next() else {
-            self.leaf = Some(place);
+            self.leaf = Some(index);
             return;
         };
         let found = self.children.iter().position(|(key, _)| *key == first).unwrap_or_else(|| {
             self.children.push((first, Node::empty()));
             self.children.len() - 1
         });
-        self.children[found].1.insert(path, place);
+        self.children[found].1.insert(path, index);
     }
 }
 
-/// The numbers on the way to a field of a struct, through inline fields, and its shape.
+/// Returns the field numbers on the path to a field of a struct, through inline fields, and its shape.
 fn numbers_of(of: &'static Struct, name: &str) -> Option<(Vec<u32>, Shape)> {
     of.fields.iter().find_map(|field| {
         if field.name == name {

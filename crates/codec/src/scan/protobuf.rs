@@ -1,4 +1,4 @@
-//! Scans a message. Of what comes several times the last counts, and messages merge, as for any reader.
+//! Scans a message. Of repeated scalars the last one wins, and repeated messages merge, as in decoding.
 
 use pintle_meta::time::Time;
 
@@ -16,9 +16,9 @@ const RESOURCE_VERSION: u32 = 6;
 const DELETION_TIMESTAMP: u32 = 9;
 const LABELS: u32 = 11;
 const OWNER_REFERENCES: u32 = 13;
-/// Of an OwnerReference.
+/// Of OwnerReference.
 const OWNER_UID: u32 = 4;
-/// Of a Timestamp.
+/// Of Timestamp.
 const SECONDS: u32 = 1;
 
 pub(super) fn scan<'a>(paths: &Paths, message: &'a [u8]) -> Result<Found<'a>, Error> {
@@ -29,7 +29,7 @@ pub(super) fn scan<'a>(paths: &Paths, message: &'a [u8]) -> Result<Found<'a>, Er
         if tag.wire == LENGTH && paths.metadata == Some(tag.number) {
             let content = rest.bytes()?;
             metadata(content, &mut found)?;
-            // Paths may lead there too.
+            // A path may lead into metadata too.
             if let Some(node) = paths.numbers.child(&tag.number) {
                 fields(paths, node, content, &mut found)?;
             }
@@ -63,18 +63,18 @@ fn field<'a>(
     found: &mut Found<'a>,
 ) -> Result<(), Error> {
     let Some(child) = node.child(&number) else { return rest.skip(wire) };
-    let Some(place) = child.leaf else {
-        // Paths are as deep as somebody wrote them down, so this ends soon.
+    let Some(index) = child.leaf else {
+        // The recursion is as deep as the compiled paths.
         return if wire == LENGTH { fields(paths, child, rest.bytes()?, found) } else { rest.skip(wire) };
     };
-    let value = match (paths.leaves[place], wire) {
+    let value = match (paths.leaves[index], wire) {
         (Leaf::String, LENGTH) => Scalar::String(text(rest.bytes()?)),
         (Leaf::Bool, VARINT) => Scalar::Bool(rest.varint()? != 0),
         (Leaf::Int32, VARINT) => Scalar::Int(i64::from(rest.varint()? as i32)),
         (Leaf::Int64, VARINT) => Scalar::Int(rest.varint()? as i64),
         _ => return rest.skip(wire),
     };
-    found.fields[place] = Some(value);
+    found.fields[index] = Some(value);
     Ok(())
 }
 

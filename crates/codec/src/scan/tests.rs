@@ -41,19 +41,19 @@ fn check(found: &Found<'_>) {
         (Some("web"), Some("front \"end\""), None)
     );
     assert_eq!(found.owners, ["o-1", "o-2"]);
-    let text = |place: usize| found.fields[place].as_ref().map(|scalar| scalar.to_text().into_owned());
+    let text = |index: usize| found.fields[index].as_ref().map(|scalar| scalar.to_text().into_owned());
     assert_eq!(text(0).as_deref(), Some("node-1"));
     assert_eq!(text(1).as_deref(), Some("Running"));
     assert_eq!(found.fields[2], Some(Scalar::Bool(true)));
     assert_eq!(found.fields[3], Some(Scalar::Int(-5)));
     assert_eq!(text(4).as_deref(), Some("30"));
-    // JSON leaves out what is empty; protobuf has it.
+    // JSON omits empty fields; protobuf does not.
     assert_eq!(text(5).unwrap_or_default(), "");
     assert_eq!(text(6).as_deref(), Some("a"));
 }
 
 #[test]
-fn all_encodings_say_the_same() {
+fn all_encodings_scan_alike() {
     let (paths, stored) = pod();
     check(&paths.scan(&stored).unwrap());
     check(&paths.scan(&in_cbor()).unwrap());
@@ -81,9 +81,9 @@ fn text_of_protobuf_and_cbor_is_borrowed() {
 }
 
 #[test]
-fn cbor_may_be_written_otherwise_than_here() {
+fn cbor_of_other_writers_is_scanned() {
     let paths = Paths::untyped(&["spec.a", "spec.b", "metadata"]);
-    // Indefinite lengths, text in pieces, bytes that are to be base64, a map in a tag, and a float.
+    // Indefinite lengths, chunked text, bytes with conversion to base64, a tagged map, and a float.
     let data = [
         &b"\xd9\xd9\xf7\xbf\x68metadata\xd8\x64\xbf\x64name\x7f\x61n\x61m\xff\x63uid\x5f\x41u\xff"[..],
         b"\x6fownerReferences\x9f\xa1\x63uid\x61o\x01\xff\xff\x64spec\xa2\x61a\xd6\x43abc\x61b\xf9\x3c\x00\xff",
@@ -100,21 +100,21 @@ fn cbor_may_be_written_otherwise_than_here() {
 }
 
 #[test]
-fn only_scalars_can_be_looked_for() {
+fn only_paths_of_scalars_compile() {
     let of = find("core/v1.Pod").unwrap();
     let refused = |path: &str| Paths::new(of, &[path]).err().map(|error: Error| error.to_string());
     for path in ["spec", "spec.containers", "spec.containers.name", "nothing", "spec.nodeName.x", ""] {
         assert_eq!(refused(path), Some(format!("core/v1.Pod has no string, bool or integer {path}")));
     }
     assert_eq!(refused("metadata.name"), None);
-    // Where JSON has no message and protobuf does.
+    // A message in protobuf that JSON inlines.
     let secret = Paths::new(find("core/v1.EnvFromSource").unwrap(), &["secretRef.name"]).unwrap();
     let message = [0x1a, 5, 0x0a, 3, 0x0a, 1, b's'];
     assert_eq!(secret.scan_protobuf(&message).unwrap().fields, [Some(Scalar::String("s".into()))]);
 }
 
 #[test]
-fn the_numbers_of_metadata_are_those_of_the_type_graph() {
+fn field_numbers_of_metadata_match_the_type_graph() {
     let number =
         |of: &str, name: &str| find(of).unwrap().structure().unwrap().field(name).unwrap().number.unwrap();
     let meta = |name: &str| number("meta/v1.ObjectMeta", name);
@@ -133,7 +133,7 @@ fn the_numbers_of_metadata_are_those_of_the_type_graph() {
 }
 
 #[test]
-fn labels_are_sorted_and_the_last_of_a_key_counts() {
+fn labels_are_sorted_and_the_last_of_equal_keys_wins() {
     let text = br#"{"metadata":{"labels":{"b":"1","a":"2","b":"3","c":null}}}"#;
     let found = Paths::untyped(&[]).scan(text).unwrap();
     let labels: Vec<(&str, &str)> =
@@ -150,7 +150,7 @@ fn labels_are_sorted_and_the_last_of_a_key_counts() {
 }
 
 #[test]
-fn what_is_not_as_expected_is_stepped_over_and_what_is_broken_is_refused() {
+fn unexpected_types_are_skipped_and_invalid_input_is_rejected() {
     let paths = Paths::untyped(&["spec.a", "spec.b.c"]);
     let found = paths
         .scan(br#"{"metadata":{"name":1,"labels":[],"ownerReferences":{}},"spec":{"a":{},"b":"x"}}"#)
@@ -165,14 +165,14 @@ fn what_is_not_as_expected_is_stepped_over_and_what_is_broken_is_refused() {
 
 proptest! {
     #[test]
-    fn what_is_found_in_changed_messages_is_what_the_tree_has(
+    fn scans_of_mutated_messages_agree_with_the_tree(
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..4),
     ) {
         let (paths, stored) = pod();
         let mut message = envelope::open(&stored).unwrap().raw.to_vec();
-        for (place, byte) in changes {
-            let place = place % message.len();
-            message[place] = byte;
+        for (index, byte) in changes {
+            let index = index % message.len();
+            message[index] = byte;
         }
         let of = find("core/v1.Pod").unwrap();
         let found = paths.scan_protobuf(&message);

@@ -30,7 +30,7 @@ fn error(name: &str, json: &str) -> String {
 }
 
 #[test]
-fn an_untyped_tree_becomes_a_normal_one() {
+fn an_untyped_tree_converts_to_normal_form() {
     assert_eq!(
         typed(
             "core/v1.Pod",
@@ -60,7 +60,7 @@ fn nulls_are_zero_values() {
 }
 
 #[test]
-fn numbers_are_cut_to_their_width() {
+fn integers_are_truncated_to_their_width() {
     let replicas = |json: &str| {
         let value = convert("apps/v1.DeploymentSpec", &format!("{{\"replicas\":{json}}}")).unwrap().value;
         value.get("replicas").unwrap().as_i64().unwrap()
@@ -75,7 +75,7 @@ fn numbers_are_cut_to_their_width() {
 }
 
 #[test]
-fn what_does_not_fit_is_named_as_go_calls_it() {
+fn type_errors_have_gos_names() {
     let cases = [
         ("apps/v1.DeploymentSpec", r#"{"replicas":"3"}"#, "unrecognized type: int32"),
         ("apps/v1.DeploymentSpec", r#"{"replicas":1.5}"#, "cannot convert float64 to int32"),
@@ -131,7 +131,7 @@ fn unknown_fields_are_strict_errors_in_order() {
 }
 
 #[test]
-fn types_that_read_their_own_json_do() {
+fn types_with_their_own_json_decode_it() {
     assert_eq!(
         typed("core/v1.ServicePort", r#"{"port":1,"targetPort":"http"}"#),
         r#"{"port":1,"targetPort":"http"}"#
@@ -149,7 +149,7 @@ fn types_that_read_their_own_json_do() {
 }
 
 #[test]
-fn what_is_typed_and_normal_stays_the_same() {
+fn typed_and_normal_parts_are_shared() {
     let json = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:b":{},"f:a":{}}}]},
         "spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1"}}}]},"status":{"podIPs":[{"ip":"::1"}]}}"#;
     let pod = json::decode(of("core/v1.Pod"), json.as_bytes()).unwrap().value;
@@ -176,7 +176,7 @@ fn what_is_typed_and_normal_stays_the_same() {
 }
 
 #[test]
-fn a_typed_tree_becomes_an_untyped_one() {
+fn a_typed_tree_converts_to_unstructured() {
     let json = r#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:b":1.50}}]},
         "data":{"b":"aGk=","a":""}}"#;
     let secret = json::decode(of("core/v1.Secret"), json.as_bytes()).unwrap().value;
@@ -197,7 +197,7 @@ fn a_typed_tree_becomes_an_untyped_one() {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_refused() {
+fn a_tree_that_is_too_deep_is_rejected() {
     let mut schema = tree("{}");
     for _ in 0..2000 {
         schema = Value::object([("not", schema)].into_iter().collect());
@@ -207,7 +207,7 @@ fn a_tree_that_is_too_deep_is_refused() {
 }
 
 #[test]
-fn what_was_not_changed_is_not_read_again() {
+fn unchanged_parts_are_not_converted_again() {
     let json = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"a":"b"},"creationTimestamp":"2020-01-01T00:00:00Z"},
         "spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"500m"}}},{"name":"b"}]}}"#;
     let before = convert("core/v1.Pod", json).unwrap().value;
@@ -231,7 +231,7 @@ fn what_was_not_changed_is_not_read_again() {
 }
 
 #[test]
-fn a_changed_tree_is_read_as_its_text_would_be_or_not_at_all() {
+fn a_changed_tree_converts_like_its_json_or_not_at_all() {
     let spec = of("apps/v1.DeploymentSpec");
     let before = convert("apps/v1.DeploymentSpec", r#"{"replicas":1,"selector":{"matchLabels":{"a":"b"}}}"#)
         .unwrap()

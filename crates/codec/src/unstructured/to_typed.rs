@@ -1,30 +1,30 @@
-//! Untyped trees into the normal form of a type.
+//! Conversion of untyped trees into the normal form of a type.
 
 use pintle_meta::{Node, Object, Value};
 use pintle_schema::normal::{Builder, zero};
-use pintle_schema::{Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Scalar, Shape, Struct, Type, TypeKind};
 
 use super::is_unchanged;
 use crate::json::{self, base64};
 use crate::{Decoded, Error, MAX_DEPTH};
 
-/// No more text than this is put together for unknown fields: a tree may have a million of them at the end of a long path.
+/// Limit of the text of all unknown fields: a tree may have a million of them at the end of a long path.
 const MAX_STRICT_BYTES: usize = 4 << 20;
 
-/// Reads an untyped tree as an object of a type. Strict errors name unknown fields, sorted. What is of the type already, and
-/// normal, stays the same in memory.
+/// Converts an untyped tree to an object of a type. Strict errors name unknown fields, sorted. Parts that are typed
+/// and normal already are shared, not copied.
 pub fn to_typed(of: &'static Type, value: &Value) -> Result<Decoded, Error> {
     convert(of, value, None, false)
 }
 
-/// The same for a tree that was made by changing a normal one of the type. What is still the same in memory is not looked
-/// into again, so that it costs as much as was changed.
+/// Like [`to_typed`], for a tree derived from a normal one of the type. Parts shared with `before` are not visited,
+/// so the cost is proportional to the change.
 pub fn to_typed_since(of: &'static Type, value: &Value, before: &Value) -> Result<Decoded, Error> {
     convert(of, value, Some(before), false)
 }
 
-/// What [`json::decode`] would read if such a tree were written, without writing it. `None` wherever it would have something to
-/// say, be it an error or a strict one: then it must be asked.
+/// Returns the result of [`json::decode`] of the tree's JSON, without encoding it. `None` if that would report an
+/// error or strict error: the caller must then decode.
 pub fn decode_since(of: &'static Type, value: &Value, before: &Value) -> Option<Value> {
     let decoded = convert(of, value, Some(before), true).ok()?;
     decoded.strict.is_empty().then_some(decoded.value)
@@ -45,10 +45,7 @@ fn convert(
         room: MAX_STRICT_BYTES,
     };
     let shape = Shape::Named(of);
-    let value = match value.is_null() {
-        true => zero(shape),
-        false => converter.value(shape, value, before)?,
-    };
+    let value = if value.is_null() { zero(shape) } else { converter.value(shape, value, before)? };
     let mut strict = converter.strict;
     strict.sort_unstable();
     Ok(Decoded { value, strict })
@@ -56,9 +53,9 @@ fn convert(
 
 struct Converter {
     builder: Builder,
-    /// By the rules of JSON, where nothing is cut or made to fit.
+    /// Whether JSON's rules apply: no truncation or conversion.
     as_json: bool,
-    /// Where in the tree it is: `spec.containers[0]`. Keys of maps are not part of it.
+    /// Path in the tree: `spec.containers[0]`. Keys of maps are not part of it.
     path: String,
     depth: usize,
     strict: Vec<String>,
@@ -66,7 +63,7 @@ struct Converter {
 }
 
 impl Converter {
-    /// A value that is not null. What was in its place before is normal.
+    /// Converts a value that is not null. `before` is the normal value in its position.
     fn value(&mut self, shape: Shape, value: &Value, before: Option<&Value>) -> Result<Value, Error> {
         pintle_work::check();
         if before.is_some_and(|before| before.is_same(value)) {
@@ -101,13 +98,13 @@ impl Converter {
                 self.deeper(|converter| converter.map(*of, object, value, before))
             }
             Shape::Named(named) => match &named.kind {
-                Kind::Struct(of) => {
+                TypeKind::Struct(of) => {
                     let Node::Object(object) = value.node() else {
                         return Err(Error::new(format!("cannot restore struct from: {}", go_kind(value))));
                     };
                     self.deeper(|converter| converter.structure(of, object, value, before))
                 }
-                // Types that read their own JSON are given it.
+                // Types with their own JSON decoding are given JSON.
                 _ => match value.node() {
                     Node::Raw(_) if !self.as_json => Ok(value.clone()),
                     _ => {
@@ -118,7 +115,7 @@ impl Converter {
                     }
                 },
             },
-            // Followed above.
+            // Resolved above.
             Shape::Pointer(_) => Ok(Value::NULL),
         }
     }
@@ -133,7 +130,7 @@ impl Converter {
         value
     }
 
-    /// A value that may be null.
+    /// Converts a value that may be null.
     fn item(&mut self, shape: Shape, value: &Value, before: Option<&Value>) -> Result<Value, Error> {
         if value.is_null() { Ok(zero(shape)) } else { self.value(shape, value, before) }
     }
@@ -149,9 +146,9 @@ impl Converter {
         let length = self.path.len();
         let mut list = Vec::with_capacity(items.len());
         let mut same = true;
-        for (place, item) in items.iter().enumerate() {
-            self.path.push_str(&format!("[{place}]"));
-            let new = self.item(of, item, before.get(place))?;
+        for (index, item) in items.iter().enumerate() {
+            self.path.push_str(&format!("[{index}]"));
+            let new = self.item(of, item, before.get(index))?;
             same &= new.is_same(item);
             list.push(new);
             self.path.truncate(length);
@@ -171,9 +168,10 @@ impl Converter {
             let before = before.and_then(|before| before.get(key));
             entries.push((key.clone(), self.item(of, value, before)?));
         }
-        Ok(match object.layout().is_none() && is_unchanged(&entries, object) {
-            true => whole.clone(),
-            false => Value::object(Object::from_unsorted(entries)),
+        Ok(if object.layout().is_none() && is_unchanged(&entries, object) {
+            whole.clone()
+        } else {
+            Value::object(Object::from_unsorted(entries))
         })
     }
 
@@ -187,7 +185,7 @@ impl Converter {
         let frame = self.builder.open(of);
         let length = self.path.len();
         let mut found = 0;
-        for (place, field) in of.flat.iter().enumerate() {
+        for (index, field) in of.flat.iter().enumerate() {
             let Some(value) = object.get(field.name) else { continue };
             found += 1;
             if value.is_null() {
@@ -197,7 +195,7 @@ impl Converter {
             let before = before.and_then(|before| before.get(field.name));
             let value = self.value(field.shape, value, before)?;
             self.path.truncate(length);
-            self.builder.set(frame, place, value);
+            self.builder.set(frame, index, value);
         }
         if found < object.len() {
             object.keys().filter(|key| of.position(key).is_none()).for_each(|key| self.unknown(key));
@@ -229,7 +227,7 @@ impl Converter {
     }
 }
 
-/// What was read without anything that a strict reader minds.
+/// Returns the value if there are no strict errors.
 fn plain(decoded: Decoded) -> Result<Value, Error> {
     match decoded.strict.into_iter().next() {
         None => Ok(decoded.value),
@@ -260,7 +258,7 @@ fn scalar_of(scalar: Scalar, shape: Shape, value: &Value) -> Result<Value, Error
             let int = truncate(float);
             if scalar == Scalar::Int32 { i64::from(int as i32) } else { int }.into()
         }
-        // The reference asks Go whether one could be made of the other, which it says of these.
+        // The reference asks Go whether the types are convertible, which holds for these.
         (Scalar::Int32 | Scalar::Int64, Node::Float(_)) | (Scalar::String, Node::Int(_)) => {
             return Err(Error::new(format!("cannot convert {} to {}", go_kind(value), shape.go_name())));
         }
@@ -268,7 +266,7 @@ fn scalar_of(scalar: Scalar, shape: Shape, value: &Value) -> Result<Value, Error
     })
 }
 
-/// A float as Go makes an integer of it, which is the least one where it does not fit.
+/// Converts a float as Go does: an out-of-range value is the least integer.
 fn truncate(float: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN }
@@ -298,7 +296,7 @@ fn bytes(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// What Go calls the kind of an untyped value.
+/// Returns Go's reflect kind of an untyped value.
 fn go_kind(value: &Value) -> &'static str {
     match value.node() {
         Node::Null => "invalid",

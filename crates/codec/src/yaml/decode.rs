@@ -1,4 +1,4 @@
-//! Nodes to values: aliases followed, merge keys merged, scalars resolved; then to JSON.
+//! Nodes to values: resolves aliases, merge keys and scalars; then to JSON.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,11 +13,11 @@ use super::resolve::{self, Scalar};
 use crate::json::write;
 use crate::{Error, MAX_DEPTH};
 
-/// How much longer than the text JSON may get by aliases. The reference only counts nodes, so that a long text with many
-/// aliases takes all memory there.
+/// Limit of how much longer than the text the JSON may become through aliases. The reference only counts nodes, so a
+/// long text with many aliases exhausts its memory.
 const MAX_EXPANSION: usize = 32 << 20;
 
-/// What a node stands for.
+/// Value of a node.
 #[derive(Clone, Debug)]
 pub(super) enum Plain<'d> {
     Null,
@@ -43,7 +43,7 @@ pub(super) enum Key<'d> {
     Text(Cow<'d, str>),
 }
 
-/// A float as a key.
+/// Float as a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bits(pub(super) f64);
 
@@ -67,18 +67,18 @@ impl PartialEq for Bits {
 
 impl Eq for Bits {}
 
-/// Turns a document into values.
+/// Converter of a document into values.
 pub(super) struct Decoder<'d> {
     document: &'d Document<'d>,
-    /// The aliases that are being followed, by their nodes.
+    /// Whether each node is an alias target being resolved.
     following: Vec<bool>,
     depth: usize,
     alias_depth: usize,
     decoded: usize,
     from_aliases: usize,
-    /// What is left for texts that aliases repeat.
+    /// Bytes left for texts that aliases repeat.
     room: usize,
-    /// Keys that occur twice in a mapping, with their lines.
+    /// Duplicate keys of mappings, with their lines.
     pub(super) duplicates: Vec<String>,
 }
 
@@ -102,14 +102,14 @@ impl<'d> Decoder<'d> {
         self.value(0)
     }
 
-    fn value(&mut self, place: usize) -> Result<Plain<'d>, Error> {
+    fn value(&mut self, node: usize) -> Result<Plain<'d>, Error> {
         pintle_work::check();
         self.count()?;
-        match &self.document.nodes[place].content {
+        match &self.document.nodes[node].content {
             Content::Alias { name, target } => {
-                self.follow(place, name)?;
+                self.follow(node, name)?;
                 let value = self.value(*target);
-                self.unfollow(place);
+                self.unfollow(node);
                 value
             }
             Content::Scalar { tag, value, implicit } => self.scalar(tag, value, *implicit),
@@ -124,8 +124,7 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    // What is called for every level of a deep document is kept in small functions and plain loops, since their frames
-    // add up.
+    // Functions on the path of a deep document are small and use plain loops, since their stack frames add up.
 
     fn sequence(&mut self, items: &'d [usize]) -> Result<Plain<'d>, Error> {
         self.enter()?;
@@ -145,7 +144,7 @@ impl<'d> Decoder<'d> {
         Ok(())
     }
 
-    /// Counts a node, and refuses a document that consists of aliases of aliases.
+    /// Counts a node, and rejects a document that consists mostly of aliases.
     fn count(&mut self) -> Result<(), Error> {
         self.decoded += 1;
         if self.alias_depth > 0 {
@@ -158,16 +157,16 @@ impl<'d> Decoder<'d> {
         Ok(())
     }
 
-    fn follow(&mut self, place: usize, name: &str) -> Result<(), Error> {
-        if std::mem::replace(&mut self.following[place], true) {
+    fn follow(&mut self, node: usize, name: &str) -> Result<(), Error> {
+        if std::mem::replace(&mut self.following[node], true) {
             return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
         }
         self.alias_depth += 1;
         self.enter()
     }
 
-    fn unfollow(&mut self, place: usize) {
-        self.following[place] = false;
+    fn unfollow(&mut self, node: usize) {
+        self.following[node] = false;
         self.alias_depth -= 1;
         self.depth -= 1;
     }
@@ -206,10 +205,10 @@ impl<'d> Decoder<'d> {
         Ok(())
     }
 
-    /// Sets a key to what was found in the node at `place`.
-    fn set(&mut self, map: &mut Map<'d>, key: Key<'d>, value: Plain<'d>, place: usize) {
+    /// Sets a key to the value of a node.
+    fn set(&mut self, map: &mut Map<'d>, key: Key<'d>, value: Plain<'d>, node: usize) {
         if map.contains_key(&key) {
-            let (line, key) = (self.document.nodes[place].line + 1, go::syntax_of_key(&key));
+            let (line, key) = (self.document.nodes[node].line + 1, go::syntax_of_key(&key));
             self.duplicates.push(format!("line {line}: key {key} already set in map"));
         }
         map.insert(key, value);
@@ -222,10 +221,10 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    /// Sets what other mappings have, over what was set before.
+    /// Sets the entries of merged mappings, overwriting previous ones.
     fn merge(&mut self, from: usize, map: &mut Map<'d>) -> Result<(), Error> {
         match &self.document.nodes[from].content {
-            // Backwards, since the first of them wins.
+            // In reverse, since the first of them wins.
             Content::Sequence(items) => items.iter().rev().try_for_each(|item| self.merge_one(*item, map)),
             _ => self.merge_one(from, map),
         }
@@ -233,11 +232,11 @@ impl<'d> Decoder<'d> {
 
     fn merge_one(&mut self, from: usize, map: &mut Map<'d>) -> Result<(), Error> {
         let nodes = &self.document.nodes;
-        let (alias, place) = match nodes[from].content {
+        let (alias, node) = match nodes[from].content {
             Content::Alias { name, target } => (Some(name), target),
             _ => (None, from),
         };
-        let Content::Mapping(entries) = &nodes[place].content else {
+        let Content::Mapping(entries) = &nodes[node].content else {
             return Err(Error::new("yaml: map merge requires map or sequence of maps as the value"));
         };
         self.count()?;
@@ -272,7 +271,7 @@ fn key_of(value: Plain<'_>) -> Result<Key<'_>, Error> {
     })
 }
 
-/// Which part of the nodes may come from aliases: nearly all in a small document, a tenth in a large one.
+/// Returns the allowed share of nodes from aliases: nearly all in a small document, a tenth in a large one.
 fn allowed_ratio(decoded: f64) -> f64 {
     const LOW: f64 = 400_000.0;
     const HIGH: f64 = 4_000_000.0;
@@ -287,7 +286,7 @@ fn excessive_aliasing() -> Error {
     Error::new("yaml: document contains excessive aliasing")
 }
 
-/// The text that base64 stands for; Go ignores line breaks in it, and JSON has no other bytes than UTF-8.
+/// Decodes base64 to text; Go ignores line breaks in it, and JSON has only UTF-8.
 fn binary(text: &str) -> Result<String, Error> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let bytes = STANDARD
@@ -296,7 +295,7 @@ fn binary(text: &str) -> Result<String, Error> {
     Ok(replace_invalid(&bytes))
 }
 
-/// Each byte that is no UTF-8 becomes a replacement character of its own, as when Go writes JSON.
+/// Replaces each byte of invalid UTF-8 by U+FFFD, as Go does when it encodes JSON.
 fn replace_invalid(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -306,7 +305,7 @@ fn replace_invalid(bytes: &[u8]) -> String {
     out
 }
 
-/// A value as Go writes it: keys sorted and made strings.
+/// Writes a value as Go does: keys sorted and converted to strings.
 pub(super) fn write_json(value: &Plain<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
     pintle_work::check();
     match value {
@@ -350,7 +349,7 @@ pub(super) fn write_json(value: &Plain<'_>, out: &mut Vec<u8>) -> Result<(), Err
     Ok(())
 }
 
-/// The entries sorted by what their keys are as strings. Of those that become the same, the reference takes any.
+/// Returns the entries sorted by their keys as strings. Of equal keys, the reference takes any.
 fn text_keys<'v, 'd>(map: &'v Map<'d>) -> Result<Vec<(Cow<'v, str>, &'v Plain<'d>)>, Error> {
     let mut entries = Vec::with_capacity(map.len());
     for (key, value) in map {

@@ -1,11 +1,11 @@
 //! Directives, anchors, aliases and tags.
 
 use super::scanner::Scanner;
-use super::token::{Kind, Mark};
+use super::token::{Mark, TokenKind};
 use crate::Error;
 
 impl<'a> Scanner<'a> {
-    pub(super) fn scan_directive(&mut self) -> Result<Kind<'a>, Error> {
+    pub(super) fn scan_directive(&mut self) -> Result<TokenKind<'a>, Error> {
         let start = self.mark;
         self.skip();
         let name = self.scan_word()?;
@@ -24,7 +24,7 @@ impl<'a> Scanner<'a> {
         Ok(kind)
     }
 
-    /// The rest of a line, on which nothing but a comment may be.
+    /// Skips the rest of a line, which may only contain a comment.
     pub(super) fn end_line(&mut self, start: Mark) -> Result<(), Error> {
         self.skip_blanks()?;
         self.skip_comment()?;
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
         Ok(&self.text[from..self.pos])
     }
 
-    fn scan_version(&mut self, start: Mark) -> Result<Kind<'a>, Error> {
+    fn scan_version(&mut self, start: Mark) -> Result<TokenKind<'a>, Error> {
         self.skip_blanks()?;
         let major = self.scan_version_number(start)?;
         if self.at(0) != b'.' {
@@ -56,7 +56,7 @@ impl<'a> Scanner<'a> {
         }
         self.skip();
         let minor = self.scan_version_number(start)?;
-        Ok(Kind::Version(major, minor))
+        Ok(TokenKind::Version(major, minor))
     }
 
     fn scan_version_number(&mut self, start: Mark) -> Result<u8, Error> {
@@ -77,7 +77,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    fn scan_tag_directive(&mut self, start: Mark) -> Result<Kind<'a>, Error> {
+    fn scan_tag_directive(&mut self, start: Mark) -> Result<TokenKind<'a>, Error> {
         self.skip_blanks()?;
         let handle = self.scan_tag_handle(start, true)?;
         self.need(1)?;
@@ -90,10 +90,10 @@ impl<'a> Scanner<'a> {
         if !self.is_blank_or_end(0) {
             return self.error(start, "did not find expected whitespace or line break");
         }
-        Ok(Kind::TagDirective(handle, prefix))
+        Ok(TokenKind::TagDirective(handle, prefix))
     }
 
-    pub(super) fn scan_anchor(&mut self) -> Result<Kind<'a>, Error> {
+    pub(super) fn scan_anchor(&mut self) -> Result<TokenKind<'a>, Error> {
         let (start, alias) = (self.mark, self.at(0) == b'*');
         self.skip();
         let name = self.scan_word()?;
@@ -102,10 +102,10 @@ impl<'a> Scanner<'a> {
         if name.is_empty() || !ends {
             return self.error(start, "did not find expected alphabetic or numeric character");
         }
-        Ok(if alias { Kind::Alias(name) } else { Kind::Anchor(name) })
+        Ok(if alias { TokenKind::Alias(name) } else { TokenKind::Anchor(name) })
     }
 
-    pub(super) fn scan_tag(&mut self) -> Result<Kind<'a>, Error> {
+    pub(super) fn scan_tag(&mut self) -> Result<TokenKind<'a>, Error> {
         let start = self.mark;
         self.need(2)?;
         let (mut handle, mut suffix);
@@ -122,7 +122,7 @@ impl<'a> Scanner<'a> {
             if handle.len() > 1 && handle.ends_with('!') {
                 suffix = self.scan_tag_uri(start, "")?;
             } else {
-                // Not a handle after all, but the beginning of `!suffix`.
+                // Not a handle, but the start of `!suffix`.
                 suffix = self.scan_tag_uri(start, &handle)?;
                 handle = "!".into();
                 if suffix.is_empty() {
@@ -134,7 +134,7 @@ impl<'a> Scanner<'a> {
         if !self.is_blank_or_end(0) {
             return self.error(start, "did not find expected whitespace or line break");
         }
-        Ok(Kind::Tag(handle, suffix))
+        Ok(TokenKind::Tag(handle, suffix))
     }
 
     fn scan_tag_handle(&mut self, start: Mark, directive: bool) -> Result<String, Error> {
@@ -152,7 +152,7 @@ impl<'a> Scanner<'a> {
         Ok(handle)
     }
 
-    /// What follows a `head` that was taken for a handle and is kept but for its `!`.
+    /// Scans the rest after a `head` that was taken for a handle and is kept except for its `!`.
     fn scan_tag_uri(&mut self, start: Mark, head: &str) -> Result<String, Error> {
         let mut uri = head.get(1..).unwrap_or_default().as_bytes().to_vec();
         let mut found = !head.is_empty();
@@ -175,7 +175,7 @@ impl<'a> Scanner<'a> {
         Ok(String::from_utf8_lossy(&uri).into_owned())
     }
 
-    /// `%C3%A4`
+    /// Scans an escaped character: `%C3%A4`.
     fn scan_escaped_character(&mut self, start: Mark, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut missing = None;
         while missing != Some(0) {

@@ -1,7 +1,7 @@
-//! Trees to YAML, as the reference's two steps from an object over JSON to YAML come out.
+//! Encodes trees as YAML, with the output of the reference's conversion from an object to JSON to YAML.
 //!
-//! Where the reference would fail or lose something on its way through JSON (control characters above 0x7e and keys of more
-//! than 1,024 characters are refused there, a next-line character becomes a space), the value is written as it is.
+//! Values that the reference's conversion rejects or changes (control characters above 0x7e and keys of more than
+//! 1,024 characters are rejected, a next-line character becomes a space) are written unchanged.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,28 +12,28 @@ use super::order;
 use super::resolve::{self, Scalar};
 use crate::json;
 
-/// Lines are broken at the first space behind this column.
+/// Column after which lines are broken at the next space.
 const WIDTH: usize = 80;
 
-/// A document of block collections two spaces apart, lists as far out as their keys, and a newline at the end. What is
-/// [hollow](Value::hollow) is left out.
+/// Encodes a document in block style indented by two spaces, lists at the indentation of their keys, with a newline
+/// at the end. [Hollow](Value::hollow) fields are left out.
 pub fn encode(value: &Value, out: &mut Vec<u8>) {
     let mut emitter = Emitter { out, column: 0, indent: -1, spaced: true, indented: true };
-    emitter.value(value, Place::Root);
+    emitter.value(value, Context::Root);
     emitter.indent = -1;
     emitter.line();
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Context {
     Root,
     Item,
-    /// Of an entry whose key is on the same line.
+    /// Value with its key on the same line.
     Value,
-    /// Of an entry whose key is not.
+    /// Value of a complex key.
     ComplexValue,
     Key,
-    /// One too long or with line breaks, behind a `?`.
+    /// Key that is too long or has line breaks, after a `?`.
     ComplexKey,
 }
 
@@ -49,29 +49,29 @@ struct Emitter<'o> {
     out: &'o mut Vec<u8>,
     column: usize,
     indent: isize,
-    /// Whether a space was just written, or something that needs none behind it.
+    /// Whether a space was just written, or an indicator that needs none after it.
     spaced: bool,
-    /// Whether there is nothing but indentation and `-`, `?` and `:` on the line yet.
+    /// Whether the line contains only indentation and the indicators `-`, `?` and `:` so far.
     indented: bool,
 }
 
 impl Emitter<'_> {
-    fn value(&mut self, value: &Value, place: Place) {
+    fn value(&mut self, value: &Value, context: Context) {
         match value.node() {
-            Node::Null => self.plain("null", place),
-            Node::Bool(true) => self.plain("true", place),
-            Node::Bool(false) => self.plain("false", place),
-            Node::Int(value) => self.plain(&value.to_string(), place),
-            Node::Float(value) => self.plain(&number(value), place),
-            Node::String(text) => self.string(text, place),
-            Node::Bytes(bytes) => self.string(&STANDARD.encode(bytes), place),
-            Node::Hollow => self.string("", place),
+            Node::Null => self.plain("null", context),
+            Node::Bool(true) => self.plain("true", context),
+            Node::Bool(false) => self.plain("false", context),
+            Node::Int(value) => self.plain(&value.to_string(), context),
+            Node::Float(value) => self.plain(&number(value), context),
+            Node::String(text) => self.string(text, context),
+            Node::Bytes(bytes) => self.string(&STANDARD.encode(bytes), context),
+            Node::Hollow => self.string("", context),
             Node::Raw(raw) => match json::decode_any(raw) {
-                Ok(decoded) => self.value(&decoded.value, place),
-                // Only protobuf can bring something else, and JSON says null of it too.
-                Err(_) => self.plain("null", place),
+                Ok(decoded) => self.value(&decoded.value, context),
+                // Invalid JSON can only come from protobuf; JSON has null there too.
+                Err(_) => self.plain("null", context),
             },
-            Node::List(items) => self.list(items, place),
+            Node::List(items) => self.list(items, context),
             Node::Object(object) => {
                 let shown = object.iter().filter(|(_, value)| !matches!(value.node(), Node::Hollow));
                 let mut entries: Vec<_> = shown.collect();
@@ -81,21 +81,21 @@ impl Emitter<'_> {
         }
     }
 
-    fn list(&mut self, items: &[Value], place: Place) {
+    fn list(&mut self, items: &[Value], context: Context) {
         if items.is_empty() {
             return self.indicator("[]", true, false);
         }
         let outer = self.indent;
-        // Below a key, a list is indented no further.
+        // A list below a key is not indented further.
         self.indent = match outer {
             ..0 => 0,
-            outer if place == Place::Value && !self.indented => outer,
+            outer if context == Context::Value && !self.indented => outer,
             outer => outer + 2,
         };
         for item in items {
             self.line();
             self.indicator("-", true, true);
-            self.value(item, Place::Item);
+            self.value(item, Context::Item);
         }
         self.indent = outer;
     }
@@ -109,21 +109,21 @@ impl Emitter<'_> {
         for (key, value) in entries {
             self.line();
             if key.len() <= 128 && !key.contains(is_break) {
-                self.string(key, Place::Key);
+                self.string(key, Context::Key);
                 self.indicator(":", false, false);
-                self.value(value, Place::Value);
+                self.value(value, Context::Value);
             } else {
                 self.indicator("?", true, true);
-                self.string(key, Place::ComplexKey);
+                self.string(key, Context::ComplexKey);
                 self.line();
                 self.indicator(":", true, true);
-                self.value(value, Place::ComplexValue);
+                self.value(value, Context::ComplexValue);
             }
         }
         self.indent = outer;
     }
 
-    fn string(&mut self, text: &str, place: Place) {
+    fn string(&mut self, text: &str, context: Context) {
         let wanted = if text.contains('\n') {
             Style::Literal
         } else if resolve::resolve_plain(text, true) == Scalar::Text && !is_base_60(text) {
@@ -131,18 +131,18 @@ impl Emitter<'_> {
         } else {
             Style::Double
         };
-        let style = Analysis::of(text).style(wanted, place == Place::Key);
-        self.scalar(text, style, place);
+        let style = Analysis::of(text).style(wanted, context == Context::Key);
+        self.scalar(text, style, context);
     }
 
-    fn plain(&mut self, text: &str, place: Place) {
-        self.scalar(text, Style::Plain, place);
+    fn plain(&mut self, text: &str, context: Context) {
+        self.scalar(text, Style::Plain, context);
     }
 
-    fn scalar(&mut self, text: &str, style: Style, place: Place) {
+    fn scalar(&mut self, text: &str, style: Style, context: Context) {
         let outer = self.indent;
         self.indent = outer.max(0) + 2;
-        let folds = place != Place::Key;
+        let folds = context != Context::Key;
         match style {
             Style::Plain => self.plain_scalar(text, folds),
             Style::Single => self.single_quoted(text, folds),
@@ -164,13 +164,13 @@ impl Emitter<'_> {
         self.column = 0;
     }
 
-    /// A line break that is part of a text.
+    /// Writes a line break that is part of a text.
     fn put_text_break(&mut self, c: char) {
         self.put(c);
         self.column = 0;
     }
 
-    /// Goes to the indentation, on a new line unless there is nothing on this one.
+    /// Moves to the indentation, on a new line unless the current one is empty.
     fn line(&mut self) {
         let indent = usize::try_from(self.indent).unwrap_or(0);
         if !self.indented || self.column > indent || (self.column == indent && !self.spaced) {
@@ -222,10 +222,11 @@ impl Emitter<'_> {
         self.indicator("'", true, false);
         let (mut spaces, mut breaks) = (false, false);
         let mut chars = text.chars().enumerate().peekable();
-        while let Some((place, c)) = chars.next() {
+        while let Some((context, c)) = chars.next() {
             let next = chars.peek().map(|(_, next)| *next);
             if c == ' ' {
-                if folds && !spaces && self.column > WIDTH && place > 0 && !matches!(next, None | Some(' ')) {
+                if folds && !spaces && self.column > WIDTH && context > 0 && !matches!(next, None | Some(' '))
+                {
                     self.line();
                 } else {
                     self.put(c);
@@ -252,17 +253,17 @@ impl Emitter<'_> {
 
     fn double_quoted(&mut self, text: &str, folds: bool) {
         self.indicator("\"", true, false);
-        // The reference looks for the mark only at the beginning, but then at every character.
+        // The reference checks for a byte order mark at the start only, but then for every character.
         let marked = text.starts_with('\u{feff}');
         let mut spaces = false;
         let mut chars = text.chars().enumerate().peekable();
-        while let Some((place, c)) = chars.next() {
+        while let Some((context, c)) = chars.next() {
             if marked || !is_printable(c) || is_break(c) || matches!(c, '"' | '\\') {
                 self.escape(c);
                 spaces = false;
             } else if c == ' ' {
                 let next = chars.peek().map(|(_, next)| *next);
-                if folds && !spaces && self.column > WIDTH && place > 0 && next.is_some() {
+                if folds && !spaces && self.column > WIDTH && context > 0 && next.is_some() {
                     self.line();
                     if next == Some(' ') {
                         self.put('\\');
@@ -340,7 +341,7 @@ impl Emitter<'_> {
     }
 }
 
-/// In which styles a text can be written.
+/// Styles in which a text can be written.
 struct Analysis {
     multiline: bool,
     plain: bool,
@@ -411,12 +412,12 @@ fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// What is written as it is. Tabs are not, nor is what lies beyond 16 bits.
+/// Returns whether a character is written unescaped. Tabs and characters beyond 16 bits are not.
 fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
 
-/// A float as it comes out of JSON: one that JSON writes like an integer is one.
+/// Formats a float after a round trip through JSON: an integral one is an integer.
 fn number(value: f64) -> String {
     let mut text = Vec::new();
     json::write::float(value, &mut text);
@@ -429,7 +430,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Whether other parsers of YAML 1.1 would take a text for a number in base 60, such as `190:20:30.15`.
+/// Returns whether YAML 1.1 parsers would read the text as a base 60 number, such as `190:20:30.15`.
 fn is_base_60(text: &str) -> bool {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !rest.starts_with(|c: char| c.is_ascii_digit()) {

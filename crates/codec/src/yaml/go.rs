@@ -1,9 +1,9 @@
-//! Values as Go prints them, which some messages do.
+//! Values in Go syntax, for messages.
 
 use super::decode::{Key, Plain};
 use pintle_meta::quote;
 
-/// Go's `%#v` of a value of any type.
+/// Formats a value of any type as Go's `%#v`.
 pub(super) fn syntax(value: &Plain<'_>) -> String {
     let mut out = String::new();
     push(value, true, &mut out);
@@ -32,16 +32,16 @@ fn push(value: &Plain<'_>, top: bool, out: &mut String) {
         Plain::Text(text) => out.push_str(&quote(text)),
         Plain::List(items) => {
             out.push_str("[]interface {}{");
-            for (place, item) in items.iter().enumerate() {
-                out.push_str(if place > 0 { ", " } else { "" });
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
                 push(item, false, out);
             }
             out.push('}');
         }
         Plain::Map(map) => {
             out.push_str("map[interface {}]interface {}{");
-            for (place, (key, value)) in map.iter().enumerate() {
-                out.push_str(if place > 0 { ", " } else { "" });
+            for (index, (key, value)) in map.iter().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
                 match key {
                     Key::Null => out.push_str("interface {}(nil)"),
                     key => out.push_str(&syntax_of_key(key)),
@@ -54,8 +54,8 @@ fn push(value: &Plain<'_>, top: bool, out: &mut String) {
     }
 }
 
-/// The shortest text that means the number, with an exponent from a million on and below a ten-thousandth; `single` for
-/// the shortest that means the same in 32 bits.
+/// Formats the shortest text of a number, with an exponent from a million on and below a ten-thousandth; with
+/// `single`, the shortest for 32 bits.
 pub(super) fn float(value: f64, single: bool) -> String {
     let narrow = value as f32;
     let wide = if single { f64::from(narrow) } else { value };

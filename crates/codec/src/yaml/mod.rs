@@ -1,11 +1,11 @@
-//! YAML, as the reference reads and writes it: YAML 1.1 that becomes JSON, and JSON that becomes YAML.
+//! YAML as the reference decodes and encodes it: YAML 1.1 converted to JSON, and JSON converted to YAML.
 //!
-//! [`to_json`] takes the first document of a text and what follows is not looked at. Scalars mean what YAML 1.1 says (`yes` is
-//! true, `010` is 8), keys become strings, `<<` merges, and aliases are followed as long as they don't make up nearly all
-//! of the document. Errors are in the words of libyaml, whose messages users know, with the lines that the reference names.
+//! [`to_json`] converts the first document of a text and ignores the rest. Scalars follow YAML 1.1 (`yes` is true,
+//! `010` is 8), keys become strings, `<<` merges, and aliases are resolved unless they make up nearly all of the
+//! document. Errors have libyaml's messages, which users know, with the line numbers of the reference.
 //!
-//! Scanner and parser are our own: what exists in Rust either is `unsafe`, looks at every open flow level for each
-//! token, or words its errors differently, and none has the reference's limits.
+//! Scanner and parser are our own: the existing Rust crates are `unsafe`, quadratic in open flow levels, or word
+//! errors differently, and none has the reference's limits.
 
 mod decode;
 mod directive;
@@ -25,13 +25,13 @@ pub use untyped::decode_untyped;
 
 use crate::Error;
 
-/// A document as JSON; an empty one is null.
+/// Converts a document to JSON; an empty one is null.
 pub fn to_json(text: &[u8]) -> Result<Vec<u8>, Error> {
     to_json_strict(text).map(|(json, _)| json)
 }
 
-/// A document as JSON, and what a strict reader minds about it: one message that has all the keys that were set twice. Of
-/// equal keys the last counts. The JSON does not have them any more.
+/// Converts a document to JSON and returns its strict error: one message with all duplicate keys, of which the last
+/// one wins. The JSON does not contain duplicates any more.
 pub fn to_json_strict(text: &[u8]) -> Result<(Vec<u8>, Vec<String>), Error> {
     let input = reader::read(text);
     let Some(document) = parser::parse(&input)? else { return Ok((b"null".to_vec(), Vec::new())) };

@@ -1,9 +1,9 @@
-//! The order of keys in YAML: what is no letter before letters, and numbers by their value (`a2` before `a10`).
+//! Order of keys in YAML: non-letters before letters, and numbers by value (`a2` before `a10`).
 
 use std::cmp::Ordering;
 
-/// Sorts by keys. The order is not total for some texts (numbers beyond 64 bits), with which the sorting of the standard
-/// library may panic; this one only yields some order then.
+/// Sorts by keys. The order is not total for some texts (numbers beyond 64 bits), on which the standard library's
+/// sort may panic; this one yields some order.
 pub(super) fn sort<T>(items: &mut Vec<(&str, T)>) {
     if items.is_sorted_by(|(a, _), (b, _)| !less(b, a)) {
         return;
@@ -36,7 +36,7 @@ fn compare(a: &str, b: &str) -> Ordering {
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    // In the middle of a number a zero counts, at its beginning it does not.
+    // A zero counts inside of a number, not at its start.
     let mut start = 0i64;
     if x == '0' || y == '0' {
         let before = a[..same].bytes().rev().take_while(u8::is_ascii_digit);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_is_none_still_sorts() {
+    fn keys_without_a_total_order_are_sorted_without_a_panic() {
         let keys: Vec<String> =
             (0..500u64).map(|n| format!("k{}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let long: Vec<String> = keys.iter().map(|key| format!("{key}{key}").replace("kk", "k")).collect();

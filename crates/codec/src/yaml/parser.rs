@@ -1,19 +1,19 @@
-//! Tokens to the nodes of a document.
+//! Parses tokens into the nodes of a document.
 //!
-//! An LL(1) parser with its own stack of states, so that how deep a document nests costs memory and no stack.
+//! An LL(1) parser with an explicit stack of states, so nesting uses heap memory instead of the stack.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::reader::Input;
 use super::scanner::{Scanner, at_line};
-use super::token::{Kind, Mark};
+use super::token::{Mark, TokenKind};
 use crate::Error;
 
-/// A node, known by its place in [`Document::nodes`].
+/// Node, identified by its index in [`Document::nodes`].
 #[derive(Debug)]
 pub(super) struct Node<'a> {
-    /// From 0.
+    /// Starts at 0.
     pub(super) line: usize,
     pub(super) content: Content<'a>,
 }
@@ -27,11 +27,11 @@ pub(super) enum Content<'a> {
     Scalar {
         tag: String,
         value: Cow<'a, str>,
-        /// Plain, so that its text says what it is.
+        /// Whether it is plain and untagged, so that its text determines its type.
         implicit: bool,
     },
     Sequence(Vec<usize>),
-    /// Keys and values in turn.
+    /// Alternating keys and values.
     Mapping(Vec<usize>),
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Document<'a> {
     pub(super) nodes: Vec<Node<'a>>,
 }
 
-/// The first document of a stream, whose root is its first node; `None` if there is none. What follows it is not looked at.
+/// Parses the first document of a stream, whose root is the first node; `None` if there is none. The rest is ignored.
 pub(super) fn parse<'a>(input: &'a Input<'a>) -> Result<Option<Document<'a>>, Error> {
     let mut parser = Parser::new(input);
     if !parser.start_document()? {
@@ -51,7 +51,7 @@ pub(super) fn parse<'a>(input: &'a Input<'a>) -> Result<Option<Document<'a>>, Er
     let mut open: Vec<usize> = Vec::new();
     loop {
         let event = parser.next()?;
-        let place = nodes.len();
+        let position = nodes.len();
         let (anchor, content) = match event.content {
             EventContent::End => {
                 open.pop();
@@ -71,23 +71,23 @@ pub(super) fn parse<'a>(input: &'a Input<'a>) -> Result<Option<Document<'a>>, Er
             EventContent::Mapping { anchor } => (anchor, Content::Mapping(Vec::new())),
         };
         if let Some(anchor) = anchor {
-            anchors.insert(anchor, place);
+            anchors.insert(anchor, position);
         }
         if let Some(parent) = open.last() {
             match &mut nodes[*parent].content {
-                Content::Sequence(children) | Content::Mapping(children) => children.push(place),
+                Content::Sequence(children) | Content::Mapping(children) => children.push(position),
                 Content::Alias { .. } | Content::Scalar { .. } => {}
             }
         }
         let leaf = matches!(content, Content::Alias { .. } | Content::Scalar { .. });
         nodes.push(Node { line: event.line, content });
         if !leaf {
-            open.push(place);
+            open.push(position);
         } else if open.is_empty() {
             break;
         }
     }
-    // The token behind the document is scanned to know that it ends.
+    // The token after the document is scanned to check that it ends.
     parser.scanner.peek()?;
     Ok(Some(Document { nodes }))
 }
@@ -131,7 +131,7 @@ struct Parser<'a> {
     scanner: Scanner<'a>,
     state: State,
     states: Vec<State>,
-    /// Where the open collections began.
+    /// Start marks of the open collections.
     marks: Vec<Mark>,
     tags: Vec<(String, String)>,
 }
@@ -149,13 +149,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether there is a document.
+    /// Starts the document, if there is one.
     fn start_document(&mut self) -> Result<bool, Error> {
         self.scanner.take()?;
         self.states.push(State::DocumentEnd);
         match self.scanner.peek()?.kind {
-            Kind::StreamEnd => return Ok(false),
-            Kind::Version(..) | Kind::TagDirective(..) | Kind::DocumentStart => {}
+            TokenKind::StreamEnd => return Ok(false),
+            TokenKind::Version(..) | TokenKind::TagDirective(..) | TokenKind::DocumentStart => {}
             _ => {
                 self.tags = default_tags();
                 return Ok(true);
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
         }
         self.directives()?;
         let token = self.scanner.peek()?;
-        if token.kind != Kind::DocumentStart {
+        if token.kind != TokenKind::DocumentStart {
             return error(token.start, token.start, "did not find expected <document start>");
         }
         self.scanner.take()?;
@@ -177,12 +177,12 @@ impl<'a> Parser<'a> {
             let token = self.scanner.peek()?;
             let start = token.start;
             match &token.kind {
-                Kind::Version(..) if version => {
+                TokenKind::Version(..) if version => {
                     return error(start, start, "found duplicate %YAML directive");
                 }
-                Kind::Version(1, 1) => version = true,
-                Kind::Version(..) => return error(start, start, "found incompatible YAML document"),
-                Kind::TagDirective(handle, prefix) => {
+                TokenKind::Version(1, 1) => version = true,
+                TokenKind::Version(..) => return error(start, start, "found incompatible YAML document"),
+                TokenKind::TagDirective(handle, prefix) => {
                     if self.tags.iter().any(|(known, _)| known == handle) {
                         return error(start, start, "found duplicate %TAG directive");
                     }
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
             }
             self.scanner.take()?;
         }
-        // Those of the document come first and so win.
+        // The document's own come first and take precedence.
         self.tags.extend(default_tags());
         Ok(())
     }
@@ -263,13 +263,13 @@ impl<'a> Parser<'a> {
         error(context, self.scanner.peek()?.start, problem)
     }
 
-    /// A node, and then `state`.
+    /// Parses a node and continues with `state`.
     fn node_then(&mut self, state: State, block: bool, indentless: bool) -> Parsed<'a> {
         self.states.push(state);
         self.node(block, indentless)
     }
 
-    /// An empty scalar, and then `state`.
+    /// Emits an empty scalar and continues with `state`.
     fn empty_then(&mut self, state: State, mark: Mark) -> Parsed<'a> {
         self.state = state;
         Ok(empty(mark))
@@ -278,11 +278,11 @@ impl<'a> Parser<'a> {
     fn document_content(&mut self) -> Parsed<'a> {
         let token = self.scanner.peek()?;
         match token.kind {
-            Kind::Version(..)
-            | Kind::TagDirective(..)
-            | Kind::DocumentStart
-            | Kind::DocumentEnd
-            | Kind::StreamEnd => {
+            TokenKind::Version(..)
+            | TokenKind::TagDirective(..)
+            | TokenKind::DocumentStart
+            | TokenKind::DocumentEnd
+            | TokenKind::StreamEnd => {
                 let start = token.start;
                 self.pop_state();
                 Ok(empty(start))
@@ -294,7 +294,7 @@ impl<'a> Parser<'a> {
     fn node(&mut self, block: bool, indentless: bool) -> Parsed<'a> {
         let token = self.scanner.peek()?;
         let start = token.start;
-        if let Kind::Alias(name) = token.kind {
+        if let TokenKind::Alias(name) = token.kind {
             self.scanner.take()?;
             self.pop_state();
             return Ok(Event { line: start.line, content: EventContent::Alias(name) });
@@ -304,14 +304,14 @@ impl<'a> Parser<'a> {
         // An anchor and a tag, in either order.
         for _ in 0..2 {
             match self.scanner.peek()?.kind {
-                Kind::Anchor(name) if anchor.is_none() => {
+                TokenKind::Anchor(name) if anchor.is_none() => {
                     anchor = Some(name);
                     self.scanner.take()?;
                 }
-                Kind::Tag(..) if !tagged => {
+                TokenKind::Tag(..) if !tagged => {
                     let token = self.scanner.take()?;
-                    if let Kind::Tag(handle, suffix) = token.kind {
-                        // Looked up at once, though a following error of the scanner is the one to report.
+                    if let TokenKind::Tag(handle, suffix) = token.kind {
+                        // Resolved immediately, though a following scanner error takes precedence.
                         self.scanner.peek()?;
                         tag = self.resolve_tag(&handle, suffix, start, token.start)?;
                     }
@@ -324,23 +324,25 @@ impl<'a> Parser<'a> {
         let token = self.scanner.peek()?;
         let (next, token_start) = (&token.kind, token.start);
         let (state, content) = match next {
-            Kind::BlockEntry if indentless => {
+            TokenKind::BlockEntry if indentless => {
                 (State::IndentlessSequenceEntry, EventContent::Sequence { anchor })
             }
-            Kind::Scalar { .. } => {
+            TokenKind::Scalar { .. } => {
                 self.pop_state();
-                let Kind::Scalar { value, plain } = self.scanner.take()?.kind else {
+                let TokenKind::Scalar { value, plain } = self.scanner.take()?.kind else {
                     return error(start, token_start, "did not find expected node content");
                 };
                 let implicit = (tag.is_empty() && plain) || tag == "!";
                 return Ok(Event { line, content: EventContent::Scalar { anchor, tag, value, implicit } });
             }
-            Kind::FlowSequenceStart => (State::FlowSequenceFirst, EventContent::Sequence { anchor }),
-            Kind::FlowMappingStart => (State::FlowMappingFirst, EventContent::Mapping { anchor }),
-            Kind::BlockSequenceStart if block => {
+            TokenKind::FlowSequenceStart => (State::FlowSequenceFirst, EventContent::Sequence { anchor }),
+            TokenKind::FlowMappingStart => (State::FlowMappingFirst, EventContent::Mapping { anchor }),
+            TokenKind::BlockSequenceStart if block => {
                 (State::BlockSequenceFirst, EventContent::Sequence { anchor })
             }
-            Kind::BlockMappingStart if block => (State::BlockMappingFirst, EventContent::Mapping { anchor }),
+            TokenKind::BlockMappingStart if block => {
+                (State::BlockMappingFirst, EventContent::Mapping { anchor })
+            }
             _ if anchor.is_some() || !tag.is_empty() => {
                 self.pop_state();
                 let implicit = tag.is_empty();
@@ -365,28 +367,30 @@ impl<'a> Parser<'a> {
 
     fn block_sequence_entry(&mut self) -> Parsed<'a> {
         match self.scanner.peek()?.kind {
-            Kind::BlockEntry => {
+            TokenKind::BlockEntry => {
                 let mark = self.scanner.take()?.end;
                 match self.scanner.peek()?.kind {
-                    Kind::BlockEntry | Kind::BlockEnd => self.empty_then(State::BlockSequenceEntry, mark),
+                    TokenKind::BlockEntry | TokenKind::BlockEnd => {
+                        self.empty_then(State::BlockSequenceEntry, mark)
+                    }
                     _ => self.node_then(State::BlockSequenceEntry, true, false),
                 }
             }
-            Kind::BlockEnd => self.close_collection(),
+            TokenKind::BlockEnd => self.close_collection(),
             _ => self.collection_error("did not find expected '-' indicator"),
         }
     }
 
     fn indentless_sequence_entry(&mut self) -> Parsed<'a> {
         let token = self.scanner.peek()?;
-        if token.kind != Kind::BlockEntry {
+        if token.kind != TokenKind::BlockEntry {
             let line = token.start.line;
             self.pop_state();
             return Ok(Event { line, content: EventContent::End });
         }
         let mark = self.scanner.take()?.end;
         match self.scanner.peek()?.kind {
-            Kind::BlockEntry | Kind::Key | Kind::Value | Kind::BlockEnd => {
+            TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
                 self.empty_then(State::IndentlessSequenceEntry, mark)
             }
             _ => self.node_then(State::IndentlessSequenceEntry, true, false),
@@ -395,42 +399,44 @@ impl<'a> Parser<'a> {
 
     fn block_mapping_key(&mut self) -> Parsed<'a> {
         match self.scanner.peek()?.kind {
-            Kind::Key => {
+            TokenKind::Key => {
                 let mark = self.scanner.take()?.end;
                 match self.scanner.peek()?.kind {
-                    Kind::Key | Kind::Value | Kind::BlockEnd => {
+                    TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
                         self.empty_then(State::BlockMappingValue, mark)
                     }
                     _ => self.node_then(State::BlockMappingValue, true, true),
                 }
             }
-            Kind::BlockEnd => self.close_collection(),
+            TokenKind::BlockEnd => self.close_collection(),
             _ => self.collection_error("did not find expected key"),
         }
     }
 
     fn block_mapping_value(&mut self) -> Parsed<'a> {
         let token = self.scanner.peek()?;
-        if token.kind != Kind::Value {
+        if token.kind != TokenKind::Value {
             let mark = token.start;
             return self.empty_then(State::BlockMappingKey, mark);
         }
         let mark = self.scanner.take()?.end;
         match self.scanner.peek()?.kind {
-            Kind::Key | Kind::Value | Kind::BlockEnd => self.empty_then(State::BlockMappingKey, mark),
+            TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
+                self.empty_then(State::BlockMappingKey, mark)
+            }
             _ => self.node_then(State::BlockMappingKey, true, true),
         }
     }
 
     fn flow_sequence_entry(&mut self, first: bool) -> Parsed<'a> {
-        if !first && !self.comma(&Kind::FlowSequenceEnd)? {
+        if !first && !self.comma(&TokenKind::FlowSequenceEnd)? {
             return self.collection_error("did not find expected ',' or ']'");
         }
         let token = self.scanner.peek()?;
         match token.kind {
-            Kind::FlowSequenceEnd => self.close_collection(),
-            // `[a: b]` is a list of a pair.
-            Kind::Key => {
+            TokenKind::FlowSequenceEnd => self.close_collection(),
+            // `[a: b]` is a list of one pair.
+            TokenKind::Key => {
                 let line = self.scanner.take()?.start.line;
                 self.state = State::FlowPairKey;
                 Ok(Event { line, content: EventContent::Mapping { anchor: None } })
@@ -439,13 +445,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the comma between entries; false where neither one nor the end follows.
-    fn comma(&mut self, end: &Kind<'_>) -> Result<bool, Error> {
+    /// Consumes the comma between entries; false if neither a comma nor the end follows.
+    fn comma(&mut self, end: &TokenKind<'_>) -> Result<bool, Error> {
         let kind = &self.scanner.peek()?.kind;
         if kind == end {
             return Ok(true);
         }
-        let found = *kind == Kind::FlowEntry;
+        let found = *kind == TokenKind::FlowEntry;
         if found {
             self.scanner.take()?;
         }
@@ -454,7 +460,7 @@ impl<'a> Parser<'a> {
 
     fn flow_pair_key(&mut self) -> Parsed<'a> {
         match self.scanner.peek()?.kind {
-            Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => {
+            TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
                 let mark = self.scanner.take()?.end;
                 self.empty_then(State::FlowPairValue, mark)
             }
@@ -465,9 +471,9 @@ impl<'a> Parser<'a> {
     fn flow_pair_value(&mut self) -> Parsed<'a> {
         let token = self.scanner.peek()?;
         let mark = token.start;
-        if token.kind == Kind::Value {
+        if token.kind == TokenKind::Value {
             self.scanner.take()?;
-            if !matches!(self.scanner.peek()?.kind, Kind::FlowEntry | Kind::FlowSequenceEnd) {
+            if !matches!(self.scanner.peek()?.kind, TokenKind::FlowEntry | TokenKind::FlowSequenceEnd) {
                 return self.node_then(State::FlowPairEnd, false, false);
             }
         }
@@ -475,16 +481,16 @@ impl<'a> Parser<'a> {
     }
 
     fn flow_mapping_key(&mut self, first: bool) -> Parsed<'a> {
-        if !first && !self.comma(&Kind::FlowMappingEnd)? {
+        if !first && !self.comma(&TokenKind::FlowMappingEnd)? {
             return self.collection_error("did not find expected ',' or '}'");
         }
         match self.scanner.peek()?.kind {
-            Kind::FlowMappingEnd => self.close_collection(),
-            Kind::Key => {
+            TokenKind::FlowMappingEnd => self.close_collection(),
+            TokenKind::Key => {
                 self.scanner.take()?;
                 let token = self.scanner.peek()?;
                 match token.kind {
-                    Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd => {
+                    TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {
                         let mark = token.start;
                         self.empty_then(State::FlowMappingValue, mark)
                     }
@@ -496,9 +502,9 @@ impl<'a> Parser<'a> {
     }
 
     fn flow_mapping_value(&mut self) -> Parsed<'a> {
-        if self.scanner.peek()?.kind == Kind::Value {
+        if self.scanner.peek()?.kind == TokenKind::Value {
             self.scanner.take()?;
-            if !matches!(self.scanner.peek()?.kind, Kind::FlowEntry | Kind::FlowMappingEnd) {
+            if !matches!(self.scanner.peek()?.kind, TokenKind::FlowEntry | TokenKind::FlowMappingEnd) {
                 return self.node_then(State::FlowMappingKey, false, false);
             }
         }
@@ -517,7 +523,8 @@ fn empty<'a>(mark: Mark) -> Event<'a> {
     Event { line: mark.line, content }
 }
 
-/// An error at `mark`, in what began at `context`. The reference does not count the line that it is on.
+/// Returns an error at `mark`, in a construct that started at `context`. The reference does not count the line that
+/// it is on.
 fn error<T>(context: Mark, mark: Mark, problem: &str) -> Result<T, Error> {
     Err(at_line(if mark.line != 0 { mark.line } else { context.line }, problem))
 }

@@ -1,15 +1,16 @@
-//! Bytes to characters: the encoding, and what may not be in YAML at all.
+//! Decodes bytes to characters: the encoding, and characters that YAML forbids.
 //!
-//! The reference reads in pieces of 512 bytes and notices a bad byte when it reads the piece, so an error of syntax in an
-//! earlier piece wins. [`Input::problem`] keeps that: the text ends where the bad piece begins, and who reads on gets it.
+//! The reference reads chunks of 512 bytes and finds an invalid byte when it reads the chunk, so a syntax error in an
+//! earlier chunk takes precedence. [`Input::problem`] preserves that: the text ends where the invalid chunk starts,
+//! and reading past it returns the error.
 
 use std::borrow::Cow;
 
-/// What the scanner reads.
+/// Input of the scanner.
 #[derive(Debug)]
 pub(super) struct Input<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Why the text ends before its end.
+    /// Error at the end of the text, if it was cut short.
     pub(super) problem: Option<&'static str>,
 }
 
@@ -35,10 +36,10 @@ pub(super) fn read(bytes: &[u8]) -> Input<'_> {
     }
 }
 
-/// Why there is no character.
+/// Reason why there is no character.
 enum Bad {
     Problem(&'static str),
-    /// There is one if more follows, else it is a problem.
+    /// Invalid only at the end of the input.
     Incomplete(&'static str),
 }
 
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_utf8_is_named() {
+    fn invalid_utf8_is_reported() {
         assert_eq!(problem(b"a\xff").1, Some("invalid leading UTF-8 octet"));
         assert_eq!(problem(b"a\xc3").1, Some(INCOMPLETE_UTF8));
         assert_eq!(problem(b"a\xc3a").1, Some("invalid trailing UTF-8 octet"));
@@ -155,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn the_text_ends_where_the_bad_piece_begins() {
+    fn the_text_ends_where_the_invalid_chunk_starts() {
         let mut text = vec![b'a'; 511];
         text.extend_from_slice("ä".as_bytes());
         text.extend_from_slice(&[b'b'; 600]);
         text.push(1);
-        // 511 fit into the first piece, 512 into the second.
+        // 511 fit into the first chunk, 512 into the second.
         assert_eq!(problem(&text), (1023, Some("control characters are not allowed")));
         let end = text.len() - 1;
         assert_eq!(problem(&text[..end]), (end, None));

@@ -1,8 +1,8 @@
-//! What the text of a scalar means: YAML 1.1, but no numbers in base 60.
+//! Types of scalars: YAML 1.1, without base 60 numbers.
 
 use crate::Error;
 
-/// The tags that say something; any other makes a string.
+/// Tags with a meaning; any other makes a string.
 pub(super) const STR: &str = "tag:yaml.org,2002:str";
 pub(super) const BINARY: &str = "tag:yaml.org,2002:binary";
 pub(super) const MERGE: &str = "tag:yaml.org,2002:merge";
@@ -17,10 +17,10 @@ pub(super) enum Scalar {
     Null,
     Bool(bool),
     Int(i64),
-    /// Beyond what [`Scalar::Int`] holds.
+    /// Beyond the range of [`Scalar::Int`].
     Uint(u64),
     Float(f64),
-    /// Looks like one, and stays the text that it is.
+    /// Matches the syntax, and stays text.
     Timestamp,
     Text,
 }
@@ -38,7 +38,7 @@ impl Scalar {
     }
 }
 
-/// What a scalar with a tag, or with none, is.
+/// Resolves a scalar with or without a tag.
 pub(super) fn resolve(tag: &str, text: &str) -> Result<Scalar, Error> {
     let found = match tag {
         "" => return Ok(resolve_plain(text, true)),
@@ -64,7 +64,7 @@ fn short_tag(tag: &str) -> String {
     }
 }
 
-/// What a plain scalar is. `timestamps` is false where another tag is expected.
+/// Resolves a plain scalar. `timestamps` is false if another tag is expected.
 pub(super) fn resolve_plain(text: &str, timestamps: bool) -> Scalar {
     match text.as_bytes() {
         [] => Scalar::Null,
@@ -107,14 +107,13 @@ fn special_float(text: &str) -> Scalar {
 
 fn number(text: &str) -> Scalar {
     let without;
-    let plain = match text.contains('_') {
-        true => {
-            without = text.replace('_', "");
-            without.as_str()
-        }
-        false => text,
+    let plain = if text.contains('_') {
+        without = text.replace('_', "");
+        without.as_str()
+    } else {
+        text
     };
-    // What begins with 0b was tried already, but not with a sign behind it.
+    // A 0b prefix was tried already, but not with a sign after it.
     let binary = || {
         let digits = plain.strip_prefix("0b")?;
         integer(digits, |digits| (2, digits)).or_else(|| unsigned(digits, |digits| (2, digits)))
@@ -126,7 +125,7 @@ fn number(text: &str) -> Scalar {
         .unwrap_or(Scalar::Text)
 }
 
-/// The base that a prefix says, and the digits behind it.
+/// Returns the base of a prefix, and the digits after it.
 fn base(digits: &str) -> (u32, &str) {
     match digits.as_bytes() {
         [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
@@ -154,14 +153,14 @@ fn unsigned(text: &str, base: impl Fn(&str) -> (u32, &str)) -> Option<Scalar> {
 }
 
 fn parse_digits(digits: &str, radix: u32) -> Option<u64> {
-    // A sign is no digit here, though it is for the standard library.
+    // Signs are rejected, though the standard library accepts them.
     digits
         .bytes()
         .all(|digit| digit.is_ascii_alphanumeric())
         .then(|| u64::from_str_radix(digits, radix).ok())?
 }
 
-/// A float in decimal notation that is not too large for one.
+/// Parses a float in decimal notation that is not out of range.
 pub(super) fn parse_float(text: &str) -> Option<f64> {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -186,7 +185,8 @@ pub(super) fn parse_float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Whether a text is one of the forms of a date that the reference knows, such as `2001-2-3` and `2001-02-03T04:05:06Z`.
+/// Returns whether a text is a date or time in one of the reference's forms, such as `2001-2-3` and
+/// `2001-02-03T04:05:06Z`.
 pub(super) fn is_timestamp(text: &str) -> bool {
     let mut clock = Clock(text.as_bytes());
     let Some((year, month, day)) = clock.date() else { return false };
@@ -213,7 +213,7 @@ pub(super) fn is_timestamp(text: &str) -> bool {
     }
 }
 
-/// Reads the parts of a timestamp.
+/// Parser of the parts of a timestamp.
 struct Clock<'a>(&'a [u8]);
 
 impl Clock<'_> {
@@ -222,7 +222,7 @@ impl Clock<'_> {
         Some(())
     }
 
-    /// One or two digits.
+    /// Parses one or two digits.
     fn short(&mut self) -> Option<u32> {
         let digit = |byte: &u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
         let tens = digit(self.0.first()?)?;
@@ -268,7 +268,7 @@ impl Clock<'_> {
         let pair = |tens: u8, ones: u8| {
             (tens.is_ascii_digit() && ones.is_ascii_digit()).then(|| (tens - b'0') * 10 + (ones - b'0'))
         };
-        // Go lets the ends of the ranges pass.
+        // Go accepts the inclusive ends of the ranges.
         let fits = pair(*a, *b)? <= 24 && pair(*c, *d)? <= 60;
         self.0 = after;
         fits.then_some(())
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_yaml_1_1_are_booleans_and_nulls() {
+    fn yaml_1_1_words_are_booleans_and_nulls() {
         for text in ["y", "Y", "yes", "On", "TRUE", "true"] {
             assert_eq!(resolve_plain(text, true), Scalar::Bool(true), "{text}");
         }
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_are_what_go_parses() {
+    fn timestamps_match_gos_layouts() {
         for text in [
             "2001-12-14",
             "2001-1-4",
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_must_fit_their_text() {
+    fn tags_must_match_their_text() {
         assert_eq!(resolve("tag:yaml.org,2002:float", "1"), Ok(Scalar::Float(1.0)));
         assert_eq!(resolve("tag:yaml.org,2002:str", "1"), Ok(Scalar::Text));
         assert_eq!(resolve("!other", "1"), Ok(Scalar::Text));

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::directive::hex;
 use super::scanner::Scanner;
-use super::token::{Kind, Mark};
+use super::token::{Mark, TokenKind};
 use crate::Error;
 
-/// Line breaks and space between two words, which become one space unless there are empty lines.
+/// White space and line breaks between two words, which fold to one space unless there are empty lines.
 #[derive(Default)]
 struct Fold {
     spaces: String,
-    /// The first line break, and whether there was one.
+    /// The first line break, if any.
     first: String,
     broken: bool,
     rest: String,
@@ -39,7 +39,7 @@ impl Fold {
         self.broken = false;
     }
 
-    /// Takes the blank or the line break that comes next.
+    /// Consumes the next blank or line break.
     fn take(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Error> {
         if scanner.is_blank(0) {
             if self.broken { scanner.skip() } else { scanner.read(&mut self.spaces) }
@@ -58,11 +58,11 @@ impl Fold {
 }
 
 impl<'a> Scanner<'a> {
-    /// The scalar and where it ends, which is before the space that was looked at for more of it.
-    pub(super) fn scan_plain_scalar(&mut self) -> Result<(Kind<'a>, Mark), Error> {
+    /// Scans a scalar; returns it with its end, which precedes trailing white space.
+    pub(super) fn scan_plain_scalar(&mut self) -> Result<(TokenKind<'a>, Mark), Error> {
         let (start, indent, from) = (self.mark, self.indent + 1, self.pos);
         let (mut end, mut to) = (start, from);
-        // Only what spans lines is copied.
+        // Only multi-line scalars are copied.
         let mut copy: Option<String> = None;
         let mut fold = Fold::default();
         loop {
@@ -112,10 +112,10 @@ impl<'a> Scanner<'a> {
             self.simple_key_allowed = true;
         }
         let value = copy.map_or_else(|| Cow::Borrowed(&self.text[from..to]), Cow::Owned);
-        Ok((Kind::Scalar { value, plain: true }, end))
+        Ok((TokenKind::Scalar { value, plain: true }, end))
     }
 
-    pub(super) fn scan_quoted_scalar(&mut self) -> Result<Kind<'a>, Error> {
+    pub(super) fn scan_quoted_scalar(&mut self) -> Result<TokenKind<'a>, Error> {
         let (start, quote) = (self.mark, self.at(0));
         self.skip();
         let mut out = String::new();
@@ -139,7 +139,7 @@ impl<'a> Scanner<'a> {
                         self.need(3)?;
                         self.skip();
                         self.skip_line();
-                        // What indents the next line is not part of the text, nor is the break.
+                        // The break and the next line's indentation are not part of the text.
                         fold.broken = true;
                         break;
                     }
@@ -158,10 +158,10 @@ impl<'a> Scanner<'a> {
             fold.finish(&mut out);
         }
         self.skip();
-        Ok(Kind::Scalar { value: Cow::Owned(out), plain: false })
+        Ok(TokenKind::Scalar { value: Cow::Owned(out), plain: false })
     }
 
-    /// A backslash and what follows.
+    /// Scans an escape sequence.
     fn scan_escape(&mut self, start: Mark, out: &mut String) -> Result<(), Error> {
         let found = match self.at(1) {
             b'0' => '\0',
@@ -206,8 +206,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// The scalar and where it ends.
-    pub(super) fn scan_block_scalar(&mut self, literal: bool) -> Result<(Kind<'a>, Mark), Error> {
+    /// Scans a scalar; returns it with its end.
+    pub(super) fn scan_block_scalar(&mut self, literal: bool) -> Result<(TokenKind<'a>, Mark), Error> {
         let start = self.mark;
         self.skip();
         self.need(1)?;
@@ -263,10 +263,10 @@ impl<'a> Scanner<'a> {
         if keep == Some(true) {
             out.push_str(&rest);
         }
-        Ok((Kind::Scalar { value: Cow::Owned(out), plain: false }, end))
+        Ok((TokenKind::Scalar { value: Cow::Owned(out), plain: false }, end))
     }
 
-    /// Empty lines and the indentation of the next one; finds out the latter if it is 0.
+    /// Skips empty lines and the next line's indentation, which is detected if it is 0.
     fn scan_block_breaks(
         &mut self,
         start: Mark,

@@ -1,24 +1,23 @@
-//! Text to tokens.
+//! Splits text into tokens.
 //!
-//! Two things make YAML's scanner more than a loop. *Indentation* opens and closes block collections, so tokens without a
-//! character of their own are put into the queue. And a *simple key* is known to be one only at its `:`, so the place of
-//! everything that may turn out to be one is remembered, and a `Key` token is put in there afterwards:
+//! Two features of YAML make the scanner more than a loop. *Indentation* opens and closes block collections, so
+//! tokens without characters are queued. And a *simple key* is recognized only at its `:`, so the position of every
+//! possible one is recorded, and a `Key` token is inserted there afterwards:
 //!
 //! ```text
 //! a: [b]      BlockMappingStart Key Scalar(a) Value FlowSequenceStart Scalar(b) FlowSequenceEnd BlockEnd
 //! ^ possible simple key until the colon, which must come on the same line and within 1,024 characters
 //! ```
 //!
-//! What is accepted, and where an error is seen, follows the library that the reference uses, where it is more lenient than
-//! YAML 1.1 as well.
+//! Accepted input and error positions follow the reference's library, also where it is more lenient than YAML 1.1.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::reader::Input;
-use super::token::{Kind, Mark, Token};
+use super::token::{Mark, Token, TokenKind};
 use crate::Error;
 
-/// How deep flow collections, and how deep block collections, may lie in each other.
+/// Maximal nesting of flow collections, and of block collections.
 const MAX_LEVELS: usize = 10_000;
 
 #[derive(Debug)]
@@ -29,15 +28,15 @@ pub(super) struct Scanner<'a> {
     pub(super) pos: usize,
     pub(super) mark: Mark,
     queue: VecDeque<Token<'a>>,
-    /// How many tokens were taken out of the queue.
+    /// Number of tokens taken from the queue.
     taken: usize,
-    /// Whether the head of the queue is known not to need a `Key` before it.
+    /// Whether the head of the queue surely needs no `Key` before it.
     ready: bool,
     started: bool,
     ended: bool,
-    /// One for each flow level, and one for the block context.
+    /// One per flow level, and one for the block context.
     simple_keys: Vec<SimpleKey>,
-    /// From the number of a token to the level of the simple key that it may start.
+    /// Levels of possible simple keys by the number of their first token.
     levels: HashMap<usize, usize>,
     pub(super) simple_key_allowed: bool,
     pub(super) flow_level: usize,
@@ -48,7 +47,7 @@ pub(super) struct Scanner<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 struct SimpleKey {
     possible: bool,
-    /// At the indentation of a block mapping nothing but a key can stand.
+    /// Whether only a key can be here: at the indentation of a block mapping.
     required: bool,
     token: usize,
     mark: Mark,
@@ -76,7 +75,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub(super) fn peek(&mut self) -> Result<&Token<'a>, Error> {
         if !self.ready {
             self.fetch_more()?;
@@ -84,7 +83,7 @@ impl<'a> Scanner<'a> {
         self.queue.front().ok_or_else(|| Error::new("yaml: unknown problem parsing YAML content"))
     }
 
-    /// Removes the token that was peeked at.
+    /// Removes the next token.
     pub(super) fn take(&mut self) -> Result<Token<'a>, Error> {
         self.peek()?;
         self.ready = false;
@@ -92,8 +91,8 @@ impl<'a> Scanner<'a> {
         self.queue.pop_front().ok_or_else(|| Error::new("yaml: unknown problem parsing YAML content"))
     }
 
-    /// An error at the current place, in what began at `context`. The reference counts lines from 0 and calls the first 1,
-    /// but does not name it.
+    /// Returns an error at the current position, in a construct that started at `context`. The reference counts lines
+    /// from 0, and names no line for 0.
     pub(super) fn error<T>(&self, context: Mark, problem: &str) -> Result<T, Error> {
         let line = if self.mark.line != 0 { self.mark.line + 1 } else { context.line };
         Err(at_line(line, problem))
@@ -102,11 +101,11 @@ impl<'a> Scanner<'a> {
     // Characters.
 
     pub(super) fn at(&self, ahead: usize) -> u8 {
-        // The end reads as NUL, which cannot be in the text.
+        // The end reads as NUL, which cannot occur in the text.
         self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
     }
 
-    /// Fails if the reference would find a bad byte while it looks for this many characters.
+    /// Fails if the reference would read an invalid byte while it looks ahead this many characters.
     pub(super) fn need(&self, characters: usize) -> Result<(), Error> {
         match self.problem {
             Some(problem)
@@ -144,12 +143,12 @@ impl<'a> Scanner<'a> {
         self.is_blank(ahead) || self.is_break_or_end(ahead)
     }
 
-    /// Letters, digits, `_` and `-`.
+    /// Returns whether the next character is a letter, a digit, `_` or `-`.
     pub(super) fn is_word(&self) -> bool {
         matches!(self.at(0), b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-')
     }
 
-    /// Whether `---` or `...` stands here, at the beginning of a line.
+    /// Returns whether `---` or `...` comes next, at the start of a line.
     pub(super) fn is_document_indicator(&self) -> bool {
         self.mark.column == 0
             && matches!([self.at(0), self.at(1), self.at(2)], [b'-', b'-', b'-'] | [b'.', b'.', b'.'])
@@ -187,7 +186,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Copies a line break as a line feed, except for the two that Unicode made to separate.
+    /// Copies a line break as a line feed, except for Unicode's line and paragraph separators.
     pub(super) fn read_line(&mut self, out: &mut String) {
         match self.at(0) {
             0xe2 => self
@@ -239,20 +238,20 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Puts a token into the queue, at the end or at a place.
-    fn insert(&mut self, place: Option<usize>, kind: Kind<'a>, start: Mark, end: Mark) {
+    /// Inserts a token into the queue, at the end or at an index.
+    fn insert(&mut self, index: Option<usize>, kind: TokenKind<'a>, start: Mark, end: Mark) {
         let token = Token { kind, start, end };
-        match place {
-            Some(place) if place < self.queue.len() => self.queue.insert(place, token),
+        match index {
+            Some(index) if index < self.queue.len() => self.queue.insert(index, token),
             _ => self.queue.push_back(token),
         }
     }
 
-    fn append(&mut self, kind: Kind<'a>, start: Mark) {
+    fn append(&mut self, kind: TokenKind<'a>, start: Mark) {
         self.insert(None, kind, start, self.mark);
     }
 
-    /// Whether the simple key of a level can still become one.
+    /// Returns whether the simple key of a level is still possible.
     fn is_valid(&mut self, level: usize) -> Result<bool, Error> {
         let key = self.simple_keys[level];
         if !key.possible {
@@ -297,7 +296,7 @@ impl<'a> Scanner<'a> {
         &mut self,
         column: isize,
         number: Option<usize>,
-        kind: Kind<'a>,
+        kind: TokenKind<'a>,
         mark: Mark,
     ) -> Result<(), Error> {
         if self.flow_level > 0 || self.indent >= column {
@@ -309,14 +308,14 @@ impl<'a> Scanner<'a> {
             let context = self.simple_keys.last().map(|key| key.mark).unwrap_or_default();
             return self.error(context, &format!("exceeded max depth of {MAX_LEVELS}"));
         }
-        let place = number.and_then(|number| number.checked_sub(self.taken));
-        self.insert(place, kind, mark, mark);
+        let index = number.and_then(|number| number.checked_sub(self.taken));
+        self.insert(index, kind, mark, mark);
         Ok(())
     }
 
     fn unroll_indent(&mut self, column: isize) {
         while self.flow_level == 0 && self.indent > column {
-            self.insert(None, Kind::BlockEnd, self.mark, self.mark);
+            self.insert(None, TokenKind::BlockEnd, self.mark, self.mark);
             self.indent = self.indents.pop().unwrap_or(-1);
         }
     }
@@ -330,7 +329,7 @@ impl<'a> Scanner<'a> {
             self.started = true;
             self.simple_keys.push(SimpleKey::default());
             self.simple_key_allowed = true;
-            self.append(Kind::StreamStart, self.mark);
+            self.append(TokenKind::StreamStart, self.mark);
             return Ok(());
         }
         self.skip_to_token()?;
@@ -350,17 +349,17 @@ impl<'a> Scanner<'a> {
             }
             b'-' | b'.' if self.is_document_indicator() => {
                 self.end_block()?;
-                let kind = if here == b'-' { Kind::DocumentStart } else { Kind::DocumentEnd };
+                let kind = if here == b'-' { TokenKind::DocumentStart } else { TokenKind::DocumentEnd };
                 let start = self.mark;
                 self.skip_many(3);
                 self.append(kind, start);
                 Ok(())
             }
-            b'[' => self.fetch_flow_start(Kind::FlowSequenceStart),
-            b'{' => self.fetch_flow_start(Kind::FlowMappingStart),
-            b']' => self.fetch_flow_end(Kind::FlowSequenceEnd),
-            b'}' => self.fetch_flow_end(Kind::FlowMappingEnd),
-            b',' => self.fetch_indicator(Kind::FlowEntry, true),
+            b'[' => self.fetch_flow_start(TokenKind::FlowSequenceStart),
+            b'{' => self.fetch_flow_start(TokenKind::FlowMappingStart),
+            b']' => self.fetch_flow_end(TokenKind::FlowSequenceEnd),
+            b'}' => self.fetch_flow_end(TokenKind::FlowMappingEnd),
+            b',' => self.fetch_indicator(TokenKind::FlowEntry, true),
             b'-' if self.is_blank_or_end(1) => self.fetch_block_entry(),
             b'?' if flow || self.is_blank_or_end(1) => self.fetch_key(),
             b':' if flow || self.is_blank_or_end(1) => self.fetch_value(),
@@ -384,7 +383,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Space, comments and line breaks.
+    /// Skips white space, comments and line breaks.
     fn skip_to_token(&mut self) -> Result<(), Error> {
         loop {
             self.need(1)?;
@@ -411,7 +410,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What stands at the beginning of a line and outside of everything.
+    /// Ends all blocks, before a token at the start of a line outside of everything.
     fn end_block(&mut self) -> Result<(), Error> {
         self.unroll_indent(-1);
         self.remove_simple_key()?;
@@ -426,11 +425,11 @@ impl<'a> Scanner<'a> {
         }
         self.end_block()?;
         self.ended = true;
-        self.append(Kind::StreamEnd, self.mark);
+        self.append(TokenKind::StreamEnd, self.mark);
         Ok(())
     }
 
-    fn fetch_flow_start(&mut self, kind: Kind<'a>) -> Result<(), Error> {
+    fn fetch_flow_start(&mut self, kind: TokenKind<'a>) -> Result<(), Error> {
         self.save_simple_key()?;
         let token = self.taken + self.queue.len();
         self.simple_keys.push(SimpleKey { possible: false, required: false, token, mark: self.mark });
@@ -442,7 +441,7 @@ impl<'a> Scanner<'a> {
         self.fetch_character(kind)
     }
 
-    fn fetch_flow_end(&mut self, kind: Kind<'a>) -> Result<(), Error> {
+    fn fetch_flow_end(&mut self, kind: TokenKind<'a>) -> Result<(), Error> {
         self.remove_simple_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
@@ -454,15 +453,15 @@ impl<'a> Scanner<'a> {
         self.fetch_character(kind)
     }
 
-    fn fetch_character(&mut self, kind: Kind<'a>) -> Result<(), Error> {
+    fn fetch_character(&mut self, kind: TokenKind<'a>) -> Result<(), Error> {
         let start = self.mark;
         self.skip();
         self.append(kind, start);
         Ok(())
     }
 
-    /// An indicator that no simple key goes on over.
-    fn fetch_indicator(&mut self, kind: Kind<'a>, simple_key_allowed: bool) -> Result<(), Error> {
+    /// Scans an indicator that ends a possible simple key.
+    fn fetch_indicator(&mut self, kind: TokenKind<'a>, simple_key_allowed: bool) -> Result<(), Error> {
         self.remove_simple_key()?;
         self.simple_key_allowed = simple_key_allowed;
         self.fetch_character(kind)
@@ -473,9 +472,9 @@ impl<'a> Scanner<'a> {
             if !self.simple_key_allowed {
                 return self.error(self.mark, "block sequence entries are not allowed in this context");
             }
-            self.roll_indent(self.mark.column, None, Kind::BlockSequenceStart, self.mark)?;
+            self.roll_indent(self.mark.column, None, TokenKind::BlockSequenceStart, self.mark)?;
         }
-        self.fetch_indicator(Kind::BlockEntry, true)
+        self.fetch_indicator(TokenKind::BlockEntry, true)
     }
 
     fn fetch_key(&mut self) -> Result<(), Error> {
@@ -483,17 +482,17 @@ impl<'a> Scanner<'a> {
             if !self.simple_key_allowed {
                 return self.error(self.mark, "mapping keys are not allowed in this context");
             }
-            self.roll_indent(self.mark.column, None, Kind::BlockMappingStart, self.mark)?;
+            self.roll_indent(self.mark.column, None, TokenKind::BlockMappingStart, self.mark)?;
         }
-        self.fetch_indicator(Kind::Key, self.flow_level == 0)
+        self.fetch_indicator(TokenKind::Key, self.flow_level == 0)
     }
 
     fn fetch_value(&mut self) -> Result<(), Error> {
         let level = self.simple_keys.len() - 1;
         if self.is_valid(level)? {
             let key = self.simple_keys[level];
-            self.insert(key.token.checked_sub(self.taken), Kind::Key, key.mark, key.mark);
-            self.roll_indent(key.mark.column, Some(key.token), Kind::BlockMappingStart, key.mark)?;
+            self.insert(key.token.checked_sub(self.taken), TokenKind::Key, key.mark, key.mark);
+            self.roll_indent(key.mark.column, Some(key.token), TokenKind::BlockMappingStart, key.mark)?;
             self.simple_keys[level].possible = false;
             self.levels.remove(&key.token);
             self.simple_key_allowed = false;
@@ -502,17 +501,17 @@ impl<'a> Scanner<'a> {
                 if !self.simple_key_allowed {
                     return self.error(self.mark, "mapping values are not allowed in this context");
                 }
-                self.roll_indent(self.mark.column, None, Kind::BlockMappingStart, self.mark)?;
+                self.roll_indent(self.mark.column, None, TokenKind::BlockMappingStart, self.mark)?;
             }
             self.simple_key_allowed = self.flow_level == 0;
         }
-        self.fetch_character(Kind::Value)
+        self.fetch_character(TokenKind::Value)
     }
 
-    /// Something that a `:` can make a key.
+    /// Scans a token that a `:` can make a key.
     fn fetch_possible_key(
         &mut self,
-        scan: impl FnOnce(&mut Scanner<'a>) -> Result<Kind<'a>, Error>,
+        scan: impl FnOnce(&mut Scanner<'a>) -> Result<TokenKind<'a>, Error>,
     ) -> Result<(), Error> {
         self.save_simple_key()?;
         self.simple_key_allowed = false;
@@ -532,7 +531,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// An error of the text; line 0 is not named.
+/// Returns an error with its line; line 0 is not named.
 pub(super) fn at_line(line: usize, problem: &str) -> Error {
     match line {
         0 => Error::new(format!("yaml: {problem}")),

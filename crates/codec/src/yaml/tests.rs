@@ -29,7 +29,7 @@ fn yaml_of(json: &str) -> String {
 }
 
 #[test]
-fn documents_become_json() {
+fn documents_convert_to_json() {
     let cases = [
         ("", "null"),
         ("# nothing\n", "null"),
@@ -57,7 +57,7 @@ fn documents_become_json() {
         ("a: b\r\nc: d\r\n", r#"{"a":"b","c":"d"}"#),
         ("a: b # c\nd: e#f", r#"{"a":"b","d":"e#f"}"#),
         ("\u{feff}a: b", r#"{"a":"b"}"#),
-        // Only the first document, whatever follows it.
+        // Only the first document is converted.
         ("a: 1\n---\nb: 2\n", r#"{"a":1}"#),
         ("---\nhello\n...\n}not yaml", r#""hello""#),
         ("'a' 'b'", r#""a""#),
@@ -65,7 +65,7 @@ fn documents_become_json() {
     ];
     for (text, want) in cases {
         if text.contains(r"\/") {
-            // JSON's escaped slash is the one escape that YAML 1.1 does not know.
+            // JSON's escaped slash is the one escape that YAML 1.1 does not have.
             assert_eq!(error_of(text), "yaml: found unknown escape character");
             continue;
         }
@@ -74,7 +74,7 @@ fn documents_become_json() {
 }
 
 #[test]
-fn scalars_mean_what_yaml_1_1_says() {
+fn scalars_follow_yaml_1_1() {
     let cases = [
         ("yes", "true"),
         ("off", "false"),
@@ -118,7 +118,7 @@ fn scalars_mean_what_yaml_1_1_says() {
 }
 
 #[test]
-fn text_is_folded_kept_and_escaped() {
+fn text_is_folded_preserved_and_escaped() {
     let cases = [
         ("a: | # Comment\n\n literal\n\n \ttext\n\n", r#"{"a":"\nliteral\n\n\ttext\n"}"#),
         ("a: |-\n  x\n  y\n\nb: 1", r#"{"a":"x\ny","b":1}"#),
@@ -152,7 +152,7 @@ fn keys_become_strings() {
             r#"{"-.inf":"d","-1e-09":"g",".inf":"c",".nan":"e","0.1":"f","1.5":"a","1e+20":"b"}"#
         }),
         ("2015-01-01: a", r#"{"2015-01-01":"a"}"#),
-        // Floats are printed as if they had 32 bits.
+        // Floats are formatted as 32-bit floats.
         ("1e40: a", r#"{".inf":"a"}"#),
         ("0.123456789: a", r#"{"0.12345679":"a"}"#),
         ("&k a: 1\n*k : 2", r#"{"a":2}"#),
@@ -183,7 +183,7 @@ fn aliases_are_followed_and_merges_merged() {
         ("a: &a [1, {b: 2}]\nc: *a", r#"{"a":[1,{"b":2}],"c":[1,{"b":2}]}"#),
         ("a: &x 1\nb: &x 2\nc: *x", r#"{"a":1,"b":2,"c":2}"#),
         ("a: &x {p: 1, q: 2}\nb:\n  <<: *x\n  q: 3", r#"{"a":{"p":1,"q":2},"b":{"p":1,"q":3}}"#),
-        // What was set before is overwritten too.
+        // Previous entries are overwritten too.
         ("a: &x {p: 1}\nb:\n  p: 3\n  <<: *x", r#"{"a":{"p":1},"b":{"p":1}}"#),
         ("b:\n  <<: [{p: 1}, {p: 2, q: 2}]", r#"{"b":{"p":1,"q":2}}"#),
         ("b:\n  <<: {p: 1}\n  '<<': x", r#"{"b":{"\u003c\u003c":"x","p":1}}"#),
@@ -200,7 +200,7 @@ fn aliases_are_followed_and_merges_merged() {
 }
 
 #[test]
-fn errors_are_worded_and_placed_as_the_reference_does() {
+fn errors_have_the_references_messages_and_lines() {
     let cases = [
         ("v: !!float 'error'", "yaml: cannot decode !!str `error` as a !!float"),
         ("a: [", "yaml: line 1: did not find expected node content"),
@@ -272,7 +272,7 @@ fn errors_are_worded_and_placed_as_the_reference_does() {
 }
 
 #[test]
-fn an_error_of_syntax_comes_before_a_bad_byte_that_was_not_read_yet() {
+fn a_syntax_error_precedes_an_invalid_byte_of_a_later_chunk() {
     let mut text = b"a: b: c\n".to_vec();
     text.resize(600, b' ');
     text.push(0);
@@ -282,7 +282,7 @@ fn an_error_of_syntax_comes_before_a_bad_byte_that_was_not_read_yet() {
 }
 
 #[test]
-fn a_key_has_its_colon_on_its_line_and_near() {
+fn a_simple_key_has_its_colon_on_its_line_within_1024_characters() {
     let long = "k".repeat(1025);
     assert_eq!(error_of(format!("a: 1\n{long}: b")), "yaml: line 2: could not find expected ':'");
     assert_eq!(json_of(&format!("{}: b", &long[1..])), format!("{{\"{}\":\"b\"}}", &long[1..]));
@@ -291,7 +291,7 @@ fn a_key_has_its_colon_on_its_line_and_near() {
 }
 
 #[test]
-fn keys_set_twice_are_one_strict_error() {
+fn duplicate_keys_are_one_strict_error() {
     assert_eq!(strict_of("a: 1\nb: 2\n"), [""; 0]);
     let text = "a: 1\nb:\n  c: 1\n  c: 2\na:\n  2\n1: x\n1: z\ntrue: a\nyes: b\n";
     assert_eq!(
@@ -307,12 +307,12 @@ fn keys_set_twice_are_one_strict_error() {
         strict_of("a: &x {p: 1}\nb:\n  <<: *x\n  p: 2"),
         ["yaml: unmarshal errors:\n  line 4: key \"p\" already set in map"]
     );
-    // `1` and `"1"` are two keys until JSON makes them one.
+    // `1` and `"1"` are two keys until JSON makes them equal.
     assert_eq!(strict_of("1: a\n'1': b"), [""; 0]);
 }
 
 #[test]
-fn trees_become_yaml() {
+fn trees_are_encoded_as_yaml() {
     let cases = [
         ("null", "null\n"),
         ("{}", "{}\n"),
@@ -408,7 +408,7 @@ fn strings_are_quoted_only_where_needed() {
 }
 
 #[test]
-fn numbers_come_out_as_they_do_by_way_of_json() {
+fn numbers_are_encoded_as_through_json() {
     let cases = [
         ("1.0", "1"),
         ("0.1", "0.1"),
@@ -442,7 +442,7 @@ fn long_lines_are_folded_at_a_space() {
 }
 
 #[test]
-fn long_keys_are_behind_a_question_mark() {
+fn long_keys_follow_a_question_mark() {
     let key = "k".repeat(129);
     assert_eq!(yaml_of(&format!("{{\"{key}\":[1]}}")), format!("? {key}\n: - 1\n"));
     assert_eq!(yaml_of(&format!("{{\"{key}\":{{\"a\":1}}}}")), format!("? {key}\n: a: 1\n"));
@@ -451,7 +451,7 @@ fn long_keys_are_behind_a_question_mark() {
 }
 
 #[test]
-fn bytes_and_raw_json_are_what_they_are_in_json() {
+fn bytes_and_raw_json_are_encoded_as_in_json() {
     use pintle_meta::{Object, Value};
     let object: Object = [
         ("bytes", Value::bytes(*b"hello")),
@@ -480,13 +480,13 @@ fn aliases_of_aliases_are_excessive() {
     // Few nodes, but each is long.
     let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), vec!["*a"; 1000].join(","));
     assert_eq!(error_of(&long), excessive);
-    // A hundred are fine.
+    // A hundred are allowed.
     let few = format!("a: &a [1, 2, 3]\nb: [{}]", vec!["*a"; 100].join(","));
     assert!(to_json(few.as_bytes()).is_ok());
 }
 
 #[test]
-fn deep_documents_are_refused_without_recursion() {
+fn deep_documents_are_rejected_without_recursion() {
     let ours = format!("yaml: exceeded max depth of {MAX_DEPTH}");
     let too_deep = ["yaml: exceeded max depth of 10000", &ours];
     for (open, times) in
@@ -504,7 +504,7 @@ fn deep_documents_are_refused_without_recursion() {
 }
 
 #[test]
-fn large_documents_are_read_and_written() {
+fn large_documents_are_decoded_and_encoded() {
     let text = "x".repeat(3 << 20);
     for (open, close) in [("", ""), ("'", "'"), ("\"", "\""), ("|\n ", ""), (">\n ", ""), ("k: ", "")] {
         let document = format!("{open}{text}{close}");
@@ -534,12 +534,12 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_like_yaml_never_panics(text in "[-?:,\\[\\]{}#&*!|>'\"%@` \\t\\n\\r\\\\a0<.~\u{85}\u{2028}\u{feff}]{0,60}") {
+    fn yaml_like_text_never_panics(text in "[-?:,\\[\\]{}#&*!|>'\"%@` \\t\\n\\r\\\\a0<.~\u{85}\u{2028}\u{feff}]{0,60}") {
         let _ = to_json(text.as_bytes());
     }
 
     #[test]
-    fn strings_survive(text in "[ -~\\n\\t\u{a0}-\u{2ff}\u{1f600}:#'\"]{0,120}", key in "[ -~]{1,140}") {
+    fn strings_round_trip(text in "[ -~\\n\\t\u{a0}-\u{2ff}\u{1f600}:#'\"]{0,120}", key in "[ -~]{1,140}") {
         let mut json = b"{".to_vec();
         json::write::string(&key, &mut json);
         json.extend_from_slice(b":[{\"k\":");

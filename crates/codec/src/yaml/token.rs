@@ -1,8 +1,8 @@
-//! What the scanner makes of the text and the parser of tokens.
+//! Tokens between the scanner and the parser.
 
 use std::borrow::Cow;
 
-/// A place in the text, counted in characters.
+/// Position in the text, counted in characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) index: usize,
@@ -12,13 +12,13 @@ pub(super) struct Mark {
 
 #[derive(Debug)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: TokenKind<'a>,
     pub(super) start: Mark,
     pub(super) end: Mark,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum TokenKind<'a> {
     StreamStart,
     StreamEnd,
     /// `%YAML 1.1`
@@ -27,11 +27,11 @@ pub(super) enum Kind<'a> {
     TagDirective(String, String),
     DocumentStart,
     DocumentEnd,
-    /// The indentation grows, at the first `-`.
+    /// Increase of the indentation, at the first `-`.
     BlockSequenceStart,
-    /// The indentation grows, at the first key.
+    /// Increase of the indentation, at the first key.
     BlockMappingStart,
-    /// The indentation shrinks.
+    /// Decrease of the indentation.
     BlockEnd,
     FlowSequenceStart,
     FlowSequenceEnd,
@@ -39,7 +39,7 @@ pub(super) enum Kind<'a> {
     FlowMappingEnd,
     BlockEntry,
     FlowEntry,
-    /// `?`, or put in before a key that has none.
+    /// `?`, or inserted before a simple key.
     Key,
     Value,
     Alias(&'a str),

@@ -1,17 +1,18 @@
-//! A document as a tree without types, as an apply is read.
+//! Decodes a document into an untyped tree, as apply configurations are.
 
 use pintle_meta::{Node, Object, Value};
 
 use super::to_json_strict;
 use crate::{Decoded, Error, json};
 
-/// Longer keys are none in YAML, unless they say so.
+/// Length past which a key is no simple key in YAML.
 const MAX_KEY: usize = 1000;
 
-/// Reads a document that is an object, or null for an empty one, by the rules of [`json::decode_untyped`]; floats without a
-/// fraction are integers. The words of errors are those of the reference's reader of apply configurations.
+/// Decodes a document that is an object, or null for an empty one, by the rules of [`json::decode_untyped`]; floats
+/// without a fraction are integers. Errors have the messages of the reference's decoder of apply configurations.
 ///
-/// Most programs send JSON, which YAML nearly contains: what surely means the same in both is read as JSON.
+/// Most clients send JSON, which is nearly a subset of YAML: JSON that surely means the same in both is decoded as
+/// JSON.
 pub fn decode_untyped(text: &[u8]) -> Result<Decoded, Error> {
     if let Some(decoded) = as_json(text) {
         return Ok(decoded);
@@ -49,7 +50,7 @@ fn as_json(text: &[u8]) -> Option<Decoded> {
     means_the_same(&decoded.value).then_some(decoded)
 }
 
-/// Whether there are no characters that YAML refuses or takes for the end of a line.
+/// Returns whether the text has no characters that YAML rejects or treats as line breaks.
 fn is_plain(text: &[u8]) -> bool {
     if text.is_ascii() {
         return !text.contains(&0x7F);
@@ -75,7 +76,7 @@ fn means_the_same(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> String {
+    fn untyped(text: &str) -> String {
         match decode_untyped(text.as_bytes()) {
             Ok(decoded) => {
                 let mut out = Vec::new();
@@ -87,36 +88,36 @@ mod tests {
     }
 
     #[test]
-    fn json_and_yaml_mean_the_same() {
-        assert_eq!(shown("{\"b\": 1,\n\t\"a\":[true,null,\"x\\n\"]}"), r#"{"a":[true,null,"x\n"],"b":1}"#);
-        assert_eq!(shown("b: 1\na: [yes, ~, \"x\\n\"]\n"), r#"{"a":[true,null,"x\n"],"b":1}"#);
-        // Numbers are what they are in YAML, also in JSON.
-        assert_eq!(shown(r#"{"a":1.0,"b":1e2,"c":1.5}"#), r#"{"a":1,"b":100,"c":1.5}"#);
-        assert_eq!(shown("a: 1.0\nc: 1.5"), r#"{"a":1,"c":1.5}"#);
-        assert_eq!(shown("{a: b}"), r#"{"a":"b"}"#);
-        assert_eq!(shown("{\"a\":\"\u{2028}x\"}"), shown("a: \"\u{2028}x\""));
+    fn json_and_yaml_decode_alike() {
+        assert_eq!(untyped("{\"b\": 1,\n\t\"a\":[true,null,\"x\\n\"]}"), r#"{"a":[true,null,"x\n"],"b":1}"#);
+        assert_eq!(untyped("b: 1\na: [yes, ~, \"x\\n\"]\n"), r#"{"a":[true,null,"x\n"],"b":1}"#);
+        // Numbers follow YAML's rules, also in JSON.
+        assert_eq!(untyped(r#"{"a":1.0,"b":1e2,"c":1.5}"#), r#"{"a":1,"b":100,"c":1.5}"#);
+        assert_eq!(untyped("a: 1.0\nc: 1.5"), r#"{"a":1,"c":1.5}"#);
+        assert_eq!(untyped("{a: b}"), r#"{"a":"b"}"#);
+        assert_eq!(untyped("{\"a\":\"\u{2028}x\"}"), untyped("a: \"\u{2028}x\""));
     }
 
     #[test]
-    fn what_is_set_twice_is_told() {
+    fn duplicate_keys_are_reported() {
         let told = "yaml: unmarshal errors:\n  line 1: key \"a\" already set in map";
-        assert_eq!(shown(r#"{"a":1,"a":2}"#), format!("{{\"a\":2}}{told}"));
+        assert_eq!(untyped(r#"{"a":1,"a":2}"#), format!("{{\"a\":2}}{told}"));
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
-        assert_eq!(shown(""), "{}");
-        assert_eq!(shown("null"), "{}");
+    fn documents_that_are_no_object_are_rejected() {
+        assert_eq!(untyped(""), "{}");
+        assert_eq!(untyped("null"), "{}");
         let refused = |what: &str| {
             format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type \
                  map[string]interface {{}}"
             )
         };
-        assert_eq!(shown("[1]"), refused("array"));
-        assert_eq!(shown("abc"), refused("string"));
-        assert_eq!(shown("12"), refused("number"));
-        assert_eq!(shown("yes"), refused("bool"));
-        assert!(shown("{").starts_with("error converting YAML to JSON: yaml: line 1: "));
+        assert_eq!(untyped("[1]"), refused("array"));
+        assert_eq!(untyped("abc"), refused("string"));
+        assert_eq!(untyped("12"), refused("number"));
+        assert_eq!(untyped("yes"), refused("bool"));
+        assert!(untyped("{").starts_with("error converting YAML to JSON: yaml: line 1: "));
     }
 }

@@ -1,4 +1,4 @@
-//! The roles and bindings that every cluster has: there, and with all that they should allow, before anybody is let in.
+//! The default roles and bindings: reconciled before the server is ready.
 
 mod reconcile;
 
@@ -8,32 +8,32 @@ use futures_util::future::join_all;
 use pintle_auth::authorizer::rbac::bootstrap::{self, Expected};
 use pintle_features::Features;
 use pintle_meta::{Reason, Value};
-use pintle_registry::Result;
+use pintle_registry::{Client, Result};
+use pintle_runtime::Clock;
 
-use crate::objects::Objects;
 use reconcile::{Outcome, reconciled};
 
-/// For how long it is tried, and how often. A server without these is of use to nobody, and ends.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the objects are tried to be written, and how often. A server that cannot write them ends.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// So many are under way together: enough for few commits, and no more memory than requests take.
+/// The number of objects written at the same time: enough for few commits, and no more memory than requests take.
 const AT_ONCE: usize = 24;
 
-/// How often one object is looked at again, when somebody else writes it at the same time.
+/// Attempts at one object, where another writer changes it at the same time.
 const ATTEMPTS: usize = 4;
 
-/// The four resources of access control.
+/// Clients of the four resources of RBAC.
 #[derive(Clone)]
 pub struct AccessObjects {
-    pub roles: Objects,
-    pub role_bindings: Objects,
-    pub cluster_roles: Objects,
-    pub cluster_role_bindings: Objects,
+    pub roles: Client,
+    pub role_bindings: Client,
+    pub cluster_roles: Client,
+    pub cluster_role_bindings: Client,
 }
 
 impl AccessObjects {
-    fn of(&self, expected: &Expected) -> &Objects {
+    fn of(&self, expected: &Expected) -> &Client {
         match (expected.is_binding, expected.namespace) {
             (false, "") => &self.cluster_roles,
             (false, _) => &self.roles,
@@ -43,36 +43,36 @@ impl AccessObjects {
     }
 }
 
-/// Puts the bootstrap policy in order once.
+/// Reconciles the default roles and bindings once.
 pub struct BootstrapRoles {
     objects: AccessObjects,
     expected: Vec<Expected>,
 }
 
 impl BootstrapRoles {
-    /// The name of the hook that does it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "rbac/bootstrap-roles";
 
     pub fn new(objects: AccessObjects, features: Features) -> BootstrapRoles {
         BootstrapRoles { objects, expected: bootstrap::objects(features).collect() }
     }
 
-    /// Returns when all is as it should be, or says why it could not be done.
-    pub async fn ensure(self) -> std::result::Result<(), String> {
-        let begun = tokio::time::Instant::now();
+    /// Waits until all objects are reconciled. Errors: the last failure, after a while.
+    pub async fn ensure(self, clock: &Clock) -> std::result::Result<(), String> {
+        let begun = clock.instant();
         loop {
             let failure = match self.sync().await {
                 Ok(()) => return Ok(()),
                 Err(failure) => failure,
             };
-            if begun.elapsed() >= PATIENCE {
+            if clock.instant().saturating_duration_since(begun) >= TIMEOUT {
                 return Err(format!("unable to initialize roles: {failure}"));
             }
-            tokio::time::sleep(PAUSE).await;
+            clock.sleep(PAUSE).await;
         }
     }
 
-    /// Looks at everything once, many at the same time: what has to be written is few commits.
+    /// Reconciles all objects once, many at the same time, so that they are few commits.
     pub async fn sync(&self) -> std::result::Result<(), String> {
         let AccessObjects { roles, role_bindings, cluster_roles, cluster_role_bindings } = &self.objects;
         for objects in [roles, role_bindings, cluster_roles, cluster_role_bindings] {
@@ -109,7 +109,7 @@ impl BootstrapRoles {
                 Some(found) => self.change(objects, found, &wanted, expected).await,
             };
             match outcome {
-                // Somebody else created, deleted or replaced it meanwhile.
+                // Another writer created, deleted or replaced it meanwhile.
                 Err(status)
                     if attempt < ATTEMPTS
                         && matches!(
@@ -129,7 +129,7 @@ impl BootstrapRoles {
 
     async fn change(
         &self,
-        objects: &Objects,
+        objects: &Client,
         found: &Value,
         wanted: &Value,
         expected: &Expected,
@@ -156,7 +156,7 @@ impl BootstrapRoles {
         }
     }
 
-    /// Rules that somebody gave to a role that has since become an aggregate move to where they are gathered from.
+    /// Copies the rules of a role that has since become an aggregate to the role that they are aggregated from.
     async fn prime_aggregated(&self) -> Result<()> {
         let roles = &self.objects.cluster_roles;
         for (from, to) in bootstrap::AGGREGATED {
@@ -173,7 +173,7 @@ impl BootstrapRoles {
         Ok(())
     }
 
-    /// Whoever had the binding that was split gets the new one as well.
+    /// Copies the subjects of a binding that was split to the new one.
     async fn prime_split(&self) -> Result<()> {
         let bindings = &self.objects.cluster_role_bindings;
         let (from, to) = bootstrap::SPLIT;
@@ -182,9 +182,10 @@ impl BootstrapRoles {
         let Some(template) = template else { return Ok(()) };
         let mut new = bindings.read(template.json.as_bytes())?;
         if let Some(new) = new.as_object_mut() {
-            match old.get("subjects") {
-                Some(subjects) => drop(new.insert("subjects", subjects.clone())),
-                None => drop(new.remove("subjects")),
+            if let Some(subjects) = old.get("subjects") {
+                new.insert("subjects", subjects.clone());
+            } else {
+                new.remove("subjects");
             }
         }
         tracing::info!(
@@ -194,7 +195,7 @@ impl BootstrapRoles {
     }
 
     /// Creates `object` under a name, with the labels and annotations of another.
-    async fn copy(&self, objects: &Objects, from: &Value, mut object: Value, name: &str) -> Result<()> {
+    async fn copy(&self, objects: &Client, from: &Value, mut object: Value, name: &str) -> Result<()> {
         if let Some(metadata) = object.metadata_mut() {
             metadata.retain(|_, _| false);
             metadata.insert("name", name);
@@ -207,7 +208,7 @@ impl BootstrapRoles {
         match objects.create("", object).await {
             Err(status) if status.reason != Reason::AlreadyExists => Err(status),
             _ => {
-                // What comes next must see it.
+                // Later steps of the round read the cache.
                 let wait = objects.store().cache().wait_for_current(PAUSE).await;
                 if let Err(error) = wait {
                     tracing::debug!(%error, "the cache is behind");

@@ -5,7 +5,7 @@ use pintle_meta::Value;
 use pintle_meta::value::Object;
 use pintle_registry::Result;
 
-use crate::objects::Objects;
+use pintle_registry::Client;
 
 /// Who sets this to `false` wants an object to be left alone.
 const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
@@ -20,7 +20,7 @@ pub(super) enum Outcome {
     Replaced,
 }
 
-pub(super) fn reconciled(found: &Value, wanted: &Value, objects: &Objects) -> Result<Outcome> {
+pub(super) fn reconciled(found: &Value, wanted: &Value, objects: &Client) -> Result<Outcome> {
     let mut new = found.clone();
     let mut is_changed = false;
     let mut is_replaced = false;
@@ -110,7 +110,7 @@ fn is_same_subject(a: &Value, b: &Value) -> bool {
     ["kind", "apiGroup", "name", "namespace"].iter().all(|field| a.text_at(&[field]) == b.text_at(&[field]))
 }
 
-fn add_missing_rules(new: &mut Value, wanted: &Value, objects: &Objects) -> Result<bool> {
+fn add_missing_rules(new: &mut Value, wanted: &Value, objects: &Client) -> Result<bool> {
     let (own, wanted) = (Rule::read_all(new), Rule::read_all(wanted));
     // Mostly nobody has changed anything, and nothing need be broken down.
     if wanted.iter().all(|rule| own.contains(rule)) {

@@ -1,73 +1,45 @@
 //! The `Dangling` condition of flow schemas: whether the priority level that a flow schema refers to exists.
 //!
-//! It is kept of every flow schema, whoever made it, as soon as a flow schema or a priority level changes.
+//! It is set on every flow schema, as soon as a flow schema or a priority level changes.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
-use pintle_meta::{Object, Reason, Value, quote};
-use pintle_registry::{Result, Store};
+use pintle_meta::{Object, Reason, Status, Value, quote};
+use pintle_registry::{Client, ObjectIdentity, Result, Store};
+use pintle_runtime::Clock;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
 
-use crate::follow::{changed, watch};
-use crate::objects::{ObjectIdentity, Objects};
+use crate::runtime::{Controller, Requeue, Source};
 
-/// How long the condition of a flow schema waits that is written too often, and that all are looked at again at the latest.
+/// The interval of full rounds, which find the conditions that were written too often.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How soon a round that failed is repeated, or a store that could not be watched is asked again.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Servers that do not agree on a condition write it this often in a minute at most.
+/// The most writes of a condition in a minute, where servers do not agree on it.
 const MOST_WRITES: usize = 6;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Keeps the conditions.
+/// Sets the conditions.
 pub(super) struct Dangling {
-    pub(super) levels: Objects,
-    pub(super) schemas: Objects,
-    /// Flow schemas by the rules of their status.
-    pub(super) statuses: Objects,
-    /// When conditions were written lately, by the name of the flow schema. Held while a round is under way.
+    pub(super) levels: Client,
+    pub(super) schemas: Client,
+    /// Client of the status of flow schemas.
+    pub(super) statuses: Client,
+    pub(super) clock: Clock,
+    /// The times of the last writes, by flow schema. Locked during a round.
     pub(super) written: Mutex<HashMap<String, VecDeque<Instant>>>,
 }
 
 impl Dangling {
-    /// Follows flow schemas and priority levels; never returns.
-    pub(super) async fn run(&self) {
-        loop {
-            // Before the first round, so that nothing is missed.
-            let mut schemas = watch(self.schemas.store(), "").await;
-            let mut levels = watch(self.levels.store(), "").await;
-            loop {
-                let wait = match self.sync().await {
-                    Ok(()) => INTERVAL,
-                    Err(status) => {
-                        tracing::error!("{}", status.message);
-                        PAUSE
-                    }
-                };
-                let go_on = tokio::select! {
-                    changed = changed(&mut schemas) => changed,
-                    changed = changed(&mut levels) => changed,
-                    () = sleep(wait) => true,
-                };
-                if !go_on {
-                    break;
-                }
-            }
-            sleep(PAUSE).await;
-        }
-    }
-
     /// Brings the conditions of all flow schemas up to date.
     pub(super) async fn sync(&self) -> Result<()> {
         let mut written = self.written.lock().await;
         let levels = self.levels.store().list("").await?;
         let schemas = self.schemas.store().list("").await?;
-        let now = Instant::now();
+        let now = self.clock.instant();
         written.retain(|_, times| {
-            times.retain(|time| now.duration_since(*time) < MINUTE);
+            times.retain(|time| now.saturating_duration_since(*time) < MINUTE);
             !times.is_empty()
         });
         let mut notes = Vec::new();
@@ -86,7 +58,7 @@ impl Dangling {
 
     async fn note(&self, schema: &Value, config: Value) -> Result<()> {
         match self.statuses.apply("", &ObjectIdentity::of(schema), &config).await {
-            // It was deleted or replaced meanwhile, which the watch tells.
+            // It was deleted or replaced meanwhile, which the watch sees.
             Err(status) if !matches!(status.reason, Reason::NotFound | Reason::Conflict) => {
                 let mut status = *status;
                 status.message = format!(
@@ -101,11 +73,35 @@ impl Dangling {
     }
 }
 
-/// The status to apply to a flow schema, if it does not have it.
+#[async_trait]
+impl Controller for Dangling {
+    fn name(&self) -> &'static str {
+        "priority_and_fairness_config_queue"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![
+            Source::stored(self.schemas.store().clone(), "", ""),
+            Source::stored(self.levels.store().clone(), "", ""),
+            Source::every(INTERVAL, ""),
+        ]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await.map(|()| Requeue::Never)
+    }
+
+    fn failed(&self, _: &str, status: &Status) {
+        tracing::error!("{}", status.message);
+    }
+}
+
+/// Returns the status to apply to a flow schema, if it does not have it.
 fn wanted(store: &Store, schema: &Value, level: &str, exists: bool) -> Option<Value> {
-    let (status, reason, rest) = match exists {
-        true => ("False", "Found", "and it exists"),
-        false => ("True", "NotFound", "but there is no such object"),
+    let (status, reason, rest) = if exists {
+        ("False", "Found", "and it exists")
+    } else {
+        ("True", "NotFound", "but there is no such object")
     };
     let level = quote(level);
     let message =

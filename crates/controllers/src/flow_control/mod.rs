@@ -1,8 +1,8 @@
-//! The flow schemas and priority levels that every cluster has, and what is wrong with flow schemas.
+//! The flow schemas and priority levels that every cluster has, and the conditions of flow schemas.
 //!
-//! Two are mandatory: their specs are set back whatever anybody does. The others are suggestions: whoever annotates one with
-//! `apf.kubernetes.io/autoupdate-spec: "false"` keeps his own. What is missing is made again either way. One that says
-//! `"true"` and is not among ours was ours in another release, and goes.
+//! Two of each are mandatory: their specs are always set back. The others are suggested: their specs are left alone where the object
+//! is annotated with `apf.kubernetes.io/autoupdate-spec: "false"`. Missing objects are created again either way. An object that is
+//! annotated with `"true"` and not in the lists was in those of another release, and is deleted.
 
 mod dangling;
 mod objects;
@@ -10,64 +10,52 @@ mod objects;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use pintle_meta::{Object, Reason, Value};
-use pintle_registry::{Result, Store};
+use pintle_registry::{Client, Result, Store};
+use pintle_runtime::Clock;
 use tokio::sync::Mutex;
 
 use self::dangling::Dangling;
-use crate::keep::keep;
-use crate::objects::Objects;
+use crate::runtime::{Controller, Requeue, Source};
 
 const INTERVAL: Duration = Duration::from_secs(60);
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
 const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 
-/// Keeps the configuration of flow control.
-#[derive(Clone)]
+/// Keeps the flow schemas and priority levels that every cluster has.
 pub struct FlowControl {
-    levels: Objects,
-    schemas: Objects,
+    levels: Client,
+    schemas: Client,
     dangling: Arc<Dangling>,
 }
 
 impl FlowControl {
-    /// The name of the hook that starts it.
+    /// The post-start hook.
     pub const HOOK: &'static str = "priority-and-fairness-config-producer";
 
-    /// `statuses` is the store of flow schemas by the rules of their status.
-    pub fn new(levels: Objects, schemas: Objects, statuses: Arc<Store>) -> FlowControl {
+    /// `statuses` is the store of flow schemas with the strategy of their status.
+    pub fn new(levels: Client, schemas: Client, statuses: Arc<Store>, clock: Clock) -> FlowControl {
         let statuses = schemas.through(statuses, "status", CONSUMER);
         let (levels, schemas) = (levels.managed_by(PRODUCER), schemas.managed_by(PRODUCER));
         let dangling = Arc::new(Dangling {
             levels: levels.clone(),
             schemas: schemas.clone(),
             statuses,
+            clock,
             written: Mutex::default(),
         });
         FlowControl { levels, schemas, dangling }
     }
 
-    /// Does it once, returns, and goes on until `shutdown`.
-    pub async fn start(self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let (dangling, ended) = (self.dangling.clone(), shutdown.shared());
-        let stopped = ended.clone();
-        let round = move || {
-            let controller = self.clone();
-            async move { controller.sync().await }
-        };
-        keep("the flow schemas and priority levels of the system", INTERVAL, round, ended).await;
-        tokio::spawn(async move {
-            tokio::select! {
-                () = dangling.run() => {}
-                () = stopped => {}
-            }
-        });
+    /// Returns the controller of the `Dangling` conditions, which is started beside this one.
+    pub fn dangling(&self) -> Arc<dyn Controller> {
+        self.dangling.clone()
     }
 
-    /// One round. What is written is written at once, in one commit; then what follows from it.
+    /// Does one round: writes all objects at once, in one commit, and then the conditions that follow from them.
     pub async fn sync(&self) {
         let configured = async {
             let (levels, schemas) =
@@ -89,16 +77,36 @@ impl FlowControl {
     }
 }
 
-/// An object that should be there.
+#[async_trait]
+impl Controller for FlowControl {
+    fn name(&self) -> &'static str {
+        "priority_and_fairness_config_producer"
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source::every(INTERVAL, "")]
+    }
+
+    async fn reconcile(&self, _: &str) -> Result<Requeue> {
+        self.sync().await;
+        Ok(Requeue::Never)
+    }
+
+    fn awaited(&self) -> Option<&'static str> {
+        Some("the flow schemas and priority levels of the system")
+    }
+}
+
+/// An object that every cluster has.
 pub(crate) struct Wanted {
     pub(crate) name: &'static str,
-    /// Its spec is ours, whatever it says.
+    /// Whether its spec is set back whatever its annotation says.
     pub(crate) mandatory: bool,
     pub(crate) json: String,
 }
 
-/// Makes what is missing, sets back what has changed, removes what was ours once.
-async fn ensure(objects: &Objects, wanted: Vec<Wanted>, found: &[Value]) -> Result<()> {
+/// Creates missing objects, sets back changed ones, deletes those of other releases.
+async fn ensure(objects: &Client, wanted: Vec<Wanted>, found: &[Value]) -> Result<()> {
     let stale = found.iter().filter(|object| {
         auto_update(object) == Some(true) && !wanted.iter().any(|wanted| wanted.name == object.name())
     });
@@ -111,7 +119,7 @@ async fn ensure(objects: &Objects, wanted: Vec<Wanted>, found: &[Value]) -> Resu
     removed.into_iter().chain(ensured).collect()
 }
 
-async fn ensure_one(objects: &Objects, wanted: &Wanted, current: Option<&Value>) -> Result<()> {
+async fn ensure_one(objects: &Client, wanted: &Wanted, current: Option<&Value>) -> Result<()> {
     let Some(current) = current else {
         objects.create_if_missing("", wanted.json.as_bytes()).await?;
         return Ok(());
@@ -125,13 +133,13 @@ async fn ensure_one(objects: &Objects, wanted: &Wanted, current: Option<&Value>)
         Ok(revise(&mut new, wanted.mandatory, &spec).then_some(new))
     };
     match objects.update("", wanted.name, &mut change).await {
-        // Somebody else was faster; its spec is looked at next time.
+        // Another writer was faster; the next round looks at its spec.
         Err(status) if !matches!(status.reason, Reason::Conflict | Reason::NotFound) => Err(status),
         _ => Ok(()),
     }
 }
 
-/// What an object says of itself: may it be changed by us? Nothing, if it says nothing that can be understood.
+/// Returns the value of the annotation; `None` if it is missing or not a boolean.
 fn auto_update(object: &Value) -> Option<bool> {
     match object.annotation(AUTO_UPDATE)? {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
@@ -140,16 +148,16 @@ fn auto_update(object: &Value) -> Option<bool> {
     }
 }
 
-/// Sets back what is ours to set; whether anything had to be.
+/// Sets back the annotation and, where it says so, the spec. Returns whether anything changed.
 fn revise(object: &mut Value, mandatory: bool, spec: &Value) -> bool {
-    // One that does not say is ours as long as nobody has changed it.
-    let ours = mandatory || auto_update(object).unwrap_or_else(|| object.generation() == 1);
-    let annotate = auto_update(object) != Some(ours);
-    let replace = ours && object.get("spec") != Some(spec);
+    // Without the annotation, an object is updated as long as its spec was never changed.
+    let updates = mandatory || auto_update(object).unwrap_or_else(|| object.generation() == 1);
+    let annotate = auto_update(object) != Some(updates);
+    let replace = updates && object.get("spec") != Some(spec);
     if annotate && let Some(metadata) = object.metadata_mut() {
         let annotations = metadata.get_or_insert_with("annotations", || Object::default().into());
         if let Some(annotations) = annotations.as_object_mut() {
-            annotations.insert(AUTO_UPDATE, if ours { "true" } else { "false" });
+            annotations.insert(AUTO_UPDATE, if updates { "true" } else { "false" });
         }
     }
     if replace && let Some(object) = object.as_object_mut() {

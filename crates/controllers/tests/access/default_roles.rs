@@ -66,7 +66,7 @@ async fn default_roles_allow_what_they_should() {
     let AccessObjects { roles, cluster_roles, .. } = &fixture.objects;
     BootstrapRoles::new(fixture.objects.clone(), Features::default()).sync().await.unwrap();
     // Those that are made of others are whole at once.
-    ClusterRoleAggregation::new(cluster_roles.clone()).settle().await;
+    ClusterRoleAggregation::new(cluster_roles.clone()).sync_now().await;
     let mut all = cluster_roles.store().list("").await.unwrap();
     all.extend(roles.store().list("kube-public").await.unwrap());
     all.extend(roles.store().list("kube-system").await.unwrap());

@@ -1,6 +1,8 @@
 //! The bootstrap policy and aggregated roles on a real store.
 
 mod default_roles;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use pintle_registry::{Context, Result, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
+use pintle_runtime::Clock;
 use pintle_schema::Resources;
 use pintle_storage::Backend;
 use pintle_storage_embedded::Options;
@@ -173,9 +176,9 @@ async fn what_is_missing_is_added_and_what_is_more_stays() {
     let names: Vec<&str> =
         binding.items_at(&["subjects"]).iter().map(|subject| subject.text_at(&["name"])).collect();
     assert_eq!(names, ["mine", "system:authenticated", "system:unauthenticated"]);
-    let settled = fixture.revision().await;
+    let before = fixture.revision().await;
     fixture.bootstrap().await;
-    assert_eq!(fixture.revision().await, settled);
+    assert_eq!(fixture.revision().await, before);
 }
 
 #[tokio::test]
@@ -279,7 +282,8 @@ async fn aggregates_follow_their_parts() {
     let gather = |label: &str| {
         format!(r#""aggregationRule":{{"clusterRoleSelectors":[{{"matchLabels":{{"{label}":"true"}}}}]}}"#)
     };
-    ClusterRoleAggregation::new(roles.clone()).start(std::future::pending());
+    let _tasks =
+        support::started(vec![Arc::new(ClusterRoleAggregation::new(roles.clone()))], Clock::system()).await;
     create("whole", "", &gather("part")).await;
     create("b", r#""part":"true""#, &rules(&["two", "three"])).await;
     create("a", r#""part":"true""#, &rules(&["one", "two"])).await;
@@ -301,9 +305,9 @@ async fn aggregates_follow_their_parts() {
     gathers(roles, "whole", "two three five").await;
     // And then it is quiet.
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let settled = fixture.revision().await;
+    let before = fixture.revision().await;
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(fixture.revision().await, settled);
+    assert_eq!(fixture.revision().await, before);
 }
 
 /// Access ends with the role that gave it: an aggregate that is deleted while its rules are gathered does not come back, and
@@ -320,7 +324,8 @@ async fn a_deleted_aggregate_stays_deleted() {
     let rules = r#","rules":[{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}]"#;
     let gather = r#","aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"part":"part"}}]}"#;
     roles.create_if_missing("", role("part", rules).as_bytes()).await.unwrap().unwrap();
-    ClusterRoleAggregation::new(roles.clone()).start(std::future::pending());
+    let _tasks =
+        support::started(vec![Arc::new(ClusterRoleAggregation::new(roles.clone()))], Clock::system()).await;
     for round in 0..100_u32 {
         let created = roles.create_if_missing("", role("whole", gather).as_bytes()).await.unwrap();
         let created = created.unwrap_or_else(|| panic!("round {round}: it came back"));

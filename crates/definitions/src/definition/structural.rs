@@ -1,13 +1,13 @@
 //! Whether a schema is structural: everything that has a type says so outside of `allOf`, `anyOf`, `oneOf` and `not`, which
 //! only ask more of values that are described already.
 
-use pintle_cel::regex::Regex;
 use pintle_meta::field_path::{Error, Path};
+use pintle_regex::Regex;
 
 use super::errors::Errors;
 use super::node::{Additional, Schema};
 
-/// What of an object a schema is for.
+/// The part of an object that a schema describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -15,7 +15,7 @@ enum Level {
     Field,
 }
 
-/// What is wrong with a schema that compiles, by what it says.
+/// Returns the violations of the rules for structural schemas.
 pub(crate) fn validate(schema: Schema<'_>, path: &Path<'_>) -> Errors {
     let mut errors = Errors::default();
     invariants(schema, Level::Root, path, &mut errors);
@@ -95,7 +95,7 @@ fn invariants(schema: Schema<'_>, level: Level, path: &Path<'_>, errors: &mut Er
     }
 }
 
-/// What Kubernetes itself says of objects is not up to their schema, except for their names.
+/// Checks that a schema restricts no metadata except names.
 fn metadata(schema: Schema<'_>, level: Level, embedded: bool, path: &Path<'_>, errors: &mut Errors) {
     let is_object = level == Level::Root || embedded;
     let properties = path.child("properties");
@@ -156,6 +156,8 @@ fn validation(schema: Schema<'_>, skips: Skips, path: &Path<'_>, errors: &mut Er
         nested(not, Skips::default(), &path.child("not"), errors);
     }
     let pattern = schema.text("pattern");
+    // A large pattern takes a tenth of a second to compile.
+    pintle_work::check_now();
     if !pattern.is_empty()
         && let Err(why) = Regex::new(pattern)
     {

@@ -11,7 +11,7 @@ use pintle_codec::unstructured::from_typed;
 use pintle_meta::time::Time;
 use pintle_meta::value::Object;
 use pintle_meta::{Node, Value};
-use pintle_schema::{Field, Kind, Opaque, Scalar, Shape, Struct, Type, go};
+use pintle_schema::{Field, Opaque, Scalar, Shape, Struct, Type, TypeKind, go};
 
 static OBJECT_META: LazyLock<&'static Type> =
     LazyLock::new(|| pintle_schema::find("meta/v1.ObjectMeta").expect("part of the type graph"));
@@ -19,7 +19,7 @@ static OBJECT_META: LazyLock<&'static Type> =
 /// As Go's decoder, which collects no more.
 const MAX_UNKNOWN: usize = 100;
 
-/// What metadata is once it was read.
+/// Decoded metadata.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     /// Nothing if it stays.
@@ -81,11 +81,11 @@ fn comes_back(shape: Shape, value: &Value) -> bool {
         (Shape::Scalar(Scalar::Int32), Node::Int(int)) => i32::try_from(int).is_ok(),
         (Shape::List(of), Node::List(items)) => items.iter().all(|item| comes_back(*of, item)),
         (Shape::Map(_, of), Node::Object(object)) => object.iter().all(|(_, value)| comes_back(*of, value)),
-        (Shape::Named(Type { kind: Kind::Struct(of), .. }), Node::Object(object)) => {
+        (Shape::Named(Type { kind: TypeKind::Struct(of), .. }), Node::Object(object)) => {
             struct_comes_back(of, object)
         }
-        (Shape::Named(Type { kind: Kind::Opaque(Opaque::FieldsV1), .. }), Node::Object(_)) => true,
-        (Shape::Named(Type { kind: Kind::Opaque(Opaque::Time), .. }), Node::String(text)) => {
+        (Shape::Named(Type { kind: TypeKind::Opaque(Opaque::FieldsV1), .. }), Node::Object(_)) => true,
+        (Shape::Named(Type { kind: TypeKind::Opaque(Opaque::Time), .. }), Node::String(text)) => {
             Time::parse(text).is_ok_and(|time| {
                 !time.is_zero() && time.to_ascii().is_some_and(|ascii| ascii == text.as_bytes())
             })
@@ -131,7 +131,7 @@ fn unknown_fields(shape: Shape, value: &Value, path: &mut String, unknown: &mut 
                 path.truncate(length);
             }
         }
-        (Shape::Named(Type { kind: Kind::Struct(of), .. }), Node::Object(object)) => {
+        (Shape::Named(Type { kind: TypeKind::Struct(of), .. }), Node::Object(object)) => {
             for (key, value) in object.iter() {
                 if unknown.len() >= MAX_UNKNOWN {
                     return;

@@ -2,8 +2,8 @@
 //!
 //! It stands between a resource and the store below, so that caches, watches and writes know nothing of conversion. Values
 //! are converted on their way up, as few times as can be: many in one review, and what was converted lately is remembered.
-//! What is written is converted on its way down, to the version that is to be stored, and handed back as it comes up again:
-//! a conversion may lose or add something. Defaults are those of the version that a value is stored in; nobody above may add
+//! A written value is converted on its way down, to the version that is to be stored, and handed back as it comes up again:
+//! a conversion may lose or add something. Defaults are those of the version that a value is stored in; no layer above may add
 //! those of another.
 //!
 //! A value that cannot be converted fails the read that wants it. In a watch it comes in its turn: everything before it is
@@ -21,7 +21,7 @@ use pintle_storage::{
     TxnResult, WatchItem, WatchRequest, WatchStream,
 };
 
-use super::remembered::Remembered;
+use super::cache::Remembered;
 use super::{Converter, Failure};
 use crate::encoding::{self, StoredAs};
 
@@ -35,7 +35,7 @@ const REVIEWS: usize = 4;
 /// How many revisions of a watch are converted together, if they are there already.
 const REVISIONS: usize = 128;
 
-/// What a definition makes of its objects.
+/// The schemas of a definition, applied to its objects.
 pub trait Form: Send + Sync + 'static {
     /// Reads a stored value, in the form of the version that it is stored in. Not all versions can be converted from.
     fn read(&self, stored: &[u8]) -> std::result::Result<Value, String>;
@@ -52,7 +52,7 @@ pub struct ConvertingConfig {
     pub served: String,
     /// ...and of what is written below.
     pub storage: String,
-    /// What all of it is written as, here and below.
+    /// The encoding of all values, here and below.
     pub stored_as: StoredAs,
     /// How many bytes of converted values are remembered.
     pub remember: usize,
@@ -136,7 +136,7 @@ impl Inner {
     /// A value as it is seen from above.
     fn settle(&self, kv: &mut KeyValue, value: Bytes) {
         kv.value = value;
-        // What is only tried is at no revision.
+        // A dry run has no revision.
         if kv.mod_revision != Revision::ZERO {
             self.remembered().add(&kv.key, kv.mod_revision.0, kv.value.clone());
         }
@@ -311,7 +311,7 @@ impl Backend for Converting {
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream> {
         let watch = self.store.watch(request).await?;
         let inner = self.inner.clone();
-        // What is there already goes together; nobody waits for more.
+        // Changes that have arrived are converted together; more are not waited for.
         let chunks = watch.ready_chunks(REVISIONS);
         let converted = stream::unfold(Some((chunks, inner)), |state| async move {
             let (mut chunks, inner) = state?;

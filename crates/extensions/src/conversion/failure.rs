@@ -5,7 +5,7 @@
 #[error("{message}")]
 pub struct Failure {
     pub message: String,
-    /// It is about these objects, so that fewer of them may well be converted; else nobody was there to do it.
+    /// It is about these objects, so that fewer of them may well be converted; else the webhook could not be reached.
     pub refused: bool,
 }
 

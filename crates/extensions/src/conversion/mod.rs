@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! None       versions differ in their name only
-//! Webhook    somebody else converts, many objects in one review; what comes back is checked
+//! Webhook    a webhook converts, many objects in one review; its answer is checked
 //! Converting a store over another one, whose values are all of one version
 //! ```
 
-mod answer;
 mod backend;
+mod cache;
 mod failure;
-mod remembered;
+mod review;
 #[cfg(test)]
 mod tests;
 mod webhook;
@@ -19,7 +19,7 @@ use pintle_meta::Value;
 
 pub use backend::{Converting, ConvertingConfig, Form};
 pub use failure::Failure;
-pub use webhook::{Means, Webhook};
+pub use webhook::{Webhook, WebhookEnvironment};
 
 /// Converts objects.
 #[async_trait]

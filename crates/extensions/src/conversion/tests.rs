@@ -13,13 +13,13 @@ use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_outbound::testing::{HttpsServer, Reply, Seen};
-use pintle_server::{Metrics, MetricsOptions};
 use pintle_storage::{Backend, Error, Event, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::encoding::{self, StoredAs};
+use crate::metrics::Metrics;
 
 fn untyped(json: &Json) -> Value {
     json::decode_untyped(json.to_string().as_bytes()).unwrap().value
@@ -78,9 +78,9 @@ impl Resolver for Nowhere {
     }
 }
 
-fn means() -> Means {
-    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
-    Means { services: Arc::new(Nowhere), ways: Option::default(), metrics }
+fn environment() -> WebhookEnvironment {
+    let metrics = Metrics::new(&pintle_metrics::Registry::default()).unwrap();
+    WebhookEnvironment { services: Arc::new(Nowhere), egress: Option::default(), metrics }
 }
 
 fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {
@@ -95,7 +95,7 @@ fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {
                 },
             }}},
         })),
-        &means(),
+        &environment(),
     )
     .unwrap()
 }
@@ -249,7 +249,7 @@ async fn who_cannot_be_reached_is_told_in_the_reference_s_words() {
     let failure = hook.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap_err();
     assert!(failure.message.starts_with(&format!("{start}Post \"{url}\": ")), "{failure}");
     let unknown =
-        Webhook::new(&untyped(&json!({"kind": "D", "metadata": {"name": "w"}, "spec": {}})), &means());
+        Webhook::new(&untyped(&json!({"kind": "D", "metadata": {"name": "w"}, "spec": {}})), &environment());
     assert_eq!(
         unknown.err().unwrap(),
         r#"failed calling webhook "conversion_webhook_for_w": webhook configuration must have either service or URL"#

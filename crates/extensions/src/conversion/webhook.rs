@@ -1,7 +1,7 @@
-//! Somebody else who converts objects.
+//! Conversion webhooks.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,11 +11,12 @@ use pintle_meta::{Value, names};
 use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
-use pintle_outbound::{ClientOptions, Hook};
-use pintle_server::{Conversion, ConversionFailure, Metrics};
+use pintle_outbound::{ClientOptions, WebhookClientConfig};
+use pintle_runtime::Stopwatch;
 
-use super::answer::{self, Review};
+use super::review::{self, Review};
 use super::{Converter, Failure, rename};
+use crate::metrics::{Conversion, ConversionFailure, Metrics};
 
 /// How long one review may take; the reference's.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,17 +24,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an answer may be. Reviews are of about a megabyte, or of one object.
 const LARGEST_ANSWER: usize = 16 << 20;
 
-/// What webhooks share.
+/// Everything that conversion webhooks share.
 #[derive(Clone)]
-pub struct Means {
-    /// Finds those that are named by a service.
+pub struct WebhookEnvironment {
+    /// Resolves webhooks that are named by a service.
     pub services: Arc<dyn Resolver>,
-    /// Lead to networks that are not reached straight away.
-    pub ways: Option<Selector>,
+    /// Proxies to networks that are not reached directly.
+    pub egress: Option<Selector>,
     pub metrics: Metrics,
 }
 
-/// Where a definition says that its objects are converted.
+/// The conversion webhook of a definition.
 pub struct Webhook {
     webhook: pintle_outbound::Webhook,
     review: Review,
@@ -42,8 +43,8 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// What a definition says in `spec.conversion`, in any of its versions. The error is for whoever wants to use it.
-    pub fn new(definition: &Value, means: &Means) -> Result<Webhook, String> {
+    /// Reads `spec.conversion` of a definition in any of its versions. The error is for requests that need the conversion.
+    pub fn new(definition: &Value, environment: &WebhookEnvironment) -> Result<Webhook, String> {
         let conversion = definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL);
         let webhook = conversion.get("webhook").filter(|webhook| !webhook.is_null());
         let (config, versions) = match webhook {
@@ -53,7 +54,12 @@ impl Webhook {
             }
         };
         let name = format!("conversion_webhook_for_{}", definition.name());
-        let hook = Hook::of(&name, config.unwrap_or(&Value::NULL), &means.services, means.ways.as_ref())?;
+        let hook = WebhookClientConfig::of(
+            &name,
+            config.unwrap_or(&Value::NULL),
+            &environment.services,
+            environment.egress.as_ref(),
+        )?;
         let options = ClientOptions { timeout: TIMEOUT, largest_answer: LARGEST_ANSWER, ..hook.options };
         let once = Backoff { attempts: 1, ..Backoff::default() };
         let webhook = pintle_outbound::Webhook::to(&hook.url, options, once);
@@ -61,7 +67,7 @@ impl Webhook {
             webhook: webhook.map_err(|error| error.to_string())?,
             review: Review::of(versions.iter().filter_map(Value::as_str)),
             definition: definition.name().to_owned(),
-            metrics: means.metrics.clone(),
+            metrics: environment.metrics.clone(),
         })
     }
 
@@ -72,7 +78,7 @@ impl Webhook {
         mut objects: Vec<Value>,
         to: &GroupVersion,
     ) -> Result<Vec<Value>, Failure> {
-        // What says nothing but its kind is the same everywhere.
+        // An object that has nothing but its kind is the same in every version.
         let is_empty = |object: &Value| {
             let fields = object.as_object();
             fields.is_some_and(|fields| {
@@ -84,12 +90,12 @@ impl Webhook {
             objects.iter_mut().for_each(|object| rename(object, &version));
             return Ok(objects);
         }
-        let begun = Instant::now();
+        let stopwatch = Stopwatch::start();
         let uid = names::uuid((u128::from(rand::random::<u64>()) << 64) | u128::from(rand::random::<u64>()));
         let request = self.review.request(&uid, &version, &objects).map_err(Failure::refused)?;
         let outcome = self.reviewed(kind, &objects, to, &uid, request).await;
         let failure = outcome.as_ref().err().map(|(failure, _)| *failure);
-        self.metrics.conversion_asked(failure, begun.elapsed());
+        self.metrics.conversion_asked(failure, stopwatch.elapsed());
         outcome.map_err(|(_, failure)| failure)
     }
 
@@ -117,7 +123,7 @@ impl Webhook {
         }
         let pairs = objects.iter().zip(&converted).enumerate();
         let checked = pairs.map(|(place, (original, raw))| {
-            answer::check(kind, to, place, original, raw)
+            review::check(kind, to, place, original, raw)
                 .map_err(|reason| (ConversionFailure::InvalidObject, Failure::refused(reason)))
         });
         checked.collect()
@@ -127,7 +133,7 @@ impl Webhook {
 #[async_trait]
 impl Converter for Webhook {
     async fn convert(&self, objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
-        let begun = Instant::now();
+        let stopwatch = Stopwatch::start();
         let wanted = GroupVersion::parse(to).map_err(Failure::refused)?;
         let kind = objects.first().map(Value::group_version_kind).unwrap_or_default();
         let outcome = self.ask(&kind, objects, &wanted).await;
@@ -136,7 +142,7 @@ impl Converter for Webhook {
             from: &kind.version,
             to: &wanted.version,
             succeeded: outcome.is_ok(),
-            took: begun.elapsed(),
+            took: stopwatch.elapsed(),
         });
         outcome
     }

@@ -63,7 +63,7 @@ fn check_origins(origins: &[String], problems: &mut Problems) {
             problems.push("empty value in --cors-allowed-origins".into());
             continue;
         }
-        let reason = match pintle_cel::regex::Regex::new(origin) {
+        let reason = match pintle_regex::Regex::new(origin) {
             Err(error) => error.to_string(),
             Ok(_) => {
                 let start = origin.contains('^') || origin.contains("//");

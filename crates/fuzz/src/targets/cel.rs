@@ -2,8 +2,9 @@
 
 use std::cell::LazyCell;
 
-use pintle_cel::{Activation, Budget, Declarations, Environment, EvalError, Type, regex::Regex};
+use pintle_cel::{Activation, Budget, Declarations, Environment, EvalError, Type};
 use pintle_meta::{Object, Value};
+use pintle_regex::Regex;
 
 use super::{refused, skeleton, way};
 use crate::Target;

@@ -1,4 +1,4 @@
-//! Field errors: one thing wrong with one field, worded as the reference words it.
+//! Field errors: one problem of one field, in the reference's words.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use super::{Path, Value};
 use crate::push_quoted;
 use crate::status::{Cause, CauseType};
 
-/// What is wrong with a field.
+/// Type of a field error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorType {
     NotFound,
@@ -66,7 +66,7 @@ impl From<ErrorType> for CauseType {
     }
 }
 
-/// One thing wrong with one field: `spec.x: Invalid value: "y": why`.
+/// One problem of one field: `spec.x: Invalid value: "y": why`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     pub kind: ErrorType,
@@ -80,7 +80,7 @@ impl Error {
         Error { kind, field: path.to_string(), value, detail: detail.into() }
     }
 
-    /// A reference to something that is not there.
+    /// A referenced object does not exist.
     pub fn not_found(path: &Path<'_>, value: impl Into<Value>) -> Error {
         Error::new(ErrorType::NotFound, path, value.into(), "")
     }
@@ -98,12 +98,13 @@ impl Error {
         Error::new(ErrorType::Invalid, path, value.into(), detail)
     }
 
-    /// The value does not have the type that the schema asks for.
+    /// The value does not have the schema's type.
     pub fn type_invalid(path: &Path<'_>, value: impl Into<Value>, detail: impl Into<String>) -> Error {
         Error::new(ErrorType::TypeInvalid, path, value.into(), detail)
     }
 
-    /// The supported values show in the order given: where the reference shows them sorted, its callers sorted them.
+    /// The supported values are printed in the given order: where the reference prints them sorted, its callers sort
+    /// them.
     pub fn not_supported<S: AsRef<str>>(path: &Path<'_>, value: impl Into<Value>, supported: &[S]) -> Error {
         let mut detail = String::new();
         for (position, supported) in supported.iter().enumerate() {
@@ -117,7 +118,7 @@ impl Error {
         Error::new(ErrorType::Forbidden, path, Value::Omitted, detail)
     }
 
-    /// More bytes than allowed; `None` where the limit has no number.
+    /// The value has more bytes than allowed; `None` for a limit without a number.
     pub fn too_long(path: &Path<'_>, max: Option<usize>) -> Error {
         let detail = match max {
             Some(max) => format!("may not be more than {}", counted(max, "byte")),
@@ -126,7 +127,7 @@ impl Error {
         Error::new(ErrorType::TooLong, path, Value::Omitted, detail)
     }
 
-    /// As [`Error::too_long`], for the checks that count characters.
+    /// Like [`Error::too_long`], for checks that count characters.
     pub fn too_long_characters(path: &Path<'_>, max: Option<usize>) -> Error {
         let mut error = Error::too_long(path, max);
         if let Some(max) = max {
@@ -143,7 +144,7 @@ impl Error {
         Error::new(ErrorType::TooShort, path, Value::Omitted, detail)
     }
 
-    /// `None` for a number that is not known or not shown.
+    /// `None` for a number that is unknown or not printed.
     pub fn too_many(path: &Path<'_>, actual: Option<usize>, max: Option<usize>) -> Error {
         let detail = match max {
             Some(max) => format!("must have at most {}", counted(max, "item")),
@@ -164,7 +165,7 @@ impl Error {
         Error::new(ErrorType::Internal, path, Value::Omitted, error.to_string())
     }
 
-    /// What is wrong, without where.
+    /// Returns the message without the path.
     pub fn body(&self) -> String {
         let mut body = String::from(self.kind.words());
         if let (true, Value::Shown(value)) = (self.kind.shows_value(), &self.value) {
@@ -193,7 +194,7 @@ impl From<&Error> for Cause {
     }
 }
 
-/// Several errors as one text: `[a, b]`, each once; a lone one without the brackets.
+/// Joins errors into one text: `[a, b]` without duplicates; a single one without the brackets.
 pub fn aggregate<E: fmt::Display>(errors: &[E]) -> String {
     let mut seen = HashSet::new();
     let texts: Vec<String> =
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_read_as_the_references() {
+    fn errors_have_the_references_messages() {
         let path = Path::new("spec.x");
         let cases = [
             (Error::invalid(&path, "y", "why"), r#"spec.x: Invalid value: "y": why"#),
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_tells_type_body_and_field() {
+    fn a_cause_has_type_message_and_field() {
         let cause = Cause::from(&Error::too_few(&Path::new("spec").child("x"), 0, Some(2)));
         assert_eq!(cause.kind, Some(CauseType::FieldValueTooFew));
         assert_eq!(cause.message, "Too few: 0: must have at least 2 items");

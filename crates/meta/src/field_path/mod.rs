@@ -1,5 +1,4 @@
-//! Where in an object something is wrong, and what: paths such as `spec.containers[0].name`, and the field errors
-//! that a failed validation answers with.
+//! Field paths such as `spec.containers[0].name`, and the field errors of a failed validation.
 
 mod error;
 mod value;
@@ -9,23 +8,23 @@ use std::fmt;
 pub use error::{Error, ErrorType, aggregate};
 pub use value::Value;
 
-/// How many errors of one object are told. There may be many more in what a client sent, and all together they would be
-/// hundreds of times as long; validations of lists stop when they have found so many.
+/// Limit of errors reported for one object. Invalid input may have many more, hundreds of times its own length
+/// together; validations of lists stop at this number.
 pub const MOST_ERRORS: usize = 10_000;
 
-/// A place in an object.
+/// Path of a field in an object.
 ///
-/// A path borrows the one it extends and the names in it, so a validation that finds nothing wrong allocates nothing
-/// for the hundreds of places it looks at; only an [`Error`] writes the path down. A name may itself be dotted:
-/// `child("securityContext.runAsUser")` prints as two steps would.
+/// A path borrows its parent and its names, so a validation without errors allocates nothing for the hundreds of
+/// fields it visits; only an [`Error`] formats the path. A name may itself be dotted:
+/// `child("securityContext.runAsUser")` prints like two segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+    segment: Segment<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum Segment<'a> {
     Nowhere,
     Name(&'a str),
     Index(usize),
@@ -33,63 +32,63 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// No path at all: prints as `<nil>`, but its children print as if they were roots.
-    pub const NOWHERE: Path<'static> = Path { parent: None, step: Step::Nowhere };
+    /// The nil path: prints as `<nil>`, but its children print as if they were roots.
+    pub const NOWHERE: Path<'static> = Path { parent: None, segment: Segment::Nowhere };
 
     pub const fn new(name: &'a str) -> Path<'a> {
-        Path { parent: None, step: Step::Name(name) }
+        Path { parent: None, segment: Segment::Name(name) }
     }
 
-    /// A field of the object at this path.
+    /// Returns the path of a field of the object at this path.
     #[must_use]
     pub fn child<'b>(&'b self, name: &'b str) -> Path<'b>
     where
         'a: 'b,
     {
-        Path { parent: self.as_parent(), step: Step::Name(name) }
+        Path { parent: self.as_parent(), segment: Segment::Name(name) }
     }
 
-    /// An item of the list at this path.
+    /// Returns the path of an item of the list at this path.
     #[must_use]
     pub fn index<'b>(&'b self, index: usize) -> Path<'b>
     where
         'a: 'b,
     {
-        Path { parent: self.as_parent(), step: Step::Index(index) }
+        Path { parent: self.as_parent(), segment: Segment::Index(index) }
     }
 
-    /// An entry of the map at this path. The key is printed as it is.
+    /// Returns the path of an entry of the map at this path. The key is printed unquoted.
     #[must_use]
     pub fn key<'b>(&'b self, key: &'b str) -> Path<'b>
     where
         'a: 'b,
     {
-        Path { parent: self.as_parent(), step: Step::Key(key) }
+        Path { parent: self.as_parent(), segment: Segment::Key(key) }
     }
 
     fn as_parent(&self) -> Option<&Path<'a>> {
-        (!matches!(self.step, Step::Nowhere)).then_some(self)
+        (!matches!(self.segment, Segment::Nowhere)).then_some(self)
     }
 }
 
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not by recursion: paths into nested schemas are as deep as the request makes them.
-        let mut steps = Vec::new();
+        // Without recursion: paths into nested schemas are as deep as the request makes them.
+        let mut segments = Vec::new();
         let mut next = Some(self);
         while let Some(path) = next {
-            steps.push(path.step);
+            segments.push(path.segment);
             next = path.parent;
         }
-        for (position, step) in steps.iter().rev().enumerate() {
-            match step {
-                Step::Nowhere => f.write_str("<nil>")?,
-                // A nameless field, which validation of a whole object reports on, shows as an empty subscript.
-                Step::Name("") => f.write_str("[]")?,
-                Step::Name(name) if position == 0 => f.write_str(name)?,
-                Step::Name(name) => write!(f, ".{name}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => write!(f, "[{key}]")?,
+        for (position, segment) in segments.iter().rev().enumerate() {
+            match segment {
+                Segment::Nowhere => f.write_str("<nil>")?,
+                // A nameless field, which validation of a whole object reports on, prints as an empty subscript.
+                Segment::Name("") => f.write_str("[]")?,
+                Segment::Name(name) if position == 0 => f.write_str(name)?,
+                Segment::Name(name) => write!(f, ".{name}")?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Key(key) => write!(f, "[{key}]")?,
             }
         }
         Ok(())
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_print_as_the_reference_writes_them() {
+    fn paths_print_as_in_the_reference() {
         let spec = Path::new("spec");
         assert_eq!(spec.to_string(), "spec");
         assert_eq!(spec.child("containers").index(0).child("name").to_string(), "spec.containers[0].name");
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_of_nothing_shows_only_alone() {
+    fn the_nil_path_prints_only_without_children() {
         assert_eq!(Path::NOWHERE.to_string(), "<nil>");
         assert_eq!(Path::NOWHERE.child("values").index(0).to_string(), "values[0]");
         assert_eq!(Path::NOWHERE.index(3).to_string(), "[3]");

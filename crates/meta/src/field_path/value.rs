@@ -1,4 +1,4 @@
-//! How a bad value shows in a field error.
+//! Formatting of invalid values in field errors.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use crate::push_quoted;
 
-/// The value a field error is about, already written as it will show.
+/// Value of a field error, formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Not shown, also not the colon before it.
+    /// Not printed, nor is the colon before it.
     Omitted,
-    /// Shown like this.
+    /// Printed text.
     Shown(String),
 }
 
 impl Value {
-    /// A value as Go's `json.Marshal` writes it: structs, lists, maps, and strings of a named type (enums), which
-    /// show as JSON and not as `%q`. What cannot be written shows as `null`.
+    /// Formats a value as Go's `json.Marshal` does: structs, lists, maps, and strings of a named type (enums), which
+    /// are printed as JSON and not as `%q`. A value that cannot be encoded is `null`.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Value {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
         Value::Shown(escape_html(json))
@@ -87,7 +87,7 @@ impl From<f64> for Value {
     }
 }
 
-/// `%v` of a float: the shortest digits that give it back, in scientific form below 1e-4 and from a million on.
+/// Formats a float as `%v`: the shortest digits, with an exponent below 1e-4 and from a million on.
 fn float(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -105,7 +105,7 @@ fn float(value: f64) -> String {
     }
 }
 
-/// Go's JSON is safe to put into HTML: three ASCII characters and two line separators are escaped. None of them occurs
+/// Escapes three ASCII characters and two line separators, as Go does to make JSON safe in HTML. None of them occurs
 /// in JSON outside of strings.
 fn escape_html(json: String) -> String {
     const SPECIAL: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_values_show_as_go_prints_them() {
+    fn plain_values_are_printed_as_in_go() {
         let cases: [(Value, &str); 12] = [
             ("a\n\"b\"".into(), r#""a\n\"b\"""#),
             (true.into(), "true"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_show_as_gos_json() {
+    fn other_values_are_printed_as_gos_json() {
         let cases = [
             (Value::json(&["a", "b"]), r#"["a","b"]"#),
             (Value::json("<a&b>\u{2028}"), r#""\u003ca\u0026b\u003e\u2028""#),

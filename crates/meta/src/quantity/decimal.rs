@@ -1,15 +1,15 @@
-//! The amount of a quantity that does not fit an `i64` and a power of ten: any number of decimal digits.
+//! Arbitrary-precision amount of a quantity that does not fit an `i64` and a power of ten.
 //!
-//! Digits are kept in base ten because text comes in and goes out in base ten: reading, printing, rounding and scaling
-//! are then linear in the length of the text, and a huge exponent costs nothing, since it is never multiplied out.
+//! Digits are decimal because the text is: parsing, printing, rounding and scaling are linear in the length of the
+//! text, and a huge exponent costs nothing, since it is never expanded.
 
 use std::cmp::Ordering;
 
-/// How many zeros arithmetic writes out to line two numbers up. `1e1000000000 + 1` has a billion digits; past this
-/// distance the addend that is too small to reach the other's last digit is dropped instead.
+/// Number of zeros that arithmetic pads to align two numbers. `1e1000000000 + 1` has a billion digits; past this
+/// distance the smaller addend, which does not reach the other's last digit, is dropped.
 const MAX_PADDING: i64 = 4096;
 
-/// `±digits * 10^exponent`, normalised: no leading and no trailing zeros; zero has no digits and exponent 0. Equal
+/// `±digits * 10^exponent`, normalized: no leading and no trailing zeros; zero has no digits and exponent 0. Equal
 /// numbers are therefore equal values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
@@ -54,7 +54,8 @@ impl Decimal {
         self.exponent
     }
 
-    /// The position just above the most significant digit: the number is below `10^top` and not below `10^(top-1)`.
+    /// Returns the position above the most significant digit: the number is below `10^top` and not below
+    /// `10^(top-1)`.
     pub(super) fn top(&self) -> i64 {
         self.exponent.saturating_add(self.digits.len() as i64)
     }
@@ -79,13 +80,13 @@ impl Decimal {
         }
     }
 
-    /// Without trailing zeros, digits of numbers with the same top compare like text.
+    /// Compares magnitudes. Without trailing zeros, digits of numbers with the same top compare like text.
     fn cmp_magnitude(&self, other: &Decimal) -> Ordering {
         self.top().cmp(&other.top()).then_with(|| self.digits.cmp(&other.digits))
     }
 
-    /// The sum, exact unless one addend lies wholly below the other's last digit, and more than [`MAX_PADDING`] digits
-    /// away.
+    /// Returns the sum, exact unless one addend lies wholly below the other's last digit, by more than
+    /// [`MAX_PADDING`] digits.
     pub(super) fn add(&self, other: &Decimal) -> Decimal {
         if self.is_zero() {
             return other.clone();
@@ -125,18 +126,18 @@ impl Decimal {
         Decimal::new(self.negative, out, self.exponent)
     }
 
-    /// To a multiple of `10^scale`, away from zero.
+    /// Rounds away from zero to a multiple of `10^scale`.
     pub(super) fn round_up(&self, scale: i64) -> Decimal {
         if self.exponent >= scale || self.is_zero() {
             return self.clone();
         }
         let kept = usize::try_from(self.top().saturating_sub(scale)).unwrap_or(0);
-        // What is cut off ends in a nonzero digit, so there is always something to round up.
+        // The dropped part ends in a nonzero digit, so the number is always rounded up.
         let digits = sum(&self.digits[..kept.min(self.digits.len())], &[1]);
         Decimal::new(self.negative, digits, scale)
     }
 
-    /// The magnitude in units of `10^scale`, its fraction cut off, modulo 2^64; and whether there was no fraction.
+    /// Returns the magnitude in units of `10^scale`, truncated, modulo 2^64; and whether there was no fraction.
     pub(super) fn wrapping_units(&self, scale: i64) -> (u64, bool) {
         let exponent = self.exponent.saturating_sub(scale);
         let whole = self.digits.len().saturating_sub(usize::try_from(-exponent).unwrap_or(0));
@@ -148,8 +149,8 @@ impl Decimal {
         (units.wrapping_mul(power), exponent >= 0 || self.is_zero())
     }
 
-    /// An integer's mantissa once all factors of 1024 are taken out, and how many they were. None where that would
-    /// take more than a bounded effort, or for a fraction.
+    /// Divides an integer's mantissa by 1024 as often as possible and returns the count. `None` for a fraction, or if
+    /// that exceeds a bounded effort.
     pub(super) fn without_factors_of_1024(&self) -> Option<(Vec<u8>, u32)> {
         if self.exponent < 0 || self.top() > MAX_PADDING {
             return None;
@@ -183,7 +184,7 @@ fn sum(long: &[u8], short: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `large - small`, where `large` is not the smaller one; leading zeros in either do no harm.
+/// Returns `large - small`, where `large` is not the smaller one; either may have leading zeros.
 fn difference(large: &[u8], small: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(large.len());
     let mut right = small.iter().rev();
@@ -202,7 +203,7 @@ fn exact_quotient(digits: &[u8], divisor: u32) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len());
     for digit in digits {
         rest = rest * 10 + u32::from(*digit);
-        // The rest was below the divisor, so this is a digit.
+        // The remainder was below the divisor, so this is a digit.
         out.push((rest / divisor) as u8);
         rest %= divisor;
     }

@@ -1,4 +1,4 @@
-//! A quantity is a string in JSON; bare numbers are read too.
+//! JSON of quantities: a string; bare numbers are accepted too.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use serde::ser::{Serialize, Serializer};
 use super::{Error, Quantity};
 
 impl Quantity {
-    /// Reads a JSON literal as it stands in a document. The reference looks at the raw bytes: white space in the
-    /// quotes is ignored, escapes are not understood, a bare number keeps its notation, null is zero.
+    /// Parses a JSON literal. The reference parses the raw bytes: white space in the quotes is ignored, escapes are
+    /// not decoded, a bare number keeps its notation, null is zero.
     pub fn from_json(literal: &str) -> Result<Quantity, Error> {
         if literal == "null" {
             return Ok(Quantity::default());

@@ -1,13 +1,13 @@
 //! `resource.Quantity`: the fixed-point numbers of CPU, memory and storage.
 //!
-//! A quantity remembers in which of three notations it was written and prints in the canonical form of that notation:
-//! no fraction, the largest suffix that allows it (`1.5` is `1500m`, `1024Mi` is `1Gi`). Nearly all fit an `i64` and
-//! a power of ten; the rest is a [`Decimal`] on the heap. Which of the two a number is decides a few visible details
-//! ([`Quantity::as_i64`], rounding below zero), so arithmetic changes over exactly where the reference does.
+//! A quantity keeps the notation it was written in, one of three, and prints in the canonical form of that notation: no
+//! fraction, the largest suffix that allows it (`1.5` is `1500m`, `1024Mi` is `1Gi`). Nearly all fit an `i64` and a
+//! power of ten; the rest is a [`Decimal`] on the heap. The representation determines a few visible details
+//! ([`Quantity::as_i64`], rounding below zero), so arithmetic switches exactly where the reference does.
 //!
-//! Bounds: the cost of every operation is linear in the length of the text a quantity came from. The reference
-//! multiplies large exponents out (comparing `1e1000000000` with 1 takes it minutes and gigabytes); here they stay
-//! exponents, and only where a sum would have to be written out does it lose its far lower addend.
+//! The cost of every operation is linear in the length of the quantity's text. The reference expands large exponents
+//! (comparing `1e1000000000` with 1 takes it minutes and gigabytes); here they stay exponents, and only a sum that would
+//! have to be expanded loses its much smaller addend.
 
 mod decimal;
 mod json;
@@ -36,7 +36,7 @@ pub enum Format {
     DecimalSi,
 }
 
-/// Why a text is no quantity; prints as the reference says it.
+/// Parse error in the reference's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     Format,
@@ -49,7 +49,7 @@ pub enum Error {
 pub struct Quantity {
     amount: Amount,
     format: Format,
-    /// What to print, where that is neither the canonical form nor to be changed into it; see `parse`.
+    /// Printed text, if it is neither the canonical form nor to be changed into it; see `parse`.
     text: Option<Box<str>>,
 }
 
@@ -102,8 +102,8 @@ impl Quantity {
         }
     }
 
-    /// The number if it is an integer that was written without a fraction, a fine suffix or excessive length; `1000m`
-    /// is none.
+    /// Returns the number if it is an integer that was written without a fraction, a suffix below one or excessive
+    /// length; not of `1000m`.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.amount {
             Amount::Int { value, scale } if *scale >= 0 => scaled(*value, i64::from(*scale)),
@@ -111,20 +111,20 @@ impl Quantity {
         }
     }
 
-    /// Rounded up to an integer.
+    /// Returns the number rounded up to an integer.
     pub fn value(&self) -> i64 {
         self.scaled_value(0)
     }
 
-    /// In thousandths, rounded up.
+    /// Returns the number in thousandths, rounded up.
     pub fn milli_value(&self) -> i64 {
         self.scaled_value(Self::MILLI)
     }
 
-    /// In units of `10^scale`, rounded up, with the reference's behaviour where that does not fit: small amounts give
-    /// 0, big ones wrap around. And below zero: small amounts round away from zero, big ones to one more than their
-    /// integer part. Only where the reference loses the upper bits of big negative amounts before it divides, and is
-    /// off by any factor (`-4Pi`), is the answer the right one instead.
+    /// Returns the number in units of `10^scale`, rounded up, with the reference's behaviour out of range: small
+    /// amounts give 0, large ones wrap around. Below zero, small amounts round away from zero, large ones to one more
+    /// than their integer part. Where the reference loses the upper bits of large negative amounts before it divides,
+    /// and is off by any factor (`-4Pi`), the result is the correct one instead.
     pub fn scaled_value(&self, scale: i32) -> i64 {
         match &self.amount {
             Amount::Int { value, scale: own } => {
@@ -143,7 +143,7 @@ impl Quantity {
         }
     }
 
-    /// Rounds away from zero to a multiple of `10^scale`; whether nothing was lost by that.
+    /// Rounds away from zero to a multiple of `10^scale`; returns whether it was exact.
     pub fn round_up(&mut self, scale: i32) -> bool {
         match &mut self.amount {
             Amount::Int { scale: own, .. } if *own >= scale => true,
@@ -162,7 +162,7 @@ impl Quantity {
         }
     }
 
-    /// Adds in place. A zero takes on the notation of what is added to it.
+    /// Adds in place. A zero takes the notation of the other.
     pub fn add(&mut self, other: &Quantity) {
         if self.is_zero() {
             self.format = other.format;
@@ -178,7 +178,7 @@ impl Quantity {
         self.amount = Amount::Big(Box::new(self.decimal().add(&other.decimal())));
     }
 
-    /// Subtracts in place. A zero takes on the notation of what is subtracted from it.
+    /// Subtracts in place. A zero takes the notation of the other.
     pub fn sub(&mut self, other: &Quantity) {
         let mut negated = other.clone();
         negated.neg();
@@ -212,7 +212,7 @@ impl Quantity {
     }
 }
 
-/// `value * 10^power` if it fits.
+/// Returns `value * 10^power` if it fits.
 fn scaled(value: i64, power: i64) -> Option<i64> {
     match u32::try_from(power) {
         _ if value == 0 => Some(0),
@@ -221,7 +221,7 @@ fn scaled(value: i64, power: i64) -> Option<i64> {
     }
 }
 
-/// `value / 10^power` away from zero, and whether that is exact.
+/// Returns `value / 10^power` rounded away from zero, and whether that is exact.
 fn divide_up(value: i64, power: i64) -> (i64, bool) {
     match u32::try_from(power).ok().and_then(|power| 10i64.checked_pow(power)) {
         Some(divisor) if value % divisor == 0 => (value / divisor, true),

@@ -1,18 +1,18 @@
-//! Text to quantity.
+//! Parses quantities.
 
 use super::{Amount, Decimal, Error, Format, Quantity};
 
-/// The most decimal digits that always fit an `i64`.
+/// Maximal number of decimal digits that always fit an `i64`.
 const SAFE_DIGITS: usize = 18;
 
-/// The finest unit: everything smaller is rounded up to it.
+/// Smallest unit, to which everything smaller is rounded up.
 const NANO: i32 = -9;
 
-/// A text taken apart. The scanner is as lenient as the reference's: digits may be missing altogether, so that `Ki`,
-/// `-` and `.` are zeros.
+/// Lexical parts of a quantity. The scanner is as lenient as the reference's: digits may be missing altogether, so
+/// that `Ki`, `-` and `.` are zeros.
 struct Parts<'a> {
     negative: bool,
-    /// Sign, digits and point as they stand in the text; without any digit there is no number for the exact path.
+    /// Whether the number has digits; without any, the exact path has no number.
     has_digits: bool,
     /// Digits before the point without leading zeros, `0` if none are left.
     whole: &'a str,
@@ -62,7 +62,7 @@ fn take_while(text: &str, mut wanted: impl FnMut(u8) -> bool) -> (&str, &str) {
 
 enum Suffix {
     Decimal(i32),
-    /// A power of two.
+    /// Power of two.
     Binary(u32),
     Exponent(i32),
 }
@@ -86,7 +86,7 @@ impl Suffix {
             "Ti" => Suffix::Binary(40),
             "Pi" => Suffix::Binary(50),
             "Ei" => Suffix::Binary(60),
-            // The reference reads an i64 and keeps its low half: 1e4294967299 is 1e3.
+            // The reference parses an i64 and truncates it to 32 bits: 1e4294967299 is 1e3.
             _ => Suffix::Exponent(text.strip_prefix(['e', 'E'])?.parse::<i64>().ok()? as i32),
         })
     }
@@ -100,13 +100,13 @@ impl Suffix {
     }
 }
 
-/// Numbers that surely fit an `i64` and need no rounding. Which ones take this path is visible: they print as they were
-/// written if that looks canonical at first glance, even with a plus sign, leading zeros or a point (`1.500`, `+1`).
+/// Parses numbers that surely fit an `i64` and need no rounding. This path is observable: they print as written if
+/// that looks canonical at first glance, even with a plus sign, leading zeros or a point (`1.500`, `+1`).
 fn parse_small(text: &str, parts: &Parts<'_>, suffix: &Suffix) -> Option<Quantity> {
     let length = parts.whole.len() + parts.fraction.len();
     let (scale, factor) = match suffix {
         Suffix::Decimal(exponent) | Suffix::Exponent(exponent) if length <= SAFE_DIGITS => (*exponent, 1),
-        // Each factor of 1024 counts for three digits.
+        // Each factor of 1024 counts as three digits.
         Suffix::Binary(exponent)
             if parts.fraction.is_empty() && length + *exponent as usize * 3 / 10 < 15 =>
         {
@@ -133,7 +133,7 @@ fn parse_small(text: &str, parts: &Parts<'_>, suffix: &Suffix) -> Option<Quantit
     };
     let plain = text.len() == usize::from(parts.negative) + parts.whole.len() + parts.suffix.len()
         && quantity.format != Format::DecimalExponent;
-    // Kept only where printing would say something else, which is rare.
+    // Kept only if the canonical form differs, which is rare.
     if looks_canonical && !plain && quantity.to_string() != text {
         quantity.text = Some(text.into());
     }

@@ -1,10 +1,10 @@
-//! What holds for every quantity.
+//! Properties of all quantities.
 
 use proptest::prelude::*;
 
 use super::{Amount, Format, Quantity};
 
-/// Texts of every notation, inside the range that suffixes can express.
+/// Generates texts of every notation within the range of the suffixes.
 fn text() -> impl Strategy<Value = String> {
     let suffix = prop::sample::select(vec![
         "", "n", "u", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "E-2", "e+7", "e0",
@@ -18,7 +18,7 @@ fn quantity() -> impl Strategy<Value = Quantity> {
     text().prop_map(|text| Quantity::parse(&text).unwrap())
 }
 
-/// Without the text it was read from.
+/// Drops the original text.
 fn canonical(quantity: &Quantity) -> Quantity {
     Quantity { text: None, ..quantity.clone() }
 }
@@ -31,7 +31,7 @@ fn minus(a: &Quantity, b: &Quantity) -> Quantity {
 
 proptest! {
     #[test]
-    fn printing_and_reading_gives_the_same_number(a in quantity()) {
+    fn printed_quantities_parse_to_the_same_number(a in quantity()) {
         prop_assert_eq!(&Quantity::parse(&a.to_string()).unwrap(), &a);
         prop_assert_eq!(&Quantity::parse(&canonical(&a).to_string()).unwrap(), &a);
     }
@@ -43,11 +43,11 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_form_has_no_fraction_and_no_needless_zeros(a in quantity()) {
+    fn the_canonical_form_has_no_fraction_and_no_redundant_zeros(a in quantity()) {
         let text = canonical(&a).to_string();
         prop_assert!(!text.contains(['.', '+']));
         let mantissa: String = text.chars().take_while(|c| *c == '-' || c.is_ascii_digit()).collect();
-        // Binary suffixes leave zeros alone, and so does a plain number in binary notation.
+        // Binary suffixes keep zeros, and so does a plain number in binary notation.
         prop_assert!(!mantissa.ends_with("000") || a.format() == Format::BinarySi);
     }
 

@@ -1,4 +1,4 @@
-//! Quantity to text and to floating point.
+//! Formats quantities, and converts them to floating point.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use super::{Amount, Format, Quantity, divide_up, scaled};
 const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL_SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
-/// The canonical form. Two of its traits are the reference's, and lose information: amounts between -1024 and 1024 in
-/// binary notation print as decimals, and a number too large for the last suffix prints its mantissa alone (`1000E` is
-/// `1`).
+/// Formats the canonical form. Two of the reference's traits lose information: amounts between -1024 and 1024 in
+/// binary notation print as decimals, and a number too large for the last suffix prints its mantissa alone (`1000E`
+/// is `1`).
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(text) = &self.text {
@@ -22,7 +22,7 @@ impl fmt::Display for Quantity {
             Format::BinarySi if self.cmp_i64(-1024).is_gt() && self.cmp_i64(1024).is_lt() => {
                 self.fmt_decimal(f, true)
             }
-            // A fraction would be lost in binary notation.
+            // Binary notation cannot represent a fraction.
             Format::BinarySi if !self.is_integer() => self.fmt_decimal(f, true),
             Format::BinarySi => self.fmt_binary(f),
             Format::DecimalSi => self.fmt_decimal(f, true),
@@ -32,14 +32,14 @@ impl fmt::Display for Quantity {
 }
 
 impl Quantity {
-    /// The nearest floating point number, give or take the last digit; infinite beyond the range of `f64`.
+    /// Returns the nearest floating point number, within the last digit; infinite out of range of `f64`.
     pub fn as_approximate_f64(&self) -> f64 {
         match &self.amount {
             Amount::Int { value, scale: 0 } => *value as f64,
             Amount::Int { value, scale } => *value as f64 * power_of_ten(*scale),
             Amount::Big(decimal) => {
                 let text = render_digits(decimal.is_negative(), decimal.digits());
-                // The reference keeps big amounts in nano units, except for the cap of binary ones.
+                // The reference holds large amounts in nano units, except for the cap of binary ones.
                 let capped = decimal.exponent() == 0 && text.trim_start_matches('-') == "9223372036854775807";
                 let (shift, power) = if capped { (0, 1.0) } else { (9, power_of_ten(-9)) };
                 let units = format!("{text}e{}", decimal.exponent().saturating_add(shift)).parse::<f64>();
@@ -103,7 +103,7 @@ impl Quantity {
             }
             None => {
                 let decimal = self.decimal();
-                // Thousands of digits, which arithmetic alone brings about: nobody waits for their division by 1024.
+                // Only arithmetic yields thousands of digits; dividing them by 1024 would take too long.
                 let Some((digits, times)) = decimal.without_factors_of_1024() else {
                     return self.fmt_decimal(f, false);
                 };
@@ -124,7 +124,7 @@ fn render_digits(negative: bool, digits: &[u8]) -> String {
     out
 }
 
-/// Go's `math.Pow10`: a product or quotient of two table entries, which is not always the nearest number.
+/// Go's `math.Pow10`: a product or quotient of two table entries, not always the nearest number.
 fn power_of_ten(exponent: i32) -> f64 {
     const COARSE: [f64; 10] = [1e0, 1e32, 1e64, 1e96, 1e128, 1e160, 1e192, 1e224, 1e256, 1e288];
     const COARSE_BELOW: [f64; 11] =

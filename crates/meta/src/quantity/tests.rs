@@ -7,7 +7,7 @@ fn quantity(text: &str) -> Quantity {
     Quantity::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The same number as it would be had it not fitted an `i64`.
+/// Returns the same number in the representation for numbers out of range of `i64`.
 fn promoted(quantity: &Quantity) -> Quantity {
     Quantity { amount: Amount::Big(Box::new(quantity.decimal())), ..quantity.clone() }
 }
@@ -17,7 +17,7 @@ fn int(value: i64, scale: i32) -> Quantity {
 }
 
 #[test]
-fn texts_are_read_as_value_and_notation() {
+fn texts_are_parsed_as_value_and_notation() {
     let cases = [
         ("0", 0, 0, DecimalSi),
         ("0n", 0, 0, DecimalSi),
@@ -53,7 +53,7 @@ fn texts_are_read_as_value_and_notation() {
         ("0.05000", 5, -2, DecimalSi),
         ("6.987654321G", 6_987_654_321, 0, DecimalSi),
         ("1.01E", 101, 16, DecimalSi),
-        // Rounded up to nano units, whatever the notation.
+        // Rounded up to nano units in any notation.
         ("3.001n", 4, -9, DecimalSi),
         ("1.1E-9", 2, -9, DecimalExponent),
         ("0.0000000001", 1, -9, DecimalSi),
@@ -61,7 +61,7 @@ fn texts_are_read_as_value_and_notation() {
         ("0.00000012345", 124, -9, DecimalSi),
         ("0.00000012354", 124, -9, DecimalSi),
         ("0.9999999999", 1, 0, DecimalSi),
-        // Binary notation has a largest number, and no small ones.
+        // Binary notation has a largest number, and no fractions below one.
         ("9Ei", i64::MAX, 0, BinarySi),
         ("9223372036854775807Ki", i64::MAX, 0, BinarySi),
         ("100.035Ki", 10_243_584, -2, BinarySi),
@@ -90,14 +90,14 @@ fn texts_are_read_as_value_and_notation() {
 }
 
 #[test]
-fn texts_without_any_digit_are_zeros_as_in_the_reference() {
+fn texts_without_digits_are_zero_as_in_the_reference() {
     for text in ["-", "+", ".", "-.", "Ki", "m", "e5", "+.Mi"] {
         assert_eq!(quantity(text).to_string(), "0", "{text}");
     }
 }
 
 #[test]
-fn bad_texts_get_the_references_messages() {
+fn invalid_texts_have_the_references_messages() {
     let format =
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
     let numeric = "unable to parse numeric part of quantity";
@@ -170,7 +170,7 @@ fn the_canonical_form_has_no_fraction_and_the_largest_suffix() {
         (1, 1, DecimalExponent, "10"),
         (1, 100, DecimalExponent, "10e99"),
         (0, 7, DecimalExponent, "0"),
-        // Nothing beyond exa and nano has a suffix; the reference then prints none.
+        // There is no suffix beyond exa and nano; the reference then prints none.
         (1, 21, DecimalSi, "1"),
     ];
     for (value, scale, format, text) in cases {
@@ -200,7 +200,7 @@ fn texts_are_printed_in_canonical_form_unless_they_look_canonical_at_first_glanc
         ("12345678901234567890123e6", "12345678901234567890123e6"),
         ("123456789.0123456789", "123456789012345679n"),
         ("1000000000000000000000000", "1"),
-        // Kept as written.
+        // Unchanged.
         ("1.500", "1.500"),
         ("+1", "+1"),
         ("-1", "-1"),
@@ -223,7 +223,7 @@ fn texts_are_printed_in_canonical_form_unless_they_look_canonical_at_first_glanc
 }
 
 #[test]
-fn order_is_of_the_numbers_at_any_scale() {
+fn quantities_compare_by_value_at_any_scale() {
     let large = 1_000_000_000_000_000_000;
     let cases = [
         (int(901, -2), int(901, -2), Ordering::Equal),
@@ -283,7 +283,7 @@ fn integers_are_rounded_up_and_overflow_as_in_the_reference() {
         ("-1.5", -2, -1500),
         ("1Gi", 1 << 30, (1 << 30) * 1000),
         ("0.1Ki", 103, 102_400),
-        // Too many digits for the small path, so rounded by the other rule.
+        // Too many digits for the fast path, so rounded by the other rule.
         ("-0.1Ki", -101, -102_400),
         ("100E", 0, 0),
         ("18446744073709551617", 1, 1000),
@@ -305,7 +305,7 @@ fn integers_are_rounded_up_and_overflow_as_in_the_reference() {
 }
 
 #[test]
-fn arithmetic_keeps_the_notation_of_what_is_not_zero() {
+fn arithmetic_keeps_the_notation_of_a_nonzero_operand() {
     let cases = [
         ("10", "1m", "10001m", "9999m"),
         ("0", "100m", "100m", "-100m"),
@@ -353,7 +353,7 @@ fn floating_point_is_approximate() {
 }
 
 #[test]
-fn json_is_a_string_and_bare_numbers_are_read() {
+fn json_is_a_string_and_bare_numbers_are_accepted() {
     let literals = [
         (r#"" 1""#, "1"),
         (r#""1 ""#, "1"),
@@ -378,7 +378,7 @@ fn json_is_a_string_and_bare_numbers_are_read() {
 }
 
 #[test]
-fn huge_exponents_and_endless_digits_take_no_time() {
+fn huge_exponents_and_long_digits_are_fast() {
     let huge = quantity("1e1000000000");
     assert_eq!(huge.to_string(), "10e999999999");
     assert_eq!(huge.cmp_i64(1), Ordering::Greater);

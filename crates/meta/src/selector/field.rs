@@ -1,4 +1,4 @@
-//! Field selectors, as `fieldSelector=` of a request brings them: `metadata.name=a,spec.nodeName!=b`.
+//! Field selectors of a request's `fieldSelector=`: `metadata.name=a,spec.nodeName!=b`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub enum Operator {
     NotEquals,
 }
 
-/// One condition on one field.
+/// Condition on one field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     pub field: String,
@@ -16,7 +16,7 @@ pub struct Requirement {
     pub value: String,
 }
 
-/// Requirements that must all be met. Without any it selects everything; [`Selector::nothing`] selects nothing.
+/// Conjunction of requirements. An empty one selects everything; [`Selector::nothing`] selects nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// `None` selects nothing.
@@ -36,13 +36,13 @@ impl Selector {
         Selector { requirements: Some(requirements) }
     }
 
-    /// The field has this value.
+    /// Returns a selector of objects whose field has this value.
     pub fn equals(field: impl Into<String>, value: impl Into<String>) -> Selector {
         let (field, value) = (field.into(), value.into());
         Selector::new(vec![Requirement { field, operator: Operator::Equals, value }])
     }
 
-    /// Reads a selector. Its terms are taken, and printed, in alphabetical order.
+    /// Parses a selector. Its terms are sorted, and printed, alphabetically.
     pub fn parse(text: &str) -> Result<Selector, String> {
         let mut terms = split_terms(text);
         terms.sort_unstable();
@@ -55,8 +55,8 @@ impl Selector {
         Ok(Selector::new(requirements))
     }
 
-    /// Replaces each field and value, as when a field has another name in the storage version or is not selectable at
-    /// all. A term that becomes empty is dropped; the first error ends it.
+    /// Replaces each field and value, as when a field has another name in the storage version or is not selectable. A
+    /// term that becomes empty is dropped; the first error is returned.
     pub fn transform<E>(
         self,
         mut change: impl FnMut(&str, &str) -> Result<(String, String), E>,
@@ -72,7 +72,7 @@ impl Selector {
         Ok(Selector::new(requirements))
     }
 
-    /// Both selectors' requirements.
+    /// Joins the requirements of both selectors.
     #[must_use]
     pub fn and(self, other: Selector) -> Selector {
         match (self.requirements, other.requirements) {
@@ -84,7 +84,7 @@ impl Selector {
         }
     }
 
-    /// The fields are given as a lookup. One that the object does not have is empty.
+    /// Returns whether an object matches; `field` looks up its fields, empty if absent.
     pub fn matches<'f>(&self, field: impl Fn(&str) -> &'f str) -> bool {
         self.requirements.as_ref().is_some_and(|all| {
             all.iter().all(|requirement| {
@@ -94,7 +94,7 @@ impl Selector {
         })
     }
 
-    /// Whether it selects everything.
+    /// Returns whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.as_ref().is_some_and(Vec::is_empty)
     }
@@ -103,12 +103,12 @@ impl Selector {
         self.requirements.is_none()
     }
 
-    /// None if it selects nothing, and if it selects everything.
+    /// Empty if it selects nothing, and if it selects everything.
     pub fn requirements(&self) -> &[Requirement] {
         self.requirements.as_deref().unwrap_or_default()
     }
 
-    /// The value that the field must have, if there is one: an index can then answer.
+    /// Returns the value that the field must have, if there is one: an index can then be used.
     pub fn requires_exact_match(&self, field: &str) -> Option<&str> {
         let exact = |r: &&Requirement| r.operator == Operator::Equals && r.field == field;
         self.requirements().iter().find(exact).map(|requirement| requirement.value.as_str())
@@ -140,7 +140,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// A value as it must stand in a selector.
+/// Escapes a value for a selector.
 pub fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {
@@ -152,7 +152,7 @@ pub fn escape(value: &str) -> String {
     out
 }
 
-/// The value that stands so in a selector.
+/// Unescapes a value of a selector.
 pub fn unescape(value: &str) -> Result<String, String> {
     let invalid = |sequence: &str| format!("invalid field selector: invalid escape sequence: {sequence}");
     let mut out = String::with_capacity(value.len());
@@ -164,7 +164,7 @@ pub fn unescape(value: &str) -> Result<String, String> {
                 Some(other) => return Err(invalid(&format!("\\{other}"))),
                 None => return Err(invalid("\\")),
             },
-            // The reference prints the character as the number it is.
+            // The reference prints the character as a number.
             ',' | '=' => {
                 let code = u32::from(c);
                 return Err(format!("invalid field selector: unescaped character in value: {code}"));
@@ -179,7 +179,7 @@ fn is_special(c: char) -> bool {
     matches!(c, '\\' | ',' | '=')
 }
 
-/// At the commas that are not escaped.
+/// Splits at unescaped commas.
 fn split_terms(text: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let (mut start, mut escaped) = (0, false);
@@ -198,7 +198,7 @@ fn split_terms(text: &str) -> Vec<&str> {
     terms
 }
 
-/// At the first operator. A `!` that no `=` follows is part of the field's name.
+/// Splits at the first operator. A `!` without a following `=` is part of the field's name.
 fn split_term(term: &str) -> Option<(&str, Operator, &str)> {
     let (before, after) = term.split_once('=')?;
     match before.strip_suffix('!') {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_are_read_and_printed_back_in_order() {
+    fn selectors_are_parsed_and_printed_in_order() {
         let cases = [
             ("", ""),
             (",,", ""),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_selectors_get_the_references_messages() {
+    fn invalid_selectors_have_the_references_messages() {
         let cases = [
             ("abc", "invalid selector: 'abc'; can't understand 'abc'"),
             ("a=b,x!", "invalid selector: 'a=b,x!'; can't understand 'x!'"),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_can_be_renamed_dropped_or_refused() {
+    fn terms_can_be_renamed_dropped_or_rejected() {
         let change = |field: &str, value: &str| match field {
             "spec.host" => Ok(("spec.nodeName".to_owned(), value.to_owned())),
             "metadata.name" => Ok((field.to_owned(), value.to_owned())),
@@ -298,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn selectors_join() {
+    fn selectors_are_joined() {
         let (a, b) = (Selector::equals("a", "1"), Selector::parse("b!=2").unwrap());
         assert_eq!(a.clone().and(b).to_string(), "a=1,b!=2");
         assert_eq!(a.and(Selector::nothing()), Selector::nothing());
     }
 
     #[test]
-    fn long_selectors_are_read_in_linear_time() {
+    fn long_selectors_are_parsed_in_linear_time() {
         let started = std::time::Instant::now();
         assert!(Selector::parse(&vec!["a=b"; 50_000].join(",")).is_ok());
         assert!(Selector::parse(&",".repeat(200_000)).is_ok());

@@ -1,4 +1,4 @@
-//! Label selectors, as `labelSelector=` of a request brings them.
+//! Label selectors of a request's `labelSelector=`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::label_parser;
 use crate::field_path::{Error, Path, Value};
 use crate::validation::{label_value, qualified_name};
 
-/// How a requirement relates a label to its values.
+/// Relation between a label and the values of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     In,
@@ -37,17 +37,18 @@ impl Operator {
     }
 }
 
-/// One condition on one label.
+/// Condition on one label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     key: String,
     operator: Operator,
-    /// Sorted, so that a long list costs a lookup little.
+    /// Sorted for lookups in long lists.
     values: Vec<String>,
 }
 
 impl Requirement {
-    /// The errors' fields are `key` and `values` under the path, as the reference has them.
+    /// Validates and builds a requirement. The errors' fields are `key` and `values` under the path, as in the
+    /// reference.
     pub fn new(
         key: impl Into<String>,
         operator: Operator,
@@ -73,9 +74,9 @@ impl Requirement {
             _ => None,
         };
         if let Some(wrong) = wrong_count {
-            // Go prints a list that was never filled as null.
-            let shown = if values.is_empty() { Value::null() } else { Value::json(&values) };
-            errors.push(Error::invalid(&values_path, shown, wrong));
+            // Go prints a nil slice as null.
+            let printed = if values.is_empty() { Value::null() } else { Value::json(&values) };
+            errors.push(Error::invalid(&values_path, printed, wrong));
         }
         if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
             let wrong = "for 'Gt', 'Lt' operators, the value must be an integer";
@@ -111,7 +112,7 @@ impl Requirement {
         &self.values
     }
 
-    /// Whether a label of this value (`None` if there is no such label) is as required.
+    /// Returns whether a label's value (`None` if absent) satisfies the requirement.
     pub fn matches(&self, value: Option<&str>) -> bool {
         let has = |value: &str| self.values.binary_search_by(|own| own.as_str().cmp(value)).is_ok();
         match self.operator {
@@ -145,7 +146,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// Requirements that must all be met. Without any it selects everything; [`Selector::nothing`] selects nothing.
+/// Conjunction of requirements. An empty one selects everything; [`Selector::nothing`] selects nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// Sorted by key; `None` selects nothing.
@@ -166,7 +167,7 @@ impl Selector {
         Selector { requirements: Some(requirements) }
     }
 
-    /// All of these labels, which are taken to be valid.
+    /// Returns a selector of these labels, which are assumed to be valid.
     pub fn from_labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> Selector {
         let equals = |(key, value): (&str, &str)| Requirement {
             key: key.into(),
@@ -176,17 +177,17 @@ impl Selector {
         Selector::new(labels.into_iter().map(equals).collect())
     }
 
-    /// Reads `a=b,c in (d,e),!f`.
+    /// Parses `a=b,c in (d,e),!f`.
     pub fn parse(text: &str) -> Result<Selector, String> {
         Selector::parse_at(text, &Path::NOWHERE)
     }
 
-    /// As [`Selector::parse`], with the field that holds the text for the errors.
+    /// Like [`Selector::parse`], with the path of the field for errors.
     pub fn parse_at(text: &str, path: &Path<'_>) -> Result<Selector, String> {
         Ok(Selector::new(label_parser::parse(text, path)?))
     }
 
-    /// Adds requirements; what selects nothing goes on selecting nothing.
+    /// Adds requirements; a selector of nothing stays one.
     #[must_use]
     pub fn and(self, requirements: impl IntoIterator<Item = Requirement>) -> Selector {
         match self.requirements {
@@ -198,14 +199,14 @@ impl Selector {
         }
     }
 
-    /// The labels are given as a lookup, since every holder of objects keeps them in another form.
+    /// Returns whether an object matches; `label` looks up its labels.
     pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.requirements
             .as_ref()
             .is_some_and(|all| all.iter().all(|requirement| requirement.matches(label(&requirement.key))))
     }
 
-    /// Whether it selects everything.
+    /// Returns whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.as_ref().is_some_and(Vec::is_empty)
     }
@@ -219,7 +220,7 @@ impl Selector {
         self.requirements.as_deref()
     }
 
-    /// The one value that the label must have, if the first requirement on it says so.
+    /// Returns the only value that the label can have, if the first requirement on it determines one.
     pub fn requires_exact_match(&self, label: &str) -> Option<&str> {
         use Operator::{DoubleEquals, Equals, In};
         let requirement = self.requirements.as_ref()?.iter().find(|requirement| requirement.key == label)?;
@@ -236,7 +237,7 @@ impl Default for Selector {
     }
 }
 
-/// What [`Selector::parse`] reads; empty for both everything and nothing.
+/// Formats the syntax of [`Selector::parse`]; empty for both everything and nothing.
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, requirement) in self.requirements.iter().flatten().enumerate() {
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operator_decides_as_the_reference() {
+    fn every_operator_matches_as_in_the_reference() {
         let labels = [("app", "web"), ("tier", ""), ("rank", "7"), ("word", "x1")];
         let yes = [
             "",
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_and_nothing_differ_only_in_what_they_match() {
+    fn everything_and_nothing_print_alike() {
         let (everything, nothing) = (Selector::everything(), Selector::nothing());
         assert!(everything.matches(|_| None) && everything.is_empty() && !everything.matches_nothing());
         assert!(!nothing.matches(|_| None) && !nothing.is_empty() && nothing.matches_nothing());
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_match_is_found_where_one_value_is_left() {
+    fn an_exact_match_requires_a_single_value() {
         let exact =
             |selector: &str| Selector::parse(selector).unwrap().requires_exact_match("a").map(str::to_owned);
         for selector in ["a=b", "a==b", "a in (b)", "a in (b,b)", "x,a=b"] {
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_are_checked() {
+    fn requirements_are_validated() {
         let new = |key: &str, operator, values: &[&str]| {
             let values = values.iter().map(|&value| value.to_owned()).collect();
             Requirement::new(key, operator, values, &Path::NOWHERE)

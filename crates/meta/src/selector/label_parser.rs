@@ -1,4 +1,4 @@
-//! Reads label selectors.
+//! Parser of label selectors.
 //!
 //! The grammar, with blanks allowed between all tokens:
 //!
@@ -8,8 +8,8 @@
 //! operator    = "=" | "==" | "!=" | ">" | "<"
 //! ```
 //!
-//! `in` and `notin` are words like any other where a key or value may stand. Tokens are slices of the text, and each is
-//! looked at once, so the time is linear in its length.
+//! `in` and `notin` are ordinary words where a key or value is expected. Tokens are slices of the text, each scanned
+//! once, so the time is linear in its length.
 
 use std::collections::BTreeSet;
 
@@ -124,7 +124,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// `(a, b)`. Between commas and parentheses there may be nothing, which is the empty value.
+    /// Parses `(a, b)`. An empty position between commas and parentheses is the empty value.
     fn values(&mut self) -> Result<BTreeSet<&'t str>, String> {
         let open = self.next();
         if !open.is("(") {
@@ -176,7 +176,7 @@ impl<'t> Parser<'t, '_> {
     fn scan(&mut self) -> Token<'t> {
         let text = self.rest.trim_start_matches(is_blank);
         let length = match text.as_bytes() {
-            // A zero byte ends the selector where a token would start, and only the token right after one.
+            // A zero byte ends the selector at the start of a token, and only the token right after one.
             [] | [0, ..] => {
                 self.rest = "";
                 return Token::End;
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_are_read_and_printed_back_in_order_of_keys() {
+    fn selectors_are_parsed_and_printed_in_order_of_keys() {
         let cases = [
             ("", ""),
             ("  ", ""),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_selectors_get_the_references_messages() {
+    fn invalid_selectors_have_the_references_messages() {
         let cases = [
             (",", "found ',', expected: !, identifier, or 'end of string'"),
             ("=a", "found '=', expected: !, identifier, or 'end of string'"),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_field_that_holds_the_selector() {
+    fn errors_name_the_field_of_the_selector() {
         let path = Path::new("spec.labelSelector");
         let error = Selector::parse_at("a=b@", &path).unwrap_err();
         assert!(error.contains("spec.labelSelector.values[0][a]: Invalid value"), "{error}");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn long_selectors_are_read_in_linear_time() {
+    fn long_selectors_are_parsed_in_linear_time() {
         let many = vec!["a=b"; 50_000].join(",");
         let values = format!("a in ({})", vec!["b"; 50_000].join(","));
         let symbols = "!".repeat(200_000);

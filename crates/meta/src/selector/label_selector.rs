@@ -1,4 +1,4 @@
-//! `LabelSelector`: the selector as a part of objects.
+//! `LabelSelector`: a selector as a field of objects.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ pub struct LabelSelector {
 #[serde(default)]
 pub struct LabelSelectorRequirement {
     pub key: String,
-    /// `In`, `NotIn`, `Exists` or `DoesNotExist`; anything else as the client sent it.
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`; any other text as the client sent it.
     pub operator: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
 
-/// What a validation lets pass because objects that have it are already stored, or because others check it.
+/// Exceptions of the validation, for values that stored objects have already or that are checked elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValidationOptions {
     pub allow_invalid_values: bool,
@@ -35,9 +35,10 @@ pub struct ValidationOptions {
 }
 
 impl LabelSelector {
-    /// An empty selector selects everything. (An absent one selects nothing: that is for the caller to say.)
+    /// Converts to a selector; an empty one selects everything. (An absent one selects nothing, which is up to the
+    /// caller.)
     ///
-    /// The reference goes through the labels in no certain order, so which of several bad ones it reports is open;
+    /// The reference visits the labels in random order, so which of several invalid ones it reports is undefined;
     /// here it is the first by key.
     pub fn selector(&self) -> Result<Selector, String> {
         let mut requirements = Vec::with_capacity(self.match_labels.len() + self.match_expressions.len());
@@ -58,7 +59,7 @@ impl LabelSelector {
         Ok(Selector::new(requirements))
     }
 
-    /// As tables show it.
+    /// Formats the selector for tables.
     pub fn format(&self) -> String {
         match self.selector().map(|selector| selector.to_string()) {
             Err(_) => "<error>".into(),
@@ -67,7 +68,7 @@ impl LabelSelector {
         }
     }
 
-    /// The selector as plain labels, as the oldest kinds have it.
+    /// Returns the selector as plain labels, as the oldest kinds have it.
     pub fn as_labels(&self) -> Result<BTreeMap<String, String>, String> {
         let mut labels = self.match_labels.clone();
         for expression in &self.match_expressions {
@@ -90,7 +91,7 @@ impl LabelSelector {
         Ok(labels)
     }
 
-    /// Reads the form of a request's `labelSelector`.
+    /// Parses the syntax of a request's `labelSelector`.
     pub fn parse(text: &str) -> Result<LabelSelector, String> {
         let selector = Selector::parse(text)
             .map_err(|error| format!("couldn't parse the selector string \"{text}\": {error}"))?;
@@ -122,7 +123,7 @@ impl LabelSelector {
         Ok(out)
     }
 
-    /// Whether an expression has a value that no label can have.
+    /// Returns whether an expression has a value that is no valid label value.
     pub fn has_invalid_value(&self) -> bool {
         let mut values = self.match_expressions.iter().flat_map(|expression| &expression.values);
         values.any(|value| !validation::label_value(value).is_empty())
@@ -140,7 +141,7 @@ impl LabelSelector {
 }
 
 impl LabelSelectorRequirement {
-    /// `None` for one that newer clients may know.
+    /// Returns `None` for an unknown operator, perhaps of newer clients.
     pub fn known_operator(&self) -> Option<Operator> {
         match self.operator.as_str() {
             "In" => Some(Operator::In),
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_expressions_become_one_selector() {
+    fn labels_and_expressions_convert_to_one_selector() {
         let both = selector(
             r#"{"matchLabels":{"z":"1","b":"2"},"matchExpressions":[{"key":"c","operator":"In","values":["y","x"]},{"key":"d","operator":"Exists"},{"key":"e","operator":"DoesNotExist"},{"key":"f","operator":"NotIn","values":["g"]}]}"#,
         );
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_selector_is_told() {
+    fn invalid_selectors_are_reported() {
         assert_eq!(
             expression("Near", "[]").selector(),
             Err(r#""Near" is not a valid label selector operator"#.into())
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn old_kinds_take_only_plain_labels() {
+    fn only_equality_converts_to_plain_labels() {
         let labels = expression("In", r#"["b"]"#).as_labels().unwrap();
         assert_eq!(labels, BTreeMap::from([("a".to_owned(), "b".to_owned())]));
         let errors = [
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn text_becomes_labels_and_expressions() {
+    fn text_parses_to_labels_and_expressions() {
         let parsed = LabelSelector::parse("a=b,c in (e,d),!f,g").unwrap();
         assert_eq!(
             serde_json::to_string(&parsed).unwrap(),
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn validation_tells_each_field() {
+    fn validation_reports_each_field() {
         let check = |selector: &LabelSelector, options| {
             let errors = selector.validate(options, &Path::new("spec.selector"));
             errors.iter().map(Error::to_string).collect::<Vec<_>>()

@@ -1,38 +1,38 @@
-//! A label selector prepared for being matched against many objects.
+//! Label selector compiled for matching many objects.
 //!
-//! A request may bring thousands of terms and meet objects with tens of thousands of labels. Terms on one key become one
-//! condition, and an object's labels are looked up among the conditions, so that an object costs its own labels times the
-//! logarithm of the terms, not the product of both. A few terms, which is what clients send, are compared one by one.
+//! A selector may have thousands of terms and an object tens of thousands of labels. Terms on one key become one
+//! condition, and an object's labels are looked up among the conditions, so an object costs its labels times the
+//! logarithm of the terms, not their product. A few terms, the common case, are compared one by one.
 
 use super::label::{Operator, Requirement, Selector};
 
 /// Number of terms that are compared one by one.
 const FEW: usize = 8;
 
-/// Matches the labels of objects against a selector.
+/// Matcher of objects' labels against a selector.
 #[derive(Clone, Debug)]
-pub struct Matcher(Form);
+pub struct Matcher(Plan);
 
 #[derive(Clone, Debug)]
-enum Form {
+enum Plan {
     Nothing,
     Few(Vec<Requirement>),
     Many {
-        /// Sorted by key, which is of one condition.
+        /// Sorted by key; one condition per key.
         conditions: Vec<(String, Condition)>,
-        /// Number of conditions that a label must be there for.
+        /// Number of conditions that require the label's presence.
         required: usize,
     },
 }
 
-/// All that is asked of one label.
+/// All requirements on one label.
 #[derive(Clone, Debug, Default)]
 struct Condition {
     required: bool,
     forbidden: bool,
-    /// The only values that it may have; sorted.
+    /// The only allowed values, sorted.
     allowed: Option<Vec<String>>,
-    /// Values that it may not have; sorted.
+    /// Excluded values, sorted.
     denied: Vec<String>,
     more_than: Option<i64>,
     less_than: Option<i64>,
@@ -40,9 +40,9 @@ struct Condition {
 
 impl Matcher {
     pub fn new(selector: &Selector) -> Matcher {
-        let Some(requirements) = selector.requirements() else { return Matcher(Form::Nothing) };
+        let Some(requirements) = selector.requirements() else { return Matcher(Plan::Nothing) };
         if requirements.len() <= FEW {
-            return Matcher(Form::Few(requirements.to_vec()));
+            return Matcher(Plan::Few(requirements.to_vec()));
         }
         let mut conditions: Vec<(String, Condition)> = Vec::new();
         for requirement in requirements {
@@ -59,31 +59,31 @@ impl Matcher {
             condition.denied.dedup();
         }
         if conditions.iter().any(|(_, condition)| condition.required && condition.forbidden) {
-            return Matcher(Form::Nothing);
+            return Matcher(Plan::Nothing);
         }
         let required = conditions.iter().filter(|(_, condition)| condition.required).count();
-        Matcher(Form::Many { conditions, required })
+        Matcher(Plan::Many { conditions, required })
     }
 
-    /// Whether it selects everything.
+    /// Returns whether it selects everything.
     pub fn is_everything(&self) -> bool {
-        matches!(&self.0, Form::Few(requirements) if requirements.is_empty())
+        matches!(&self.0, Plan::Few(requirements) if requirements.is_empty())
     }
 
-    /// Whether an object with these labels is selected. No two of them have the same key.
+    /// Returns whether an object with these labels is selected. Keys are unique.
     pub fn matches<'l>(&self, labels: impl Iterator<Item = (&'l str, &'l str)> + Clone) -> bool {
         match &self.0 {
-            Form::Nothing => false,
-            Form::Few(requirements) => requirements.iter().all(|requirement| {
+            Plan::Nothing => false,
+            Plan::Few(requirements) => requirements.iter().all(|requirement| {
                 let found = labels.clone().find(|(key, _)| *key == requirement.key());
                 requirement.matches(found.map(|(_, value)| value))
             }),
-            Form::Many { conditions, required } => {
+            Plan::Many { conditions, required } => {
                 let mut met = 0;
                 for (key, value) in labels {
                     let found = conditions.binary_search_by(|(known, _)| known.as_str().cmp(key));
-                    let Ok(place) = found else { continue };
-                    let (_, condition) = &conditions[place];
+                    let Ok(index) = found else { continue };
+                    let (_, condition) = &conditions[index];
                     if !condition.takes(value) {
                         return false;
                     }
@@ -137,7 +137,7 @@ impl Condition {
     }
 }
 
-/// The texts that two sorted lists have in common, in time of the shorter one.
+/// Returns the intersection of two sorted lists, in time of the shorter one.
 fn common(one: &[String], other: &[String]) -> Vec<String> {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     short.iter().filter(|value| long.binary_search(value).is_ok()).cloned().collect()
@@ -175,12 +175,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn many_terms_match_as_each_of_them(
+        fn many_terms_match_like_each_of_them(
             terms in prop::collection::vec(term(), 0..4),
             labels in prop::collection::btree_map("[a-d]", prop_oneof![Just(""), Just("1"), Just("5"), Just("x")], 0..4),
         ) {
             let labels: Vec<_> = labels.into_iter().map(|(key, value)| (key, value.to_owned())).collect();
-            // Terms that change nothing make them many.
+            // Terms that change nothing exceed the limit.
             let padding: Vec<String> = (0..=FEW).map(|number| format!("z{number}!=1")).collect();
             let (few, many) = (terms.join(","), [terms, padding].concat().join(","));
             let selector = Selector::parse(&few).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_and_nothing_are_told_apart() {
+    fn everything_and_nothing_match_differently() {
         let (everything, nothing) = (Selector::everything(), Selector::nothing());
         assert!(Matcher::new(&everything).is_everything() && !Matcher::new(&nothing).is_everything());
         assert!(Matcher::new(&everything).matches([("a", "b")].into_iter()));
@@ -200,7 +200,7 @@ mod tests {
 
     /// The product of terms and labels, or of terms and objects, would take hours.
     #[test]
-    fn thousands_of_terms_meet_thousands_of_labels_in_little_time() {
+    fn thousands_of_terms_match_thousands_of_labels_fast() {
         const COUNT: usize = 100_000;
         let list = |term: &dyn Fn(usize) -> String| (0..COUNT).map(term).collect::<Vec<_>>().join(",");
         let labels: Vec<_> = (0..COUNT).map(|number| (format!("k{number}"), "v".to_owned())).collect();

@@ -1,4 +1,4 @@
-//! Label and field selectors: which objects a list, a watch or a controller wants.
+//! Label and field selectors of lists, watches and controllers.
 
 pub mod field;
 pub mod label;

@@ -1,11 +1,11 @@
-//! Whatever the text, reading it ends without a panic, and what was read prints to something that reads the same.
+//! Parsing any text ends without a panic, and a parsed selector prints to text that parses the same.
 
 use proptest::prelude::*;
 
 use super::{LabelSelector, field, label};
 use crate::validation;
 
-/// Texts made of what the grammars know, so that many are nearly right.
+/// Generates texts from the grammars' tokens, many of which are nearly valid.
 fn near_selector() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("in".to_owned()),
@@ -19,7 +19,7 @@ fn near_selector() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_label_selector_reads_as_it_prints(text in near_selector()) {
+    fn a_printed_label_selector_parses_the_same(text in near_selector()) {
         if let Ok(selector) = label::Selector::parse(&text) {
             let again = label::Selector::parse(&selector.to_string());
             prop_assert_eq!(again, Ok(selector.clone()));
@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn a_field_selector_reads_as_it_prints(text in near_selector()) {
+    fn a_printed_field_selector_parses_the_same(text in near_selector()) {
         // Not in the same order: `a==z` comes before `a=b`, but prints as `a=z`.
         let terms = |selector: &field::Selector| {
             let mut terms: Vec<String> = selector.requirements().iter().map(ToString::to_string).collect();
@@ -43,12 +43,12 @@ proptest! {
     }
 
     #[test]
-    fn an_escaped_value_comes_back(value in any::<String>()) {
+    fn an_escaped_value_round_trips(value in any::<String>()) {
         prop_assert_eq!(field::unescape(&field::escape(&value)), Ok(value));
     }
 
     #[test]
-    fn addresses_the_standard_library_reads_are_read_alike(text in "[0-9a-f:.]{0,20}") {
+    fn addresses_parse_like_in_the_standard_library(text in "[0-9a-f:.]{0,20}") {
         if let Ok(address) = text.parse::<std::net::IpAddr>() {
             prop_assert_eq!(validation::parse_ip_sloppy(&text), Some(address));
         }

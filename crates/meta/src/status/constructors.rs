@@ -1,4 +1,4 @@
-//! One function per thing that goes wrong, with the reference's code, reason, message and details.
+//! Constructors of statuses, one per failure, with the reference's code, reason, message and details.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ impl Status {
         self.with_details(Details { name, group, kind, ..Details::default() })
     }
 
-    /// What a verb answers that has no object to show, as the deletion of one that is then gone.
+    /// Outcome of a verb without an object to return, such as the deletion of an object that is gone.
     pub fn success(details: Details) -> Status {
         Status::new(0, Reason::Unknown, "").with_details(details)
     }
@@ -35,13 +35,13 @@ impl Status {
         Status::new(401, Reason::Unauthorized, "Unauthorized")
     }
 
-    /// As [`Status::unauthorized`], with a reason of its own.
+    /// Like [`Status::unauthorized`], with a reason of its own.
     pub fn unauthorized_because(why: &str) -> Status {
         let why = if why.is_empty() { "not authorized" } else { why };
         Status::new(401, Reason::Unauthorized, why)
     }
 
-    /// `pods "a" is forbidden: why`, or without the name, or, where there is no resource, `forbidden: why`.
+    /// `pods "a" is forbidden: why`, or without the name, or without a resource, `forbidden: why`.
     pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Status {
         let qualified = qualified(group, resource);
         let message = match (qualified.is_empty(), name.is_empty()) {
@@ -57,7 +57,7 @@ impl Status {
         Status::new(404, Reason::NotFound, message).about(group, resource, name)
     }
 
-    /// No such resource is served: not an object that is missing, but its whole collection.
+    /// The resource is not served at all, as opposed to a missing object.
     pub fn no_such_resource() -> Status {
         Status::new(404, Reason::NotFound, "the server could not find the requested resource")
             .with_details(Details::default())
@@ -75,13 +75,13 @@ impl Status {
         Status::new(405, Reason::MethodNotAllowed, message).about(group, resource, "")
     }
 
-    /// None of the answers we could give is one the client accepts.
+    /// None of the supported media types is one that the client accepts.
     pub fn not_acceptable<S: AsRef<str>>(served: &[S]) -> Status {
         let message = format!("only the following media types are accepted: {}", listed(served));
         Status::new(406, Reason::NotAcceptable, message)
     }
 
-    /// As [`Status::not_acceptable`], when the client asked for another view such as a Table.
+    /// Like [`Status::not_acceptable`], for a client that requests another view such as a Table.
     pub fn not_acceptable_conversion<S: AsRef<str>>(target: &str, served: &[S]) -> Status {
         let served = listed(served);
         let message =
@@ -94,7 +94,7 @@ impl Status {
         Status::new(409, Reason::AlreadyExists, message).about(group, resource, name)
     }
 
-    /// Every name we made up from a `generateName` was taken.
+    /// Every name generated from a `generateName` was taken.
     pub fn generate_name_conflict(
         group: &str,
         resource: &str,
@@ -112,7 +112,7 @@ impl Status {
         Status::new(409, Reason::Conflict, message).about(group, resource, name)
     }
 
-    /// Fields that belong to other managers; a cause for each.
+    /// Fields are owned by other managers; one cause each.
     pub fn apply_conflict(causes: Vec<Cause>, message: impl Into<String>) -> Status {
         Status::new(409, Reason::Conflict, message).with_details(Details { causes, ..Details::default() })
     }
@@ -131,7 +131,7 @@ impl Status {
         Status::new(413, Reason::RequestEntityTooLarge, message)
     }
 
-    /// The body is in a format we do not read.
+    /// The body is of an unsupported media type.
     pub fn unsupported_media_type<S: AsRef<str>>(read: &[S]) -> Status {
         let read = listed(read);
         let message = format!(
@@ -140,7 +140,7 @@ impl Status {
         Status::new(415, Reason::UnsupportedMediaType, message)
     }
 
-    /// `Kind.group "name" is invalid: ...`. The one failure that names the kind, not the resource.
+    /// `Kind.group "name" is invalid: ...`. The only failure that names the kind, not the resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[field_path::Error]) -> Status {
         let errors = &errors[..errors.len().min(MOST_ERRORS)];
         let mut message = format!("{} {} is invalid", qualified(group, kind), quote(name));
@@ -153,17 +153,17 @@ impl Status {
         status
     }
 
-    /// Come back later, with details even for a wait of zero seconds.
+    /// The client should retry later; has details even for a wait of zero seconds.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Status {
         Status::new(429, Reason::TooManyRequests, message).retry_after(retry_after_seconds)
     }
 
-    /// As [`Status::too_many_requests`], without a hint when to come back.
+    /// Like [`Status::too_many_requests`], without a retry delay.
     pub fn overloaded(why: impl fmt::Display) -> Status {
         Status::new(429, Reason::TooManyRequests, format!("Too many requests: {why}"))
     }
 
-    /// An error that nobody gave a form: its words, and nothing to go by.
+    /// An error without a status of its own: its text, with an unknown reason.
     pub fn plain(error: impl fmt::Display) -> Status {
         Status::new(500, Reason::Unknown, error.to_string())
     }
@@ -174,7 +174,7 @@ impl Status {
             .with_details(Details { causes: vec![cause], ..Details::default() })
     }
 
-    /// The operation ran out of time within the server. The details' name is the operation.
+    /// The operation timed out within the server. The details' name is the operation.
     pub fn server_timeout(group: &str, resource: &str, operation: &str, retry_after_seconds: u32) -> Status {
         let resource_text = qualified(group, resource);
         let message = format!(
@@ -185,7 +185,7 @@ impl Status {
             .retry_after(retry_after_seconds)
     }
 
-    /// The server knows what is asked for and cannot do it.
+    /// The operation is known but not implemented.
     pub fn not_implemented(message: impl Into<String>) -> Status {
         Status::new(501, Reason::Unknown, message)
     }
@@ -198,9 +198,9 @@ impl Status {
         Status::new(504, Reason::Timeout, format!("Timeout: {message}")).with_details(Details::default())
     }
 
-    /// The client wants a resource version from the future: it may come, so the client is asked to try again.
-    pub fn resource_version_too_large(asked: u64, current: u64, retry_after_seconds: u32) -> Status {
-        let message = format!("Too large resource version: {asked}, current: {current}");
+    /// The requested resource version is in the future: it may still come, so the client should retry.
+    pub fn resource_version_too_large(requested: u64, current: u64, retry_after_seconds: u32) -> Status {
+        let message = format!("Too large resource version: {requested}, current: {current}");
         let mut status = Status::timeout(&message).retry_after(retry_after_seconds);
         status.details.get_or_insert_default().causes.push(Cause {
             kind: Some(CauseType::ResourceVersionTooLarge),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn details_carry_waits_and_causes() {
+    fn details_have_retry_delays_and_causes() {
         let details = |status: Status| status.details.unwrap();
         assert_eq!(details(Status::generate_name_conflict("", "pods", "a", 7)).retry_after_seconds, 7);
         assert_eq!(details(Status::server_timeout("", "pods", "create", 2)).name, "create");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_object_tells_every_error() {
+    fn an_invalid_object_reports_every_error() {
         let spec = Path::new("spec");
         let one = Error::required(&spec.child("selector"), "");
         let two = Error::invalid(&spec.child("replicas"), -1i64, "must be greater than or equal to 0");

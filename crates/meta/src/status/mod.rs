@@ -1,6 +1,6 @@
-//! `Status`: how the API reports that something went wrong (or went away).
+//! `Status`: the API's report of a failure, or of a success without an object.
 //!
-//! Clients branch on `reason` and `code` and show `message`, so all three are the reference's, to the letter.
+//! Clients branch on `reason` and `code` and print `message`, so all three are the reference's, to the letter.
 
 mod constructors;
 mod read;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use server_response::ServerResponse;
 
-/// Why a request failed, in one word that programs can compare.
+/// Machine-readable reason of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     #[serde(rename = "")]
@@ -39,7 +39,7 @@ pub enum Reason {
     ServiceUnavailable,
 }
 
-/// What kind of thing a [`Cause`] tells of.
+/// Machine-readable type of a [`Cause`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CauseType {
     FieldValueNotFound,
@@ -61,7 +61,7 @@ pub enum CauseType {
     DisruptionBudget,
 }
 
-/// One of several things wrong with a request.
+/// One of several causes of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
     #[serde(rename = "reason", skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub struct Cause {
     pub field: String,
 }
 
-/// What the failure is about.
+/// Object and causes of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -91,16 +91,16 @@ pub struct Details {
     pub retry_after_seconds: u32,
 }
 
-/// An outcome as the API shows it, nearly always a failure.
+/// Outcome of a request, nearly always a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The HTTP code. From 400 on the outcome is a failure; 0 is a success that shows no code.
+    /// The HTTP code. From 400 on the outcome is a failure; 0 is a success without a code.
     pub code: u16,
     pub reason: Reason,
     pub message: String,
-    /// `Some` of empty details is not the same as `None`: the first shows as `"details":{}`.
+    /// `Some` of empty details differs from `None`: it is encoded as `"details":{}`.
     pub details: Option<Details>,
-    /// Where a list that cannot go on may go on nevertheless; mostly empty.
+    /// Continue token for an inconsistent continuation of an expired list; mostly empty.
     pub continue_token: String,
 }
 
@@ -115,7 +115,7 @@ fn is_no_code(code: &u16) -> bool {
 }
 
 impl Status {
-    /// Tells the client when to come back; a response also carries it as the `Retry-After` header.
+    /// Sets the delay before a retry; a response also has it as the `Retry-After` header.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Status {
         self.details.get_or_insert_default().retry_after_seconds = seconds;
@@ -126,17 +126,17 @@ impl Status {
         self.code >= 400
     }
 
-    /// The first cause of this type.
+    /// Returns the first cause of this type.
     pub fn cause(&self, kind: CauseType) -> Option<&Cause> {
         self.details.as_ref()?.causes.iter().find(|cause| cause.kind == Some(kind))
     }
 
-    /// The JSON document, indented for people.
+    /// Returns the indented JSON document.
     pub fn to_pretty_json(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(&Wire::from(self)).unwrap_or_default()
     }
 
-    /// The JSON document with the line end the reference puts behind it.
+    /// Returns the JSON document with the reference's trailing newline.
     pub fn to_json(&self) -> Vec<u8> {
         let mut json = serde_json::to_vec(&Wire::from(self)).unwrap_or_default();
         json.push(b'\n');
@@ -152,7 +152,7 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// The fields in the order of the wire.
+/// Fields in wire order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn forbidden_names_what_it_is_about() {
+    fn forbidden_names_the_resource() {
         let status = Status::forbidden("apps", "deployments", "web", "no");
         assert_eq!(status.message, r#"deployments.apps "web" is forbidden: no"#);
         assert_eq!(Status::forbidden("", "pods", "", "no").message, "pods is forbidden: no");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_shows_what_it_was_about_and_no_code() {
+    fn a_success_has_details_and_no_code() {
         let details =
             Details { name: "a".into(), kind: "configmaps".into(), uid: "u".into(), ..Details::default() };
         check(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_shows_in_the_details() {
+    fn retry_after_is_in_the_details() {
         let status = Status::service_unavailable("busy").retry_after(1);
         assert!(String::from_utf8_lossy(&status.to_json()).contains(r#""details":{"retryAfterSeconds":1}"#));
     }

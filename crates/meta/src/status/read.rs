@@ -1,4 +1,4 @@
-//! A `Status` out of an object, as another server or a webhook has sent it.
+//! Decodes a `Status` from an object that another server or a webhook sent.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -8,8 +8,8 @@ use super::{Cause, Details, Reason, Status};
 use crate::Value;
 
 impl Status {
-    /// Reads what is there; what is missing or of another type is empty. Words that the API does not know are lost: a
-    /// reason becomes [`Reason::Unknown`], a cause's is `None`.
+    /// Decodes a status; missing fields and fields of another type are empty. Unknown words are dropped: a reason
+    /// becomes [`Reason::Unknown`], a cause's type `None`.
     pub fn from_value(value: &Value) -> Status {
         let number = |key| value.get(key).and_then(Value::as_i64);
         let details = value.get("details").filter(|details| details.as_object().is_some());
@@ -48,7 +48,7 @@ impl Cause {
     }
 }
 
-/// A word of the wire, if it is one.
+/// Parses a word of the wire.
 fn word<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
     let text: StrDeserializer<'de, Error> = text.into_deserializer();
     T::deserialize(text).ok()
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::{CauseType, Object};
 
-    /// What a status would be as a tree.
+    /// Encodes a status as a tree.
     fn tree(status: &Status) -> Value {
         fn convert(json: &serde_json::Value) -> Value {
             match json {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn statuses_round_trip() {
         let cause =
             Cause { kind: Some(CauseType::FieldValueInvalid), message: "m".into(), field: "f".into() };
         let details = Details {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_fields_and_words_are_dropped() {
         let odd: Object = [
             ("code", Value::from(70_000i64)),
             ("reason", "Tired".into()),

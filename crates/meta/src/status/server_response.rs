@@ -1,10 +1,10 @@
-//! Failures of which only the HTTP code is known.
+//! Statuses of bare HTTP codes.
 
 use super::{Cause, CauseType, Reason, Status};
 use crate::gvk::qualified;
 use crate::quote;
 
-/// A failure of which only the HTTP code is known, as from an upstream server that did not answer with a `Status`.
+/// Failure with only an HTTP code, as from an upstream server that did not answer with a `Status`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServerResponse<'a> {
     pub code: u16,
@@ -13,10 +13,10 @@ pub struct ServerResponse<'a> {
     pub group: &'a str,
     pub resource: &'a str,
     pub name: &'a str,
-    /// What the server said, if anything.
+    /// Body of the response, possibly empty.
     pub message: &'a str,
     pub retry_after_seconds: u32,
-    /// Whether such a body was not to be expected; then it becomes a cause.
+    /// Whether such a body was unexpected; it then becomes a cause.
     pub unexpected: bool,
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_code_becomes_the_message_clients_know() {
+    fn a_bare_code_has_the_references_message() {
         let bare = |code, verb, name, message| {
             let response =
                 ServerResponse { code, verb, resource: "pods", name, message, ..Default::default() };

@@ -1,11 +1,11 @@
-//! Durations for people: the AGE columns of tables.
+//! Human-readable durations, for the AGE columns of tables.
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 
-/// Two or three significant figures of a duration in nanoseconds: `5m30s`, `7h59m`, `3d5h`, `2y1d`. Clocks may differ a
-/// little, so less than two seconds in the future is now; anything further is `<invalid>`.
+/// Formats a duration in nanoseconds with two or three significant figures: `5m30s`, `7h59m`, `3d5h`, `2y1d`. Because
+/// of clock skew, less than two seconds in the future is now; anything further is `<invalid>`.
 pub fn human_duration(nanos: i64) -> String {
     let (seconds, minutes, hours) = (nanos / SECOND, nanos / MINUTE, nanos / HOUR);
     let days = hours / 24;
@@ -24,10 +24,10 @@ pub fn human_duration(nanos: i64) -> String {
     }
 }
 
-/// One unit of a duration in nanoseconds: `5m`, `7h`, `3d`, `2y`.
+/// Formats one unit of a duration in nanoseconds: `5m`, `7h`, `3d`, `2y`.
 pub fn short_human_duration(nanos: i64) -> String {
     let seconds = nanos / SECOND;
-    // The reference counts these in floating point, which rounds up in the last nanoseconds of large ones.
+    // The reference computes these in floating point, which rounds up the last nanoseconds of large durations.
     let minutes = in_units(nanos, MINUTE) as i64;
     let hours = in_units(nanos, HOUR);
     match () {

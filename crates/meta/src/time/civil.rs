@@ -1,5 +1,4 @@
-//! The proleptic Gregorian calendar, in days from 1970-01-01. Years are counted as if they began in March, so that the
-//! leap day is their last one.
+//! Proleptic Gregorian calendar in days from 1970-01-01. Years start in March, so that the leap day is their last.
 
 /// Days in 400 years, after which the calendar repeats.
 const ERA: i64 = 146_097;
@@ -23,11 +22,11 @@ pub(super) fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     year.div_euclid(400) * ERA + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - EPOCH
 }
 
-/// Year, month, day.
+/// Returns year, month and day.
 pub(super) fn date(days: i64) -> (i64, i64, i64) {
     let days = days + EPOCH;
     let day_of_era = days.rem_euclid(ERA);
-    // Takes the leap days out, so that all years have 365.
+    // Removes the leap days, so that all years have 365.
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
@@ -37,7 +36,7 @@ pub(super) fn date(days: i64) -> (i64, i64, i64) {
     (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
-/// The days of the year before a month, both counted from March: five months take 153 days, evenly spread.
+/// Returns the days of the year before a month, both counted from March: five months have 153 days, evenly spread.
 fn days_before(month_from_march: i64) -> i64 {
     (153 * month_from_march + 2) / 5
 }

@@ -1,4 +1,4 @@
-//! Times are strings in JSON, and null when not set.
+//! JSON of times: strings, and null if unset.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ macro_rules! json {
 json!(Time);
 json!(MicroTime);
 
-/// The text, or None for null; all else gets Go's message.
+/// Visitor of a text or null; all else has Go's error.
 struct Literal;
 
 fn not_a_string<E: serde::de::Error>(what: &str) -> E {

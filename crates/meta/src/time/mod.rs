@@ -1,7 +1,7 @@
-//! `metav1.Time` and `metav1.MicroTime`: points in time as objects carry them, and ages as tables show them.
+//! `metav1.Time` and `metav1.MicroTime`: times of objects, and ages in tables.
 //!
-//! Both print in UTC and forget what their notation has no digits for; only then, so that arithmetic is exact before.
-//! The zero value is Go's, the first second of year 1: it stands for "not set" and is null in JSON.
+//! Both print in UTC and truncate to their precision only then, so that arithmetic is exact before. The zero value is
+//! Go's, the first second of year 1: it means "unset" and is null in JSON.
 
 mod age;
 mod civil;
@@ -19,22 +19,22 @@ use rfc3339::Layout;
 /// Unix seconds of Go's zero time.
 const ZERO: i64 = -62_135_596_800;
 
-/// Keeps dates inside what calendar arithmetic can handle; some 292 million years, as `time.Time` has.
+/// Bounds dates to the range of calendar arithmetic; about 292 million years, as `time.Time` does.
 const MAX_SECONDS: i64 = 9_223_372_028_715_321_600;
 
-/// Why a text is no time; prints as Go says it.
+/// Parse error in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
-/// Seconds on the wire: `2006-01-02T15:04:05Z`.
+/// Precision of seconds on the wire: `2006-01-02T15:04:05Z`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(Instant);
 
-/// Microseconds on the wire: `2006-01-02T15:04:05.000000Z`.
+/// Precision of microseconds on the wire: `2006-01-02T15:04:05.000000Z`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MicroTime(Instant);
 
-/// Unix time; nanoseconds count forward, before 1970 too.
+/// Unix time; nanoseconds count forward, also before 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Instant {
     seconds: i64,
@@ -48,17 +48,17 @@ macro_rules! common {
                 rfc3339::parse($layout, text).map($name)
             }
 
-            /// A query parameter; empty and `null` are the zero time.
+            /// Parses a query parameter; empty and `null` are the zero time.
             pub fn from_query(text: &str) -> Result<$name, Error> {
                 if text.is_empty() || text == "null" { Ok($name::default()) } else { $name::parse(text) }
             }
 
-            /// A query parameter; empty for the zero time.
+            /// Formats a query parameter; empty for the zero time.
             pub fn to_query(&self) -> String {
                 if self.is_zero() { String::new() } else { self.to_string() }
             }
 
-            /// Whole and fractional Unix seconds; as in Go, nanoseconds may be out of range, even negative.
+            /// Builds a time from Unix seconds and nanoseconds, which may be out of range or negative, as in Go.
             pub fn from_unix(seconds: i64, nanos: i64) -> $name {
                 $name(Instant::new(seconds, nanos))
             }
@@ -71,7 +71,7 @@ macro_rules! common {
                 self.0.seconds
             }
 
-            /// Nanoseconds from `earlier` to here, at most what an `i64` holds.
+            /// Returns the nanoseconds since `earlier`, saturated to an `i64`.
             pub fn nanos_since(&self, earlier: &$name) -> i64 {
                 self.0.nanos_since(earlier.0)
             }
@@ -89,12 +89,12 @@ common!(Time, Layout::Seconds);
 common!(MicroTime, Layout::Micros);
 
 impl Time {
-    /// As it will be once it has been written and read again.
+    /// Returns the time at its precision on the wire.
     pub fn truncated(self) -> Time {
         Time(Instant { nanos: 0, ..self.0 })
     }
 
-    /// What it prints, without the cost of formatting; `None` outside the years of four digits.
+    /// Formats like `Display`, without its overhead; `None` outside of four-digit years.
     pub fn to_ascii(&self) -> Option<[u8; 20]> {
         let mut text = *b"0000-00-00T00:00:00Z";
         self.0.digits(&mut text)?;
@@ -103,23 +103,23 @@ impl Time {
 }
 
 impl MicroTime {
-    /// As it will be once it has been written and read again.
+    /// Returns the time at its precision on the wire.
     pub fn truncated(self) -> MicroTime {
         MicroTime(Instant { nanos: self.0.nanos / 1000 * 1000, ..self.0 })
     }
 
-    /// What it prints, without the cost of formatting; `None` outside the years of four digits.
+    /// Formats like `Display`, without its overhead; `None` outside of four-digit years.
     pub fn to_ascii(&self) -> Option<[u8; 27]> {
         let mut text = *b"0000-00-00T00:00:00.000000Z";
         self.0.digits(&mut text)?;
         let micros = self.0.nanos / 1000;
-        for (place, power) in [100_000, 10_000, 1_000, 100, 10, 1].into_iter().enumerate() {
-            text[20 + place] += (micros / power % 10) as u8;
+        for (index, power) in [100_000, 10_000, 1_000, 100, 10, 1].into_iter().enumerate() {
+            text[20 + index] += (micros / power % 10) as u8;
         }
         Some(text)
     }
 
-    /// What protobuf has beside the seconds: nanoseconds, cut to microseconds.
+    /// Returns the nanoseconds of protobuf, truncated to microseconds.
     pub fn subsecond_nanos(&self) -> u32 {
         self.truncated().0.nanos
     }
@@ -150,7 +150,7 @@ impl Instant {
         i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// Adds the digits of date and time to the zeros at the beginning of a text.
+    /// Adds the digits of date and time to the zeros at the start of a text.
     fn digits(self, text: &mut [u8]) -> Option<()> {
         let (year, month, day) = civil::date(self.seconds.div_euclid(86_400));
         if !(0..=9_999).contains(&year) {
@@ -158,9 +158,9 @@ impl Instant {
         }
         let second = self.seconds.rem_euclid(86_400);
         let pairs = [year / 100, year % 100, month, day, second / 3_600, second / 60 % 60, second % 60];
-        for (place, pair) in [0, 2, 5, 8, 11, 14, 17].into_iter().zip(pairs) {
-            text[place] += (pair / 10) as u8;
-            text[place + 1] += (pair % 10) as u8;
+        for (index, pair) in [0, 2, 5, 8, 11, 14, 17].into_iter().zip(pairs) {
+            text[index] += (pair / 10) as u8;
+            text[index + 1] += (pair % 10) as u8;
         }
         Some(())
     }

@@ -1,4 +1,4 @@
-//! RFC 3339 as Go's `time.Parse` reads it, leniencies and messages included: one digit will do for the hour, a comma
+//! RFC 3339 as Go's `time.Parse` does it, with its leniencies and messages: one digit suffices for the hour, a comma
 //! starts a fraction, an offset may be 24:60.
 
 use super::{Error, Instant, civil};
@@ -8,9 +8,9 @@ const MICROS_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// A fraction may follow the seconds, of any length; what is beyond nanoseconds is cut off.
+    /// A fraction of any length may follow the seconds; digits beyond nanoseconds are dropped.
     Seconds,
-    /// Six digits, no more and no less.
+    /// Exactly six digits.
     Micros,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn parse(layout: Layout, text: &str) -> Result<Instant, Error> {
     if !cursor.rest.is_empty() {
         return Err(cursor.message(&format!(": extra text: {}", quote(cursor.rest))));
     }
-    // Checked last of all, since it takes the year and the month to know.
+    // Checked last, since it depends on year and month.
     if day < 1 || day > civil::days_in_month(year, month) {
         return Err(cursor.out_of_range("day"));
     }
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         nine_digits.fold(0, |nanos, digit| nanos * 10 + u32::from(digit - b'0'))
     }
 
-    /// Go reads the six characters as a number, which may have a sign; but not be negative.
+    /// Go parses the six characters as a number, which may have a plus sign but not be negative.
     fn micros(&mut self) -> Result<u32, Error> {
         let wrong = |cursor: &Cursor<'_>| cursor.cannot_parse(cursor.rest, ".000000");
         let ([b'.' | b',', six @ ..], rest) = self.rest.split_at_checked(7).ok_or_else(|| wrong(self))?
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
         Ok(micros as u32 * 1000)
     }
 
-    /// Seconds east of Greenwich.
+    /// Parses an offset in seconds east of UTC.
     fn offset(&mut self) -> Result<i64, Error> {
         if let [b'Z', rest @ ..] = self.rest {
             self.rest = rest;
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
         else {
             return Err(wrong(self));
         };
-        // A value out of range is reported before a character out of place.
+        // A value out of range is reported before an unexpected character.
         let hours = two_digits(&[h1, h2]);
         let minutes = hours.and_then(|_| two_digits(&[m1, m2]));
         if minutes.is_some_and(|minutes| minutes > 60) {
@@ -190,12 +190,12 @@ fn two_digits(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Of a few digits.
+/// Parses a few digits.
 fn number(digits: &[u8]) -> i64 {
     digits.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
 
-/// Not `strconv.Quote`: the time package has its own, which shows everything beyond ASCII byte by byte.
+/// Not `strconv.Quote`: the time package has its own, which escapes everything beyond ASCII byte by byte.
 fn quote(text: &[u8]) -> String {
     let mut out = String::from('"');
     for byte in text {

@@ -35,7 +35,7 @@ fn times_print_in_utc_and_without_fractions() {
 }
 
 #[test]
-fn bad_times_get_gos_messages() {
+fn invalid_times_have_gos_messages() {
     let layout = "2006-01-02T15:04:05Z07:00";
     let syntax = [
         ("", "", "2006"),
@@ -138,7 +138,7 @@ fn the_zero_time_is_null() {
 }
 
 #[test]
-fn json_takes_strings_only() {
+fn json_must_be_a_string() {
     let text = "\"2006-01-02T15:04:05Z\"";
     let time: Time = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&time).unwrap(), text);
@@ -156,7 +156,7 @@ fn json_takes_strings_only() {
 }
 
 #[test]
-fn instants_come_from_clocks_and_can_be_subtracted() {
+fn times_are_built_from_unix_time_and_subtracted() {
     let time = Time::from(SystemTime::UNIX_EPOCH + Duration::from_millis(1500));
     assert_eq!(time, Time::from_unix(1, 500_000_000));
     assert_eq!(time.truncated(), Time::from_unix(1, 0));
@@ -224,7 +224,7 @@ fn the_calendar_counts_days_without_gaps() {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_again(seconds in -62_167_219_200i64..253_402_300_800, nanos in 0i64..1_000_000_000) {
+    fn printed_times_parse_the_same(seconds in -62_167_219_200i64..253_402_300_800, nanos in 0i64..1_000_000_000) {
         let time = Time::from_unix(seconds, nanos);
         prop_assert_eq!(Time::parse(&time.to_string()), Ok(time.truncated()));
         let micro = MicroTime::from_unix(seconds, nanos);
@@ -240,7 +240,7 @@ proptest! {
 }
 
 #[test]
-fn the_fast_way_to_print_prints_the_same() {
+fn to_ascii_agrees_with_display() {
     for seconds in (-70_000_000_000i64..260_000_000_000).step_by(77_777_777).chain([
         0,
         -1,

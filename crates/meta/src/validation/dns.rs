@@ -16,7 +16,7 @@ const LABEL_1035_MESSAGE: &str = "a DNS-1035 label must consist of lower case al
 const WILDCARD: &str = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const WILDCARD_MESSAGE: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character";
 
-/// How a check words that a value is too long.
+/// Message of a value that is too long.
 type TooLong = fn(usize) -> String;
 
 /// A DNS label of RFC 1123: most names of namespaces, Services' ports, containers.
@@ -30,7 +30,7 @@ pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     check_subdomain(value, is_subdomain(value), max_length_error, message)
 }
 
-/// A DNS subdomain whose labels may start with an underscore and hold more of them.
+/// A DNS subdomain whose labels may start with and contain underscores.
 pub fn dns1123_subdomain_with_underscore(value: &str) -> Vec<String> {
     let message = || regex_error(UNDERSCORE_SUBDOMAIN_MESSAGE, UNDERSCORE_SUBDOMAIN, &["example.com"]);
     let label = |label: &str| {
@@ -78,7 +78,7 @@ pub(super) mod declared {
     /// A DNS subdomain in upper or lower case.
     pub fn dns1123_subdomain_caseless(value: &str) -> Vec<String> {
         let message = || regex_error(CASELESS_MESSAGE, SUBDOMAIN, &["Example.com"]);
-        // A caseless [a-z] also has the long s and the Kelvin sign, whose other case is a letter of ASCII.
+        // A case-insensitive [a-z] includes the long s and the Kelvin sign, which fold to ASCII letters.
         let lower = value.to_ascii_lowercase().replace('\u{17f}', "s").replace('\u{212a}', "k");
         check_subdomain(value, is_subdomain(&lower), max_bytes_error, message)
     }
@@ -139,7 +139,7 @@ mod tests {
     const SUBDOMAIN_ERROR: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
     #[test]
-    fn labels_of_rfc_1123_are_checked() {
+    fn rfc_1123_labels_are_validated() {
         for good in ["a", "0", "a-b", "a--b", "0a9", &"x".repeat(63)] {
             assert!(dns1123_label(good).is_empty(), "{good}");
         }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn subdomains_of_rfc_1123_are_checked() {
+    fn rfc_1123_subdomains_are_validated() {
         for good in ["a", "a.b", "0.0", "a-b.c-d.e", &"x".repeat(253)] {
             assert!(dns1123_subdomain(good).is_empty(), "{good}");
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn underscores_are_allowed_where_they_are() {
+    fn underscores_are_allowed_in_subdomains_with_underscore() {
         for good in ["_a", "a_b", "_a._b.c", "a__b"] {
             assert!(dns1123_subdomain_with_underscore(good).is_empty(), "{good}");
         }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_rfc_1035_start_with_a_letter() {
+    fn rfc_1035_labels_start_with_a_letter() {
         assert!(dns1035_label("a-1").is_empty());
         for bad in ["", "1a", "a-", "-a", "A", "a.b"] {
             assert_eq!(
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_stand_before_a_subdomain() {
+    fn wildcards_precede_a_subdomain() {
         assert!(wildcard_dns1123_subdomain("*.example.com").is_empty());
         for bad in ["*", "*.", "example.com", "a.*.com", "**.a", "*.*.a"] {
             assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caseless_subdomain_takes_either_case() {
+    fn a_caseless_subdomain_may_have_upper_case() {
         for good in ["Example.COM", "a.b", "\u{212a}.\u{17f}"] {
             assert!(declared::dns1123_subdomain_caseless(good).is_empty(), "{good}");
         }

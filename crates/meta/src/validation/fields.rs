@@ -1,4 +1,4 @@
-//! Checks that report on a field themselves.
+//! Validations that return field errors.
 
 use super::{dns1123_label, dns1123_subdomain, label_value, qualified_name, regex_error};
 use crate::field_path::{Error, MOST_ERRORS, Path};
@@ -17,7 +17,7 @@ pub fn label_name(path: &Path<'_>, name: &str) -> Vec<Error> {
     qualified_name(name).into_iter().map(|wrong| Error::invalid(path, name, wrong)).collect()
 }
 
-/// Both keys and values report on the map, whose order the errors follow.
+/// Errors of keys and values are reported on the map, in its order.
 pub fn labels<'l>(path: &Path<'_>, labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> Vec<Error> {
     let mut errors = Vec::new();
     for (name, value) in labels {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn domain_prefixes_are_needed_where_they_are() {
+    fn domain_prefixes_are_required() {
         assert!(domain_prefixed_path(&PATH, "acme.io/foo/bar:1").is_empty());
         assert_eq!(
             texts(domain_prefixed_path(&PATH, "foo")),

@@ -1,13 +1,13 @@
-//! IP addresses and networks.
+//! IP addresses and CIDRs.
 //!
-//! Old fields take what Go took before it forbade leading zeros ("sloppy"); new ones take only the canonical form.
+//! Old fields accept what Go accepted before it rejected leading zeros ("sloppy"); new ones only the canonical form.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::field_path::{Error, Path};
 use crate::quote;
 
-/// An address and the length of its network's prefix, as it is written: an IPv4 address within IPv6 stays one.
+/// Address with a prefix length, as written: an IPv4-mapped IPv6 address stays one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
     pub address: IpAddr,
@@ -15,7 +15,7 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// The address without the bits past the prefix.
+    /// Returns the network: the address without its host bits.
     fn network(self) -> Cidr {
         let address = match self.address {
             IpAddr::V4(v4) => {
@@ -30,7 +30,7 @@ impl Cidr {
         Cidr { address, ..self }
     }
 
-    /// As Go prints a network: one within IPv4-mapped IPv6 as IPv4.
+    /// Formats the network as Go does: an IPv4-mapped one as IPv4.
     fn network_text(self) -> String {
         let Cidr { address, prefix } = self.network();
         match (self.address, address.to_canonical()) {
@@ -40,7 +40,7 @@ impl Cidr {
     }
 }
 
-/// Go's `net.ParseIP` of old: leading zeros are allowed. Zones are not.
+/// Go's former `net.ParseIP`: leading zeros are allowed. Zones are not.
 pub fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
     match text.bytes().find(|byte| matches!(byte, b'.' | b':'))? {
         b'.' => parse_v4(text).map(IpAddr::V4),
@@ -48,7 +48,7 @@ pub fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Go's `net.ParseCIDR` of old.
+/// Go's former `net.ParseCIDR`.
 pub fn parse_cidr_sloppy(text: &str) -> Option<Cidr> {
     let (address, prefix) = text.split_once('/')?;
     let address = parse_v4(address).map(IpAddr::V4).or_else(|| parse_v6(address).map(IpAddr::V6))?;
@@ -57,7 +57,7 @@ pub fn parse_cidr_sloppy(text: &str) -> Option<Cidr> {
     Some(Cidr { address, prefix })
 }
 
-/// An address in canonical form.
+/// Validates that an address is in canonical form.
 pub fn ip(path: &Path<'_>, value: &str) -> Vec<Error> {
     let (address, mut errors) = checked_ip(path, value, true);
     if let (Some(address), true) = (address, errors.is_empty()) {
@@ -66,7 +66,7 @@ pub fn ip(path: &Path<'_>, value: &str) -> Vec<Error> {
     errors
 }
 
-/// An address in a field that existed before the rules were strict. Values the object already had stay valid.
+/// Validates an address in a field older than the strict rules. Values that the object already had stay valid.
 pub fn ip_for_legacy_field(path: &Path<'_>, value: &str, strict: bool, old: &[&str]) -> Vec<Error> {
     if old.contains(&value) {
         return Vec::new();
@@ -74,7 +74,7 @@ pub fn ip_for_legacy_field(path: &Path<'_>, value: &str, strict: bool, old: &[&s
     checked_ip(path, value, strict).1
 }
 
-/// What to warn of in an address that [`ip_for_legacy_field`] let pass.
+/// Returns the warnings about an address that [`ip_for_legacy_field`] accepts.
 pub fn ip_warnings(path: &Path<'_>, value: &str) -> Vec<String> {
     let Some(sloppy) = parse_ip_sloppy(value) else { return Vec::new() };
     let canonical = quote(&sloppy.to_canonical().to_string());
@@ -92,7 +92,7 @@ pub fn ip_warnings(path: &Path<'_>, value: &str) -> Vec<String> {
     }
 }
 
-/// A network in canonical form.
+/// Validates that a CIDR is in canonical form.
 pub fn cidr(path: &Path<'_>, value: &str) -> Vec<Error> {
     let (network, mut errors) = checked_cidr(path, value, true);
     if let (Some(network), true) = (network, errors.is_empty()) {
@@ -101,7 +101,7 @@ pub fn cidr(path: &Path<'_>, value: &str) -> Vec<Error> {
     errors
 }
 
-/// As [`ip_for_legacy_field`], for networks.
+/// Like [`ip_for_legacy_field`], for CIDRs.
 pub fn cidr_for_legacy_field(path: &Path<'_>, value: &str, strict: bool, old: &[&str]) -> Vec<Error> {
     if old.contains(&value) {
         return Vec::new();
@@ -109,7 +109,7 @@ pub fn cidr_for_legacy_field(path: &Path<'_>, value: &str, strict: bool, old: &[
     checked_cidr(path, value, strict).1
 }
 
-/// What to warn of in a network that [`cidr_for_legacy_field`] let pass.
+/// Returns the warnings about a CIDR that [`cidr_for_legacy_field`] accepts.
 pub fn cidr_warnings(path: &Path<'_>, value: &str) -> Vec<String> {
     let Some(sloppy) = parse_cidr_sloppy(value) else { return Vec::new() };
     let mut warnings = Vec::new();
@@ -136,14 +136,14 @@ pub fn cidr_warnings(path: &Path<'_>, value: &str) -> Vec<String> {
     warnings
 }
 
-/// An address together with the prefix length of its network, as an interface has it.
+/// Validates an address with the prefix length of its network, as of an interface.
 pub fn interface_address(path: &Path<'_>, value: &str) -> Vec<Error> {
     let Some(Cidr { address, prefix }) = parse_cidr_sloppy(value) else {
         let form = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
         return vec![Error::invalid(path, value, form)];
     };
     let address = address.to_canonical();
-    // A short prefix of an IPv4-mapped address gives a negative number here, and in the reference.
+    // A short prefix of an IPv4-mapped address gives a negative number here, as in the reference.
     let prefix = i16::from(prefix) - if address.is_ipv4() && prefix > 32 { 96 } else { 0 };
     canonical(path, value, &format!("{address}/{prefix}")).into_iter().collect()
 }
@@ -209,7 +209,7 @@ fn parse_v6(text: &str) -> Option<Ipv6Addr> {
     let mut all = [0; 8];
     match &tail {
         None if head.len() == 8 => all.copy_from_slice(&head),
-        // The two colons stand for at least one group.
+        // The two colons replace at least one group.
         Some(tail) if head.len() + tail.len() < 8 => {
             all[..head.len()].copy_from_slice(&head);
             all[8 - tail.len()..].copy_from_slice(tail);
@@ -219,7 +219,8 @@ fn parse_v6(text: &str) -> Option<Ipv6Addr> {
     Some(all.into())
 }
 
-/// Colon-separated groups, at most eight; the last may be an IPv4 address if these are the address's last groups.
+/// Parses at most eight colon-separated groups; the last may be an IPv4 address if these are the address's last
+/// groups.
 fn groups(text: &str, last: bool) -> Option<Vec<u16>> {
     let mut groups = Vec::with_capacity(8);
     if text.is_empty() {
@@ -240,7 +241,7 @@ fn groups(text: &str, last: bool) -> Option<Vec<u16>> {
     Some(groups)
 }
 
-/// Digits with any number of leading zeros, far enough for every part of an address.
+/// Parses digits with any number of leading zeros, with enough range for every part of an address.
 fn number(text: &str, radix: u32) -> Option<u32> {
     let mut value = 0;
     for c in text.chars() {

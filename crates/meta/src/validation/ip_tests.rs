@@ -71,7 +71,7 @@ fn an_address_must_be_canonical() {
 }
 
 #[test]
-fn legacy_fields_keep_what_they_have() {
+fn legacy_fields_keep_existing_values() {
     assert!(ip_for_legacy_field(&PATH, "010.0.0.1", false, &[]).is_empty());
     assert_eq!(details(ip_for_legacy_field(&PATH, "010.0.0.1", true, &[])), ["must not have leading 0s"]);
     assert!(ip_for_legacy_field(&PATH, "nonsense", true, &["nonsense"]).is_empty());
@@ -81,7 +81,7 @@ fn legacy_fields_keep_what_they_have() {
 }
 
 #[test]
-fn a_network_must_be_canonical() {
+fn a_cidr_must_be_canonical() {
     for good in ["10.9.8.0/24", "0.0.0.0/0", "1.2.3.4/32", "2001:db8::/64", "::/0", "::1/128"] {
         assert!(cidr(&PATH, good).is_empty(), "{good}: {:?}", cidr(&PATH, good));
     }
@@ -102,7 +102,7 @@ fn a_network_must_be_canonical() {
 }
 
 #[test]
-fn odd_addresses_and_networks_are_warned_of() {
+fn unusual_addresses_and_cidrs_have_warnings() {
     assert!(ip_warnings(&PATH, "1.2.3.4").is_empty());
     assert_eq!(
         ip_warnings(&PATH, "01.2.3.4"),
@@ -134,7 +134,7 @@ fn odd_addresses_and_networks_are_warned_of() {
 }
 
 #[test]
-fn an_interface_has_an_address_and_a_prefix() {
+fn an_interface_address_has_a_prefix_length() {
     assert!(interface_address(&PATH, "10.9.8.7/24").is_empty());
     assert!(interface_address(&PATH, "2001:db8::1/64").is_empty());
     assert_eq!(

@@ -1,8 +1,8 @@
-//! The formats of names, labels, ports, addresses and the like.
+//! Formats of names, labels, ports, addresses and similar values.
 //!
-//! Each check returns what is wrong with a value, in the reference's words and order; nothing if it is fine. Those that
-//! report on a field themselves take its path and return field errors. The checks are plain scans in linear time: the
-//! regular expressions appear only in the messages.
+//! Each check returns the problems of a value in the reference's words and order; empty if it is valid. Checks that
+//! report on a field take its path and return field errors. They are linear scans: the regular expressions appear
+//! only in the messages.
 
 mod dns;
 mod fields;
@@ -28,8 +28,8 @@ pub use text::{
     relaxed_env_var_name, user_id,
 };
 
-/// The checks that declared formats use. They differ from their namesakes in how they word the length limit: they
-/// count bytes, and say so.
+/// Checks of declarative validation. They differ from their namesakes in the message of the length limit, which
+/// counts bytes.
 pub mod declared {
     pub use super::dns::declared::{dns1123_label, dns1123_subdomain, dns1123_subdomain_caseless};
 }
@@ -55,7 +55,7 @@ pub fn inclusive_range_error(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")
 }
 
-/// What must be, examples, and the regular expression that says it exactly.
+/// Returns the message of a mismatch: the rule, examples, and the regular expression.
 pub fn regex_error(message: &str, regex: &str, examples: &[&str]) -> String {
     if examples.is_empty() {
         return format!("{message} (regex used for validation is '{regex}')");
@@ -73,17 +73,17 @@ pub fn regex_error(message: &str, regex: &str, examples: &[&str]) -> String {
     out
 }
 
-/// A name that more will be appended to may end with a dash. The reference checks it with its last two characters
-/// replaced by one letter, so a dash before the last one is forgiven too.
+/// Masks the end of a name prefix, which may end with a dash. The reference checks it with its last two characters
+/// replaced by one letter, so a dash before the last one is accepted too.
 pub fn mask_trailing_dash(name: &str) -> String {
     match name.strip_suffix('-').filter(|rest| !rest.is_empty()) {
-        // Without a character boundary there the name is wrong however it ends.
+        // Without a character boundary there the name is invalid anyway.
         Some(rest) if rest.is_char_boundary(rest.len() - 1) => format!("{}a", &rest[..rest.len() - 1]),
         _ => name.to_owned(),
     }
 }
 
-/// Whether a text is one character or more of these sets: the first, the last and those between.
+/// Returns whether a text is non-empty and consists of these sets: the first character, the last and those between.
 fn consists_of(
     text: &str,
     first: impl Fn(u8) -> bool,
@@ -92,7 +92,7 @@ fn consists_of(
 ) -> bool {
     match text.as_bytes() {
         [] => false,
-        // A lone character is the first one.
+        // A single character counts as the first one.
         [one] => first(*one),
         [start, inner @ .., end] => first(*start) && inner.iter().all(|&byte| middle(byte)) && last(*end),
     }

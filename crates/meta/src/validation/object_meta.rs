@@ -1,4 +1,4 @@
-//! The metadata that every object has, when it is created and when it is changed.
+//! Validation of object metadata on create and update.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use crate::field_path::{self, Error, MOST_ERRORS, Path};
 use crate::gvk::GroupVersionKind;
 use crate::{Value, is_printable, quote};
 
-/// The sum of all keys and values.
+/// Limit of the sum of all keys and values.
 const ANNOTATIONS_MAX_SIZE: usize = 256 * 1024;
 const FIELD_MANAGER_MAX_LENGTH: usize = 128;
 const SUBRESOURCE_MAX_LENGTH: usize = 256;
 const IMMUTABLE: &str = "field is immutable";
 
-/// Deletes dependents in the background's stead, before the object itself goes.
+/// Finalizer of foreground deletion: dependents are deleted before the object itself.
 pub const FOREGROUND_DELETION: &str = "foregroundDeletion";
-/// Leaves dependents behind without their owner.
+/// Finalizer of orphaning: dependents lose their owner reference.
 pub const ORPHAN_DEPENDENTS: &str = "orphan";
 
-/// What is wrong with a name; `is_prefix` asks whether anything may follow it, as with `generateName`.
+/// Validation of a name; `is_prefix` means that a suffix may follow, as with `generateName`.
 pub type NameCheck<'a> = &'a dyn Fn(&str, bool) -> Vec<String>;
 
-/// A new object's metadata, after its name was generated.
+/// Validates the metadata of a new object, after its name was generated.
 pub fn validate(object: &Value, namespaced: bool, name: NameCheck<'_>, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let invalid = |field: &str, value: &str, wrong: String| Error::invalid(&path.child(field), value, wrong);
@@ -55,7 +55,7 @@ pub fn validate(object: &Value, namespaced: bool, name: NameCheck<'_>, path: &Pa
     errors
 }
 
-/// Changed metadata.
+/// Validates changed metadata.
 pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     if old.deletion_timestamp().is_some() {
@@ -75,7 +75,7 @@ pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> Vec<Error> 
             errors.push(Error::invalid(&path.child(field), new, IMMUTABLE));
         }
     }
-    // A UID is a string of its own type and shows as JSON; the rest shows as JSON too.
+    // A UID is of a named string type and is printed as JSON, and so are the others.
     for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let absent = if field == "uid" { Value::literal("") } else { Value::NULL };
         let value = |object: &Value| object.at(&["metadata", field]).unwrap_or(&absent).clone();
@@ -91,7 +91,7 @@ pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> Vec<Error> 
     errors
 }
 
-/// Keys are qualified names in any case, and all together are not too large.
+/// Validates that keys are qualified names in any case, and the total size.
 pub fn annotations<'l>(path: &Path<'_>, annotations: impl Iterator<Item = (&'l str, &'l str)>) -> Vec<Error> {
     let (mut errors, mut size) = (Vec::new(), 0);
     for (key, value) in annotations {
@@ -106,18 +106,18 @@ pub fn annotations<'l>(path: &Path<'_>, annotations: impl Iterator<Item = (&'l s
     errors
 }
 
-/// Whether annotations are not too many.
+/// Returns whether the total size of annotations is within the limit.
 pub fn annotations_fit<'a>(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
     annotations.map(|(key, value)| key.len() + value.len()).sum::<usize>() <= ANNOTATIONS_MAX_SIZE
 }
 
-/// How much is told about values that are shown again for each thing that is wrong with them: together they could be a
-/// thousand times what was sent.
-const SHOWN_AGAIN: usize = 1 << 20;
+/// Limit of the text of values repeated in several errors: together they could be a thousand times as long as the
+/// request.
+const MOST_REPEATED_BYTES: usize = 1 << 20;
 
-/// How often a value is shown.
+/// Returns how often a value may be printed.
 fn times(value: usize) -> usize {
-    (SHOWN_AGAIN / value.max(1)).max(1)
+    (MOST_REPEATED_BYTES / value.max(1)).max(1)
 }
 
 fn owner_references(path: &Path<'_>, references: &[Value]) -> Vec<Error> {
@@ -229,7 +229,7 @@ fn managed_fields(path: &Path<'_>, object: &Value) -> Vec<Error> {
     errors
 }
 
-/// The name of a field manager, from an object or from a request's options.
+/// Validates the name of a field manager, of an object or of a request's options.
 pub fn field_manager(path: &Path<'_>, manager: &str) -> Vec<Error> {
     let mut errors = Vec::new();
     if manager.len() > FIELD_MANAGER_MAX_LENGTH {
@@ -243,22 +243,22 @@ pub fn field_manager(path: &Path<'_>, manager: &str) -> Vec<Error> {
     errors
 }
 
-/// Names that are DNS subdomains, which most kinds have.
+/// Validates names that are DNS subdomains, as of most kinds.
 pub fn subdomain_name(name: &str, is_prefix: bool) -> Vec<String> {
     super::dns1123_subdomain(&unfinished(name, is_prefix))
 }
 
-/// Names that are DNS labels.
+/// Validates names that are DNS labels.
 pub fn label_name(name: &str, is_prefix: bool) -> Vec<String> {
     dns1123_label(&unfinished(name, is_prefix))
 }
 
-/// Names that may be anything that a path segment may be.
+/// Validates names that may be any path segment.
 pub fn path_segment_name(name: &str, is_prefix: bool) -> Vec<String> {
     if is_prefix { super::path_segment_prefix(name) } else { super::path_segment_name(name) }
 }
 
-/// What follows a prefix makes its last dash harmless.
+/// Masks the trailing dash of a prefix, which a suffix follows.
 fn unfinished(name: &str, is_prefix: bool) -> String {
     if is_prefix { mask_trailing_dash(name) } else { name.to_owned() }
 }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_whole_and_one_of_them_controls() {
+    fn owner_references_are_complete_and_one_is_the_controller() {
         let owner = |name: &str| serde_json::json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "u", "controller": true});
         check(serde_json::json!({"name": "a", "namespace": "b", "ownerReferences": [owner("x")]}), &[]);
         check(
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_are_bounded_and_finalizers_do_not_contradict() {
+    fn annotations_are_bounded_and_finalizers_do_not_conflict() {
         check(
             serde_json::json!({"name": "a", "namespace": "b", "annotations": {"Example.com/A": "x".repeat(262_144)}}),
             &["metadata.annotations: Too long: may not be more than 262144 bytes"],
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_are_of_a_known_form() {
+    fn managed_fields_have_a_known_fields_type() {
         check(
             serde_json::json!({"name": "a", "namespace": "b", "managedFields": [
                 {"operation": "Update", "manager": "m"}, {"operation": "x", "fieldsType": "y", "manager": "a\u{7}"}]}),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_an_object_does_not_change() {
+    fn identity_of_an_object_is_immutable() {
         let old =
             object(serde_json::json!({"name": "a", "uid": "1", "resourceVersion": "5", "generation": 2,
             "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_bounded_however_much_is_wrong() {
+    fn errors_are_bounded_for_any_input() {
         let path = Path::new("metadata");
         let shown = |errors: &[Error]| errors.iter().map(|error| error.to_string().len()).sum::<usize>();
         let check = |metadata: serde_json::Value| {

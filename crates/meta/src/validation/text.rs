@@ -25,7 +25,7 @@ const CONFIG_MAP_KEY_MESSAGE: &str =
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
 const DECIMAL_INTEGER_MESSAGE: &str = "must be a valid decimal integer in canonical form";
 
-/// The key of a label or annotation: a name, optionally behind a DNS subdomain and a slash.
+/// Validates the key of a label or annotation: a name, optionally after a DNS subdomain and a slash.
 pub fn qualified_name(value: &str) -> Vec<String> {
     let wrong = || regex_error(NAME_PART_MESSAGE, NAME_PART, &["MyName", "my.name", "123-abc"]);
     let mut errors = Vec::new();
@@ -77,7 +77,7 @@ pub fn c_identifier(value: &str) -> Vec<String> {
     })
 }
 
-/// The name of a port, as of the IANA's registry of services.
+/// Validates the name of a port by the rules of IANA's service registry.
 pub fn port_name(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let allowed = |byte: u8| byte == b'-' || byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -121,7 +121,7 @@ pub fn percent(value: &str) -> Vec<String> {
     unless(matches, || regex_error(PERCENT_MESSAGE, PERCENT, &["1%", "93%"]))
 }
 
-/// A whole number without sign of plus, leading zeros or minus zero; of any size.
+/// Validates a whole number of any size without a plus sign, leading zeros or minus zero.
 pub fn decimal_integer(value: &str) -> Vec<String> {
     if value.is_empty() {
         return vec![empty_error()];
@@ -157,7 +157,7 @@ pub fn relaxed_env_var_name(value: &str) -> Vec<String> {
     unless(value.bytes().all(allowed), || RELAXED_ENV_VAR_MESSAGE.into())
 }
 
-/// A key of a ConfigMap or Secret, which may become the name of a file.
+/// Validates a key of a ConfigMap or Secret, which may become the name of a file.
 pub fn config_map_key(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > DNS1123_SUBDOMAIN_MAX_LENGTH {
@@ -171,7 +171,7 @@ pub fn config_map_key(value: &str) -> Vec<String> {
     errors
 }
 
-/// A name that can stand in a URL between two slashes: the least that every name must be.
+/// Validates that a name can be a path segment of a URL: the minimum for every name.
 pub fn path_segment_name(value: &str) -> Vec<String> {
     match value {
         "." | ".." => vec![format!("may not be '{value}'")],
@@ -179,7 +179,7 @@ pub fn path_segment_name(value: &str) -> Vec<String> {
     }
 }
 
-/// As [`path_segment_name`], for what a generated name starts with.
+/// Like [`path_segment_name`], for the prefix of a generated name.
 pub fn path_segment_prefix(value: &str) -> Vec<String> {
     let forbidden = ['/', '%'].into_iter().filter(|&c| value.contains(c));
     forbidden.map(|c| format!("may not contain '{c}'")).collect()
@@ -198,7 +198,7 @@ fn is_key_character(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
 }
 
-/// Keys become file names, so none may lead to another directory.
+/// Rejects keys that lead to another directory, since they become file names.
 fn directory_prefix(value: &str) -> Option<String> {
     match value {
         "." | ".." => Some(format!("must not be '{value}'")),

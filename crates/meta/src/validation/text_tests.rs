@@ -2,7 +2,7 @@ use super::*;
 
 const NAME_ERROR: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Checks which values pass and which give exactly one error, this one.
+/// Checks which values are valid and which have exactly this one error.
 fn check(validate: impl Fn(&str) -> Vec<String>, good: &[&str], bad: &[&str], error: &str) {
     for good in good {
         assert!(validate(good).is_empty(), "{good}: {:?}", validate(good));
@@ -59,7 +59,7 @@ fn identifiers_follow_c() {
 }
 
 #[test]
-fn port_names_tell_everything_wrong() {
+fn port_names_report_every_problem() {
     check(port_name, &["http", "a", "1a", "a-1-b"], &["1", "123"], "must contain at least one letter (a-z)");
     let charset = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
     let letter = "must contain at least one letter (a-z)";
@@ -79,7 +79,7 @@ fn port_names_tell_everything_wrong() {
 }
 
 #[test]
-fn numbers_stay_in_their_range() {
+fn numbers_must_be_in_range() {
     assert!(port_number(1).is_empty() && port_number(65_535).is_empty());
     for bad in [0, -1, 65_536] {
         assert_eq!(port_number(bad), ["must be between 1 and 65535, inclusive"]);
@@ -154,7 +154,7 @@ fn config_map_keys_are_file_names() {
 }
 
 #[test]
-fn path_segments_stay_in_their_segment() {
+fn path_segments_have_no_slashes_or_dots() {
     assert!(path_segment_name("a b:c").is_empty());
     assert!(path_segment_name("").is_empty());
     assert_eq!(path_segment_name("."), ["may not be '.'"]);

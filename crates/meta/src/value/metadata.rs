@@ -1,4 +1,4 @@
-//! What every object has: its kind, its name and the rest of its metadata.
+//! Kind, name and other metadata that every object has.
 
 use super::{Object, Value};
 use crate::gvk::GroupVersionKind;
@@ -44,7 +44,7 @@ impl Value {
         self.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// Set once somebody asked for the object's deletion.
+    /// Set once the object's deletion was requested.
     pub fn deletion_timestamp(&self) -> Option<&str> {
         self.at(&["metadata", "deletionTimestamp"]).and_then(Value::as_str)
     }
@@ -73,7 +73,7 @@ impl Value {
         self.items_at(&["metadata", "ownerReferences"])
     }
 
-    /// The kind that the object says it is.
+    /// Returns the kind that the object states.
     pub fn group_version_kind(&self) -> GroupVersionKind {
         GroupVersionKind::from_api_version(self.api_version(), self.kind())
     }

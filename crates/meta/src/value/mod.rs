@@ -1,13 +1,13 @@
-//! The tree that every object is while it is worked on, built-in and custom alike.
+//! The tree of an object in memory, built-in and custom alike.
 //!
-//! A tree is in **normal form**. A built-in kind holds what the reference's Go struct would print: fields in the order of
-//! their declaration, value fields present, what `omitempty` and `omitzero` leave out absent, quantities canonical, times in
-//! UTC and cut to their precision. Untyped parts and custom resources hold what `Unstructured` would: keys sorted bytewise,
-//! integers and floats apart, nulls kept. Decoders build normal trees; code that changes one keeps it normal (an empty
-//! list where `omitempty` stands is removed, not set).
+//! A tree is in **normal form**. A built-in kind holds what the reference's Go struct prints: fields in declaration
+//! order, value fields present, fields absent as `omitempty` and `omitzero` say, quantities canonical, times in UTC
+//! and truncated to their precision. Untyped parts and custom resources hold what `Unstructured` does: keys sorted
+//! bytewise, integers and floats apart, nulls kept. Decoders build normal trees; code that changes one keeps it
+//! normal (an empty list of a field with `omitempty` is removed, not set).
 //!
-//! Cloning shares: a tree's lists and objects are copied only when a clone of them is changed, and then only along the
-//! path to the change. How a node is kept is private, so that it can change; [`Value::node`] is for matching.
+//! Clones share: a tree's lists and objects are copied only when a clone is changed, and then only along the path to
+//! the change. The representation of a node is private, so that it can change; [`Value::node`] is for matching.
 
 mod metadata;
 mod object;
@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 pub use self::object::{Key, Layout, Object};
 pub use self::view::ViewError;
 
-/// A node of the tree and everything below it.
+/// Node of the tree with everything below it.
 #[derive(Clone, PartialEq)]
 pub struct Value(Repr);
 
@@ -33,14 +33,14 @@ enum Repr {
     Float(f64),
     String(SmolStr),
     Bytes(Arc<[u8]>),
-    /// Bytes that are there but empty, where `omitempty` leaves them out: protobuf sends them and JSON does not.
+    /// Present but empty bytes of a field with `omitempty`: protobuf encodes them and JSON does not.
     Hollow,
     Raw(Arc<[u8]>),
     List(Arc<Vec<Value>>),
     Object(Arc<Object>),
 }
 
-/// What a [`Value`] is, to match on.
+/// Contents of a [`Value`], to match on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Node<'a> {
     Null,
@@ -50,9 +50,9 @@ pub enum Node<'a> {
     String(&'a str),
     /// Base64 in JSON.
     Bytes(&'a [u8]),
-    /// Empty bytes that JSON leaves out, see [`Value::hollow`].
+    /// Empty bytes that JSON omits, see [`Value::hollow`].
     Hollow,
-    /// JSON text (or, out of protobuf, perhaps something else) that nobody has looked into: `FieldsV1`, `RawExtension`.
+    /// JSON text (or, from protobuf, perhaps something else) that was not decoded: `FieldsV1`, `RawExtension`.
     Raw(&'a [u8]),
     List(&'a [Value]),
     Object(&'a Object),
@@ -65,7 +65,7 @@ impl Value {
         Value(Repr::String(SmolStr::new(text)))
     }
 
-    /// A string that is part of the program, which costs nothing.
+    /// A static string, which needs no allocation.
     pub const fn literal(text: &'static str) -> Value {
         Value(Repr::String(SmolStr::new_static(text)))
     }
@@ -74,12 +74,12 @@ impl Value {
         Value(Repr::Bytes(bytes.into()))
     }
 
-    /// Empty bytes in a field with `omitempty`.
+    /// Empty bytes of a field with `omitempty`.
     pub const fn hollow() -> Value {
         Value(Repr::Hollow)
     }
 
-    /// JSON as it came, kept to the byte.
+    /// Raw JSON, preserved to the byte.
     pub fn raw(json: impl Into<Arc<[u8]>>) -> Value {
         Value(Repr::Raw(json.into()))
     }
@@ -125,7 +125,7 @@ impl Value {
         }
     }
 
-    /// A float, or an integer as one.
+    /// Returns a float, or an integer as one.
     pub fn as_f64(&self) -> Option<f64> {
         match self.0 {
             Repr::Float(value) => Some(value),
@@ -163,7 +163,7 @@ impl Value {
         }
     }
 
-    /// For changing; copies the list (not what is in it) if it is shared.
+    /// Returns a mutable list; copies it (not its items) if it is shared.
     pub fn as_list_mut(&mut self) -> Option<&mut Vec<Value>> {
         match &mut self.0 {
             Repr::List(value) => Some(Arc::make_mut(value)),
@@ -178,7 +178,7 @@ impl Value {
         }
     }
 
-    /// For changing; copies the object (not what is in it) if it is shared.
+    /// Returns a mutable object; copies it (not its values) if it is shared.
     pub fn as_object_mut(&mut self) -> Option<&mut Object> {
         match &mut self.0 {
             Repr::Object(value) => Some(Arc::make_mut(value)),
@@ -186,18 +186,18 @@ impl Value {
         }
     }
 
-    /// A field of an object; `None` also where this is no object.
+    /// Returns a field of an object; `None` also if this is no object.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_object()?.get(key)
     }
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        // Looked for first, so that a field that is not there does not cause a copy.
+        // Looked up first, so that a missing field does not cause a copy.
         self.get(key)?;
         self.as_object_mut()?.get_mut(key)
     }
 
-    /// What lies at the end of a path of fields.
+    /// Returns the value at a path of fields.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         path.iter().try_fold(self, |value, key| value.get(key))
     }
@@ -206,17 +206,17 @@ impl Value {
         path.iter().try_fold(self, |value, key| value.get_mut(key))
     }
 
-    /// The text at the end of a path of fields; empty where there is none.
+    /// Returns the text at a path of fields; empty if there is none.
     pub fn text_at(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The items of the list at the end of a path of fields; none where there is no list.
+    /// Returns the items of the list at a path of fields; empty if there is none.
     pub fn items_at(&self, path: &[&str]) -> &[Value] {
         self.at(path).and_then(Value::as_list).unwrap_or_default()
     }
 
-    /// Whether both are the same node in memory, so that what is below need not be compared.
+    /// Returns whether both are the same node in memory, so that their contents need no comparison.
     pub fn is_same(&self, other: &Value) -> bool {
         match (&self.0, &other.0) {
             (Repr::List(a), Repr::List(b)) => Arc::ptr_eq(a, b),

@@ -1,4 +1,4 @@
-//! Objects of the tree: of a known type, in the order of its declaration; or without one, sorted.
+//! Objects of the tree: of a known type, in declaration order; or without one, sorted.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use smol_str::SmolStr;
 
 use super::Value;
 
-/// A field's name. Those of built-in types point into the program; up to 23 bytes need no allocation.
+/// Name of a field. Names of built-in types are static; up to 23 bytes need no allocation.
 pub type Key = SmolStr;
 
-/// The order of a type's fields.
+/// Order of a type's fields.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// As JSON has them, those of inline fields in their place.
+    /// In JSON's order, with inline fields replaced by their own fields.
     pub names: &'static [&'static str],
 }
 
 impl Layout {
-    /// Where a field of this name belongs; behind all others if the type has none such.
+    /// Returns the position of a field; after all others if the type has no such field.
     fn rank(&self, name: &str) -> usize {
         self.names.iter().position(|known| *known == name).unwrap_or(self.names.len())
     }
@@ -36,23 +36,23 @@ pub struct Object {
 }
 
 impl Object {
-    /// An object without a type, whose keys are sorted.
+    /// Returns an empty object without a type, whose keys are sorted.
     pub const fn new() -> Object {
         Object { layout: None, entries: Vec::new() }
     }
 
-    /// An object of a type.
+    /// Returns an empty object of a type.
     pub const fn of(layout: &'static Layout) -> Object {
         Object { layout: Some(layout), entries: Vec::new() }
     }
 
-    /// Entries that are in the layout's order already. Decoders, which know, spare themselves the search.
+    /// Builds an object of entries that are in the layout's order already, as decoders know.
     pub fn of_ordered(layout: &'static Layout, entries: Vec<(Key, Value)>) -> Object {
         debug_assert!(entries.is_sorted_by_key(|(key, _)| layout.rank(key)), "{entries:?} not in order");
         Object { layout: Some(layout), entries }
     }
 
-    /// Entries in any order; of those with the same key the last stays.
+    /// Builds an object of entries in any order; of equal keys the last one wins.
     pub fn from_unsorted(mut entries: Vec<(Key, Value)>) -> Object {
         if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
             // The sort is stable, so the last of equals is the last one given.
@@ -111,13 +111,13 @@ impl Object {
         self.get(key).is_some()
     }
 
-    /// Sets a field where it belongs and returns what was there.
+    /// Sets a field in its position and returns the previous value.
     pub fn insert(&mut self, key: impl Into<Key>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         match self.position(&key) {
             Ok(found) => Some(std::mem::replace(&mut self.entries[found].1, value)),
-            Err(place) => {
-                self.entries.insert(place, (key, value));
+            Err(index) => {
+                self.entries.insert(index, (key, value));
                 None
             }
         }
@@ -127,17 +127,17 @@ impl Object {
         self.position(key).ok().map(|found| self.entries.remove(found).1)
     }
 
-    /// The field's value, set first if there is none.
+    /// Returns the field's value, inserted if absent.
     pub fn get_or_insert_with(&mut self, key: impl Into<Key>, value: impl FnOnce() -> Value) -> &mut Value {
         let key = key.into();
-        let place = match self.position(&key) {
+        let index = match self.position(&key) {
             Ok(found) => found,
-            Err(place) => {
-                self.entries.insert(place, (key, value()));
-                place
+            Err(index) => {
+                self.entries.insert(index, (key, value()));
+                index
             }
         };
-        &mut self.entries[place].1
+        &mut self.entries[index].1
     }
 
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Value) -> bool) {
@@ -156,13 +156,13 @@ impl Object {
         self.entries.iter().map(|(key, _)| key.as_str())
     }
 
-    /// Keys and values as they are kept, to build another object of them.
+    /// Returns keys and values as stored, to build another object of them.
     pub fn entries(&self) -> &[(Key, Value)] {
         &self.entries
     }
 }
 
-/// Equal fields with equal values, whatever the order.
+/// Equal fields with equal values in any order.
 impl PartialEq for Object {
     fn eq(&self, other: &Object) -> bool {
         self.entries.len() == other.entries.len()

@@ -18,7 +18,7 @@ fn pod() -> Value {
 }
 
 #[test]
-fn fields_of_a_type_stand_in_its_order_and_others_are_sorted() {
+fn fields_of_a_type_are_in_its_order_and_others_are_sorted() {
     let mut pod = pod();
     pod.as_object_mut().unwrap().insert("apiVersion", "v1");
     assert_eq!(pod.as_object().unwrap().keys().collect::<Vec<_>>(), ["kind", "apiVersion", "metadata"]);
@@ -30,7 +30,7 @@ fn fields_of_a_type_stand_in_its_order_and_others_are_sorted() {
 }
 
 #[test]
-fn the_last_of_equal_keys_stays() {
+fn the_last_of_equal_keys_wins() {
     let map: Object = [("a", 1i64), ("b", 2), ("a", 3), ("a", 4)].into_iter().collect();
     assert_eq!(
         map.iter().map(|(key, value)| (key, value.as_i64().unwrap())).collect::<Vec<_>>(),
@@ -39,7 +39,7 @@ fn the_last_of_equal_keys_stays() {
 }
 
 #[test]
-fn a_change_leaves_clones_alone_and_shares_what_it_did_not_touch() {
+fn a_change_leaves_clones_unchanged_and_shares_the_rest() {
     let before = pod();
     let mut after = before.clone();
     assert!(after.is_same(&before));
@@ -51,7 +51,7 @@ fn a_change_leaves_clones_alone_and_shares_what_it_did_not_touch() {
 }
 
 #[test]
-fn looking_for_a_field_that_is_not_there_copies_nothing() {
+fn looking_up_a_missing_field_copies_nothing() {
     let before = pod();
     let mut after = before.clone();
     assert!(after.at_mut(&["spec", "containers"]).is_none());
@@ -59,14 +59,14 @@ fn looking_for_a_field_that_is_not_there_copies_nothing() {
 }
 
 #[test]
-fn equality_does_not_mind_the_order() {
+fn equality_ignores_the_order() {
     let sorted = object([("kind", "Pod".into()), ("metadata", pod().get("metadata").unwrap().clone())]);
     assert_eq!(pod(), sorted);
     assert_ne!(Value::from(1i64), Value::from(1.0));
 }
 
 #[test]
-fn metadata_is_at_hand() {
+fn metadata_accessors_read_the_object() {
     let pod = pod();
     assert_eq!((pod.name(), pod.namespace(), pod.kind(), pod.label("app")), ("a", "", "Pod", Some("b")));
     assert_eq!(pod.labels().collect::<Vec<_>>(), [("app", "b")]);
@@ -79,7 +79,7 @@ fn a_node_is_three_words() {
 }
 
 #[test]
-fn a_view_reads_the_tree_as_its_json() {
+fn a_view_decodes_the_tree_like_its_json() {
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "camelCase")]
     struct View {

@@ -1,5 +1,5 @@
-//! Typed views: a struct read from a tree, for logic that would otherwise poke at string keys; and a tree written as
-//! anything that takes serde's data, as its JSON is.
+//! Typed views: structs deserialized from a tree, for logic that would otherwise use string keys; and serialization
+//! of a tree like its JSON.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer, forward_to_deserialize_any};
 
 use super::{Node, Object, Value};
 
-/// The tree does not have the form that the view wants.
+/// The tree does not match the view's type.
 #[derive(Debug)]
 pub struct ViewError(String);
 
@@ -29,7 +29,7 @@ impl de::Error for ViewError {
 }
 
 impl Value {
-    /// Reads a typed struct from the tree as it would be read from the tree's JSON.
+    /// Deserializes a typed struct from the tree like from the tree's JSON.
     pub fn view<T: DeserializeOwned>(&self) -> Result<T, ViewError> {
         T::deserialize(self)
     }
@@ -115,7 +115,7 @@ impl Serialize for Value {
             Node::List(items) => serializer.collect_seq(items),
             Node::Object(object) => {
                 let mut map = serializer.serialize_map(None)?;
-                for (key, value) in seen(object) {
+                for (key, value) in json_fields(object) {
                     map.serialize_entry(key, value)?;
                 }
                 map.end()
@@ -127,11 +127,11 @@ impl Serialize for Value {
 type Fields<'de> = MapDeserializer<'de, Box<dyn Iterator<Item = (&'de str, &'de Value)> + 'de>, ViewError>;
 
 fn fields(object: &Object) -> Fields<'_> {
-    MapDeserializer::new(Box::new(seen(object)))
+    MapDeserializer::new(Box::new(json_fields(object)))
 }
 
-/// What JSON leaves out, nobody else sees either.
-fn seen(object: &Object) -> impl Iterator<Item = (&str, &Value)> {
+/// Returns the fields that JSON has.
+fn json_fields(object: &Object) -> impl Iterator<Item = (&str, &Value)> {
     object.iter().filter(|(_, value)| !matches!(value.node(), Node::Hollow))
 }
 

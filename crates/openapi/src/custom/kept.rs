@@ -1,4 +1,4 @@
-//! What the document of everything is put together from, written already.
+//! The encoded parts of the OpenAPI v2 document.
 //!
 //! A definition that changes makes the whole document another one. All that is not about that definition is as it was:
 //! what documents say of a resource is kept with its definition, up to so many bytes of all of them together, and
@@ -22,7 +22,7 @@ use crate::v2::Parts;
 /// How many bytes are kept with definitions in all. What comes later is made anew each time.
 const MOST: usize = 32 << 20;
 
-/// What is built in. Belongs to [`Options`] that do not change.
+/// The built-in part. Belongs to [`Options`] that do not change.
 pub struct Builtin {
     pub(super) form: Form,
     /// In the order of their names.
@@ -69,7 +69,7 @@ pub struct Member<'a, F> {
     pub source: F,
 }
 
-/// What documents say of a resource in one of its versions, once they have said it.
+/// The encoded part of a resource in one of its versions, once it was made.
 #[derive(Default)]
 pub struct Kept {
     json: OnceLock<Written>,
@@ -77,7 +77,7 @@ pub struct Kept {
 }
 
 struct Written {
-    /// What the resource and its list are called, which they say themselves.
+    /// The names of the resource and its list, which are part of the text.
     names: [Box<str>; 2],
     values: [Value; 2],
     size: usize,

@@ -40,17 +40,17 @@ pub struct Source<'a> {
     schema: Option<Value>,
 }
 
-/// What a document is written as.
+/// The encoding of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Json,
     Protobuf,
 }
 
-/// What the content of a resource in a version comes down to.
+/// The hash of the content of a resource in a version.
 pub type Digest = [u8; 32];
 
-/// What documents of custom resources have in common. Belongs to [`Options`] that do not change.
+/// The texts that documents of custom resources have in common. Belongs to [`Options`] that do not change.
 #[derive(Default)]
 pub struct Templates {
     /// The paths of each shape.
@@ -96,7 +96,7 @@ impl<'a> Source<'a> {
         Source { custom, version, schema: custom.schemas.schema(&version.name) }
     }
 
-    /// What its documents depend on.
+    /// Returns the hash of everything that its documents depend on.
     pub fn digest(&self) -> Digest {
         let Source { custom, version, schema } = self;
         let mut text = Vec::new();
@@ -105,7 +105,7 @@ impl<'a> Source<'a> {
             text.extend_from_slice(&(part.len() as u64).to_le_bytes());
             text.extend_from_slice(part.as_bytes());
         };
-        // What is written may change with the program.
+        // The text may change with the program.
         add(env!("CARGO_PKG_VERSION"));
         for name in [&custom.group, &custom.plural, &custom.kind, &custom.list_kind, &version.name] {
             add(name);

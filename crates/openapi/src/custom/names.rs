@@ -1,4 +1,4 @@
-//! What a custom resource is called in its documents, and texts that are the same but for these names.
+//! The names of a custom resource in its documents, and texts that are the same but for these names.
 //!
 //! The paths of all custom resources of a shape (namespaced or not, with which subresources) differ in nothing but names, and
 //! are several times as long as a schema. They are written once with a mark in the place of each name, and are from then on
@@ -41,7 +41,7 @@ impl Names {
         camel = 4;
         /// `exampleCom_v1`
         tag = 5;
-        /// What of the kind may stand in an identifier.
+        /// The part of the kind that an identifier may have.
         identifier = 6;
         /// The kind with its article.
         noun = 7;
@@ -93,7 +93,7 @@ fn definition_name(group: &str, version: &str, kind: &str) -> String {
 /// JSON with marks.
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// What stands before each mark, and which name the mark is for.
+    /// The text before each mark, and the name that the mark is for.
     parts: Vec<(Box<str>, usize)>,
     end: Box<str>,
 }

@@ -1,4 +1,4 @@
-//! What can be asked of custom resources. The reference writes these paths with code of their own, and it shows: there are
+//! The operations of custom resources. The reference writes these paths with code of their own, and it shows: there are
 //! no paths for watching, other media types, and other parameters than built-in resources have.
 
 use crate::Options;
@@ -8,7 +8,7 @@ use crate::parameters::{self, Parameter};
 
 use super::names::Names;
 
-/// What resources may differ in besides their names.
+/// The differences between resources besides their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) namespaced: bool,

@@ -50,7 +50,7 @@ impl Writer<'_> {
         let v2 = self.dialect == Dialect::V2;
         let mut shown = match schema {
             None => anything(),
-            // Whoever finds fields named takes all others for mistakes.
+            // Clients that find fields named take all others for mistakes.
             Some(schema) if v2 && (preserves || flag(schema, PRESERVES)) => anything(),
             Some(schema) => {
                 let mut shown = self.node(schema, Place::Structural);
@@ -134,7 +134,7 @@ impl Writer<'_> {
         let Some(given) = schema.as_object() else { return object([]) };
         let v2 = self.dialect == Dialect::V2;
         let preserves = flag(schema, PRESERVES);
-        // What is not understood there is not said, and neither is what it would be taken for.
+        // Keywords that version 2 lacks are left out, and so is everything that they would be taken for.
         let untyped = v2 && flag(schema, "nullable");
         let opaque = v2 && (untyped || preserves);
         let mut shown: Vec<(Key, Value)> = Vec::with_capacity(given.len());
@@ -214,7 +214,7 @@ impl Writer<'_> {
         shown
     }
 
-    /// What must be there. Where null is as good as a value, that cannot be said.
+    /// Returns the required fields; a nullable one cannot be required.
     fn required(&self, schema: &Value, required: &Value, opaque: bool) -> Value {
         if self.dialect == Dialect::V3 {
             return required.clone();
@@ -230,7 +230,7 @@ impl Writer<'_> {
         Value::list(names.filter(|name| !name.as_str().is_some_and(may_be_null)).cloned().collect())
     }
 
-    /// What an object within another one has.
+    /// Returns the properties of an embedded object.
     fn embed(&self, shown: &mut Value) {
         let metadata = self.doc(find("meta/v1.PartialObjectMetadata"), "metadata");
         self.add_properties(

@@ -1,4 +1,4 @@
-//! What is published of definitions of our own.
+//! The OpenAPI of custom resources.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn v2(custom: &Custom) -> Json {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// What is published of a schema beside what all resources have.
+/// Returns the published schema without the fields that all resources have.
 fn published(schema: Json, dialect: Dialect) -> Json {
     let custom = custom(Some(schema));
     let mut shown = match dialect {

@@ -99,7 +99,7 @@ impl EgressSelectorConfiguration {
         Ok(read)
     }
 
-    /// What is wrong with it. Looks whether files are there.
+    /// Returns the errors of the configuration. Checks that files exist.
     pub fn validate(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let root = Path::new("service");

@@ -1,4 +1,4 @@
-//! Asking an HTTP proxy for a connection to somebody else.
+//! Connections through an HTTP proxy, by CONNECT.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::BoxedStream;
 const LARGEST_HEAD: usize = 1 << 20;
 /// How much of a line is shown in messages.
 const MOST_SHOWN: usize = 256;
-/// A proxy that reaches nobody says so much earlier.
+/// A proxy that cannot connect answers much earlier.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Makes a connection to the proxy one to `to`.
@@ -24,7 +24,7 @@ pub(super) async fn request(mut stream: BoxedStream, proxy: &str, to: &str) -> R
         let Answer { code, status, .. } = answer;
         return Err(format!("proxy error from {proxy} while dialing {to}, code {code}: {status}"));
     }
-    // Whoever is asked through a proxy hears us first.
+    // Servers behind a proxy wait for the client's first bytes.
     if answer.spare > 0 {
         return Err(format!(
             "unexpected {} bytes of buffered data from CONNECT proxy {}",
@@ -62,7 +62,7 @@ async fn ask(stream: &mut BoxedStream, to: &str) -> Result<Answer, String> {
     }
 }
 
-/// What was read of the answer's head. Of its lines only the first says something; the others must be lines.
+/// The part of the response's head that was read. Only its first line has a meaning; the others must be lines.
 #[derive(Default)]
 struct Head {
     read: usize,
@@ -131,7 +131,7 @@ fn reason(error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    /// What becomes of an answer, read in pieces of this size.
+    /// Returns the result of a response that is read in pieces of this size.
     fn found(answer: &[u8], piece: usize) -> Result<Option<(u16, usize)>, String> {
         let mut head = Head::default();
         for piece in answer.chunks(piece) {

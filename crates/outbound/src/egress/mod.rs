@@ -1,15 +1,16 @@
-//! Which way connections leave: straight, or through a proxy into a network that this server does not reach by itself.
+//! Egress of connections: direct, or through a proxy into a network that this server does not reach by itself.
 //!
 //! `--egress-selector-config-file` names a way for each of three networks. A client is given the way of the network that it
 //! talks to ([`crate::ClientOptions::egress`]); the proxy looks names up, so that they are those of its own network. Nothing
-//! is made for whoever has no such file.
+//! is set up without such a file.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pintle_meta::field_path;
+use pintle_runtime::Stopwatch;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -23,14 +24,16 @@ use crate::url::Url;
 
 pub mod config;
 mod http_connect;
+mod metrics;
 pub mod packets;
 #[cfg(test)]
 mod tests;
 mod tunnel;
 
 use config::{Connection, EgressSelectorConfiguration, Tcp, TlsConfig, Transport};
+pub use metrics::Metrics;
 
-/// What bytes go through both ways.
+/// A byte stream in both directions.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -44,7 +47,7 @@ pub enum Network {
     ControlPlane,
     /// The store.
     Etcd,
-    /// What the control plane manages: services, nodes.
+    /// The managed cluster: services, nodes.
     Cluster,
 }
 
@@ -80,14 +83,14 @@ pub trait Events: Send + Sync + 'static {
     fn tunnel(&self, before: Option<&'static str>, now: Option<&'static str>);
 }
 
-/// The ways of all networks.
+/// The egresses of all networks.
 #[derive(Clone, Debug, Default)]
 pub struct Selector {
-    ways: Vec<(Network, Egress)>,
+    egresses: Vec<(Network, Egress)>,
 }
 
 impl Selector {
-    /// What the file says; nothing if it selects nothing. The errors are the reference's.
+    /// Loads the file; `None` if it selects nothing. The errors are the reference's.
     pub fn load(path: &Path, events: Arc<dyn Events>) -> Result<Option<Selector>, String> {
         let shown = path.display().to_string();
         if !path.exists() {
@@ -116,7 +119,7 @@ impl Selector {
         events: Arc<dyn Events>,
     ) -> Result<Option<Selector>, String> {
         let Some(selections) = &configuration.egress_selections else { return Ok(None) };
-        let mut ways = Vec::new();
+        let mut egresses = Vec::new();
         for selection in selections {
             let network = Network::named(&selection.name)
                 .ok_or_else(|| format!("unrecognized service name {}", selection.name))?;
@@ -124,14 +127,14 @@ impl Selector {
                 let name = pintle_meta::quote(network.as_str());
                 format!("failed to create dialer for egressSelection {name}: {why}")
             })?;
-            ways.push((network, egress));
+            egresses.push((network, egress));
         }
-        Ok(Some(Selector { ways }))
+        Ok(Some(Selector { egresses }))
     }
 
     /// The way to a network, if the file names one.
     pub fn lookup(&self, network: Network) -> Option<Egress> {
-        self.ways.iter().find(|(of, _)| *of == network).map(|(_, egress)| egress.clone())
+        self.egresses.iter().find(|(of, _)| *of == network).map(|(_, egress)| egress.clone())
     }
 }
 
@@ -200,7 +203,7 @@ impl Egress {
     }
 }
 
-/// As whom we come, and whom we believe.
+/// Returns the TLS options of connections to a proxy.
 fn proxy_tls(config: &TlsConfig) -> Result<Tls, String> {
     let TlsConfig { ca_bundle, client_key, client_cert, tls_server_name } = config;
     let file = |path: &String| Material::File(path.into());
@@ -225,18 +228,18 @@ fn proxy_tls(config: &TlsConfig) -> Result<Tls, String> {
     })
 }
 
-/// Counts a dial as failed unless it is said to be done, also when nobody waits for it any more.
+/// Counts a dial as failed unless it is marked as done, also when its caller has gone.
 struct Dial<'a> {
     proxy: &'a Proxy,
     stage: &'static str,
-    started: Instant,
+    started: Stopwatch,
 }
 
 impl<'a> Dial<'a> {
     fn start(proxy: &'a Proxy) -> Dial<'a> {
         let (protocol, transport) = proxy.labels();
         proxy.events.dial_started(protocol, transport);
-        Dial { proxy, stage: "connect", started: Instant::now() }
+        Dial { proxy, stage: "connect", started: Stopwatch::start() }
     }
 
     fn done(self) {

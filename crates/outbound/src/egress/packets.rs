@@ -1,4 +1,4 @@
-//! What konnectivity's proxies speak: packets of many kinds on one stream each way, as prost derives.
+//! The protocol of konnectivity's proxies: packets of many kinds on one stream each way, as prost derives.
 
 use crate::grpc::Method;
 

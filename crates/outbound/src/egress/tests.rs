@@ -345,7 +345,7 @@ async fn proxies_that_say_nothing_take_no_longer_than_the_client_waits() {
     let _silent = TestProxy::uds(&http, Manner::Say(Vec::new()));
     let konnectivity = TestProxy::konnectivity(&grpc, Manner::Say(Vec::new()));
     let timeout = Duration::from_millis(300);
-    let started = Instant::now();
+    let started = std::time::Instant::now();
     for (setup, stage) in [
         (client(&target, &uds("HTTPConnect", &http), timeout), "failed http_connect uds proxy"),
         (client(&target, &uds("GRPC", &grpc), timeout), "failed grpc uds proxy"),

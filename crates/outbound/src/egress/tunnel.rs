@@ -27,7 +27,7 @@ use crate::grpc::{Connection, FIRST_PAUSE, LARGEST, LONGEST_PAUSE, Method, code_
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the proxy may take to confirm that a connection is closed.
 const CLOSING: Duration = Duration::from_secs(10);
-/// How long a dial that nobody waits for any more may take to be called off.
+/// Time limit of cancelling a dial whose caller has gone.
 const CALLING_OFF: Duration = Duration::from_secs(1);
 /// Of one packet, and of each direction of the pipe.
 const CHUNK: usize = 32 << 10;
@@ -79,7 +79,7 @@ pub(super) async fn open(
     Err(failed.message)
 }
 
-/// Whoever stops waiting is counted too.
+/// Cancelled dials are counted too.
 struct Waiting<'a> {
     events: Option<&'a dyn Events>,
 }
@@ -116,7 +116,7 @@ struct Tunnel {
     events: Arc<dyn Events>,
 }
 
-/// What a tunnel counts as, until it is gone.
+/// The state that metrics count a tunnel as, until it is gone.
 struct Status {
     events: Arc<dyn Events>,
     current: &'static str,
@@ -230,7 +230,7 @@ impl Tunnel {
         match dialed {
             Ok((incoming, id)) => {
                 self.status.becomes("ok");
-                // If nobody waits any more, the pipe is closed already.
+                // If the caller has gone, the pipe is closed already.
                 let _ = told.send(Ok(()));
                 carry(incoming, outgoing, id, pipe, self.status).await;
             }
@@ -272,7 +272,7 @@ async fn carry(mut incoming: Incoming, outgoing: Outgoing, id: i64, pipe: Duplex
         while let Some(packet) = incoming.next().await {
             match (packet.kind, packet.payload) {
                 (Packet::DATA, Some(Payload::Data(data))) if data.connect_id == id => {
-                    // Whoever does not read any more has closed, or is about to.
+                    // A reader that has gone has closed, or is about to.
                     let _ = to_us.write_all(&data.data).await;
                 }
                 (Packet::DATA, Some(Payload::Data(data))) if data.connect_id != 0 => {

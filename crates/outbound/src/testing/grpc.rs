@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::UnixListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What is answered to a call: a message, or a status and its words.
+/// The answer to a call: a message, or a status and its text.
 pub type Reply = Result<Vec<u8>, (u32, &'static str)>;
 
 type Answer = dyn Fn(&str, &[u8]) -> Reply + Send + Sync;
@@ -55,7 +55,7 @@ impl GrpcServer {
         GrpcServer { accepting }
     }
 
-    /// Returns when nobody listens any more.
+    /// Returns when the server has stopped listening.
     pub async fn stop(mut self) {
         self.accepting.abort();
         // That it was aborted is no news.

@@ -1,5 +1,5 @@
 //! Real proxies: HTTP CONNECT over TLS or a unix socket, and konnectivity's packets over a unix socket. They note where they
-//! were asked to go, and know names that nobody else knows.
+//! were asked to go, and resolve names that only they know.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,11 +24,11 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::{Authority, HttpsOptions, config};
+use super::{Authority, HttpsOptions, server_config};
 use crate::egress::BoxedStream;
 use crate::egress::packets::{CloseDial, CloseResponse, Data, DialResponse, Packet, Payload};
 
-/// What a proxy does with whoever asks.
+/// The behaviour of a proxy.
 #[derive(Clone, Debug)]
 pub enum Manner {
     Forward,
@@ -44,7 +44,7 @@ pub enum Manner {
     Hang,
 }
 
-/// What it has seen.
+/// The requests that it has seen.
 #[derive(Default)]
 struct Book {
     /// By `host:port`: where they really are.
@@ -81,7 +81,7 @@ impl Proxy {
     pub async fn https(authority: &Authority, clients: Authority, manner: Manner) -> Proxy {
         let options = HttpsOptions { http2: false, clients: Some(clients), ..HttpsOptions::default() };
         let (certificate, key) = authority.issue(&options.names, |_| {});
-        let mut tls = config(&options, &certificate, &key);
+        let mut tls = server_config(&options, &certificate, &key);
         tls.alpn_protocols.clear();
         let acceptor = TlsAcceptor::from(Arc::new(tls));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");

@@ -1,4 +1,4 @@
-//! One step of a path to a field.
+//! Element of a path to a field.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,16 +12,16 @@ use pintle_meta::{Node, Value, quote};
 
 use super::order::compare;
 
-/// How to get from an object or a list to something in it.
+/// Path element: identifies a child of an object or a list.
 #[derive(Clone, Debug)]
 pub enum Element {
-    /// A field of a struct, or an entry of a map.
+    /// Field of a struct, or entry of a map.
     Field(Key),
-    /// The item of a list that has these fields, which are sorted by name.
+    /// Item of a list with these key fields, which are sorted by name.
     Key(Arc<[(Key, Value)]>),
-    /// The item of a set that is this value.
+    /// Item of a set with this value.
     Value(Value),
-    /// The item of a list at this place. Only found in sets that clients made up.
+    /// Item of a list at this index. Occurs only in sets that clients made up.
     Index(i64),
 }
 
@@ -30,7 +30,7 @@ impl Element {
         Element::Field(name.into())
     }
 
-    /// The item with these fields, in any order.
+    /// Returns the element of an item with these key fields, in any order.
     pub fn key(fields: impl IntoIterator<Item = (Key, Value)>) -> Element {
         let mut fields: Vec<(Key, Value)> =
             fields.into_iter().map(|(name, value)| (name, plain(value))).collect();
@@ -43,8 +43,8 @@ impl Element {
     }
 }
 
-/// Items are told apart by what JSON shows of them, and their numbers as floats: that is what the reference reads out of
-/// `FieldsV1`, so it is what they are from the second write on.
+/// Normalizes a value to its JSON, with numbers as floats: that is what the reference decodes from `FieldsV1`, so it
+/// is the value from the second write on.
 fn plain(value: Value) -> Value {
     const EXACT: u64 = 1 << 53;
     match value.node() {
@@ -98,23 +98,23 @@ impl PartialEq for Element {
 
 impl Eq for Element {}
 
-/// As messages show it: `.spec`, `[name="a"]`, `[="x"]`, `[3]`.
+/// Formats the element as messages do: `.spec`, `[name="a"]`, `[="x"]`, `[3]`.
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Element::Field(name) => write!(f, ".{name}"),
             Element::Key(fields) => {
                 let fields: Vec<String> =
-                    fields.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
+                    fields.iter().map(|(name, value)| format!("{name}={}", format_value(value))).collect();
                 write!(f, "[{}]", fields.join(","))
             }
-            Element::Value(value) => write!(f, "[={}]", shown(value)),
+            Element::Value(value) => write!(f, "[={}]", format_value(value)),
             Element::Index(place) => write!(f, "[{place}]"),
         }
     }
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value.node() {
         Node::Bool(value) => value.to_string(),
         Node::Int(value) => value.to_string(),
@@ -125,11 +125,11 @@ fn shown(value: &Value) -> String {
         }
         Node::String(text) => quote(text),
         Node::List(items) => {
-            let items: Vec<String> = items.iter().map(shown).collect();
+            let items: Vec<String> = items.iter().map(format_value).collect();
             format!("[{}]", items.join(","))
         }
         Node::Object(object) => {
-            object.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect()
+            object.iter().map(|(name, value)| format!("{name}={}", format_value(value))).collect()
         }
         Node::Null | Node::Bytes(_) | Node::Hollow | Node::Raw(_) => "null".into(),
     }

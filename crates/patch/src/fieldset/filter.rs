@@ -1,13 +1,14 @@
-//! Which fields a write to a resource or subresource may own at all.
+//! Fields that a write to a resource or subresource may own.
 
 use super::{Element, Entry, Set};
 
-/// Takes fields out of sets.
+/// Filter of field sets.
 #[derive(Clone, Debug)]
 pub enum Filter {
-    /// These fields and all below them go: what a strategy resets, and so nobody can have set.
+    /// Removes these fields and everything below them: fields that a strategy resets, so no request can have set
+    /// them.
     Exclude(Set),
-    /// Only what matches stays: for subresources that write nothing but a few fields.
+    /// Keeps matching fields only: for subresources that write only a few fields.
     Include(Matcher),
 }
 
@@ -20,17 +21,17 @@ impl Filter {
     }
 }
 
-/// Patterns of paths, as a tree.
+/// Tree of path patterns.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
-    /// Everything from here on matches.
+    /// Whether everything below matches.
     all: bool,
-    /// What may come next, `None` for anything, and what must follow.
+    /// Patterns of the next element, `None` for any, with those of the rest.
     members: Vec<(Option<Element>, Matcher)>,
 }
 
 impl Matcher {
-    /// Matches what lies on, at the end of, or below a path; `None` stands for any element.
+    /// Matches the prefixes, the end and the descendants of a path; `None` is any element.
     pub fn prefix(path: impl IntoIterator<Item = Option<Element>, IntoIter: DoubleEndedIterator>) -> Matcher {
         let all = Matcher { all: true, members: Vec::new() };
         path.into_iter()
@@ -38,7 +39,8 @@ impl Matcher {
             .fold(all, |child, element| Matcher { all: false, members: vec![(element, child)] })
     }
 
-    /// What either matches, as long as no two anythings meet: there the first one counts, as in the reference.
+    /// Matches what either matches. If both have a wildcard at the same position, the first one applies, as in the
+    /// reference.
     pub fn or(mut self, other: Matcher) -> Matcher {
         if self.all || other.all {
             return Matcher { all: true, members: Vec::new() };
@@ -50,7 +52,7 @@ impl Matcher {
                 None => self.members.push((element, child)),
             }
         }
-        // Anything is tried first.
+        // Wildcards are tried first.
         self.members.sort_by(|(a, _), (b, _)| a.cmp(b));
         self
     }

@@ -1,15 +1,15 @@
 //! Sets of fields.
 //!
-//! A [`Set`] is a tree of [`Element`]s. A place in it may be a member of the set, have members below it, or both, which is
-//! what `.` says in JSON:
+//! A [`Set`] is a tree of [`Element`]s. A node of it may be a member of the set, have members below it, or both,
+//! which JSON marks with `.`:
 //!
 //! ```text
 //! {"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:replicas":{}}}
 //! members: metadata.labels, metadata.labels.app, spec.replicas
 //! ```
 //!
-//! At every level elements are sorted and appear once, and there is no place without a member at or below it, so that equal
-//! sets look the same.
+//! At every level elements are sorted and unique, and every node has a member at or below it, so that equal sets have
+//! equal representations.
 
 mod element;
 mod filter;
@@ -24,6 +24,6 @@ mod write;
 
 pub use self::element::Element;
 pub use self::filter::{Filter, Matcher};
-pub(crate) use self::order::{equal, is_seen, read};
+pub(crate) use self::order::{equal, is_in_json, read};
 pub use self::parse::Error;
 pub use self::set::{Entry, Set};

@@ -1,4 +1,4 @@
-//! Scalars and other values by which items of lists are told apart: their order, and when they are the same.
+//! Order and equality of the values that identify list items.
 
 use std::cmp::Ordering;
 
@@ -7,10 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use pintle_codec::json;
 use pintle_meta::{Node, Object, Value};
 
-/// Numbers before strings, booleans, lists, objects and null. Numbers by size, whatever they are written as.
+/// Orders numbers before strings, booleans, lists, objects and null. Numbers compare by value, whatever their
+/// notation.
 ///
-/// The reference compares an integer with a float as floats. Here it is exact, so that this is an order even beyond 2^53,
-/// where elements have only floats.
+/// The reference compares an integer with a float as floats. Here it is exact, so that the order is total even beyond
+/// 2^53, where elements are always floats.
 pub(super) fn compare(a: &Value, b: &Value) -> Ordering {
     match (a.node(), b.node()) {
         (Node::Int(a), Node::Int(b)) => a.cmp(&b),
@@ -44,7 +45,7 @@ fn rank(node: Node<'_>) -> u8 {
 }
 
 fn floats(a: f64, b: f64) -> Ordering {
-    // No JSON has a NaN.
+    // JSON has no NaN.
     a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
@@ -59,7 +60,7 @@ fn int_with_float(int: i64, float: f64) -> Ordering {
     int.cmp(&(float.trunc() as i64)).then_with(|| floats(0.0, float.fract()))
 }
 
-/// Whether two values mean the same: numbers by size, bytes as their base64, raw JSON as what it says.
+/// Returns whether two values are equal in JSON: numbers by value, bytes as base64, raw JSON decoded.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     match (a.node(), b.node()) {
         (Node::Int(_) | Node::Float(_), Node::Int(_) | Node::Float(_)) => compare(a, b).is_eq(),
@@ -78,17 +79,18 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
 }
 
 fn equal_objects(a: &Object, b: &Object) -> bool {
-    let seen = |object: &Object| object.iter().filter(|(_, value)| is_seen(value)).count();
-    let same = |name: &str, a: &Value| b.get(name).is_some_and(|b| is_seen(b) && equal(a, b));
-    seen(a) == seen(b) && a.iter().filter(|(_, value)| is_seen(value)).all(|(name, value)| same(name, value))
+    let visible = |object: &Object| object.iter().filter(|(_, value)| is_in_json(value)).count();
+    let same = |name: &str, a: &Value| b.get(name).is_some_and(|b| is_in_json(b) && equal(a, b));
+    visible(a) == visible(b)
+        && a.iter().filter(|(_, value)| is_in_json(value)).all(|(name, value)| same(name, value))
 }
 
-/// Whether JSON shows it.
-pub(crate) fn is_seen(value: &Value) -> bool {
+/// Returns whether JSON contains the value.
+pub(crate) fn is_in_json(value: &Value) -> bool {
     !matches!(value.node(), Node::Hollow)
 }
 
-/// What raw JSON says. What is none can only come from protobuf; JSON shows it as null.
+/// Decodes raw JSON. Invalid JSON can only come from protobuf; JSON has null there.
 pub(crate) fn read(raw: &[u8]) -> Value {
     json::decode_any(raw).map_or(Value::NULL, |decoded| decoded.value)
 }

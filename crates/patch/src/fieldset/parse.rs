@@ -1,6 +1,6 @@
-//! `FieldsV1` into a set.
+//! Parses `FieldsV1`.
 //!
-//! Written for what clients may send: any bytes give a set or an [`Error`], in time that grows like a sort of them.
+//! Input comes from clients: any bytes yield a set or an [`Error`], in the time of a sort.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use pintle_meta::{Node, Value};
 
 use super::{Element, Entry, Set};
 
-/// Why something is not `FieldsV1`.
+/// Syntax error of `FieldsV1`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("key must be 2 characters long:")]
@@ -28,19 +28,16 @@ pub enum Error {
 }
 
 impl Set {
-    /// Elements of kinds that are not known are left out, with all below them.
+    /// Parses JSON. Elements of unknown kinds are dropped with everything below them.
     pub fn from_json(text: &[u8]) -> Result<Set, Error> {
         let text = std::str::from_utf8(text).map_err(|_| Error::Encoding)?;
         let mut parser = Parser { text, at: 0, depth: 0 };
         let (set, _) = parser.fields()?;
         parser.space();
-        match parser.at == text.len() {
-            true => Ok(set),
-            false => Err(parser.expected("nothing")),
-        }
+        if parser.at == text.len() { Ok(set) } else { Err(parser.expected("nothing")) }
     }
 
-    /// The same out of a tree without types, as custom resources have it.
+    /// Like [`Set::from_json`], from an untyped tree, as custom resources have it.
     pub fn from_value(fields: &Value) -> Result<Set, Error> {
         match fields.node() {
             Node::Raw(raw) => Set::from_json(raw),
@@ -71,18 +68,18 @@ fn of_value(fields: &Value, depth: usize) -> Result<(Set, bool), Error> {
             }
         }
     }
-    Ok(place(entries, member))
+    Ok(node(entries, member))
 }
 
-/// What stands below a place, and whether the place is a member: without anything below it is one, whether it says so or not.
-fn place(entries: Vec<Entry>, member: bool) -> (Set, bool) {
+/// Returns the children of a node, and whether it is a member: without children it always is.
+fn node(entries: Vec<Entry>, member: bool) -> (Set, bool) {
     let set = Set::from_unsorted(entries);
     let member = member || set.is_empty();
     (set, member)
 }
 
 impl Element {
-    /// Out of a key of `FieldsV1`; `None` for a kind of element that nobody knows yet.
+    /// Parses a key of `FieldsV1`; `None` for an unknown kind of element.
     pub fn parse(text: &str) -> Result<Option<Element>, Error> {
         let (kind, rest) = match text.as_bytes() {
             [kind, b':', ..] => (*kind, &text[2..]),
@@ -106,7 +103,7 @@ impl Element {
     }
 }
 
-/// The usual elements, which need no tree: `"x"`, `{"containerPort":80,"protocol":"TCP"}`. `None` for what is not so simple.
+/// Parses common elements without a tree: `"x"`, `{"containerPort":80,"protocol":"TCP"}`. `None` for others.
 fn simple(kind: u8, text: &str) -> Option<Element> {
     let mut rest = text.as_bytes();
     if kind == b'v' {
@@ -135,7 +132,7 @@ fn take(rest: &mut &[u8], wanted: u8) -> Option<()> {
     Some(())
 }
 
-/// A string without escapes.
+/// Parses a string without escapes.
 fn plain<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     take(rest, b'"')?;
     let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
@@ -145,7 +142,7 @@ fn plain<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     Some(text)
 }
 
-/// A plain string, or a number that is nothing but a few digits.
+/// Parses a plain string, or a number of a few digits.
 fn scalar(rest: &mut &[u8]) -> Option<Value> {
     if rest.first() == Some(&b'"') {
         return plain(rest).map(Value::from);
@@ -181,7 +178,7 @@ impl<'a> Parser<'a> {
         Error::Syntax { expected, at: self.at }
     }
 
-    /// Passes a byte that may have white space before it.
+    /// Skips a byte, with white space before it.
     fn take(&mut self, wanted: u8) -> bool {
         self.space();
         let found = self.byte() == Some(wanted);
@@ -189,7 +186,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// What stands below a place, and whether the place is a member.
+    /// Parses the children of a node, and whether it is a member.
     fn fields(&mut self) -> Result<(Set, bool), Error> {
         pintle_work::check();
         self.space();
@@ -227,7 +224,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.depth -= 1;
-        Ok(place(entries, member))
+        Ok(node(entries, member))
     }
 
     fn string(&mut self) -> Result<Cow<'a, str>, Error> {
@@ -281,7 +278,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Behind `\u`. Half of a pair of surrogates without the other is no character.
+    /// Parses the digits after `\u`. An unpaired surrogate is no character.
     fn escaped_char(&mut self) -> Result<char, Error> {
         let first = self.hex()?;
         if !(0xD800..0xDC00).contains(&first) {
@@ -309,7 +306,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Passes a value of which nobody wants to know anything.
+    /// Skips a value.
     fn skip(&mut self) -> Result<(), Error> {
         let mut depth = 0usize;
         loop {

@@ -42,7 +42,7 @@ fn members(set: &Set) -> Vec<Vec<Element>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_as_the_same(set in set()) {
+    fn sets_round_trip(set in set()) {
         let text = set.to_json();
         prop_assert_eq!(&Set::from_json(&text).unwrap(), &set);
         let tree = pintle_codec::json::decode_any(&text).unwrap().value;
@@ -73,13 +73,13 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_too_much(text in ".{0,60}", bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn any_bytes_are_parsed_or_rejected(text in ".{0,60}", bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let _ = Set::from_json(text.as_bytes());
         let _ = Set::from_json(&bytes);
     }
 
     #[test]
-    fn elements_have_an_order(a in element(), b in element(), c in element()) {
+    fn elements_have_a_total_order(a in element(), b in element(), c in element()) {
         prop_assert_eq!(a.cmp(&b), b.cmp(&a).reverse());
         if a <= b && b <= c {
             prop_assert!(a <= c);

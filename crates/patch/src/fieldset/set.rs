@@ -1,23 +1,23 @@
-//! The tree, and what can be done with two of them.
+//! Set of fields, and set operations.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::Element;
 
-/// A set of fields.
+/// Set of fields.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Set {
     entries: Vec<Entry>,
 }
 
-/// A place in a set: a member, the parent of members, or both.
+/// Node of a set: a member, the parent of members, or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub element: Element,
-    /// Whether the place itself belongs to the set.
+    /// Whether the node itself is a member.
     pub member: bool,
-    /// What belongs to it below.
+    /// Members below it.
     pub children: Set,
 }
 
@@ -32,8 +32,8 @@ impl Set {
         Set { entries: Vec::new() }
     }
 
-    /// Entries in any order. Of those for the same element, each makes the place a member that says so, and the last with
-    /// children says which.
+    /// Builds a set of entries in any order. Entries of one element are joined: it is a member if one of them says
+    /// so, and the last one with children has its children.
     pub(crate) fn from_unsorted(mut entries: Vec<Entry>) -> Set {
         entries.retain(|entry| !entry.is_empty());
         if !entries.is_sorted_by(|a, b| a.element < b.element) {
@@ -53,7 +53,7 @@ impl Set {
         Set { entries }
     }
 
-    /// The set of some paths of fields.
+    /// Returns the set of some paths of fields.
     pub fn of_fields(paths: &[&[&str]]) -> Set {
         let mut set = Set::new();
         for path in paths {
@@ -67,7 +67,7 @@ impl Set {
         self.entries.is_empty()
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.entries.iter().map(|entry| usize::from(entry.member) + entry.children.len()).sum()
     }
@@ -80,7 +80,7 @@ impl Set {
         self.position(element).ok().map(|found| &self.entries[found])
     }
 
-    /// Whether what a path leads to is a member. The whole object never is.
+    /// Returns whether the field at a path is a member. The whole object never is.
     pub fn has(&self, path: &[Element]) -> bool {
         match path {
             [] => false,
@@ -89,7 +89,7 @@ impl Set {
         }
     }
 
-    /// Makes what a path leads to a member; what lies on the way is none by that.
+    /// Inserts the field at a path; its ancestors do not become members.
     pub fn insert(&mut self, path: &[Element]) {
         let Some((first, rest)) = path.split_first() else { return };
         let place = self.position(first).unwrap_or_else(|place| {
@@ -107,7 +107,7 @@ impl Set {
         self.entries.binary_search_by(|entry| entry.element.cmp(element))
     }
 
-    /// What is in either.
+    /// Returns the union.
     pub fn union(self, other: Set) -> Set {
         if self.is_empty() {
             return other;
@@ -140,7 +140,7 @@ impl Set {
         }
     }
 
-    /// What is in any, without going over the first ones again and again.
+    /// Returns the union of many sets, without merging the first ones repeatedly.
     pub(crate) fn union_of(mut sets: Vec<Set>) -> Set {
         while sets.len() > 1 {
             let mut rest = sets.into_iter();
@@ -153,7 +153,7 @@ impl Set {
         sets.pop().unwrap_or_default()
     }
 
-    /// What is in both.
+    /// Returns the intersection.
     pub fn intersection(&self, other: &Set) -> Set {
         let mut others = Seek::new(self, other);
         let both = |entry: &Entry| {
@@ -165,12 +165,12 @@ impl Set {
         Set { entries }
     }
 
-    /// What is here and not in the other. Members below a member of the other stay.
+    /// Returns the members that are not in the other set. Descendants of the other's members are kept.
     pub fn difference(self, other: &Set) -> Set {
         self.without(other, false)
     }
 
-    /// What is here, without the other's members and all that lies below them.
+    /// Removes the other's members and all their descendants.
     pub fn recursive_difference(self, other: &Set) -> Set {
         self.without(other, true)
     }
@@ -183,16 +183,17 @@ impl Set {
         self.entries.retain_mut(|entry| {
             let Some(found) = others.find(&entry.element) else { return true };
             entry.member &= !found.member;
-            entry.children = match recursive && found.member {
-                true => Set::new(),
-                false => std::mem::take(&mut entry.children).without(&found.children, recursive),
+            entry.children = if recursive && found.member {
+                Set::new()
+            } else {
+                std::mem::take(&mut entry.children).without(&found.children, recursive)
             };
             !entry.is_empty()
         });
         self
     }
 
-    /// The members with nothing below them.
+    /// Returns the members without descendants.
     pub fn leaves(mut self) -> Set {
         self.entries.retain_mut(|entry| {
             entry.member &= entry.children.is_empty();
@@ -202,7 +203,7 @@ impl Set {
         self
     }
 
-    /// Whether everything here is in the other too.
+    /// Returns whether all members are in the other set.
     pub fn is_subset(&self, other: &Set) -> bool {
         let mut others = Seek::new(self, other);
         self.entries.iter().all(|entry| {
@@ -212,7 +213,7 @@ impl Set {
         })
     }
 
-    /// Calls with the path of every member: of what lies side by side, first the members, then what is below each.
+    /// Visits the path of every member: at each level first the members, then the children of each.
     pub fn each(&self, mut see: impl FnMut(&[Element])) {
         self.each_below(&mut Vec::new(), &mut see);
     }
@@ -230,26 +231,28 @@ impl Set {
         }
     }
 
-    /// Keeps of every place what the caller makes of it.
+    /// Replaces or removes every node.
     pub(super) fn filter_map(self, change: impl FnMut(Entry) -> Option<Entry>) -> Set {
         let entries = self.entries.into_iter().filter_map(change).filter(|entry| !entry.is_empty()).collect();
         Set { entries }
     }
 }
 
-/// Finds entries of one set for the elements of another, which come in order.
+/// Lookup of one set's entries for the sorted elements of another.
 enum Seek<'a> {
-    /// Side by side.
+    /// Merge join.
     Both(std::iter::Peekable<std::slice::Iter<'a, Entry>>),
-    /// Few among many: thousands of managers may have a field each of an object that has thousands.
+    /// Binary search, for few elements among many: thousands of managers may own one field each of an object with
+    /// thousands.
     Few(&'a Set),
 }
 
 impl<'a> Seek<'a> {
     fn new(of: &Set, among: &'a Set) -> Seek<'a> {
-        match of.entries.len().saturating_mul(16) < among.entries.len() {
-            true => Seek::Few(among),
-            false => Seek::Both(among.entries.iter().peekable()),
+        if of.entries.len().saturating_mul(16) < among.entries.len() {
+            Seek::Few(among)
+        } else {
+            Seek::Both(among.entries.iter().peekable())
         }
     }
 
@@ -269,7 +272,7 @@ impl<'a> Seek<'a> {
     }
 }
 
-/// One member to a line.
+/// Formats one member per line.
 impl fmt::Display for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();

@@ -25,7 +25,7 @@ fn same(text: &str) {
 }
 
 #[test]
-fn what_is_in_order_stays_to_the_byte() {
+fn canonical_json_round_trips_to_the_byte() {
     same("{}");
     same(r#"{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:replicas":{}}}"#);
     same(r#"{"f:spec":{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#);
@@ -48,7 +48,7 @@ fn elements_are_sorted_by_kind_and_value_and_not_by_their_text() {
 }
 
 #[test]
-fn numbers_are_the_same_however_they_are_written() {
+fn numbers_are_equal_in_any_notation() {
     round(r#"{"v:1.0":{},"v:1":{},"v:1e0":{}}"#, r#"{"v:1":{}}"#);
     round(
         r#"{"v:1e21":{},"v:1e-7":{},"v:100e18":{}}"#,
@@ -64,7 +64,7 @@ fn numbers_beyond_2_to_the_53_are_floats() {
 }
 
 #[test]
-fn a_place_is_a_member_if_it_says_so_or_has_nothing_below() {
+fn a_node_is_a_member_if_marked_or_without_children() {
     assert!(set(r#"{"f:a":{".":{}}}"#).has(&[Element::field("a")]));
     assert!(set(r#"{"f:a":null}"#).has(&[Element::field("a")]));
     round(r#"{"f:a":{"f:b":{},".":{}}}"#, r#"{"f:a":{".":{},"f:b":{}}}"#);
@@ -74,18 +74,18 @@ fn a_place_is_a_member_if_it_says_so_or_has_nothing_below() {
 }
 
 #[test]
-fn unknown_kinds_of_elements_are_left_out() {
+fn unknown_kinds_of_elements_are_dropped() {
     round(r#"{"x:new":{"f:below":{}},"f:a":{"y:":{"z:":[1,{}]}}}"#, r#"{"f:a":{}}"#);
 }
 
 #[test]
-fn repeated_elements_are_one_and_the_last_children_count() {
+fn repeated_elements_are_joined_and_the_last_children_win() {
     assert_eq!(text(&set(r#"{"f:a":{"f:x":{}},"f:a":{"f:y":{}}}"#)), r#"{"f:a":{"f:y":{}}}"#);
     assert_eq!(text(&set(r#"{"f:a":{"f:x":{}},"f:a":{}}"#)), r#"{"f:a":{".":{},"f:x":{}}}"#);
 }
 
 #[test]
-fn strings_are_escaped_as_the_reference_does_it() {
+fn strings_are_escaped_as_in_the_reference() {
     same(r#"{"f:<a>&":{},"v:\"\\u003cb\\u003e\"":{}}"#);
     same(r#"{"f:\n\u0008\u001f":{},"f:é\"\\":{}}"#);
     round(r#"{"f:\u00e9\/\ud83d\ude00":{}}"#, "{\"f:é/😀\":{}}");
@@ -94,7 +94,7 @@ fn strings_are_escaped_as_the_reference_does_it() {
 }
 
 #[test]
-fn what_is_no_set_is_refused() {
+fn invalid_sets_are_rejected() {
     for bad in [
         "",
         "[]",
@@ -137,7 +137,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn differences_stop_at_members_or_go_below_them() {
+fn differences_are_shallow_or_recursive() {
     let all = || set(r#"{"f:a":{".":{},"f:b":{},"f:c":{"f:d":{}}},"f:e":{}}"#);
     let some = set(r#"{"f:a":{},"f:e":{}}"#);
     assert_eq!(text(&all().difference(&some)), r#"{"f:a":{"f:b":{},"f:c":{"f:d":{}}}}"#);
@@ -152,14 +152,14 @@ fn differences_stop_at_members_or_go_below_them() {
 }
 
 #[test]
-fn paths_are_shown_as_messages_show_them() {
+fn paths_are_formatted_as_in_messages() {
     let all =
         set(r#"{"f:a":{"k:{\"name\":\"x\",\"port\":80}":{"f:b":{}},"v:\"y\"":{},"v:true":{},"i:3":{}}}"#);
     assert_eq!(all.to_string(), ".a[=\"y\"]\n.a[=true]\n.a[3]\n.a[name=\"x\",port=80].b");
 }
 
 #[test]
-fn filters_keep_or_take_away() {
+fn filters_include_or_exclude() {
     let all = || {
         set(
             r#"{"f:metadata":{"f:labels":{}},"f:spec":{".":{},"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:resources":{"f:limits":{}},"f:resizePolicy":{}}}},"f:status":{"f:phase":{}}}"#,
@@ -181,13 +181,13 @@ fn filters_keep_or_take_away() {
         text(&Filter::Include(prefixes).apply(all())),
         r#"{"f:metadata":{"f:labels":{}},"f:status":{"f:phase":{}}}"#
     );
-    // Where two patterns have anything in the same place, the first one counts.
+    // If two patterns have a wildcard at the same position, the first one applies.
     let two = Matcher::prefix(path("resources")).or(Matcher::prefix(path("resizePolicy")));
     assert_eq!(text(&Filter::Include(two).apply(all())), text(&include.apply(all())));
 }
 
 #[test]
-fn simple_elements_are_read_like_others() {
+fn simple_elements_are_parsed_like_others() {
     let element = |text: &str| Element::parse(text).unwrap().unwrap();
     let ports = Element::key([("port".into(), 80.into()), ("protocol".into(), "TCP".into())]);
     for text in [

@@ -1,4 +1,4 @@
-//! `FieldsV1` out of a set, to the byte as the reference writes it.
+//! Encodes `FieldsV1` byte for byte as the reference does.
 
 use pintle_codec::json::write;
 use pintle_meta::{Node, Value};
@@ -18,7 +18,7 @@ impl Set {
 }
 
 impl Element {
-    /// As a key of `FieldsV1` has it: `f:spec`, `k:{"name":"a"}`, `v:"x"`, `i:3`.
+    /// Writes a key of `FieldsV1`: `f:spec`, `k:{"name":"a"}`, `v:"x"`, `i:3`.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Element::Field(name) => {
@@ -70,7 +70,7 @@ fn contents(set: &Set, is_member: bool, buffer: &mut Vec<u8>, out: &mut Vec<u8>)
     out.push(b'}');
 }
 
-/// A value inside of a key. Objects and lists are only found there if a client made them up.
+/// Writes a value inside of a key. Objects and lists occur only if a client made them up.
 fn scalar(value: &Value, out: &mut Vec<u8>) {
     match value.node() {
         Node::Bool(true) => out.extend_from_slice(b"true"),
@@ -104,7 +104,7 @@ fn scalar(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Here exponents have two digits at least.
+/// Exponents have at least two digits here.
 fn float(value: f64, out: &mut Vec<u8>) {
     let start = out.len();
     write::float(value, out);
@@ -116,8 +116,8 @@ fn float(value: f64, out: &mut Vec<u8>) {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// A string by the rules of the reference's writer of these, which are not those of the rest of its JSON: short escapes
-/// only for line ends and tabs, and no escaped HTML in names.
+/// Writes a string by the rules of the reference's encoder of field sets, which differ from its other JSON: short
+/// escapes only for line breaks and tabs, and no HTML escaping in names.
 fn string(text: &[u8], html: bool, out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');

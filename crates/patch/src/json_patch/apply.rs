@@ -1,4 +1,4 @@
-//! One operation after the other.
+//! Applies the operations of a JSON patch in order.
 
 use std::borrow::Cow;
 use std::num::IntErrorKind;
@@ -8,37 +8,37 @@ use pintle_meta::value::Key;
 use pintle_meta::{Node, Value, quote};
 
 use super::{Error, MAX_COPY, MAX_DEPTH, MAX_MOVED, Operation};
-use crate::lazy::{Form, Opener, depth};
+use crate::lazy::{Opener, ValueType, depth};
 
-/// How often we look how deep the document is, before we refuse to go on.
+/// Number of times the depth of a document is measured before the patch is rejected.
 const LOOKS: usize = 16;
 
 pub(super) struct Application {
     document: Value,
-    /// No place is deeper than this.
+    /// Upper bound of the document's depth.
     depth: usize,
     looks: usize,
     copied: usize,
-    /// How many items had to make room.
+    /// Number of list items shifted so far.
     moved: usize,
     opener: Opener,
 }
 
-/// A place: the container that a path leads to, and what follows.
-struct Place {
+/// Parsed JSON pointer: the container and the key in it.
+struct Pointer {
     parents: Vec<Key>,
     key: Key,
 }
 
-fn place(path: &str) -> Option<Place> {
+fn pointer(path: &str) -> Option<Pointer> {
     let decode = |part: &str| -> Key { if part.contains('~') { decoded(part).into() } else { part.into() } };
     let (_, rest) = path.split_once('/')?;
     let mut parts: Vec<Key> = rest.split('/').map(decode).collect();
     let key = parts.pop()?;
-    Some(Place { parents: parts, key })
+    Some(Pointer { parents: parts, key })
 }
 
-/// `~1` is a slash and `~0` a tilde, read once from left to right.
+/// Decodes `~1` to a slash and `~0` to a tilde, in one pass.
 fn decoded(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
     let mut rest = part;
@@ -89,7 +89,7 @@ impl Application {
         let missing = || {
             failed(format!("add operation does not apply: doc is missing path: \"{path}\": missing value"))
         };
-        let to = place(path).ok_or_else(missing)?;
+        let to = pointer(path).ok_or_else(missing)?;
         self.check_depth(&to, deep)?;
         let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
         charge(&mut self.moved, container, &to.key)?;
@@ -105,7 +105,7 @@ impl Application {
         let missing = || {
             failed(format!("remove operation does not apply: doc is missing path: \"{path}\": missing value"))
         };
-        let from = place(path).ok_or_else(missing)?;
+        let from = pointer(path).ok_or_else(missing)?;
         let container = find(&mut self.document, &mut self.opener, &from.parents).ok_or_else(missing)?;
         charge(&mut self.moved, container, &from.key)?;
         take(container, &from.key)
@@ -120,7 +120,7 @@ impl Application {
         let mut value = operation.value.clone();
         let deep = depth(&value);
         if path.is_empty() {
-            if !matches!(self.opener.open(&mut value), Form::Object | Form::List) {
+            if !matches!(self.opener.open(&mut value), ValueType::Object | ValueType::List) {
                 return Err(failed("replace operation value must be object or array: %!w(<nil>)"));
             }
             (self.document, self.depth) = (value, deep);
@@ -129,7 +129,7 @@ impl Application {
         let missing = |what: &str| {
             failed(format!("replace operation does not apply: doc is missing {what}: {path}: missing value"))
         };
-        let to = place(path).ok_or_else(|| missing("path"))?;
+        let to = pointer(path).ok_or_else(|| missing("path"))?;
         self.check_depth(&to, deep)?;
         let container =
             find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(|| missing("path"))?;
@@ -151,7 +151,7 @@ impl Application {
         let missing = || {
             failed(format!("move operation does not apply: doc is missing from path: {from}: missing value"))
         };
-        let source = place(from).ok_or_else(missing)?;
+        let source = pointer(from).ok_or_else(missing)?;
         let container = find(&mut self.document, &mut self.opener, &source.parents).ok_or_else(missing)?;
         charge(&mut self.moved, container, &source.key)?;
         let moved = take(container, &source.key)
@@ -164,7 +164,7 @@ impl Application {
                 "move operation does not apply: doc is missing destination path: {path}: missing value"
             ))
         };
-        let to = place(path).ok_or_else(missing)?;
+        let to = pointer(path).ok_or_else(missing)?;
         self.check_moved(&source, &to, &moved)?;
         let container = find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
         charge(&mut self.moved, container, &to.key)?;
@@ -178,26 +178,21 @@ impl Application {
         })?;
         let opener = &mut self.opener;
         let mut wanted = operation.value.clone();
-        let is_same = match path.is_empty() {
-            true => is_same(opener, &mut self.document, &mut wanted),
-            false => {
-                let missing = || {
-                    failed(format!("test operation does not apply: is missing path: {path}: missing value"))
-                };
-                let at = place(path).ok_or_else(missing)?;
-                let container = find(&mut self.document, opener, &at.parents).ok_or_else(missing)?;
-                let mut found = get(container, &at.key)
-                    .map_err(|error| failed(format!("error in test for path: '{path}': {error}")))?;
-                let is_same = is_same(opener, &mut found, &mut wanted);
-                // What was compared stays open.
-                replace_at(container, &at.key, found);
-                is_same
-            }
+        let is_same = if path.is_empty() {
+            is_same(opener, &mut self.document, &mut wanted)
+        } else {
+            let missing =
+                || failed(format!("test operation does not apply: is missing path: {path}: missing value"));
+            let at = pointer(path).ok_or_else(missing)?;
+            let container = find(&mut self.document, opener, &at.parents).ok_or_else(missing)?;
+            let mut found = get(container, &at.key)
+                .map_err(|error| failed(format!("error in test for path: '{path}': {error}")))?;
+            let is_same = is_same(opener, &mut found, &mut wanted);
+            // The compared value stays open.
+            replace_at(container, &at.key, found);
+            is_same
         };
-        match is_same {
-            true => Ok(()),
-            false => Err(failed(format!("testing value {path} failed: test failed"))),
-        }
+        if is_same { Ok(()) } else { Err(failed(format!("testing value {path} failed: test failed"))) }
     }
 
     fn copy(&mut self, operation: &Operation) -> Result<(), Error> {
@@ -207,7 +202,7 @@ impl Application {
         let missing = || {
             failed(format!("copy operation does not apply: doc is missing from path: {from}: missing value"))
         };
-        let source = place(from).ok_or_else(missing)?;
+        let source = pointer(from).ok_or_else(missing)?;
         let container = find(&mut self.document, &mut self.opener, &source.parents).ok_or_else(missing)?;
         let copied = get(container, &source.key)
             .map_err(|error| failed(format!("error in copy for from: '{from}': {error}")))?;
@@ -220,9 +215,9 @@ impl Application {
                 "copy operation does not apply: doc is missing destination path: {path}: missing value"
             ))
         };
-        let to = place(path).ok_or_else(missing)?;
+        let to = pointer(path).ok_or_else(missing)?;
         find(&mut self.document, &mut self.opener, &to.parents).ok_or_else(missing)?;
-        // What is not there has no size.
+        // A missing value has no size.
         if container_has(&copied) {
             let mut written = Vec::new();
             json::encode(&copied, &mut written);
@@ -238,8 +233,8 @@ impl Application {
             .map_err(|error| failed(format!("error while adding value during copy: {error}")))
     }
 
-    /// Notes that something so deep comes to a place.
-    fn check_depth(&mut self, to: &Place, deep: usize) -> Result<(), Error> {
+    /// Checks the depth of adding a value of this depth at a pointer.
+    fn check_depth(&mut self, to: &Pointer, deep: usize) -> Result<(), Error> {
         let depth = to.parents.len() + 1 + deep;
         if depth > MAX_DEPTH {
             return Err(Error::Depth);
@@ -248,18 +243,15 @@ impl Application {
         Ok(())
     }
 
-    /// The same for something out of the document. How deep it is at most is known; only if that would be too deep
-    /// somebody looks, and not too often, since the document may be large.
-    fn check_moved(&mut self, from: &Place, to: &Place, moved: &Value) -> Result<(), Error> {
+    /// Like [`Application::check_depth`] for a value of the document. An upper bound of its depth is known; only if
+    /// that exceeds the limit is it measured, and not too often, since the document may be large.
+    fn check_moved(&mut self, from: &Pointer, to: &Pointer, moved: &Value) -> Result<(), Error> {
         let deep = self.depth.saturating_sub(from.parents.len() + 1);
         if self.check_depth(to, deep).is_ok() {
             return Ok(());
         }
         self.looks += 1;
-        match self.looks > LOOKS {
-            true => Err(Error::Depth),
-            false => self.check_depth(to, depth(moved)),
-        }
+        if self.looks > LOOKS { Err(Error::Depth) } else { self.check_depth(to, depth(moved)) }
     }
 }
 
@@ -271,7 +263,7 @@ fn container_has(value: &Value) -> bool {
     !value.is_null()
 }
 
-/// The list or object that a path leads to. All on the way is opened.
+/// Returns the list or object at a pointer. All its ancestors are opened.
 fn find<'a>(document: &'a mut Value, opener: &mut Opener, parents: &[Key]) -> Option<&'a mut Value> {
     let mut found = document;
     for key in parents {
@@ -282,26 +274,26 @@ fn find<'a>(document: &'a mut Value, opener: &mut Opener, parents: &[Key]) -> Op
             }
             None => found.get_mut(key)?,
         };
-        if !matches!(opener.open(found), Form::List | Form::Object) {
+        if !matches!(opener.open(found), ValueType::List | ValueType::Object) {
             return None;
         }
     }
     Some(found)
 }
 
-/// Whether both say the same: the same fields in any order, and everything else as it is written.
+/// Returns whether both values are equal: the same fields in any order, and scalars as written.
 fn is_same(opener: &mut Opener, found: &mut Value, wanted: &mut Value) -> bool {
     match (opener.open(found), opener.open(wanted)) {
-        (Form::Null, Form::Null) => true,
-        (Form::Scalar, Form::Scalar) => written(found) == written(wanted),
-        (Form::List, Form::List) => {
+        (ValueType::Null, ValueType::Null) => true,
+        (ValueType::Scalar, ValueType::Scalar) => written(found) == written(wanted),
+        (ValueType::List, ValueType::List) => {
             let (Some(found), Some(wanted)) = (found.as_list_mut(), wanted.as_list_mut()) else {
                 return false;
             };
             found.len() == wanted.len()
                 && found.iter_mut().zip(wanted).all(|(found, wanted)| is_same(opener, found, wanted))
         }
-        (Form::Object, Form::Object) => {
+        (ValueType::Object, ValueType::Object) => {
             let (Some(found), Some(wanted)) = (found.as_object_mut(), wanted.as_object_mut()) else {
                 return false;
             };
@@ -316,7 +308,7 @@ fn is_same(opener: &mut Opener, found: &mut Value, wanted: &mut Value) -> bool {
     }
 }
 
-/// A plain value as JSON has it: `1.0` is not `1`.
+/// Returns a scalar's JSON text: `1.0` is not `1`.
 fn written(value: &Value) -> Cow<'_, [u8]> {
     match value.node() {
         Node::Raw(raw) => Cow::Borrowed(raw.trim_ascii()),
@@ -328,7 +320,7 @@ fn written(value: &Value) -> Cow<'_, [u8]> {
     }
 }
 
-/// What a container has; null where an object has nothing.
+/// Returns the child of a container; null for a missing field.
 fn get(container: &Value, key: &str) -> Result<Value, String> {
     match container.node() {
         Node::List(items) => Ok(items[index(key, items.len(), items.len())?].clone()),
@@ -336,7 +328,7 @@ fn get(container: &Value, key: &str) -> Result<Value, String> {
     }
 }
 
-/// Puts something back where it came from.
+/// Puts a value back.
 fn replace_at(container: &mut Value, key: &str, value: Value) {
     match container.as_list() {
         Some(items) => {
@@ -347,14 +339,14 @@ fn replace_at(container: &mut Value, key: &str, value: Value) {
             }
         }
         None => {
-            if let Some(place) = container.get_mut(key) {
-                *place = value;
+            if let Some(before) = container.get_mut(key) {
+                *before = value;
             }
         }
     }
 }
 
-/// Notes how many items are behind a place that is to be opened or closed.
+/// Counts the items after an index that are shifted.
 fn charge(moved: &mut usize, container: &Value, key: &str) -> Result<(), Error> {
     *moved += match container.node() {
         Node::List(items) => index(key, items.len() + 1, items.len() + 1).map_or(0, |at| items.len() - at),
@@ -369,9 +361,12 @@ fn insert(container: &mut Value, key: &str, value: Value) -> Result<(), String> 
         let at = match key {
             "-" => items.len(),
             _ => {
-                let proper = |error: String| match error.starts_with("strconv") {
-                    true => format!("value was not a proper array index: '{key}': {error}"),
-                    false => error,
+                let proper = |error: String| {
+                    if error.starts_with("strconv") {
+                        format!("value was not a proper array index: '{key}': {error}")
+                    } else {
+                        error
+                    }
                 };
                 index(key, items.len() + 1, items.len() + 1).map_err(proper)?
             }
@@ -392,7 +387,7 @@ fn take(container: &mut Value, key: &str) -> Result<Value, String> {
     container.as_object_mut().and_then(|object| object.remove(key)).ok_or_else(missing)
 }
 
-/// A place in a list: below `end`, or counted from `length` if it is negative.
+/// Parses a list index: below `end`, or counted from `length` if it is negative.
 fn index(key: &str, end: usize, length: usize) -> Result<usize, String> {
     let at: i64 = key.parse().map_err(|error: std::num::ParseIntError| {
         let why = match error.kind() {

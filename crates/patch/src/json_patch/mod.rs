@@ -1,8 +1,8 @@
-//! JSON patches (RFC 6902), with the reference's liberties: negative indices count from the end, a replacement of what is
-//! not there adds it, and a value that is not given is null.
+//! JSON patches (RFC 6902), with the reference's extensions: negative indexes count from the end, replacing a missing
+//! value adds it, and a missing `value` is null.
 //!
-//! Trees share what they copy, so a patch cannot make us hold more than it could send; what it could make us write is
-//! bounded by the size of all copies, and how deep it can build by [`MAX_DEPTH`].
+//! Trees share copies, so a patch cannot use more memory than it could send; the size of its output is bounded by the
+//! total size of copies, and its depth by [`MAX_DEPTH`].
 
 mod apply;
 #[cfg(test)]
@@ -14,17 +14,17 @@ use pintle_schema::{Scalar, Shape};
 
 use crate::json_type;
 
-/// How many operations the reference takes.
+/// The reference's limit of operations.
 pub const MAX_OPERATIONS: usize = 10_000;
 
-/// How much may be copied, in bytes of JSON, by all operations together.
+/// Limit of the bytes of JSON copied by all operations together.
 pub const MAX_COPY: usize = 3 * 1024 * 1024;
 
-/// How many items of lists may be moved by all operations together, to make room before or close a gap: so much is done in
-/// less than a second. Ten thousand operations at the beginning of a list of as many items are half of it.
+/// Limit of the list items shifted by all operations together by insertions and removals: less than a second of work.
+/// Ten thousand operations at the start of a list of as many items are half of it.
 pub const MAX_MOVED: usize = 200_000_000;
 
-/// Why a patch cannot be applied. Clients only see that it cannot.
+/// Reason why a patch cannot be applied. Clients only see that it cannot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("Unexpected kind: {0}")]
@@ -41,24 +41,23 @@ pub enum Error {
     Moved,
 }
 
-/// The operations of a patch.
+/// Operations of a patch.
 #[derive(Clone, Debug)]
 pub struct Patch {
     operations: Vec<Operation>,
 }
 
-/// What is missing or no text is `None`.
+/// Missing fields and fields of a wrong type are `None`.
 #[derive(Clone, Debug, Default)]
 struct Operation {
     op: Option<String>,
     path: Option<String>,
     from: Option<String>,
-    /// As it was written.
+    /// As written.
     value: Value,
 }
 
-/// An operation as the reference reads it when it looks for fields that it should not have. The value is anything; what is
-/// repeated in it counts too.
+/// Operation as the reference decodes it strictly. The value is any JSON; duplicates in it count too.
 static STRICT_OPERATION: json::Record = json::Record {
     go_name: "handlers.jsonPatchOp",
     fields: &[
@@ -69,7 +68,7 @@ static STRICT_OPERATION: json::Record = json::Record {
     ],
 };
 
-/// What a strict reader minds about a patch; an error where it is none.
+/// Returns the strict errors of a patch; fails if it cannot be decoded.
 pub fn strict(patch: &[u8]) -> Result<Vec<String>, codec::Error> {
     let found = json::strict_records(&STRICT_OPERATION, patch)?;
     Ok(found.into_iter().map(|message| format!("json patch {message}")).collect())
@@ -82,7 +81,7 @@ impl Patch {
         Ok(Patch { operations: items.iter().map(Operation::read).collect::<Result<_, _>>()? })
     }
 
-    /// How many operations there are, to be checked against [`MAX_OPERATIONS`].
+    /// Returns the number of operations, to be checked against [`MAX_OPERATIONS`].
     pub fn len(&self) -> usize {
         self.operations.len()
     }
@@ -91,7 +90,7 @@ impl Patch {
         self.operations.is_empty()
     }
 
-    /// The document, which is an object with or without types, after all operations.
+    /// Applies all operations to a document, an object with or without types.
     pub fn apply(&self, document: Value) -> Result<Value, Error> {
         apply::Application::new(document).run(&self.operations)
     }

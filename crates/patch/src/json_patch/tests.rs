@@ -23,7 +23,7 @@ fn refused(document: &str, patch: &str, message: &str) {
 }
 
 #[test]
-fn every_operation_does_what_it_says() {
+fn every_operation_is_applied() {
     check(
         r#"{"a":1}"#,
         r#"[{"op":"add","path":"/b","value":{"c":[1]}},{"op":"add","path":"/b/c/-","value":2}]"#,
@@ -69,7 +69,7 @@ fn paths_may_have_slashes_and_tildes_in_their_parts() {
 }
 
 #[test]
-fn the_reference_s_liberties_are_taken() {
+fn the_references_extensions_are_supported() {
     check(
         r#"{"a":[1,2,3]}"#,
         r#"[{"op":"remove","path":"/a/-1"},{"op":"add","path":"/a/-1","value":9}]"#,
@@ -86,7 +86,7 @@ fn the_reference_s_liberties_are_taken() {
 }
 
 #[test]
-fn what_does_not_apply_is_refused_in_the_reference_s_words() {
+fn failed_operations_have_the_references_messages() {
     refused(
         "{}",
         r#"[{"op":"add","path":"/a/b","value":1}]"#,
@@ -144,7 +144,7 @@ fn what_does_not_apply_is_refused_in_the_reference_s_words() {
 }
 
 #[test]
-fn what_is_no_patch_is_refused() {
+fn invalid_patches_are_rejected() {
     let bad = |text: &str| Patch::decode(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(bad("{}"), "json: cannot unmarshal object into Go value of type jsonpatch.Patch");
     assert_eq!(bad("[1]"), "json: cannot unmarshal number into Go value of type jsonpatch.Operation");
@@ -175,7 +175,7 @@ fn strictly(patch: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_a_strict_reader_minds_comes_in_the_order_of_the_patch() {
+fn strict_errors_are_in_the_order_of_the_patch() {
     strictly(
         r#"[{"op":"add","path":"/a","foo":"x","value":1},{"op":"add","path":"/a","path":"/b","bar":1},null,{"x":1,"op":"a","op":"b"}]"#,
         &[
@@ -186,12 +186,12 @@ fn what_a_strict_reader_minds_comes_in_the_order_of_the_patch() {
             r#"duplicate field "[3].op""#,
         ],
     );
-    // Names are those of the reference's fields to the letter.
+    // Field names are case-sensitive.
     strictly(r#"[{"Op":"test","path":null}]"#, &[r#"unknown field "[0].Op""#]);
 }
 
 #[test]
-fn a_repeated_field_that_is_not_known_is_only_that() {
+fn a_repeated_unknown_field_is_reported_as_unknown_only() {
     strictly(
         r#"[{"foo":1,"foo":{"a":1,"a":2},"op":"test","path":"/data/a","value":"5"}]"#,
         &[r#"unknown field "[0].foo""#],
@@ -199,7 +199,7 @@ fn a_repeated_field_that_is_not_known_is_only_that() {
 }
 
 #[test]
-fn what_is_repeated_in_a_value_is_minded() {
+fn duplicate_fields_in_a_value_are_strict_errors() {
     strictly(
         r#"[{"op":"add","path":"/a","value":{"b":[{"c":1,"c":2,"c":3}],"b":0},"value":{"b":1}}]"#,
         &[
@@ -211,7 +211,7 @@ fn what_is_repeated_in_a_value_is_minded() {
 }
 
 #[test]
-fn a_strict_reader_minds_no_more_than_a_hundred_things() {
+fn strict_errors_are_limited_to_a_hundred() {
     let operations = vec![r#"{"op":"test","path":"/a","x":1,"path":"/b"}"#; 150];
     let found = strict(format!("[{}]", operations.join(",")).as_bytes()).unwrap();
     assert_eq!(found.len(), 100);
@@ -219,7 +219,7 @@ fn a_strict_reader_minds_no_more_than_a_hundred_things() {
 }
 
 #[test]
-fn a_strict_reader_tells_the_first_value_of_a_wrong_type() {
+fn strict_decoding_reports_the_first_value_of_a_wrong_type() {
     let refused = |text: &str| strict(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(
         refused(r#"[{"path":[],"op":1,"x":1},{"from":true}]"#),
@@ -268,7 +268,7 @@ fn documents_cannot_be_built_too_deep() {
         r#"[{{"op":"add","path":"/b","value":{nested}}},{{"op":"move","from":"/b","path":"{there}/b"}}]"#
     );
     assert_eq!(applied(&nested, &moves), Err("exceeded max depth".into()));
-    // Moving to and fro is only looked into so often, but works where nothing is deep.
+    // Moving back and forth is measured only so often, but works in a shallow document.
     let shuttle: Vec<String> = (0..1000)
         .map(|n| match n % 2 {
             0 => r#"{"op":"move","from":"/x","path":"/y/z"}"#.to_string(),
@@ -300,7 +300,7 @@ fn values_are_compared_as_they_are_written() {
         r#"[{"op":"test","path":"/b","value":"\u003c"},{"op":"test","path":"/q"}]"#,
         r#"{"a":1,"b":"\u003c","c":{"x":[1,null,{"y":true}],"z":"é"}}"#,
     );
-    // What the patch itself brought is as the patch wrote it.
+    // Values of the patch are compared as written there.
     check(
         "{}",
         r#"[{"op":"add","path":"/a","value":"<"},{"op":"test","path":"/a","value":"<"}]"#,
@@ -309,7 +309,7 @@ fn values_are_compared_as_they_are_written() {
 }
 
 #[test]
-fn what_is_not_touched_stays_as_it_was_written() {
+fn untouched_values_stay_as_written() {
     let map = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","labels":{"x":"y"}},"data":{"b":"1","a":"2"}}"#;
     let of = pintle_schema::find("core/v1.ConfigMap").unwrap();
     let document = json::decode(of, map.as_bytes()).unwrap().value;
@@ -337,7 +337,7 @@ fn what_is_not_touched_stays_as_it_was_written() {
 }
 
 #[test]
-fn items_of_lists_are_not_moved_without_bound() {
+fn shifted_list_items_are_bounded() {
     let list = format!(r#"{{"a":[{}]}}"#, vec!["1"; 100_000].join(","));
     let many = |operation: &str, count: usize| format!("[{}]", vec![operation; count].join(","));
     let moved = Err("too many items of lists would have to be moved".to_owned());
@@ -348,7 +348,7 @@ fn items_of_lists_are_not_moved_without_bound() {
     ] {
         assert_eq!(applied(&list, &many(first, 9_999)).map(drop), moved, "{first}");
     }
-    // At its end nothing has to make room.
+    // Appending shifts nothing.
     assert!(applied(&list, &many(r#"{"op":"add","path":"/a/-","value":2}"#, 9_999)).is_ok());
     assert!(applied(&list, &many(r#"{"op":"replace","path":"/a/0","value":2}"#, 9_999)).is_ok());
     assert!(applied(r#"{"a":[]}"#, &many(r#"{"op":"add","path":"/a/0","value":2}"#, 9_999)).is_ok());

@@ -1,11 +1,11 @@
-//! What an apply makes of an object and of its managers.
+//! Server-side apply: the resulting object and its managers.
 //!
 //! ```text
-//! begin      what has no managers gets "before-first-apply" for all that it has
-//! merge      the configuration on top of the live object
-//! prune      without what was applied before and is not any more, unless somebody else has it
-//! conflicts  what changes by that and is somebody's else: refused, or taken from them by force
-//! own        all that the configuration has; what others have too is shared
+//! begin      an object without managers gets "before-first-apply" for all its fields
+//! merge      the configuration is merged into the live object
+//! prune      fields applied before and not any more are removed, unless another manager owns them
+//! conflicts  changed fields of other managers are rejected, or taken over by force
+//! own        all fields of the configuration; those of other managers are shared
 //! ```
 
 use std::collections::BTreeMap;
@@ -24,18 +24,18 @@ use super::versions::{Versions, normal};
 use crate::fieldset::{Set, equal};
 use crate::typed::{self, Comparison};
 
-/// Who has the fields of an object that nobody was noted for.
+/// Manager of the fields of an object without managers.
 const BEFORE: &str = "before-first-apply";
 
-/// Why an apply comes to nothing.
+/// Reason why an apply failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The client's mistake.
+    /// Invalid request.
     #[error("{0}")]
     BadRequest(String),
-    #[error("{}", .0.told().0)]
+    #[error("{}", .0.describe().0)]
     Conflicts(Conflicts),
-    /// The configuration does not fit; the reference does not tell that from a failure of its own.
+    /// Invalid configuration; the reference does not distinguish it from an internal error.
     #[error("{0}")]
     Failed(String),
 }
@@ -46,23 +46,23 @@ impl From<Refusal> for Status {
             Refusal::BadRequest(message) => Status::bad_request(message),
             Refusal::Failed(message) => Status::plain(message),
             Refusal::Conflicts(conflicts) => {
-                let (message, causes) = conflicts.told();
+                let (message, causes) = conflicts.describe();
                 Status::apply_conflict(causes, message)
             }
         }
     }
 }
 
-/// The outcome of an apply.
+/// Result of an apply.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The object in normal form, without the defaults of what is new in it, and with the managers that it had; `None` if
-    /// it stays as it is.
+    /// The object in normal form, without defaults for new fields, and with its previous managers; `None` if it is
+    /// unchanged.
     pub object: Option<Value>,
     pub managed: Managed,
 }
 
-/// Applies a configuration, which is as its text says it, to an object of the same version.
+/// Applies a configuration, decoded without defaults, to an object of the same version.
 pub fn apply(write: &Write<'_>, live: &Value, config: &Value, force: bool) -> Result<Applied, Refusal> {
     let failed = Refusal::Failed;
     let mut managed =
@@ -99,9 +99,9 @@ pub fn apply(write: &Write<'_>, live: &Value, config: &Value, force: bool) -> Re
         .map_err(|reason| failed(format!("failed to prune fields: {reason}")))?;
 
     let is_same = new.is_same(live) || equal(live, &new);
-    let settled = if is_same { Ok(live.clone()) } else { normal(write.of, &new, live) };
+    let normalized = if is_same { Ok(live.clone()) } else { normal(write.of, &new, live) };
     if !is_same {
-        let versions = versions.after(&new, settled.as_ref().map_err(String::as_str));
+        let versions = versions.after(&new, normalized.as_ref().map_err(String::as_str));
         take(versions, write, &mut managers, &id, live, force)?;
     }
     managers.retain(|_, manager| !manager.fields.is_empty());
@@ -114,20 +114,21 @@ pub fn apply(write: &Write<'_>, live: &Value, config: &Value, force: bool) -> Re
             managers.insert(id, own);
         }
     }
-    let object = match is_same {
-        true => None,
-        false => Some(settled.map_err(|reason| {
+    let object = if is_same {
+        None
+    } else {
+        Some(normalized.map_err(|reason| {
             let (what, kind) = (about(config), config.group_version_kind());
             failed(format!(
                 "failed to convert new object ({what}) to proper version: unable to convert unstructured object to \
                  {kind}: {reason}"
             ))
-        })?),
+        })?)
     };
     Ok(Applied { object, managed: Managed { managers } })
 }
 
-/// Takes what changed from its managers, if that may be.
+/// Removes changed fields from their managers, if there are no conflicts or `force` is set.
 fn take(
     mut versions: Versions<'_>,
     write: &Write<'_>,
@@ -150,15 +151,16 @@ fn take(
                 conflicts.push((other.clone(), manager.fields.intersection(&changes.set)));
                 gone.push((other.clone(), manager.fields.intersection(&changes.removed)));
             }
-            // It cannot be seen in their version any more.
+            // The object does not exist in their version any more.
             _ => gone.push((other.clone(), manager.fields.clone())),
         }
     }
     let conflicts = Conflicts::new(conflicts);
     if !force && !conflicts.is_empty() {
-        let allowed = match write.manager == last_applied::MANAGER {
-            true => still_applied(write, live).unwrap_or_default(),
-            false => Set::new(),
+        let allowed = if write.manager == last_applied::MANAGER {
+            still_applied(write, live).unwrap_or_default()
+        } else {
+            Set::new()
         };
         let left = conflicts.clone().without(&allowed);
         if !left.is_empty() {
@@ -174,9 +176,9 @@ fn take(
     Ok(())
 }
 
-/// A comparison as others see it.
+/// Comparison in the version of a manager.
 struct Changes {
-    /// What is there now, and was not or was something else.
+    /// Fields that were added or modified.
     set: Set,
     removed: Set,
 }
@@ -187,14 +189,14 @@ impl Changes {
     }
 }
 
-/// Whether an object's `managedFields` are what the reference takes for some, even if there are none in it.
+/// Returns whether `managedFields` count as present for the reference, even if empty.
 fn are_some(value: &Value) -> bool {
     let Some(of) = find("meta/v1.ManagedFieldsEntry") else { return false };
     let is_entry = |item: &Value| item.as_object().is_some() && unstructured::to_typed(of, item).is_ok();
     value.as_list().is_some_and(|items| items.iter().all(is_entry))
 }
 
-/// What a configuration is about, as messages say it.
+/// Returns the configuration's object reference for messages.
 fn about(config: &Value) -> String {
     format!("{}/{}; {}", config.namespace(), config.name(), config.group_version_kind())
 }

@@ -1,4 +1,4 @@
-//! What holds of every apply.
+//! Properties of every apply.
 
 use std::collections::BTreeMap;
 
@@ -39,13 +39,13 @@ fn attempt(live: &Value, manager: &str, config: &Json, force: bool) -> Result<Va
     let mut new = applied.object.unwrap_or_else(|| live.clone());
     new.metadata_mut().unwrap().insert("uid", "u");
     applied.managed.set(&mut new);
-    // What comes out is in normal form.
+    // The result is in normal form.
     let again = unstructured::to_typed(find("core/v1.Pod").unwrap(), &new).unwrap().value;
     assert!(again.is_same(&new), "{new:?}");
     Ok(new)
 }
 
-/// The same fields with the same values, whatever their order, and the same managers, whenever they were noted.
+/// Checks that fields and values are equal in any order, and managers except for their times.
 fn assert_same(a: &Value, b: &Value) {
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -65,7 +65,7 @@ fn entries(keys: &'static str) -> impl Strategy<Value = Json> {
     prop::collection::btree_map(keys, "[0-2]", 0..4).prop_map(|map| json!(map))
 }
 
-/// A part of a pod, with keys out of a set of letters.
+/// Generates a part of a pod, with keys from a set of letters.
 fn config(keys: &'static str) -> impl Strategy<Value = Json> {
     let ports = prop::collection::btree_map(1..4i64, "[0-2]", 0..3).prop_map(|ports| {
         let ports = ports.into_iter().map(|(port, name)| json!({"containerPort": port, "name": name}));
@@ -98,7 +98,7 @@ fn config(keys: &'static str) -> impl Strategy<Value = Json> {
     (entries(keys), finalizers.prop_shuffle(), containers.prop_shuffle(), any::<[bool; 3]>()).prop_map(
         |(labels, finalizers, containers, has)| {
             let mut config = json!({"metadata": {}});
-            // To apply something empty is to have it as a whole, which others mind.
+            // Applying an empty map owns it as a whole, which conflicts with others.
             if has[0] && labels.as_object().is_some_and(|labels| !labels.is_empty()) {
                 config["metadata"]["labels"] = labels;
             }
@@ -113,7 +113,7 @@ fn config(keys: &'static str) -> impl Strategy<Value = Json> {
     )
 }
 
-/// An object that some managers have applied to, and perhaps somebody has changed without a note.
+/// Generates an object that several managers applied to, and that may have untracked changes.
 fn object() -> impl Strategy<Value = Value> {
     let applies = prop::collection::vec(("[m-o]", config("[a-d]")), 0..5);
     applies.prop_map(|applies| {
@@ -132,12 +132,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_is_there(live in object(), config in config("[a-d]")) {
+    fn applied_fields_exist(live in object(), config in config("[a-d]")) {
         let new = attempt(&live, "x", &config, true).unwrap();
         let config = json::decode_untyped(config.to_string().as_bytes()).unwrap().value;
         let merged = typed::merge(of(), &new, &config).unwrap();
         prop_assert!(typed::compare(of(), &new, &merged).unwrap().is_same());
-        // Everything that somebody has, is there.
+        // Every owned field exists.
         let present = typed::with_named(of(), &typed::to_field_set(of(), &new).unwrap());
         for manager in Managed::of(&new).unwrap().managers.into_values() {
             prop_assert!(manager.fields.is_subset(&present), "{:?} {:?}", manager.fields, present);
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn a_conflict_is_with_somebody_who_wants_it_otherwise(live in object(), config in config("[a-d]")) {
+    fn a_conflict_is_with_a_manager_of_another_value(live in object(), config in config("[a-d]")) {
         if let Err(refusal) = attempt(&live, "x", &config, false) {
             let Refusal::Conflicts(conflicts) = refusal else { panic!("{refusal}") };
             prop_assert!(!conflicts.is_empty());

@@ -19,7 +19,7 @@ const TIMES: [&str; 10] = [
     "2026-01-02T03:04:09Z",
 ];
 
-/// One object, and those who write it. Every write is a second later than the one before.
+/// One object and its writers. Every write is a second later than the one before.
 struct Object {
     of: &'static Type,
     api_versions: Vec<&'static str>,
@@ -30,7 +30,7 @@ struct Object {
 }
 
 impl Object {
-    /// Nothing yet.
+    /// An object that does not exist yet.
     fn new(of: &str) -> Object {
         let of = find(of).unwrap();
         let zero = json::decode(
@@ -96,7 +96,7 @@ impl Object {
         self.apply_in(manager, &version, rest, force)
     }
 
-    /// The configuration says its version; who applies it may mean another one of the same shape.
+    /// Applies a configuration whose version may differ from the request's, of the same shape.
     fn apply_in(&mut self, manager: &str, version: &str, rest: &str, force: bool) -> Result<(), String> {
         let config = self.config(rest);
         self.write(manager, version, |by, live| {
@@ -141,14 +141,14 @@ impl Object {
         .unwrap();
     }
 
-    /// What the object holds but for its metadata, or at a path of it.
+    /// Returns the object without its metadata, or the value at a path.
     fn at(&self, path: &[&str]) -> String {
         let mut text = Vec::new();
         json::encode(self.live.at(path).unwrap_or(&Value::NULL), &mut text);
         String::from_utf8(text).unwrap()
     }
 
-    /// Who manages what: `manager operation version second subresource fields`, one to a line.
+    /// Formats managers as `manager operation version second subresource fields`, one per line.
     #[track_caller]
     fn managers(&self, expected: &[&str]) {
         let line = |entry: &Value| {
@@ -173,7 +173,7 @@ fn data(data: &str) -> String {
 }
 
 #[test]
-fn an_apply_creates_what_is_not_there_and_has_what_it_says() {
+fn an_apply_creates_the_object_and_owns_its_fields() {
     let mut object = Object::config_map();
     object.apply("m", r#""metadata":{"name":"a","namespace":"n","labels":{"l":"x"}},"data":{"k":"v"}"#);
     object.managers(&[r#"m Apply v1 00 {"f:data":{"f:k":{}},"f:metadata":{"f:labels":{"f:l":{}}}}"#]);
@@ -181,7 +181,7 @@ fn an_apply_creates_what_is_not_there_and_has_what_it_says() {
 }
 
 #[test]
-fn what_is_not_applied_any_more_goes_unless_somebody_has_it() {
+fn unapplied_fields_are_removed_unless_another_manager_owns_them() {
     let mut object = Object::config_map();
     object.apply("a", &data(r#""x":"1","y":"2""#));
     object.apply("b", &data(r#""y":"2","z":"3""#));
@@ -196,7 +196,7 @@ fn what_is_not_applied_any_more_goes_unless_somebody_has_it() {
 }
 
 #[test]
-fn what_an_update_set_stays_when_an_apply_lets_go_of_it() {
+fn fields_of_an_update_stay_when_an_apply_releases_them() {
     let mut object = Object::config_map();
     object.put("u", &data(r#""x":"1""#));
     object.apply("a", &data(r#""x":"1","y":"2""#));
@@ -206,7 +206,7 @@ fn what_an_update_set_stays_when_an_apply_lets_go_of_it() {
 }
 
 #[test]
-fn a_conflict_names_the_fields_and_who_has_them() {
+fn a_conflict_names_the_fields_and_their_managers() {
     let mut object = Object::config_map();
     object.put("u", &data(r#""x":"1""#));
     object.apply("a", &data(r#""y":"2","z":"3""#));
@@ -231,7 +231,7 @@ fn a_conflict_names_the_fields_and_who_has_them() {
 }
 
 #[test]
-fn by_force_fields_change_hands() {
+fn force_transfers_ownership() {
     let mut object = Object::config_map();
     object.put("u", &data(r#""x":"1""#));
     object.apply("a", &data(r#""y":"2""#));
@@ -241,7 +241,7 @@ fn by_force_fields_change_hands() {
 }
 
 #[test]
-fn causes_are_one_to_a_field() {
+fn there_is_one_cause_per_field() {
     let mut object = Object::config_map();
     object.apply("a", r#""metadata":{"name":"a","labels":{"l":"1"}},"data":{"x":"1"},"immutable":true"#);
     let config =
@@ -266,14 +266,14 @@ fn causes_are_one_to_a_field() {
 }
 
 #[test]
-fn an_apply_of_what_is_there_already_changes_nothing() {
+fn applying_the_current_values_changes_nothing() {
     let mut object = Object::deployment();
     let config = r#""metadata":{"name":"a"},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1"}}}]}}}"#;
     object.apply("a", config);
     let before = object.live.clone();
     object.apply("a", config);
     assert_eq!(object.live, before);
-    // Another writing of the same is a change until it is normal: the time is taken back.
+    // Another notation of the same value is a change until it is normalized: the time is restored.
     object.apply("a", &config.replace(r#""cpu":"1""#, r#""cpu":"1000m""#));
     assert_eq!(object.live, before);
     let written = object.config(config);
@@ -292,7 +292,7 @@ fn an_apply_of_what_is_there_already_changes_nothing() {
 }
 
 #[test]
-fn items_belong_to_those_who_apply_them() {
+fn list_items_are_owned_by_their_applier() {
     let mut object = Object::deployment();
     let containers =
         |items: &str| format!(r#"{NAME},"spec":{{"template":{{"spec":{{"containers":[{items}]}}}}}}"#);
@@ -319,7 +319,7 @@ fn items_belong_to_those_who_apply_them() {
 }
 
 #[test]
-fn what_nobody_was_noted_for_belongs_to_before_first_apply() {
+fn untracked_fields_belong_to_before_first_apply() {
     let mut object = Object::config_map();
     object.put("u", &data(r#""x":"1""#));
     object.live.metadata_mut().unwrap().remove("managedFields");
@@ -336,7 +336,7 @@ fn what_nobody_was_noted_for_belongs_to_before_first_apply() {
 }
 
 #[test]
-fn fields_that_are_reset_are_nobody_s_and_no_conflict() {
+fn reset_fields_have_no_manager_and_no_conflict() {
     let mut object = Object::deployment();
     object.apply("a", &format!(r#"{NAME},"spec":{{"replicas":1}},"status":{{"replicas":5}}"#));
     object.resets = Resets::everywhere(Filter::Exclude(Set::of_fields(&[&["status"]])));
@@ -363,7 +363,7 @@ fn fields_that_are_reset_are_nobody_s_and_no_conflict() {
 }
 
 #[test]
-fn managers_of_other_versions_keep_what_they_have() {
+fn managers_of_other_versions_keep_their_fields() {
     let mut object = Object::config_map();
     object.apply_in("a", "v2", &data(r#""x":"1","y":"1""#), false).unwrap();
     object.apply("b", &data(r#""y":"1""#));
@@ -371,7 +371,7 @@ fn managers_of_other_versions_keep_what_they_have() {
         r#"b Apply v1 - {"f:data":{"f:y":{}}}"#,
         r#"a Apply v2 00 {"f:data":{"f:x":{},"f:y":{}}}"#,
     ]);
-    // The same manager in another version lets go of what it had in the first.
+    // The same manager in another version releases its fields of the first.
     object.apply("a", &data(r#""z":"1""#));
     assert_eq!(object.at(&["data"]), r#"{"y":"1","z":"1"}"#);
     object.managers(&[r#"b Apply v1 - {"f:data":{"f:y":{}}}"#, r#"a Apply v1 02 {"f:data":{"f:z":{}}}"#]);
@@ -379,14 +379,14 @@ fn managers_of_other_versions_keep_what_they_have() {
         object.apply_in("c", "v2", &data(r#""y":"2""#), false).unwrap_err(),
         r#"Apply failed with 1 conflict: conflict with "b": .data.y"#
     );
-    // A version that is no more takes its managers with it.
+    // A removed version takes its managers with it.
     object.api_versions = vec!["v2"];
     object.apply_in("c", "v2", &data(r#""y":"2""#), false).unwrap();
     object.managers(&[r#"c Apply v2 03 {"f:data":{"f:y":{}}}"#]);
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_without_the_server() {
+fn kubectl_takes_over_client_side_applied_fields() {
     let last = r#"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":\"1\",\"y\":\"1\"}}"#;
     let annotated = |rest: &str| {
         format!(r#""metadata":{{"name":"a","annotations":{{"{LAST_APPLIED}":"{last}"}}}},"data":{{{rest}}}"#)
@@ -398,7 +398,7 @@ fn kubectl_takes_over_what_it_applied_without_the_server() {
         &data(r#""x":"5""#),
         r#"Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using v1: .data.x"#,
     );
-    // Only what is as it was applied.
+    // Only fields that still have their applied values.
     object.refused(
         "kubectl",
         &data(r#""x":"5","y":"5","z":"5""#),
@@ -413,7 +413,7 @@ fn kubectl_takes_over_what_it_applied_without_the_server() {
 }
 
 #[test]
-fn an_annotation_that_would_not_fit_goes() {
+fn an_oversized_last_applied_annotation_is_removed() {
     let mut object = Object::config_map();
     object.put("u", &format!(r#""metadata":{{"name":"a","annotations":{{"{LAST_APPLIED}":"x"}}}}"#));
     let large = "v".repeat(300 * 1024);
@@ -422,7 +422,7 @@ fn an_annotation_that_would_not_fit_goes() {
 }
 
 #[test]
-fn managed_fields_are_not_for_those_who_apply() {
+fn an_apply_must_not_set_managed_fields() {
     let mut object = Object::config_map();
     for entries in ["[]", r#"[{"manager":"x"}]"#] {
         let config = format!(r#""metadata":{{"name":"a","managedFields":{entries}}}"#);
@@ -433,7 +433,7 @@ fn managed_fields_are_not_for_those_who_apply() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_its_place() {
+fn invalid_configurations_are_rejected_with_their_path() {
     let mut object = Object::deployment();
     object.refused(
         "a",
@@ -462,7 +462,7 @@ fn nulls_and_empty_parts_are_applied() {
 }
 
 #[test]
-fn thousands_of_managers_and_fields_cost_no_more_than_they_must() {
+fn thousands_of_managers_and_fields_are_fast() {
     let mut object = Object::config_map();
     let entry = |n: usize| {
         format!(

@@ -1,4 +1,4 @@
-//! Not too many managers.
+//! Limit of the number of managers.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use pintle_meta::value::Key;
 use super::entries::{Id, Managed, Operation};
 use crate::fieldset::Set;
 
-/// How many entries of updates an object keeps.
+/// Maximal number of update entries of an object.
 const MAX_UPDATERS: usize = 10;
 
-/// Who the fields of forgotten managers belong to.
+/// Manager of the fields of merged entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// Joins the oldest updaters of the same version until there are few enough.
+/// Merges the oldest update entries of a version until there are few enough.
 ///
-/// As in the reference, a bucket that is not the oldest of its version is lost when it is its turn.
+/// As in the reference, a merged entry that is not the oldest of its version is lost when it is its turn.
 pub(super) fn cap(managed: &mut Managed) {
     let managers = &mut managed.managers;
     let mut updaters: Vec<(i64, Vec<u8>, Id)> = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn cap(managed: &mut Managed) {
     }
     updaters.sort();
     let mut first_of: BTreeMap<Key, Id> = BTreeMap::new();
-    // What buckets take in, joined at the end: there may be thousands.
+    // Sets that merged entries absorb, joined at the end: there may be thousands.
     let mut taken: BTreeMap<Id, Vec<Set>> = BTreeMap::new();
     for (.., id) in updaters {
         if left <= MAX_UPDATERS {
@@ -51,7 +51,7 @@ pub(super) fn cap(managed: &mut Managed) {
         if id == bucket {
             taken.remove(&bucket);
         } else if let Some(known) = managers.get_mut(&bucket) {
-            // The later of the two times is that of the one which joins.
+            // The time is that of the later entry, the one merged last.
             known.time = joining.time;
             taken.entry(bucket).or_default().push(joining.fields);
         }

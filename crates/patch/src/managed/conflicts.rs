@@ -1,4 +1,4 @@
-//! Fields that an apply would take from others.
+//! Conflicts: fields that an apply would take from other managers.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use pintle_meta::{Cause, CauseType, quote};
 use super::entries::{Id, Operation};
 use crate::fieldset::{Element, Set};
 
-/// No more text than this names fields: there may be many at the end of a long path.
+/// Limit of the text that names fields: there may be many with a long path.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Who has which of the fields. Sorted by the reference's identifiers of managers.
+/// Conflicting fields by manager, sorted by the reference's manager identifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts {
     by_manager: Vec<(Id, Set)>,
@@ -35,19 +35,19 @@ impl Conflicts {
         self.by_manager.iter().map(|(id, fields)| (id, fields))
     }
 
-    /// Those that are not about some fields.
+    /// Removes some fields from the conflicts.
     pub(super) fn without(self, allowed: &Set) -> Conflicts {
         let left = self.by_manager.into_iter().map(|(id, fields)| (id, fields.difference(allowed)));
         Conflicts::new(left.collect())
     }
 
-    /// What clients are told: what it is about, and each field by itself.
-    pub fn told(&self) -> (String, Vec<Cause>) {
+    /// Returns the message for clients, and a cause for each field.
+    pub fn describe(&self) -> (String, Vec<Cause>) {
         let mut causes = Vec::new();
         let mut lines = String::new();
         let mut room = MAX_BYTES;
         for (id, fields) in &self.by_manager {
-            let manager = shown(id);
+            let manager = describe_manager(id);
             let _ = write!(lines, "{}conflicts with {manager}:", if lines.is_empty() { "" } else { "\n" });
             fields.each(|path| {
                 if room == 0 {
@@ -68,7 +68,7 @@ impl Conflicts {
     }
 }
 
-fn shown(id: &Id) -> String {
+fn describe_manager(id: &Id) -> String {
     let mut text = quote(&id.manager);
     if !id.subresource.is_empty() {
         let _ = write!(text, " with subresource {}", quote(&id.subresource));

@@ -9,7 +9,7 @@ use crate::typed::TypeRef;
 
 const NOW: &str = "2026-01-02T03:04:05Z";
 
-/// A definition with two versions; what is `size` in one is `width` in the other.
+/// Definition with two versions; `size` in one is `width` in the other.
 struct Definition {
     one: Structural,
     two: Structural,
@@ -82,7 +82,7 @@ fn object(version: &str, rest: &str) -> Value {
     json::decode_untyped(text.as_bytes()).unwrap().value
 }
 
-fn shown(managed: &Managed) -> Vec<String> {
+fn formatted(managed: &Managed) -> Vec<String> {
     let line = |(id, manager): (&Id, &Manager)| {
         let fields = String::from_utf8(manager.fields.to_json()).unwrap();
         format!("{} {} {fields}", id.manager, manager.api_version)
@@ -91,16 +91,16 @@ fn shown(managed: &Managed) -> Vec<String> {
 }
 
 #[test]
-fn an_update_is_told_by_the_definition_s_schema() {
+fn an_update_is_tracked_by_the_definitions_schema() {
     let definition = Definition::new();
     let first = r#""spec":{"size":1,"parts":[{"name":"p","color":"red"}]}"#;
     let live = definition.updated("me", "g/v1", None, first);
     let all = r#"{"f:spec":{".":{},"f:parts":{".":{},"k:{\"name\":\"p\"}":{".":{},"f:color":{},"f:name":{}}},"f:size":{}}}"#;
-    assert_eq!(shown(&Managed::of(&live).unwrap()), [format!("me g/v1 {all}")]);
+    assert_eq!(formatted(&Managed::of(&live).unwrap()), [format!("me g/v1 {all}")]);
     let second = r#""spec":{"size":1,"parts":[{"name":"q"},{"name":"p","color":"blue"}]}"#;
     let new = definition.updated("you", "g/v1", Some(&live), second);
     assert_eq!(
-        shown(&Managed::of(&new).unwrap()),
+        formatted(&Managed::of(&new).unwrap()),
         [
             r#"me g/v1 {"f:spec":{".":{},"f:parts":{".":{},"k:{\"name\":\"p\"}":{".":{},"f:name":{}}},"f:size":{}}}"#,
             r#"you g/v1 {"f:spec":{"f:parts":{"k:{\"name\":\"p\"}":{"f:color":{}},"k:{\"name\":\"q\"}":{".":{},"f:name":{}}}}}"#,
@@ -109,13 +109,13 @@ fn an_update_is_told_by_the_definition_s_schema() {
 }
 
 #[test]
-fn fields_are_kept_in_the_version_that_their_manager_means() {
+fn fields_are_recorded_in_their_managers_version() {
     let definition = Definition::new();
     let live = definition.updated("me", "g/v1", None, r#""spec":{"size":1}"#);
     let (_, live) = definition.convert(TypeRef::Deduced, &live, "g/v2").unwrap().unwrap();
     let new = definition.updated("you", "g/v2", Some(&live), r#""spec":{"width":2}"#);
     assert_eq!(
-        shown(&Managed::of(&new).unwrap()),
+        formatted(&Managed::of(&new).unwrap()),
         [r#"me g/v1 {"f:spec":{}}"#, r#"you g/v2 {"f:spec":{"f:width":{}}}"#]
     );
 }
@@ -144,7 +144,7 @@ fn an_apply_merges_conflicts_and_prunes() {
     let applied = apply(&write, &live, &config(r#""spec":{"size":2}"#), false).unwrap();
     assert_eq!(applied.object.unwrap().items_at(&["spec", "parts"]).len(), 1);
     assert_eq!(
-        shown(&applied.managed),
+        formatted(&applied.managed),
         [
             r#"me g/v1 {"f:spec":{".":{},"f:parts":{".":{},"k:{\"name\":\"p\"}":{".":{},"f:color":{},"f:name":{}}}}}"#,
             r#"you g/v1 {"f:spec":{"f:size":{}}}"#,

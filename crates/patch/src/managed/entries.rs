@@ -1,4 +1,4 @@
-//! `managedFields` as they are in objects, and as they are worked on.
+//! Entries of `managedFields`, and their decoded form.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use pintle_schema::find;
 
 use crate::fieldset::{self, Set};
 
-/// Why `managedFields` cannot be read.
+/// Reason why `managedFields` cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("operation must be `Apply` or `Update`")]
@@ -44,12 +44,12 @@ impl Operation {
     }
 }
 
-/// What makes two entries one.
+/// Identity of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub manager: Key,
     pub operation: Operation,
-    /// Empty for those who apply: they are the same in every version.
+    /// Empty for Apply, which is one entry for all versions.
     pub api_version: Key,
     pub subresource: Key,
 }
@@ -65,7 +65,7 @@ impl Id {
         }
     }
 
-    /// The reference's identifier, by which it sorts where times are the same.
+    /// Returns the reference's identifier, which orders entries of equal times.
     pub(super) fn text(&self) -> Vec<u8> {
         let fields = [
             ("manager", self.manager.as_str()),
@@ -87,10 +87,10 @@ impl Id {
     }
 }
 
-/// What somebody manages.
+/// Fields of a manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manager {
-    /// The version in which the fields are meant.
+    /// The version of the fields.
     pub api_version: Key,
     pub fields: Set,
     /// RFC 3339.
@@ -110,16 +110,16 @@ pub struct Managed {
 }
 
 impl Managed {
-    /// The managers that an object names; the error is also what a webhook's author is told.
+    /// Decodes the managers of an object; the error is also the message for the author of a webhook.
     pub fn of(object: &Value) -> Result<Managed, Error> {
         Managed::read(object.items_at(&["metadata", "managedFields"]))
     }
 
     pub fn read(entries: &[Value]) -> Result<Managed, Error> {
         let mut managers = BTreeMap::new();
-        for (place, entry) in entries.iter().enumerate() {
+        for (index, entry) in entries.iter().enumerate() {
             if entry.as_object().is_none() {
-                return Err(Error::Entry(place));
+                return Err(Error::Entry(index));
             }
             let text = |name: &str| entry.text_at(&[name]);
             let operation = match text("operation") {
@@ -133,8 +133,8 @@ impl Managed {
             }
             match text("fieldsType") {
                 "FieldsV1" => {}
-                "" => return Err(Error::NoFieldsType(place)),
-                other => return Err(Error::FieldsType { found: other.into(), entry: place }),
+                "" => return Err(Error::NoFieldsType(index)),
+                other => return Err(Error::FieldsType { found: other.into(), entry: index }),
             }
             let fields = match entry.get("fieldsV1") {
                 None => Set::new(),
@@ -152,19 +152,18 @@ impl Managed {
         self.managers.is_empty()
     }
 
-    /// As objects have it: of a built-in type, or with sorted keys and nothing raw.
+    /// Encodes the entries: of the built-in type, or untyped with sorted keys and without raw JSON.
     pub fn write(&self, typed: bool) -> Vec<Value> {
         let mut all: Vec<(&Id, &Manager, i64)> =
             self.managers.iter().map(|(id, manager)| (id, manager, manager.seconds())).collect();
         all.sort_by(|a, b| order(*a, *b));
-        let entry = |(id, manager, _): (&Id, &Manager, i64)| match typed {
-            true => typed_entry(id, manager),
-            false => untyped_entry(id, manager),
+        let entry = |(id, manager, _): (&Id, &Manager, i64)| {
+            if typed { typed_entry(id, manager) } else { untyped_entry(id, manager) }
         };
         all.into_iter().map(entry).collect()
     }
 
-    /// Puts them into an object, in the place of those that are there.
+    /// Sets the entries of an object, replacing its previous ones.
     pub fn set(&self, object: &mut Value) {
         let Some(metadata) = object.metadata_mut() else { return };
         if self.is_empty() {

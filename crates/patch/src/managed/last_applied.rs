@@ -1,7 +1,7 @@
-//! The annotation in which `kubectl apply` without `--server-side` keeps what it applied.
+//! The last-applied-configuration annotation of client-side `kubectl apply`.
 //!
-//! Whoever goes on with `--server-side` as the manager `kubectl` does not conflict with what was applied before, and the
-//! annotation is kept up to date for those who go back.
+//! A switch to `--server-side` with the manager `kubectl` does not conflict with fields that were applied
+//! client-side, and the annotation is kept up to date for a switch back.
 
 use pintle_codec::json;
 use pintle_meta::validation::object_meta;
@@ -13,7 +13,7 @@ use crate::typed::{self, to_field_set};
 
 pub const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The one manager that takes over from the annotation.
+/// The only manager that takes over fields from the annotation.
 pub(super) const MANAGER: &str = "kubectl";
 
 fn annotation(object: &Value) -> Option<&str> {
@@ -21,7 +21,8 @@ fn annotation(object: &Value) -> Option<&str> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The fields that were applied last and are still as they were applied; none if the annotation does not tell.
+/// Returns the fields that were applied last and still have their applied values; `None` if the annotation is absent
+/// or invalid.
 pub(super) fn still_applied(write: &Write<'_>, live: &Value) -> Option<Set> {
     let last = json::decode_untyped(annotation(live)?.as_bytes()).ok()?.value;
     typed::validate(write.of, live, false).ok()?;
@@ -34,7 +35,7 @@ pub(super) fn still_applied(write: &Write<'_>, live: &Value) -> Option<Set> {
     Some(fields.difference(&changes.modified).difference(&changes.added).difference(&changes.removed))
 }
 
-/// Notes in an object that has the annotation what is applied now.
+/// Updates the annotation of an object that has it to the configuration.
 pub fn keep_last_applied(object: &mut Value, manager: &str, config: &Value) {
     if manager != MANAGER || annotation(object).is_none() {
         return;
@@ -49,7 +50,7 @@ pub fn keep_last_applied(object: &mut Value, manager: &str, config: &Value) {
     let Some(annotations) = annotations.as_object_mut() else { return };
     annotations.insert(ANNOTATION, text);
     let all = annotations.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
-    // Better none than one that nobody may store.
+    // Removed rather than exceeding the size limit of annotations.
     if !object_meta::annotations_fit(all) {
         annotations.remove(ANNOTATION);
         if annotations.is_empty()
@@ -60,16 +61,17 @@ pub fn keep_last_applied(object: &mut Value, manager: &str, config: &Value) {
     }
 }
 
-/// A configuration without the annotation itself. Annotations are read as a map of texts for that: null is an empty one, and
-/// what is no such map is left out.
+/// Encodes a configuration without the annotation itself. Annotations are decoded as a map of strings for that: null
+/// is an empty one, and any other value is dropped.
 fn text_of(config: &Value) -> String {
     let mut config = config.clone();
     if let Some(metadata) = config.metadata_mut()
         && let Some(annotations) = metadata.get("annotations")
     {
-        match annotations.as_object().and_then(texts) {
-            Some(annotations) => drop(metadata.insert("annotations", annotations)),
-            None => drop(metadata.remove("annotations")),
+        if let Some(annotations) = annotations.as_object().and_then(texts) {
+            metadata.insert("annotations", annotations);
+        } else {
+            metadata.remove("annotations");
         }
     }
     let mut text = Vec::new();
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_are_noted_as_texts() {
+    fn annotations_are_encoded_as_strings() {
         let noted = |annotations: &str| {
             let config = format!(r#"{{"metadata":{{"annotations":{annotations},"name":"a"}}}}"#);
             text_of(&json::decode_untyped(config.as_bytes()).unwrap().value)

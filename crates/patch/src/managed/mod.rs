@@ -1,14 +1,14 @@
-//! `metadata.managedFields`: which manager set which fields, at which version, when.
+//! `metadata.managedFields`: the manager, version and time of every field.
 //!
-//! Every write that is no [`apply`] goes through [`update`]: what it changed belongs to its manager from then on, and to
-//! nobody else. The steps, as the reference has them from the outside in:
+//! Every write other than [`apply`] goes through [`update`]: its manager becomes the only owner of the changed
+//! fields. The steps, in the reference's order:
 //!
 //! ```text
 //! take     the request's managedFields if they are valid, else the live object's; none through a subresource
-//! skip     what has none and is not being created stays without (somebody has cleared them)
-//! update   compare live and new in every version that somebody manages; changed fields leave their managers
-//! strip    metadata that the server sets is nobody's
-//! merge    the rest joins what the manager had, with the time of now
+//! skip     an object without managers that is not being created stays without (a client cleared them)
+//! update   compare live and new in every version with managers; changed fields leave their managers
+//! strip    metadata that the server sets has no manager
+//! merge    the rest joins the manager's fields, with the current time
 //! cap      of more than ten updaters, the oldest become "ancient-changes"
 //! sort     by operation, time, manager, version, subresource
 //! ```
@@ -40,10 +40,10 @@ pub use self::scale::{to_parent, to_scale};
 pub use self::timestamps::keep_timestamps;
 pub use self::update::{Converter, Resets, SameShape, Write, update};
 
-/// The longest name of a manager, in bytes.
+/// Maximal length of a manager's name in bytes.
 pub const MAX_NAME: usize = 128;
 
-/// The manager of a request: what it says, or else what its `User-Agent` begins with.
+/// Returns the manager of a request: the given one, or else the prefix of its `User-Agent`.
 pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
     if !field_manager.is_empty() {
         return field_manager.into();

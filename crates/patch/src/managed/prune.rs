@@ -1,10 +1,10 @@
-//! What an apply takes away: fields that its manager applied before and does not apply now, and that nobody else has.
+//! Pruning of an apply: removes fields that its manager applied before and not now, and that no other manager owns.
 //!
 //! ```text
 //! merged   live and configuration
-//! pruned   merged without all that the manager had before, and what is below it
-//! + owned      what anybody has now comes back, in the version of each
-//! + dangling   and so does what the manager did not have before
+//! pruned   merged without the manager's previous fields and everything below them
+//! + owned      fields with a manager are restored, in the version of each
+//! + dangling   and so are those that the manager did not own before
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,18 +18,18 @@ use super::versions::{converted, normal};
 use crate::fieldset::Set;
 use crate::typed::{self, TypeRef, remove, to_field_set, with_named};
 
-/// An object in some version; not always in normal form.
+/// Object in some version; not always in normal form.
 #[derive(Clone)]
 struct Versioned<'a> {
     api_version: Key,
     of: TypeRef<'a>,
     object: Value,
-    /// The normal object that it was made from.
+    /// The normal object that it was derived from.
     before: Value,
 }
 
 impl<'a> Versioned<'a> {
-    /// The same in another version; none if there is no such version.
+    /// Converts to another version; `None` if there is no such version.
     fn to(&self, write: &Write<'a>, api_version: &Key) -> Result<Option<Versioned<'a>>, String> {
         if self.api_version == *api_version {
             return Ok(Some(self.clone()));
@@ -45,7 +45,7 @@ impl<'a> Versioned<'a> {
         Ok(found.map(versioned))
     }
 
-    /// Its fields, and those on the way to them.
+    /// Returns its fields, with their ancestors.
     fn fields(&self, what: &str) -> Result<Set, String> {
         let failed = |invalid: typed::Invalid| format!("failed to create field set from {what}: {invalid}");
         Ok(with_named(self.of, &to_field_set(self.of, &self.object).map_err(failed)?))
@@ -56,8 +56,8 @@ impl<'a> Versioned<'a> {
     }
 }
 
-/// The merged object without what a manager does not apply any more. `managers` has what that one applies now, `last` is
-/// what it had.
+/// Returns the merged object without the fields that a manager released. `managers` has the manager's current fields,
+/// `last` its previous ones.
 pub(super) fn prune(
     write: &Write<'_>,
     live: &Value,
@@ -67,8 +67,8 @@ pub(super) fn prune(
     last: Option<&Manager>,
 ) -> Result<Value, String> {
     let (Some(own), Some(last)) = (managers.get(id), last) else { return Ok(merged) };
-    // All that was applied is applied still, so nothing goes. What is on the way to it is applied as well. Managers of other
-    // versions are asked all the same: the merged object may be none that can be had in theirs.
+    // All previous fields are still applied, so nothing is removed. Their ancestors are applied as well. Managers of
+    // other versions are converted all the same: the merged object may not be convertible to theirs.
     let is_one_version = || managers.values().all(|manager| manager.api_version == own.api_version);
     let goes_nothing = || last.api_version == own.api_version && last.fields.is_subset(&own.fields);
     if last.fields.is_empty() || goes_nothing() && is_one_version() {
@@ -108,7 +108,7 @@ fn with_owned<'a>(
     }
     let mut by_version: Vec<(&Key, Set)> =
         by_version.into_iter().map(|(version, sets)| (version, Set::union_of(sets))).collect();
-    // First the version at hand: others may need fields that come back by it.
+    // The current version first: others may need fields that it restores.
     by_version.sort_by_key(|(version, _)| **version != merged.api_version);
     let mut merged = merged.clone();
     for (version, owned) in by_version {

@@ -1,4 +1,4 @@
-//! Managers of an object's replicas, seen through the `scale` subresource and back.
+//! Conversion of managers between an object and its `scale` subresource.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ fn replicas() -> [Element; 2] {
     [Element::field("spec"), Element::field("replicas")]
 }
 
-/// The managers of a `Scale`: those of the parent who have the replicas. `path` says where a version of the parent has
-/// them; `None` for versions that there are not, an empty path for those that have none.
+/// Returns the managers of a `Scale`: those of the parent that own the replicas. `path` returns the path of the
+/// replicas in a version of the parent; `None` for unknown versions, an empty path for versions without replicas.
 pub fn to_scale(parent: &Managed, path: impl Fn(&str) -> Option<Vec<Element>>) -> Managed {
     let mut managers = BTreeMap::new();
     for (id, manager) in &parent.managers {
@@ -28,7 +28,7 @@ pub fn to_scale(parent: &Managed, path: impl Fn(&str) -> Option<Vec<Element>>) -
     Managed { managers }
 }
 
-/// The managers of the parent after a write of its `Scale`, which left `scale`.
+/// Returns the managers of the parent after a write of its `Scale` with the managers `scale`.
 pub fn to_parent(
     parent: &Managed,
     mut scale: Managed,
@@ -42,7 +42,7 @@ pub fn to_parent(
             managers.insert(id.clone(), manager.clone());
             continue;
         }
-        // Somebody else has them now.
+        // Another manager owns them now.
         let mut stolen = Set::new();
         stolen.insert(&path);
         let fields = manager.fields.clone().difference(&stolen);
@@ -56,7 +56,7 @@ pub fn to_parent(
         }
         let mut fields = Set::new();
         fields.insert(&path(api_version).unwrap_or_default());
-        // As in the reference, the time is the one of an entry that the parent has already, if any.
+        // As in the reference, the time is that of the parent's existing entry, if any.
         let time = parent.managers.get(&id).and_then(|known| known.time.clone());
         managers.insert(id, Manager { api_version: api_version.into(), fields, time });
     }

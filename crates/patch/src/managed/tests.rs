@@ -17,7 +17,7 @@ fn object(of: &str, text: &str) -> Value {
     json::decode(find(of).unwrap(), text.as_bytes()).unwrap().value
 }
 
-/// A write of config maps, of which there are two versions for the tests' sake.
+/// Write of config maps, with two versions for the tests.
 struct By<'a> {
     manager: &'a str,
     subresource: &'a str,
@@ -40,8 +40,8 @@ impl By<'_> {
     }
 }
 
-/// Who manages what: `manager operation version time subresource fields`, one to a line.
-fn shown(object: &Value) -> String {
+/// Formats managers as `manager operation version time subresource fields`, one per line.
+fn formatted(object: &Value) -> String {
     let entries = object.items_at(&["metadata", "managedFields"]);
     let line = |entry: &Value| {
         let mut fields = Vec::new();
@@ -66,19 +66,23 @@ fn next(data: &str) -> Value {
 }
 
 #[test]
-fn a_create_owns_what_it_sets_and_not_what_the_server_does() {
+fn a_create_owns_its_fields_and_not_those_of_the_server() {
     let new = config_map(
         r#""metadata":{"name":"a","namespace":"b","uid":"c","labels":{"x":"y"},"generation":3},"data":{"k":"v"}"#,
     );
     assert_eq!(
-        shown(&BY.write(None, new)),
+        formatted(&BY.write(None, new)),
         r#"me Update v1 04:05 {"f:data":{".":{},"f:k":{}},"f:metadata":{"f:labels":{".":{},"f:x":{}}}}"#
     );
-    assert_eq!(shown(&BY.write(None, config_map(r#""metadata":{"name":"a"}"#))), "", "nothing is nobody's");
+    assert_eq!(
+        formatted(&BY.write(None, config_map(r#""metadata":{"name":"a"}"#))),
+        "",
+        "nothing is nobody's"
+    );
 }
 
 #[test]
-fn entries_have_the_reference_s_bytes() {
+fn entries_have_the_references_bytes() {
     let mut text = Vec::new();
     json::encode(live(r#"{"k":"v"}"#).at(&["metadata", "managedFields"]).unwrap(), &mut text);
     assert_eq!(
@@ -88,96 +92,103 @@ fn entries_have_the_reference_s_bytes() {
 }
 
 #[test]
-fn what_is_changed_changes_hands() {
+fn changed_fields_change_their_manager() {
     let live = live(r#"{"a":"1","b":"1"}"#);
     let by = By { manager: "you", now: LATER, ..BY };
     assert_eq!(
-        shown(&by.write(Some(&live), next(r#"{"a":"1","b":"2","c":"3"}"#))),
+        formatted(&by.write(Some(&live), next(r#"{"a":"1","b":"2","c":"3"}"#))),
         "me Update v1 04:05 {\"f:data\":{\".\":{},\"f:a\":{}}}\nyou Update v1 05:00 {\"f:data\":{\"f:b\":{},\"f:c\":{}}}"
     );
-    // Removed fields are nobody's, and who has none left is gone.
+    // Removed fields have no manager, and a manager without fields is removed.
     assert_eq!(
-        shown(&by.write(Some(&live), next(r#"{"c":"3"}"#))),
+        formatted(&by.write(Some(&live), next(r#"{"c":"3"}"#))),
         "me Update v1 04:05 {\"f:data\":{}}\nyou Update v1 05:00 {\"f:data\":{\"f:c\":{}}}"
     );
-    assert_eq!(shown(&by.write(Some(&live), next("{}"))), "");
+    assert_eq!(formatted(&by.write(Some(&live), next("{}"))), "");
 }
 
 #[test]
 fn times_change_only_with_the_fields() {
     let live = live(r#"{"a":"1"}"#);
     let later = By { now: LATER, ..BY };
-    assert_eq!(shown(&later.write(Some(&live), next(r#"{"a":"1"}"#))), shown(&live));
+    assert_eq!(formatted(&later.write(Some(&live), next(r#"{"a":"1"}"#))), formatted(&live));
     assert_eq!(
-        shown(&later.write(Some(&live), next(r#"{"a":"1","b":"2"}"#))),
+        formatted(&later.write(Some(&live), next(r#"{"a":"1","b":"2"}"#))),
         r#"me Update v1 05:00 {"f:data":{".":{},"f:a":{},"f:b":{}}}"#
     );
 }
 
 #[test]
-fn managers_are_apart_by_version_and_subresource() {
+fn managers_are_distinct_by_version_and_subresource() {
     let live = live(r#"{"a":"1"}"#);
     let status = By { subresource: "status", ..BY };
     assert_eq!(
-        shown(&status.write(Some(&live), next(r#"{"a":"2"}"#))),
+        formatted(&status.write(Some(&live), next(r#"{"a":"2"}"#))),
         "me Update v1 04:05 {\"f:data\":{}}\nme Update v1 04:05 status {\"f:data\":{\"f:a\":{}}}"
     );
     let second = By { api_version: "v2", ..BY };
     assert_eq!(
-        shown(&second.write(Some(&live), next(r#"{"a":"2","b":"1"}"#))),
+        formatted(&second.write(Some(&live), next(r#"{"a":"2","b":"1"}"#))),
         "me Update v1 04:05 {\"f:data\":{}}\nme Update v2 04:05 {\"f:data\":{\"f:a\":{},\"f:b\":{}}}"
     );
     let gone = BY
         .write(Some(&By { api_version: "v0", ..BY }.write(None, next(r#"{"a":"1"}"#))), next(r#"{"a":"1"}"#));
-    assert_eq!(shown(&gone), "", "a version that is no more takes its managers with it");
+    assert_eq!(formatted(&gone), "", "a version that is no more takes its managers with it");
 }
 
 #[test]
-fn fields_that_are_reset_are_not_owned() {
+fn reset_fields_are_not_owned() {
     let resets = Resets::everywhere(Filter::Exclude(Set::of_fields(&[&["metadata"], &["data", "b"]])));
     let by = By { manager: "you", resets, ..BY };
     let new = config_map(r#""metadata":{"labels":{"x":"y"}},"data":{"a":"1","b":"2"}"#);
-    assert_eq!(shown(&by.write(None, new)), r#"you Update v1 04:05 {"f:data":{".":{},"f:a":{}}}"#);
+    assert_eq!(formatted(&by.write(None, new)), r#"you Update v1 04:05 {"f:data":{".":{},"f:a":{}}}"#);
     let only_v2 = Resets::by_version([("v2".to_string(), Filter::Exclude(Set::of_fields(&[&["data"]])))]);
     let by = By { resets: only_v2, ..BY };
     assert_eq!(
-        shown(&by.write(None, next(r#"{"a":"1"}"#))),
+        formatted(&by.write(None, next(r#"{"a":"1"}"#))),
         r#"me Update v1 04:05 {"f:data":{".":{},"f:a":{}}}"#
     );
 }
 
 #[test]
-fn a_request_may_set_managers_clear_them_or_forget_about_them() {
+fn a_request_may_set_clear_or_omit_managers() {
     let live = live(r#"{"a":"1"}"#);
     let with = |entries: &str| {
         let metadata = format!(r#""metadata":{{"uid":"u","managedFields":{entries}}},"data":{{"a":"1"}}"#);
         config_map(&metadata)
     };
     let entry = r#"{"manager":"x","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}}}"#;
-    assert_eq!(shown(&BY.write(Some(&live), with(&format!("[{entry}]")))), r#"x Apply v1 - {"f:data":{}}"#);
     assert_eq!(
-        shown(&BY.write(Some(&live), with("null"))),
-        shown(&live),
+        formatted(&BY.write(Some(&live), with(&format!("[{entry}]")))),
+        r#"x Apply v1 - {"f:data":{}}"#
+    );
+    assert_eq!(
+        formatted(&BY.write(Some(&live), with("null"))),
+        formatted(&live),
         "clients that know nothing of them"
     );
-    assert_eq!(shown(&BY.write(Some(&live), with("[{}]"))), "", "cleared");
+    assert_eq!(formatted(&BY.write(Some(&live), with("[{}]"))), "", "cleared");
     let bad = entry.replace("Apply", "Steal");
-    assert_eq!(shown(&BY.write(Some(&live), with(&format!("[{entry},{bad}]")))), shown(&live), "invalid");
+    assert_eq!(
+        formatted(&BY.write(Some(&live), with(&format!("[{entry},{bad}]")))),
+        formatted(&live),
+        "invalid"
+    );
     let status = By { subresource: "status", ..BY };
     assert_eq!(
-        shown(&status.write(Some(&live), with(&format!("[{entry}]")))),
-        shown(&live),
+        formatted(&status.write(Some(&live), with(&format!("[{entry}]")))),
+        formatted(&live),
         "not through a subresource"
     );
-    // What was cleared stays untracked.
+    // Cleared managers stay untracked.
     let mut cleared = BY.write(Some(&live), with("[{}]"));
-    assert_eq!(shown(&BY.write(Some(&cleared), next(r#"{"b":"1"}"#))), "");
+    assert_eq!(formatted(&BY.write(Some(&cleared), next(r#"{"b":"1"}"#))), "");
     cleared.metadata_mut().unwrap().insert("managedFields", Value::list(vec![]));
-    assert_eq!(shown(&BY.write(Some(&live), cleared)), "", "an empty list clears, too");
+    assert_eq!(formatted(&BY.write(Some(&live), cleared)), "", "an empty list clears, too");
 }
 
 #[test]
-fn why_managers_cannot_be_read_is_said_in_the_reference_s_words() {
+fn invalid_managed_fields_have_the_references_messages() {
     let read = |entry: &str| {
         let entry = json::decode_any(entry.as_bytes()).unwrap().value;
         Managed::read(&[entry]).unwrap_err().to_string()
@@ -226,7 +237,7 @@ fn entries_are_sorted_by_operation_time_manager_version_and_subresource() {
             ["manager", "operation", "apiVersion", "subresource"].map(|name| entry.text_at(&[name])).join(" ")
         })
         .collect();
-    // The update of `a` has one entry: the later one counts.
+    // The update of `a` has one entry: the later one wins.
     assert_eq!(
         order,
         ["z Apply v1 ", "z Update v1 ", "a Update v1 ", "a Update v1 status", "a Update v2 ", "b Update v1 "]
@@ -235,7 +246,7 @@ fn entries_are_sorted_by_operation_time_manager_version_and_subresource() {
 }
 
 #[test]
-fn of_more_than_ten_updaters_the_oldest_are_joined() {
+fn of_more_than_ten_updaters_the_oldest_are_merged() {
     let mut object = next(r#"{"k0":"v"}"#);
     for n in 0..10 {
         let data: Vec<String> = (0..=n).map(|k| format!(r#""k{k}":"v""#)).collect();
@@ -249,17 +260,17 @@ fn of_more_than_ten_updaters_the_oldest_are_joined() {
     assert_eq!(object.items_at(&["metadata", "managedFields"]).len(), 10);
     let mut new = object.clone();
     new.as_object_mut().unwrap().insert("immutable", true);
-    let capped = shown(&By { manager: "last", now: LATER, ..BY }.write(Some(&object), new.clone()));
+    let capped = formatted(&By { manager: "last", now: LATER, ..BY }.write(Some(&object), new.clone()));
     let lines: Vec<&str> = capped.lines().collect();
     assert_eq!(lines.len(), 10);
     assert_eq!(lines[0], r#"ancient-changes Update v1 04:01 {"f:data":{".":{},"f:k0":{},"f:k1":{}}}"#);
     assert_eq!(lines[1], r#"m2 Update v1 04:02 {"f:data":{"f:k2":{}}}"#);
     assert_eq!(lines[9], r#"last Update v1 05:00 {"f:immutable":{}}"#);
-    // The bucket takes in the next one.
+    // The merged entry absorbs the next one.
     let full = By { manager: "last", now: LATER, ..BY }.write(Some(&object), new);
     let mut more = full.clone();
     more.at_mut(&["data"]).unwrap().as_object_mut().unwrap().insert("k", "v");
-    let capped = shown(&By { manager: "newest", now: LATER, ..BY }.write(Some(&full), more));
+    let capped = formatted(&By { manager: "newest", now: LATER, ..BY }.write(Some(&full), more));
     assert_eq!(
         capped.lines().next().unwrap(),
         r#"ancient-changes Update v1 04:02 {"f:data":{".":{},"f:k0":{},"f:k1":{},"f:k2":{}}}"#
@@ -268,7 +279,7 @@ fn of_more_than_ten_updaters_the_oldest_are_joined() {
 }
 
 #[test]
-fn thousands_of_managers_cost_no_more_than_they_must() {
+fn thousands_of_managers_are_fast() {
     let entry = |n: usize| {
         format!(
             r#"{{"manager":"m{n}","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{{"f:data":{{"f:k{n}":{{}}}}}}}}"#
@@ -287,7 +298,7 @@ fn thousands_of_managers_cost_no_more_than_they_must() {
 }
 
 #[test]
-fn a_custom_resource_has_entries_without_types() {
+fn a_custom_resource_has_untyped_entries() {
     let new = json::decode_untyped(
         br#"{"kind":"A","apiVersion":"x/v1","metadata":{"name":"a","labels":{"l":""}},"spec":{"l":[1]}}"#,
     );
@@ -316,7 +327,7 @@ fn a_custom_resource_has_entries_without_types() {
 }
 
 #[test]
-fn what_cannot_be_compared_has_no_managers() {
+fn an_object_that_cannot_be_compared_has_no_managers() {
     let of: TypeRef<'_> = find("core/v1.ConfigMap").unwrap().into();
     let converter = SameShape { of, api_versions: &[] };
     let write = Write {
@@ -343,11 +354,13 @@ fn a_manager_is_named_by_the_request_or_its_user_agent() {
     assert_eq!(manager_name("", &"é".repeat(100)).len(), 128);
     assert_eq!(manager_name("", &format!("a{}", "é".repeat(100))).len(), 127);
     assert_eq!(manager_name("", ""), "");
-    assert!(shown(&By { manager: "", ..BY }.write(None, next(r#"{"a":"1"}"#))).starts_with("unknown Update"));
+    assert!(
+        formatted(&By { manager: "", ..BY }.write(None, next(r#"{"a":"1"}"#))).starts_with("unknown Update")
+    );
 }
 
 #[test]
-fn times_that_are_all_that_changed_are_taken_back() {
+fn times_are_restored_if_nothing_else_changed() {
     let live = live(r#"{"a":"1"}"#);
     let mut same = By { now: LATER, ..BY }.write(None, next(r#"{"a":"1"}"#));
     assert_ne!(same, live);
@@ -387,7 +400,7 @@ fn replicas_are_stolen_through_scale() {
     let mut object = json::decode_untyped(br#"{"metadata":{}}"#).unwrap().value;
     to_parent(&parent, after, "apps/v1", path).set(&mut object);
     assert_eq!(
-        shown(&object),
+        formatted(&object),
         "b Update apps/v1 - {\"f:spec\":{\"f:selector\":{}}}\nhpa Update apps/v1 - scale {\"f:spec\":{\"f:replicas\":{}}}\na Update apps/v1 00:00 {\"f:spec\":{\"f:paused\":{}}}"
     );
 }

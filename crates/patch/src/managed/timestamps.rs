@@ -1,11 +1,11 @@
-//! Times that would be all that a write changes.
+//! Restores timestamps of writes that change nothing else.
 
 use pintle_meta::value::Key;
 use pintle_meta::{Node, Object, Value};
 
 const MANAGED: &str = "managedFields";
 
-/// Takes the old times where nothing but times has changed, so that the write is none.
+/// Restores the old times if nothing but times has changed, so that the write is a no-op.
 pub fn keep_timestamps(old: &Value, new: &mut Value) {
     let path = ["metadata", MANAGED];
     let (before, after) = (old.items_at(&path), new.items_at(&path));
@@ -25,7 +25,7 @@ pub fn keep_timestamps(old: &Value, new: &mut Value) {
     }
 }
 
-/// Whether two objects are the same but for their managers.
+/// Returns whether two objects are equal except for their managers.
 fn same_objects(a: &Value, b: &Value) -> bool {
     let (Some(first), Some(second)) = (a.as_object(), b.as_object()) else { return false };
     first.len() == second.len()
@@ -34,7 +34,7 @@ fn same_objects(a: &Value, b: &Value) -> bool {
         })
 }
 
-/// Whether two objects are the same but for a field.
+/// Returns whether two objects are equal except for a field.
 fn same_but(a: &Value, b: &Value, field: &str) -> bool {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return false };
     let mut first = without(a, field);
@@ -52,7 +52,7 @@ fn without<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = &'a (Key
     object.entries().iter().filter(move |(name, _)| name != field)
 }
 
-/// Equality that does not look into what both share in memory.
+/// Compares values, skipping parts shared in memory.
 fn same(a: &Value, b: &Value) -> bool {
     match (a.node(), b.node()) {
         _ if a.is_same(b) => true,

@@ -1,4 +1,4 @@
-//! What a write that is no apply makes of the managers.
+//! Managers of a write other than an apply.
 
 use std::sync::LazyLock;
 
@@ -12,26 +12,26 @@ use super::versions::Versions;
 use crate::fieldset::{Filter, Set};
 use crate::typed::TypeRef;
 
-/// A write, as far as field management cares.
+/// Write, as field management sees it.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
-    /// Of what type the objects are, which are of the version that the request is for.
+    /// Type of the objects, in the request's version.
     pub of: TypeRef<'a>,
-    /// See [`super::manager_name`]; without a name it is `unknown`.
+    /// See [`super::manager_name`]; an empty name becomes `unknown`.
     pub manager: &'a str,
-    /// Empty for the resource itself.
+    /// Empty for the main resource.
     pub subresource: &'a str,
     pub api_version: &'a str,
     /// RFC 3339, in UTC, to the second.
     pub now: &'a str,
-    /// What this resource or subresource does not let anybody write.
+    /// Fields that the resource or subresource resets.
     pub resets: &'a Resets,
     pub converter: &'a dyn Converter,
 }
 
-/// Objects in other versions, for managers whose fields are meant in them.
+/// Conversion of objects to the versions of managers.
 pub trait Converter {
-    /// An object of a type in a version, and its type there; `None` if the kind has no such version (any more).
+    /// Converts an object to a version and returns its type there; `None` if the kind has no such version (any more).
     fn convert(
         &self,
         of: TypeRef<'_>,
@@ -40,11 +40,11 @@ pub trait Converter {
     ) -> Result<Option<(TypeRef<'_>, Value)>, String>;
 }
 
-/// For kinds that look the same in all of some versions.
+/// Converter for kinds that are identical in several versions.
 #[derive(Clone, Copy, Debug)]
 pub struct SameShape<'a> {
     pub of: TypeRef<'a>,
-    /// The versions there are, such as `apps/v1`.
+    /// The known versions, such as `apps/v1`.
     pub api_versions: &'a [&'a str],
 }
 
@@ -59,7 +59,7 @@ impl Converter for SameShape<'_> {
     }
 }
 
-/// The fields that a strategy resets, by version.
+/// Fields that a strategy resets, by version.
 #[derive(Clone, Debug, Default)]
 pub struct Resets {
     by_version: Vec<(String, Filter)>,
@@ -67,22 +67,22 @@ pub struct Resets {
 }
 
 impl Resets {
-    /// Nothing is reset.
+    /// Resets nothing.
     pub const fn none() -> Resets {
         Resets { by_version: Vec::new(), everywhere: None }
     }
 
-    /// The same in every version.
+    /// Resets the same fields in every version.
     pub fn everywhere(filter: Filter) -> Resets {
         Resets { by_version: Vec::new(), everywhere: Some(filter) }
     }
 
-    /// In the versions named, and nothing in others.
+    /// Resets fields in these versions only.
     pub fn by_version(filters: impl IntoIterator<Item = (String, Filter)>) -> Resets {
         Resets { by_version: filters.into_iter().collect(), everywhere: None }
     }
 
-    /// What was the same in every version, in this one alone.
+    /// Restricts a filter of every version to one.
     #[must_use]
     pub fn only_in(self, api_version: impl Into<String>) -> Resets {
         match self.everywhere {
@@ -97,9 +97,9 @@ impl Resets {
     }
 }
 
-/// Gives the new object its `managedFields`. `live` is what it was before; none if it is being created.
+/// Sets the `managedFields` of the new object. `live` is the previous object; `None` on create.
 ///
-/// An error leaves the new object without any, and is nothing that a client is told: the write goes on.
+/// On error the new object has none; clients do not see the error, and the write continues.
 pub fn update(write: &Write<'_>, live: Option<&Value>, new: &mut Value) -> Result<(), String> {
     if new.metadata().is_none() {
         return Ok(());
@@ -117,7 +117,7 @@ pub fn update(write: &Write<'_>, live: Option<&Value>, new: &mut Value) -> Resul
     Ok(())
 }
 
-/// What is there before an object is.
+/// Returns the zero value that a new object is compared with.
 pub(super) fn zero(of: TypeRef<'_>) -> Value {
     match of {
         TypeRef::Builtin { shape, .. } => shape.structure().map_or(Value::NULL, zero_struct),
@@ -125,7 +125,7 @@ pub(super) fn zero(of: TypeRef<'_>) -> Value {
     }
 }
 
-/// What counts as having been there before.
+/// Returns the managers before the write.
 fn take(write: &Write<'_>, live: Option<&Value>, new: &Value) -> Managed {
     let before = || live.and_then(|live| Managed::of(live).ok()).unwrap_or_default();
     if !write.subresource.is_empty() {
@@ -134,11 +134,11 @@ fn take(write: &Write<'_>, live: Option<&Value>, new: &Value) -> Managed {
     if is_reset(new) {
         return Managed::default();
     }
-    // Clients that do not know about managedFields shall not lose them.
+    // Clients that drop managedFields must not lose them.
     Managed::of(new).ok().filter(|managed| !managed.is_empty()).unwrap_or_else(before)
 }
 
-/// Whether the request wants to get rid of all managers: a list that is empty, or has one empty entry.
+/// Returns whether the request clears all managers: an empty list, or one empty entry.
 fn is_reset(new: &Value) -> bool {
     match new.at(&["metadata", "managedFields"]).and_then(Value::as_list) {
         None => false,
@@ -161,7 +161,7 @@ fn without_managed_fields(object: &Value) -> Value {
     object
 }
 
-/// What the server itself sets.
+/// Fields that the server itself sets.
 pub(super) static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     Set::of_fields(&[
         &["apiVersion"],
@@ -179,7 +179,7 @@ pub(super) static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     ])
 });
 
-/// The managers after a write of everything by which `new` differs from `live`.
+/// Returns the managers after a write of everything by which `new` differs from `live`.
 pub(super) fn advance(
     write: &Write<'_>,
     managed: Managed,
@@ -190,12 +190,13 @@ pub(super) fn advance(
     let mut managers = versions.reconciled(managed)?.managers;
     let own = versions.own()?;
     for manager in managers.values_mut() {
-        let changes = match manager.api_version == write.api_version {
-            true => Some(&own),
-            false => versions.compare(&manager.api_version)?,
+        let changes = if manager.api_version == write.api_version {
+            Some(&own)
+        } else {
+            versions.compare(&manager.api_version)?
         };
         let fields = std::mem::take(&mut manager.fields);
-        // What cannot be seen in a version any more is nobody's there.
+        // An object that is not convertible to a version any more has no managers there.
         let Some(changes) = changes else { continue };
         manager.fields =
             fields.difference(&changes.modified).difference(&changes.added).difference(&changes.removed);

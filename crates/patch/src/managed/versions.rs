@@ -1,4 +1,4 @@
-//! The objects of a write in the versions of their managers, each looked at once.
+//! Objects of a write in the versions of their managers, each converted once.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::entries::{Managed, Manager};
 use super::update::Write;
 use crate::typed::{self, Comparison, TypeRef};
 
-/// The object before and after a write.
+/// Object before and after a write.
 pub(super) struct Versions<'a> {
     write: &'a Write<'a>,
     live: &'a Value,
-    /// As the write's version sees it, perhaps not in normal form...
+    /// In the write's version, possibly not in normal form...
     new: &'a Value,
-    /// ...and in normal form, to be converted.
+    /// ...and in normal form, for conversions.
     normal: Result<&'a Value, &'a str>,
     others: BTreeMap<Key, Other<'a>>,
 }
@@ -37,7 +37,7 @@ impl<'a> Versions<'a> {
         Versions { write, live, new, normal, others: BTreeMap::new() }
     }
 
-    /// The same, with another object after the write.
+    /// Replaces the object after the write.
     pub(super) fn after<'b>(self, new: &'b Value, normal: Result<&'b Value, &'b str>) -> Versions<'b>
     where
         'a: 'b,
@@ -45,8 +45,8 @@ impl<'a> Versions<'a> {
         Versions { write: self.write, live: self.live, new, normal, others: self.others }
     }
 
-    /// The managers of versions that there are, as the schemas of now see them. Versions that are gone take their managers
-    /// with them.
+    /// Returns the managers of existing versions, reconciled with their current schemas. Removed versions take their
+    /// managers with them.
     pub(super) fn reconciled(&mut self, managed: Managed) -> Result<Managed, String> {
         let mut managers = BTreeMap::new();
         for (id, manager) in managed.managers {
@@ -57,7 +57,7 @@ impl<'a> Versions<'a> {
         Ok(Managed { managers })
     }
 
-    /// The object's type in a version; none if there is no such version.
+    /// Returns the object's type in a version; `None` if there is no such version.
     fn type_in(&mut self, api_version: &Key) -> Result<Option<TypeRef<'a>>, String> {
         if *api_version == self.write.api_version {
             return Ok(Some(self.write.of));
@@ -72,12 +72,12 @@ impl<'a> Versions<'a> {
         Ok(Some(of))
     }
 
-    /// What changed, in the version of the write.
+    /// Compares in the version of the write.
     pub(super) fn own(&self) -> Result<Comparison, String> {
         compare(self.write, self.write.api_version, self.write.of, self.live, self.new)
     }
 
-    /// What changed, seen in another version than the write's; none if the new object cannot be had in it.
+    /// Compares in another version than the write's; `None` if the new object cannot be converted to it.
     pub(super) fn compare(&mut self, api_version: &Key) -> Result<Option<&Comparison>, String> {
         if self.others.get(api_version).is_some_and(|other| other.comparison.is_none()) {
             let failed = |reason: &str| format!("failed to convert new object: {reason}");
@@ -94,7 +94,7 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// An object in another version, if there is such a version, and fit to be compared.
+/// Converts an object to another version, if it exists, for a comparison.
 pub(super) fn converted<'a>(
     write: &Write<'a>,
     of: TypeRef<'_>,
@@ -108,7 +108,7 @@ pub(super) fn converted<'a>(
     }
 }
 
-/// What a merge left of a normal object, in normal form.
+/// Normalizes a merged object.
 pub(super) fn normal(of: TypeRef<'_>, object: &Value, before: &Value) -> Result<Value, String> {
     match of.named() {
         Some(of) => {

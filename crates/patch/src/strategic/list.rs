@@ -1,18 +1,18 @@
-//! Lists into lists.
+//! Merges lists.
 
 use std::collections::BTreeSet;
 
 use pintle_meta::Value;
 use pintle_schema::go::display;
 
+use super::go_types::{self, Type, no_merge_key, not_comparable, unknown_directive, wrong_type};
 use super::lookup::{self, Found};
 use super::map;
 use super::order::{self, By};
-use super::scalar::{Places, Scalar};
-use super::words::{self, Type, no_merge_key, not_comparable, unknown_directive, wrong_type};
+use super::scalar::{Positions, Scalar};
 use super::{Error, Work};
 
-/// A list after a patch, which is one too; or after a list of what is to go.
+/// Merges a patch list, or a list of values to delete, into a list.
 pub(super) fn merge(
     mut original: Value,
     patch: &mut Value,
@@ -37,7 +37,7 @@ pub(super) fn merge(
     }))
 }
 
-/// The same where the order is given too. `None` if neither has the list.
+/// Like [`merge`], with a given order. `None` if neither has the list.
 pub(super) fn ordered(
     original: Option<Vec<Value>>,
     patch: Option<&mut Vec<Value>>,
@@ -62,7 +62,7 @@ pub(super) fn ordered(
                 Merged::Done(items) => (items, before.clone()),
                 Merged::Loose { items, patch, server, kind } => {
                     let by = By::of(found, kind);
-                    // New items stand where deleted ones stood, as the reference moves them.
+                    // New items are inserted where deleted ones were, as the reference does.
                     let visible = items.iter().take(length).cloned().collect();
                     let server = if server.len() < length { visible } else { server };
                     let (of_patch, only_server) = order::partition(items, &patch, &by)?;
@@ -71,7 +71,7 @@ pub(super) fn ordered(
             }
         }
     };
-    // Plain values need no key to be told apart, whatever they are.
+    // Primitive values need no merge key.
     let by = if found.merge_key.is_empty() { By::Value } else { By::Key(found.merge_key) };
     let (of_patch, only_server) = order::partition(merged, order, &by)?;
     let by = By::of(found, item_type(&before, &changes)?);
@@ -80,7 +80,7 @@ pub(super) fn ordered(
 
 enum Merged {
     Done(Vec<Value>),
-    /// To be ordered: by the patch, as far as it has special items no more, and by what the server had.
+    /// To be ordered by the patch, without its directives, and by the server's order.
     Loose {
         items: Vec<Value>,
         patch: Vec<Value>,
@@ -102,7 +102,7 @@ fn merge_items(
     }
     match item_type(&items, changes)? {
         Type::Map if found.merge_key.is_empty() => {
-            let kind = lookup::kind(found.shape);
+            let kind = lookup::go_kind(found.shape);
             Err(Error::Failed(format!("cannot merge lists without merge key for {kind}")))
         }
         Type::Map => merge_objects(items, changes, found, work),
@@ -120,7 +120,7 @@ fn merge_items(
     }
 }
 
-/// Lists of objects, which a key tells apart.
+/// Merges lists of objects by their merge key.
 fn merge_objects(
     mut items: Vec<Value>,
     changes: &mut [Value],
@@ -138,17 +138,17 @@ fn merge_objects(
         items.iter().try_for_each(|item| key_of(item, key).map(drop))?;
         return Ok(Merged::Done(items));
     }
-    let mut places = Places::of(items.iter().map(|item| item.get(key)));
+    let mut positions = Positions::of(items.iter().map(|item| item.get(key)));
     let server = items.len();
     for change in changes.iter_mut().filter(|change| map::directive_of(change).is_none()) {
         let Some(value) = change.get(key) else { return Err(no_merge_key(change, key)) };
-        match places.find(value)? {
+        match positions.find(value)? {
             Some(place) => {
                 let before = std::mem::take(&mut items[place]);
                 items[place] = map::merge(before, change, found.shape, work)?;
             }
             None => {
-                places.note(value, items.len());
+                positions.note(value, items.len());
                 items.push(change.clone());
             }
         }
@@ -156,16 +156,16 @@ fn merge_objects(
     Ok(Merged::Loose { patch: plain(changes), server: items[..server].to_vec(), items, kind: Type::Map })
 }
 
-/// The items without a directive.
+/// Returns the items without a directive.
 fn plain(changes: &[Value]) -> Vec<Value> {
     changes.iter().filter(|change| map::directive_of(change).is_none()).cloned().collect()
 }
 
 #[derive(Default)]
 struct Special {
-    /// Keys of items that are to go.
+    /// Keys of items to delete.
     gone: BTreeSet<Scalar>,
-    /// Whether the patch's items come in the place of all others.
+    /// Whether the patch's items replace all others.
     replace: bool,
 }
 
@@ -188,7 +188,7 @@ fn take_special(changes: &[Value], key: &str) -> Result<Special, Error> {
     Ok(special)
 }
 
-/// What all items of both lists are.
+/// Returns the common type of all items of both lists.
 fn item_type(items: &[Value], changes: &[Value]) -> Result<Type, Error> {
     let mut all = items.iter().chain(changes).map(Type::of);
     let Some(first) = all.next() else {
@@ -196,20 +196,21 @@ fn item_type(items: &[Value], changes: &[Value]) -> Result<Type, Error> {
     };
     match first {
         Type::List => return Err(Error::ListOfLists),
-        // The reference fails in its own way.
+        // The reference fails with its own message.
         Type::Nil => return Err(Error::Failed("list elements cannot be null".into())),
         _ => {}
     }
-    match all.all(|other| other == first) {
-        true => Ok(first),
-        false => Err(Error::Failed(format!(
+    if all.all(|other| other == first) {
+        Ok(first)
+    } else {
+        Err(Error::Failed(format!(
             "list element types are not identical: {}",
-            words::lists([items, changes])
-        ))),
+            go_types::lists([items, changes])
+        )))
     }
 }
 
-/// The items of a patch, apart from those with directives, come in the given order, which names them all.
+/// Checks that the items of a patch, directives aside, are in the given order, which must contain them all.
 fn check_order(changes: &[Value], order: &[Value], merge_key: &str) -> Result<(), Error> {
     if changes.is_empty() || order.is_empty() {
         return Ok(());
@@ -257,7 +258,7 @@ fn is_same(left: &Value, right: &Value, merge_key: &str) -> Result<bool, Error> 
     }
 }
 
-/// The key of an item, which must be an object that has it.
+/// Returns the key of an item, which must be an object that has it.
 pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Result<&'a Value, Error> {
     match item.as_object() {
         Some(object) => object.get(key).ok_or_else(|| no_merge_key(item, key)),

@@ -1,21 +1,21 @@
-//! What the types say about a field: what it holds, how a patch treats it, and by what its items are told apart.
+//! Lookup of a field's type, patch strategy and merge key.
 
-use pintle_schema::{Field, Kind, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, Scalar, Shape, Struct, Type, TypeKind};
 
 use super::Error;
 
-/// A field of an object.
+/// Field of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    /// What the field holds, or what the items of its list are.
+    /// Shape of the field, or of its list's items.
     pub(super) shape: Shape,
-    /// Empty where none is declared, which for objects means merging and for lists replacing.
+    /// Empty if undeclared, which means merge for objects and replace for lists.
     pub(super) strategy: &'static str,
-    /// Empty where none is declared.
+    /// Empty if undeclared.
     pub(super) merge_key: &'static str,
 }
 
-/// A field that holds an object.
+/// Looks up a field of an object's type.
 pub(super) fn object(of: Shape, name: &str) -> Result<Found, Error> {
     let of = match of {
         Shape::Pointer(to) => *to,
@@ -26,14 +26,14 @@ pub(super) fn object(of: Shape, name: &str) -> Result<Found, Error> {
             Some(_) => missing(of, name),
             None => Error::Failed(format!(
                 "merging an object in json but data type is not struct, instead is: {}",
-                kind(of)
+                go_kind(of)
             )),
         });
     };
     let field = find(structure, name).ok_or_else(|| missing(of, name))?;
     let patch = field.patch();
     let strategies = patch.map(|patch| patch.strategies).unwrap_or_default();
-    // `retainKeys` only tells clients what patches to make.
+    // `retainKeys` only concerns clients that create patches.
     let strategy = strategies.iter().find(|strategy| **strategy != "retainKeys");
     Ok(Found {
         shape: field.shape,
@@ -42,7 +42,7 @@ pub(super) fn object(of: Shape, name: &str) -> Result<Found, Error> {
     })
 }
 
-/// A field that holds a list.
+/// Looks up a field of a list's type.
 pub(super) fn list(of: Shape, name: &str) -> Result<Found, Error> {
     let found = object(of, name)?;
     let shape = match found.shape.underlying() {
@@ -56,7 +56,7 @@ pub(super) fn list(of: Shape, name: &str) -> Result<Found, Error> {
             _ => *to,
         },
         _ => {
-            return Err(Error::Failed(format!("expected slice or array type, but got: {}", kind(of))));
+            return Err(Error::Failed(format!("expected slice or array type, but got: {}", go_kind(of))));
         }
     };
     Ok(Found { shape, ..found })
@@ -71,13 +71,13 @@ fn missing(of: Shape, name: &str) -> Error {
     Error::Failed(format!("unable to find api field in struct {own} for the json field {name}"))
 }
 
-/// The field of a name, or the first whose name differs only in case.
+/// Returns the field of a name, or the first whose name differs only in case.
 fn find(structure: &'static Struct, name: &str) -> Option<&'static Field> {
     let folded = || structure.flat.iter().copied().find(|field| is_same_name(field.name, name));
     structure.field(name).or_else(folded)
 }
 
-/// Names of fields are ASCII, of which two letters have relatives elsewhere.
+/// Compares case-insensitively. Field names are ASCII; two of its letters fold to non-ASCII ones.
 fn is_same_name(field: &str, name: &str) -> bool {
     let plain = |letter: char| match letter {
         '\u{017f}' => 's',
@@ -87,14 +87,17 @@ fn is_same_name(field: &str, name: &str) -> bool {
     field.chars().map(plain).eq(name.chars().map(plain))
 }
 
-/// What Go calls the kind of a type.
-pub(super) fn kind(of: Shape) -> &'static str {
+/// Returns Go's reflect kind of a type.
+pub(super) fn go_kind(of: Shape) -> &'static str {
     match of.underlying() {
         Shape::Scalar(Scalar::Any) => "interface",
         Shape::Scalar(scalar) => scalar.go_name(),
         Shape::Bytes | Shape::List(_) => "slice",
         Shape::Map(..) => "map",
         Shape::Pointer(_) => "ptr",
-        Shape::Named(Type { kind: Kind::Struct(_) | Kind::Opaque(_) | Kind::Alias { .. }, .. }) => "struct",
+        Shape::Named(Type {
+            kind: TypeKind::Struct(_) | TypeKind::Opaque(_) | TypeKind::Alias { .. },
+            ..
+        }) => "struct",
     }
 }

@@ -1,4 +1,4 @@
-//! Objects into objects.
+//! Merges objects.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,7 +7,7 @@ use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 use pintle_schema::Shape;
 
-use super::words::{Type, not_comparable, unknown_directive, wrong_type};
+use super::go_types::{Type, not_comparable, unknown_directive, wrong_type};
 use super::{Error, Work, list, lookup};
 use crate::entries;
 
@@ -16,7 +16,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
 
-/// An object after a patch, which is one too.
+/// Merges a patch object into an object.
 pub(super) fn merge(original: Value, patch: &mut Value, of: Shape, work: &mut Work) -> Result<Value, Error> {
     if let Some(directive) = patch.get(DIRECTIVE) {
         return match directive.as_str() {
@@ -43,14 +43,13 @@ struct Merging<'a> {
     original: Value,
     of: Shape,
     work: &'a mut Work,
-    /// Fields that the object did not have, and those that go. They are settled at the end, all at once: a patch may bring a
-    /// hundred thousand.
+    /// Fields to add, and those to remove, applied at the end all at once: a patch may have a hundred thousand.
     added: BTreeMap<Key, Value>,
     removed: HashSet<Key>,
 }
 
 impl Merging<'_> {
-    /// What the object has, or was given.
+    /// Returns a field of the object, or one added by the patch.
     fn get(&self, name: &str) -> Option<&Value> {
         let found = self.original.get(name).or_else(|| self.added.get(name));
         found.filter(|value| !matches!(value.node(), Node::Hollow))
@@ -63,8 +62,10 @@ impl Merging<'_> {
 
     fn set(&mut self, name: &str, value: Value) {
         match self.original.get_mut(name) {
-            Some(place) => *place = value,
-            None => drop(self.added.insert(name.into(), value)),
+            Some(before) => *before = value,
+            None => {
+                self.added.insert(name.into(), value);
+            }
         }
     }
 
@@ -72,12 +73,12 @@ impl Merging<'_> {
         if !self.added.is_empty() || !self.removed.is_empty() {
             self.work.spend(self.original.as_object().map_or(0, Object::len))?;
             self.added.retain(|name, _| !self.removed.contains(name));
-            entries::settle(&mut self.original, self.added.into_iter().collect(), &self.removed);
+            entries::update_fields(&mut self.original, self.added.into_iter().collect(), &self.removed);
         }
         Ok(self.original)
     }
 
-    /// Drops what `$retainKeys` does not name. The patch itself may only name those.
+    /// Drops fields not listed in `$retainKeys`. The patch itself may only contain listed ones.
     fn retain_keys(&mut self, patch: &mut Object) -> Result<(), Error> {
         let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
         let keys = keys.as_list().ok_or(Error::RetainKeys)?;
@@ -99,7 +100,7 @@ impl Merging<'_> {
         Ok(())
     }
 
-    /// Merges the lists whose order is given, and takes them out of the patch.
+    /// Merges the lists with a `$setElementOrder`, and removes them from the patch.
     fn ordered_lists(&mut self, patch: &mut Object) -> Result<(), Error> {
         if !patch.keys().any(|name| name.starts_with(SET_ELEMENT_ORDER)) {
             return Ok(());
@@ -145,15 +146,16 @@ impl Merging<'_> {
         list::ordered(original, changes, order, &found, self.work)
     }
 
-    /// One field of the patch.
+    /// Applies one field of the patch.
     fn field(&mut self, name: &str, change: &mut Value) -> Result<(), Error> {
         let is_deletion = name.starts_with(DELETE_FROM_PRIMITIVE_LIST);
-        let name = match is_deletion {
-            true => match target(name, DELETE_FROM_PRIMITIVE_LIST).ok_or(Error::PrimitiveList)? {
+        let name = if is_deletion {
+            match target(name, DELETE_FROM_PRIMITIVE_LIST).ok_or(Error::PrimitiveList)? {
                 "" => name,
                 target => target,
-            },
-            false => name,
+            }
+        } else {
+            name
         };
         if change.is_null() {
             if self.get(name).is_some() {
@@ -163,7 +165,7 @@ impl Merging<'_> {
         }
         let of = self.of;
         let Some(before) = self.get_mut(name) else {
-            if !is_deletion && let Some(new) = settled(change) {
+            if !is_deletion && let Some(new) = new_value(change) {
                 self.set(name, new);
             }
             return Ok(());
@@ -188,30 +190,33 @@ impl Merging<'_> {
                 self.set(name, new);
             }
             (before, change) if is_deletion && before != change => {}
-            _ => match settled(change) {
+            _ => match new_value(change) {
                 Some(new) => self.set(name, new),
-                None => drop(self.removed.insert(name.into())),
+                None => {
+                    self.removed.insert(name.into());
+                }
             },
         }
         Ok(())
     }
 }
 
-/// The field that a directive such as `$setElementOrder/ports` is about.
+/// Returns the field of a directive such as `$setElementOrder/ports`.
 fn target<'a>(directive: &'a str, prefix: &str) -> Option<&'a str> {
     directive.split_once('/').filter(|(before, _)| *before == prefix).map(|(_, name)| name)
 }
 
-/// JSON that nobody has looked into so far is looked into when it is patched.
+/// Decodes raw JSON, which is decoded only when it is patched.
 fn read_raw(value: &mut Value) {
     if let Node::Raw(raw) = value.node() {
-        // What is no JSON is null in JSON.
+        // Invalid JSON counts as null.
         *value = json::decode_any(raw).map_or(Value::NULL, |decoded| decoded.value);
     }
 }
 
-/// What a new field becomes: without nulls in objects, and without what has a directive; `None` if it has one itself.
-fn settled(change: &mut Value) -> Option<Value> {
+/// Returns the value of a new field: without nulls in objects, and without items that have a directive; `None` if it
+/// has one itself.
+fn new_value(change: &mut Value) -> Option<Value> {
     if !is_plain(change) {
         drop_nulls(change);
         return without_directives(change);
@@ -241,7 +246,8 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// The patch is changed too where an object lost something, but not where a list did: so it shows in messages.
+/// Removes directives. The patch is changed too where an object lost a field, but not where a list lost an item, as
+/// messages show.
 pub(super) fn without_directives(value: &mut Value) -> Option<Value> {
     match value.node() {
         Node::Object(object) => {
@@ -265,7 +271,7 @@ pub(super) fn without_directives(value: &mut Value) -> Option<Value> {
     }
 }
 
-/// What an item of a list is to undergo.
+/// Returns the `$patch` directive of a list item.
 pub(super) fn directive_of(item: &Value) -> Option<&Value> {
     item.get(DIRECTIVE)
 }

@@ -1,4 +1,4 @@
-//! Strategic merge patches: merge patches that know the types of what they change, so that lists can be merged by key.
+//! Strategic merge patches: merge patches directed by the types, so that lists can be merged by key.
 //!
 //! ```text
 //! document  containers: [{name: a, image: x}, {name: b}]      merge key of containers: name
@@ -6,18 +6,19 @@
 //! result    containers: [{name: c}, {name: a, image: y}]
 //! ```
 //!
-//! A patch may hold directives besides fields:
+//! A patch may contain directives:
 //!
 //! - `$patch: replace | delete` in an object, or in an item of a list that is merged;
-//! - `$retainKeys: [..]`: an object keeps no other fields;
-//! - `$setElementOrder/FIELD: [..]`: how a merged list is to be ordered;
-//! - `$deleteFromPrimitiveList/FIELD: [..]`: what goes from a list of plain values.
+//! - `$retainKeys: [..]`: fields that an object keeps;
+//! - `$setElementOrder/FIELD: [..]`: the order of a merged list;
+//! - `$deleteFromPrimitiveList/FIELD: [..]`: values to delete from a list of primitives.
 //!
-//! The document is an object of its type as it is, in normal form: nothing is copied but the way to what changes. What
-//! comes out is for [`pintle_codec::unstructured::to_typed_since`]: it may have unknown fields and values of the wrong type.
+//! The document is a typed object in normal form: only ancestors of changes are copied. The result is for
+//! [`pintle_codec::unstructured::to_typed_since`]: it may have unknown fields and values of wrong types.
 //!
-//! Where the reference's maps make it go through a patch in any order, this goes in the order of the names.
+//! Where the reference visits a patch in random map order, this visits names in order.
 
+mod go_types;
 mod list;
 mod lookup;
 mod map;
@@ -27,7 +28,6 @@ pub(crate) mod properties;
 mod scalar;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use pintle_codec::{self as codec, Decoded, json};
 use pintle_meta::{Node, Value};
@@ -35,7 +35,7 @@ use pintle_schema::{Shape, Type};
 
 use crate::json_type;
 
-/// Why a patch cannot be applied, in the reference's words.
+/// Reason why a patch cannot be applied, in the reference's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("invalid patch format of primitive list")]
@@ -49,19 +49,19 @@ pub enum Error {
     /// The reference has no such limit; its maps grow in place.
     #[error("the patch takes too much work")]
     TooMuch,
-    /// Something else, which the reference takes for its own fault.
+    /// Any other error, which the reference reports as an internal one.
     #[error("{0}")]
     Failed(String),
 }
 
 impl Error {
-    /// Whether the reference says that the patch is malformed.
+    /// Returns whether the reference reports a malformed patch.
     pub fn is_malformed(&self) -> bool {
         matches!(self, Error::PrimitiveList | Error::RetainKeys | Error::SetElementOrder)
     }
 }
 
-/// Reads a patch. What only a strict reader minds are duplicate fields.
+/// Decodes a patch. Strict errors are duplicate fields only.
 pub fn decode(patch: &[u8]) -> Result<Decoded, codec::Error> {
     let decoded = json::decode_any(patch)?;
     match decoded.value.node() {
@@ -73,7 +73,7 @@ pub fn decode(patch: &[u8]) -> Result<Decoded, codec::Error> {
     }
 }
 
-/// The document, which is an object of a type, after a patch. The patch loses what was used up, as messages show it.
+/// Applies a patch to a document, an object of a type. The patch loses consumed parts, as messages show.
 pub fn apply(of: &'static Type, document: Value, patch: &mut Value) -> Result<Value, Error> {
     match patch.as_object() {
         Some(_) => map::merge(document, patch, Shape::Named(of), &mut Work(MAX_WORK)),
@@ -81,11 +81,11 @@ pub fn apply(of: &'static Type, document: Value, patch: &mut Value) -> Result<Va
     }
 }
 
-/// How many fields and items may be moved around. An object that fits into a store has a fraction of that; but a patch can make
-/// us begin with the same long list or object again for each of thousands of items.
+/// Limit of moved fields and items. A storable object has a fraction of that; but a patch can start over with the
+/// same long list or object for each of thousands of items.
 const MAX_WORK: usize = 2_000_000;
 
-/// What may still be done.
+/// Remaining work.
 struct Work(usize);
 
 impl Work {

@@ -1,5 +1,5 @@
-//! The order of a merged list: items of the patch as the patch has them, the others as the server had them, and of two
-//! neighbours the one first that the server had first.
+//! Order of a merged list: items of the patch in the patch's order, the others in the server's order, and of two
+//! adjacent ones the one that the server had first.
 //!
 //! ```text
 //! server  a b c d      patch  d x b      merged  a c d x b
@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use pintle_meta::Value;
 
 use super::Error;
+use super::go_types::{Type, not_comparable};
 use super::list::key_of;
 use super::lookup::Found;
-use super::scalar::Places;
-use super::words::{Type, not_comparable};
+use super::scalar::Positions;
 
-/// By what items are known.
+/// Identity of items.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum By {
     Value,
@@ -34,18 +34,18 @@ impl By {
         }
     }
 
-    fn places(&self, items: &[Value]) -> Places {
-        Places::of(items.iter().map(|item| self.mark(item)))
+    fn positions(&self, items: &[Value]) -> Positions {
+        Positions::of(items.iter().map(|item| self.mark(item)))
     }
 }
 
-/// Those that a list has, and those that it has not.
+/// Splits items into those that a list contains and the others.
 pub(super) fn partition(
     items: Vec<Value>,
     list: &[Value],
     by: &By,
 ) -> Result<(Vec<Value>, Vec<Value>), Error> {
-    let places = by.places(list);
+    let positions = by.positions(list);
     let odd = list.iter().position(|item| item.as_object().is_none());
     let comparable = |value: &Value| match Type::of(value) {
         Type::List | Type::Map => Err(not_comparable(value)),
@@ -56,27 +56,27 @@ pub(super) fn partition(
     }
     let (mut has, mut has_not) = (Vec::with_capacity(items.len()), Vec::new());
     for item in items {
-        let place = match by {
+        let position = match by {
             By::Value => {
                 comparable(&item)?;
-                places.find(&item)?
+                positions.find(&item)?
             }
             By::Key(key) => {
-                let place = places.find(key_of(&item, key)?)?;
+                let position = positions.find(key_of(&item, key)?)?;
                 match odd {
-                    Some(odd) if place.is_none_or(|place| odd < place) => {
+                    Some(odd) if position.is_none_or(|position| odd < position) => {
                         return Err(Error::Failed(format!("value for key {odd} is not a map")));
                     }
-                    _ => place,
+                    _ => position,
                 }
             }
         };
-        if place.is_some() { has.push(item) } else { has_not.push(item) }
+        if position.is_some() { has.push(item) } else { has_not.push(item) }
     }
     Ok((has, has_not))
 }
 
-/// Both parts in one list.
+/// Merges both parts into one list.
 pub(super) fn arrange(
     of_patch: Vec<Value>,
     only_server: Vec<Value>,
@@ -89,17 +89,17 @@ pub(super) fn arrange(
             key_of(item, key)?;
         }
     }
-    let server = by.places(server);
-    let of_patch = sorted(of_patch, &by.places(patch), by)?;
+    let server = by.positions(server);
+    let of_patch = sorted(of_patch, &by.positions(patch), by)?;
     let only_server = sorted(only_server, &server, by)?;
     let rank = |item: &Value| by.mark(item).map_or(Ok(None), |mark| server.find(mark));
     let mut merged = Vec::with_capacity(of_patch.len() + only_server.len());
     let mut others = only_server.into_iter().peekable();
     for item in of_patch {
-        let place = rank(&item)?;
+        let position = rank(&item)?;
         while let Some(other) = others.peek() {
-            match (rank(other)?, place) {
-                (Some(other), Some(place)) if other < place => merged.extend(others.next()),
+            match (rank(other)?, position) {
+                (Some(other), Some(position)) if other < position => merged.extend(others.next()),
                 _ => break,
             }
         }
@@ -109,33 +109,34 @@ pub(super) fn arrange(
     Ok(merged)
 }
 
-/// Items in the order of a list. Those that it has not, strangers, stand where the reference's insertion sort leaves them, whose
-/// comparison says yes wherever there is a stranger. So, one item after another, each goes to the left: a stranger to the
-/// front of all; another past strangers too, up to the last item that does not come after it.
+/// Sorts items by their position in a list. Items that it does not contain ("strangers") end up where the reference's
+/// insertion sort leaves them, whose comparison is true for every stranger. So each item in turn moves left: a
+/// stranger to the front of all; another past strangers too, up to the last item that does not come after it.
 ///
 /// ```text
 /// list  a b c      e a b  becomes  a b e      a b e  becomes  e a b      b e c a  becomes  a e b c
 /// ```
 ///
-/// The reference sorts more than twenty items in blocks of so many, which it merges. Strangers at the beginning or the end of
-/// the list come out the same; those in between may not, which nobody can mean, so any length is sorted like a short one.
-/// Strangers move only as a whole, with a known item in front of them, so each item takes no more than a look at who precedes it.
-fn sorted(items: Vec<Value>, places: &Places, by: &By) -> Result<Vec<Value>, Error> {
+/// The reference sorts more than twenty items in blocks, which it merges. Strangers at the start or the end of the
+/// list come out the same; others may not, which no client can rely on, so any length is sorted like a short one.
+/// Strangers move only as a group, behind a known item, so each item takes one lookup of its predecessor.
+fn sorted(items: Vec<Value>, positions: &Positions, by: &By) -> Result<Vec<Value>, Error> {
     let total = items.len();
-    // By place, and equals as they came; each with the strangers right behind it. Of strangers the foremost is the last.
+    // By position, equal ones in input order; each with the strangers right after it. The foremost stranger is the
+    // last.
     let mut known: BTreeMap<(usize, usize), (Value, Vec<Value>)> = BTreeMap::new();
     let mut in_front = Vec::new();
     for (at, item) in items.into_iter().enumerate() {
-        let Some(place) = by.mark(&item).map_or(Ok(None), |mark| places.find(mark))? else {
+        let Some(position) = by.mark(&item).map_or(Ok(None), |mark| positions.find(mark))? else {
             in_front.push(item);
             continue;
         };
-        let strangers = match known.range_mut(..(place, at)).next_back() {
+        let strangers = match known.range_mut(..(position, at)).next_back() {
             Some((_, (_, behind))) => behind,
             None => &mut in_front,
         };
         let behind = std::mem::take(strangers);
-        known.insert((place, at), (item, behind));
+        known.insert((position, at), (item, behind));
     }
     let mut sorted = Vec::with_capacity(total);
     sorted.extend(in_front.into_iter().rev());
@@ -174,13 +175,13 @@ mod tests {
     }
 
     fn sorted_words(items: &[&str], order: &[&str]) -> Vec<String> {
-        let list = |words: &[&str]| words.iter().copied().map(Value::string).collect::<Vec<_>>();
-        let sorted = sorted(list(items), &By::Value.places(&list(order)), &By::Value).unwrap();
+        let list = |go_types: &[&str]| go_types.iter().copied().map(Value::string).collect::<Vec<_>>();
+        let sorted = sorted(list(items), &By::Value.positions(&list(order)), &By::Value).unwrap();
         sorted.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     #[test]
-    fn strangers_stand_where_the_reference_s_comparison_leads_them() {
+    fn strangers_are_ordered_by_the_references_comparison() {
         let order = ["a", "b", "c"];
         assert_eq!(sorted_words(&["e", "a", "b"], &order), ["a", "b", "e"]);
         assert_eq!(sorted_words(&["a", "b", "e"], &order), ["e", "a", "b"]);
@@ -189,13 +190,13 @@ mod tests {
         assert_eq!(sorted_words(&["c", "b", "a", "b"], &order), ["a", "b", "b", "c"]);
     }
 
-    /// All lists of up to six items, with the moves done one by one.
+    /// All lists of up to six items, sorted step by step.
     #[test]
     fn the_order_is_that_of_an_insertion_sort() {
         const WORDS: [&str; 5] = ["a", "b", "c", "x", "y"];
         let order = &WORDS[..3];
-        let place = |word: &str| order.iter().position(|known| *known == word);
-        let is_less = |word, other| match (place(word), place(other)) {
+        let position = |word: &str| order.iter().position(|known| *known == word);
+        let is_less = |word, other| match (position(word), position(other)) {
             (Some(word), Some(other)) => word < other,
             _ => true,
         };

@@ -1,4 +1,4 @@
-//! A patch made of two objects turns the one into the other.
+//! A patch computed from two objects turns the first into the second.
 
 use pintle_codec::unstructured::{from_typed, to_typed, to_typed_since};
 use pintle_meta::value::{Key, Object};
@@ -27,7 +27,7 @@ fn plain_map() -> impl Strategy<Value = Value> {
         .prop_map(|entries| Value::object(entries.into_iter().collect()))
 }
 
-/// Some of the names, in any order.
+/// Generates some of the names, in any order.
 fn names() -> impl Strategy<Value = Vec<&'static str>> {
     subsequence(NAMES.to_vec(), 0..=5).prop_shuffle()
 }
@@ -36,7 +36,7 @@ fn plain_list() -> impl Strategy<Value = Value> {
     names().prop_map(|names| Value::list(names.into_iter().map(Value::literal).collect()))
 }
 
-/// Items with different keys, in any order.
+/// Generates items with distinct keys, in any order.
 fn keyed(
     key: &'static str,
     numbers: bool,
@@ -100,7 +100,7 @@ pub(crate) fn pods() -> impl Strategy<Value = Value> {
         .prop_map(|(metadata, spec)| map(vec![("metadata", Some(metadata)), ("spec", Some(spec))]))
 }
 
-/// A patch that makes one object of another, as clients make them.
+/// Computes a patch from one object to another, as clients do.
 fn difference(of: Shape, old: &Value, new: &Value) -> Value {
     let (before, after) = (old.as_object().unwrap(), new.as_object().unwrap());
     let mut patch = Object::new();
@@ -123,10 +123,14 @@ fn difference(of: Shape, old: &Value, new: &Value) -> Value {
                 match (found.strategy, found.merge_key) {
                     ("merge", "") => plain_difference(key, old, items, &mut patch),
                     ("merge", _) => keyed_difference(key, old, items, &found, &mut patch),
-                    _ => drop(patch.insert(key, new.clone())),
+                    _ => {
+                        patch.insert(key, new.clone());
+                    }
                 }
             }
-            _ => drop(patch.insert(key, new.clone())),
+            _ => {
+                patch.insert(key, new.clone());
+            }
         }
     }
     Value::object(patch)
@@ -168,7 +172,7 @@ fn keyed_difference(key: &str, old: &[Value], new: &[Value], found: &Found, patc
     set_order(key, new.iter().map(key_only).collect(), patch);
 }
 
-/// No order is set where nothing is left: it could not be set again.
+/// No order is set for an empty list: it could not be applied twice.
 fn set_order(key: &str, order: Vec<Value>, patch: &mut Object) {
     if !order.is_empty() {
         patch.insert(format!("$setElementOrder/{key}"), Value::list(order));
@@ -185,7 +189,7 @@ fn patched(document: &Value, patch: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn a_patch_of_two_objects_makes_the_second_of_the_first(old in pods(), new in pods()) {
+    fn a_patch_of_two_objects_turns_the_first_into_the_second(old in pods(), new in pods()) {
         let patch = difference(Shape::Named(pod()), &old, &new);
         let result = patched(&old, &patch);
         prop_assert_eq!(&result, &new, "{:?}", patch);
@@ -195,21 +199,21 @@ proptest! {
     }
 
     #[test]
-    fn any_object_is_a_patch_that_changes_something_once(document in pods(), patch in pods()) {
+    fn any_object_is_an_idempotent_patch(document in pods(), patch in pods()) {
         let once = patched(&document, &patch);
         prop_assert_eq!(&patched(&once, &patch), &once);
         prop_assert_eq!(&patched(&document, &document), &document);
     }
 
     #[test]
-    fn a_replacement_leaves_nothing(document in pods(), mut patch in pods()) {
+    fn a_replacement_keeps_no_field(document in pods(), mut patch in pods()) {
         let new = patch.clone();
         patch.as_object_mut().unwrap().insert("$patch", "replace");
         prop_assert_eq!(patched(&document, &patch), new);
     }
 
     #[test]
-    fn trees_with_types_and_without_are_patched_alike(
+    fn typed_and_untyped_trees_are_patched_alike(
         document in pods(),
         patch in pods(),
         deleted in any::<Index>(),

@@ -1,4 +1,4 @@
-//! Plain values, as what items are found by.
+//! Primitive values as lookup keys of items.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use pintle_meta::value::Key;
 use pintle_meta::{Node, Value};
 
 use super::Error;
-use super::words::{Type, not_comparable};
+use super::go_types::{Type, not_comparable};
 
-/// A plain value, in an order that means nothing. An integer is no float, also where they are the same number.
+/// Primitive value with an arbitrary order. An integer never equals a float.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scalar {
     Null,
@@ -20,13 +20,13 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    /// `None` for lists and objects.
+    /// Returns `None` for lists and objects.
     pub(super) fn of(value: &Value) -> Option<Scalar> {
         Some(match value.node() {
             Node::Null | Node::Hollow => Scalar::Null,
             Node::Bool(bool) => Scalar::Bool(bool),
             Node::Int(int) => Scalar::Int(int),
-            // Both zeros are the same.
+            // Both zeros are equal.
             Node::Float(float) => Scalar::Float((float + 0.0).to_bits()),
             Node::String(text) => Scalar::String(Key::new(text)),
             Node::Bytes(_) => Scalar::String(from_typed(value).as_str().unwrap_or_default().into()),
@@ -35,30 +35,30 @@ impl Scalar {
     }
 }
 
-/// Where values stand first, so that nobody has to go through long lists again and again.
+/// Index of the first positions of values, so that long lists are not searched repeatedly.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    places: BTreeMap<Scalar, usize>,
-    /// Values by which nothing can be found: lists, objects.
+pub(super) struct Positions {
+    positions: BTreeMap<Scalar, usize>,
+    /// Whether a value is a list or object, which cannot be looked up.
     lists: bool,
     objects: bool,
 }
 
-impl Places {
-    pub(super) fn of<'a>(values: impl Iterator<Item = Option<&'a Value>>) -> Places {
-        let mut places = Places::default();
-        for (place, value) in values.enumerate() {
+impl Positions {
+    pub(super) fn of<'a>(values: impl Iterator<Item = Option<&'a Value>>) -> Positions {
+        let mut positions = Positions::default();
+        for (position, value) in values.enumerate() {
             if let Some(value) = value {
-                places.note(value, place);
+                positions.note(value, position);
             }
         }
-        places
+        positions
     }
 
-    pub(super) fn note(&mut self, value: &Value, place: usize) {
+    pub(super) fn note(&mut self, value: &Value, position: usize) {
         match Scalar::of(value) {
             Some(scalar) => {
-                self.places.entry(scalar).or_insert(place);
+                self.positions.entry(scalar).or_insert(position);
             }
             None => match value.as_list() {
                 Some(_) => self.lists = true,
@@ -69,7 +69,7 @@ impl Places {
 
     pub(super) fn find(&self, value: &Value) -> Result<Option<usize>, Error> {
         match Scalar::of(value) {
-            Some(scalar) => Ok(self.places.get(&scalar).copied()),
+            Some(scalar) => Ok(self.positions.get(&scalar).copied()),
             None if self.lists && Type::of(value) == Type::List => Err(not_comparable(value)),
             None if self.objects && Type::of(value) == Type::Map => Err(not_comparable(value)),
             None => Ok(None),

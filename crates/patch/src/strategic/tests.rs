@@ -22,7 +22,7 @@ fn applied(name: &str, document: &str, patch: &str) -> Result<String, String> {
     apply(of(name), tree(document), &mut patch).map(|value| text(&value)).map_err(|error| error.to_string())
 }
 
-/// What comes out of a patch, of a document without types and of the same in its normal form.
+/// Checks the result of a patch on an untyped document and on the same in normal form.
 #[track_caller]
 fn check(name: &str, patch: &str, document: &str, expected: &str) {
     let expected = text(&tree(expected));
@@ -54,7 +54,7 @@ fn objects_are_merged_and_nulls_remove() {
     check("core/v1.ConfigMap", r#"{"data":null,"binaryData":null}"#, r#"{"data":{"a":"1"}}"#, "{}");
     check("core/v1.ConfigMap", "null", r#"{"data":{"a":"1"}}"#, r#"{"data":{"a":"1"}}"#);
     check("core/v1.ConfigMap", "{}", r#"{"data":{"a":"1"}}"#, r#"{"data":{"a":"1"}}"#);
-    // New fields come without their nulls, but for nulls in lists.
+    // New fields lose their nulls, except for nulls in lists.
     check(
         SPEC,
         r#"{"securityContext":{"runAsUser":null,"sysctls":[{"name":null,"value":"x"}]}}"#,
@@ -64,7 +64,7 @@ fn objects_are_merged_and_nulls_remove() {
 }
 
 #[test]
-fn a_value_of_another_type_takes_the_place() {
+fn a_value_of_another_type_replaces() {
     check(SPEC, r#"{"nodeSelector":{"a":"b"}}"#, r#"{"nodeSelector":null}"#, r#"{"nodeSelector":{"a":"b"}}"#);
     assert_eq!(
         applied(SPEC, r#"{"nodeSelector":{"a":"b"}}"#, r#"{"nodeSelector":["x",{"y":null}]}"#).unwrap(),
@@ -96,7 +96,7 @@ fn lists_are_merged_by_key_in_the_order_of_the_patch() {
         r#"{"containers":[{"name":"b"},{"name":"a","image":"x"}]}"#,
     );
     check(SPEC, r#"{"containers":[]}"#, document, document);
-    // Ports are told apart by the number alone.
+    // Ports are identified by the number alone.
     check(
         SPEC,
         r#"{"containers":[{"name":"a","ports":[{"containerPort":2,"protocol":"UDP"}]}]}"#,
@@ -122,7 +122,7 @@ fn lists_without_a_strategy_are_replaced() {
 }
 
 #[test]
-fn lists_of_plain_values_are_united() {
+fn lists_of_primitives_are_united() {
     let meta = "meta/v1.ObjectMeta";
     check(
         meta,
@@ -208,7 +208,7 @@ fn items_and_objects_can_be_deleted_and_replaced() {
     );
     check(SPEC, r#"{"$patch":"replace","nodeName":"n"}"#, document, r#"{"nodeName":"n"}"#);
     check(SPEC, r#"{"$patch":"delete"}"#, document, "{}");
-    // What is not there cannot be replaced.
+    // A missing object cannot be replaced.
     check(
         SPEC,
         r#"{"affinity":{"$patch":"replace"},"securityContext":{"seLinuxOptions":{"$patch":"delete"}}}"#,
@@ -218,7 +218,7 @@ fn items_and_objects_can_be_deleted_and_replaced() {
 }
 
 #[test]
-fn wrong_directives_are_refused() {
+fn invalid_directives_are_rejected() {
     let document = r#"{"containers":[{"name":"a"}],"nodeSelector":{"a":"b"}}"#;
     refused(
         SPEC,
@@ -272,7 +272,7 @@ fn wrong_directives_are_refused() {
 }
 
 #[test]
-fn retained_keys_are_all_that_stay() {
+fn only_retained_keys_are_kept() {
     let spec = "apps/v1.DeploymentSpec";
     let document = r#"{"strategy":{"rollingUpdate":{"maxSurge":1},"type":"RollingUpdate"}}"#;
     check(
@@ -330,7 +330,7 @@ fn the_order_of_a_list_can_be_set() {
         r#"{"initContainers":[{"name":"d"}]}"#,
     );
     check(SPEC, r#"{"$setElementOrder/initContainers":[{"name":"d"}]}"#, document, document);
-    // Without an order, what is new comes last: the merge puts it first, and what the server had goes past it.
+    // Without an order, new items come last: the merge puts them first, and the server's items move past them.
     check(
         SPEC,
         r#"{"$setElementOrder/containers":[],"containers":[{"name":"x"},{"name":"d"}]}"#,
@@ -345,7 +345,7 @@ fn the_order_of_a_list_can_be_set() {
         r#"{"finalizers":["a","b"]}"#,
         r#"{"finalizers":["c","a"]}"#,
     );
-    // Lists that are replaced are ordered too.
+    // Replaced lists are ordered too.
     check(
         SPEC,
         r#"{"$setElementOrder/hostAliases":[{"ip":"2"},{"ip":"1"}],"hostAliases":[{"ip":"2"},{"ip":"1"}]}"#,
@@ -355,7 +355,7 @@ fn the_order_of_a_list_can_be_set() {
 }
 
 #[test]
-fn a_wrong_order_is_refused() {
+fn an_invalid_order_is_rejected() {
     let document = r#"{"containers":[{"name":"a"}],"nodeName":"n"}"#;
     refused(
         SPEC,
@@ -363,7 +363,7 @@ fn a_wrong_order_is_refused() {
         document,
         "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n",
     );
-    // An item with a directive at the end is not passed over.
+    // An item with a directive at the end is not skipped.
     refused(
         SPEC,
         r#"{"$setElementOrder/containers":[{"name":"b"}],"containers":[{"name":"b"},{"$patch":"replace"}]}"#,
@@ -436,7 +436,7 @@ fn a_wrong_order_is_refused() {
 }
 
 #[test]
-fn what_has_no_type_is_not_merged() {
+fn untyped_values_are_not_merged() {
     refused(
         "apps/v1.ControllerRevision",
         r#"{"data":{"a":{"b":1}}}"#,
@@ -458,7 +458,7 @@ fn what_has_no_type_is_not_merged() {
 }
 
 #[test]
-fn the_patch_shows_what_is_left_of_it() {
+fn the_patch_loses_consumed_parts() {
     let left = |patch: &str, document: &str| {
         let mut patch = tree(patch);
         apply(of(SPEC), tree(document), &mut patch).unwrap();
@@ -485,7 +485,7 @@ fn the_patch_shows_what_is_left_of_it() {
 }
 
 #[test]
-fn what_is_no_patch_is_refused() {
+fn invalid_patches_are_rejected() {
     let bad = |text: &str| decode(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(bad("[]"), "json: cannot unmarshal array into Go value of type map[string]interface {}");
     assert_eq!(bad("1"), "json: cannot unmarshal number into Go value of type map[string]interface {}");
@@ -495,7 +495,7 @@ fn what_is_no_patch_is_refused() {
 
 /// Takes milliseconds; anything quadratic would take minutes.
 #[test]
-fn thousands_of_items_and_fields_are_no_burden() {
+fn thousands_of_items_and_fields_are_fast() {
     let items = |n: usize, more: &str| -> String {
         let items: Vec<String> = (0..n).map(|n| format!(r#"{{"name":"n{n}"{more}}}"#)).collect();
         format!(r#"{{"containers":[{}]}}"#, items.join(","))
@@ -519,7 +519,7 @@ fn thousands_of_items_and_fields_are_no_burden() {
 }
 
 #[test]
-fn a_patch_that_begins_anew_again_and_again_is_refused() {
+fn a_patch_that_exceeds_the_work_limit_is_rejected() {
     let again: Vec<String> =
         (0..20_000).map(|n| format!(r#"{{"name":"a","env":[{{"name":"e{n}"}}],"x{n}":1}}"#)).collect();
     let patch = format!(r#"{{"containers":[{}]}}"#, again.join(","));

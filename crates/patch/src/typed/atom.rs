@@ -1,28 +1,29 @@
-//! What type something is of, and what may be there by that.
+//! Types of values in a tree, and the ownership that follows from them.
 
 use pintle_codec::json;
 use pintle_meta::{Node, Value};
 use pintle_schema::normal::zero;
 use pintle_schema::structural::Structural;
-use pintle_schema::{Field, Kind, ListType, Opaque, Scalar, Shape, Struct, Type};
+use pintle_schema::{Field, ListType, Opaque, Scalar, Shape, Struct, Type, TypeKind};
 
 use super::custom::Custom;
 use super::keys::Keys;
 
-/// The type of something in a tree.
+/// Type of a value in a tree.
 #[derive(Clone, Copy, Debug)]
 pub enum TypeRef<'t> {
-    /// What a field of a built-in type holds. The field says how lists and maps are owned; items have none.
+    /// Value of a built-in type. Its field determines the ownership of lists and maps; items have none.
     Builtin { shape: Shape, field: Option<&'static Field> },
-    /// What a definition says of its objects, or of something in them.
+    /// Custom resource, or a part of it, by the schema of its definition.
     Custom(Custom<'t>),
-    /// Whatever is there: objects by their fields, everything else as a whole. So are custom resources without a schema.
+    /// Type deduced from the value: objects by field, everything else as a whole; for custom resources without a
+    /// schema.
     Deduced,
-    /// Whatever is there, as a whole.
+    /// Any value, owned as a whole.
     Untyped,
 }
 
-/// What may be somewhere, and how it is owned.
+/// Allowed values of a type, and their ownership.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Atom<'t> {
     pub scalar: Option<Leaf>,
@@ -30,13 +31,13 @@ pub struct Atom<'t> {
     pub map: Option<Map<'t>>,
 }
 
-/// What a value without parts may be.
+/// Allowed type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     Number,
     String,
     Bool,
-    /// Any of them.
+    /// Any scalar.
     Any,
 }
 
@@ -46,39 +47,39 @@ pub struct List<'t> {
     pub items: TypeRef<'t>,
 }
 
-/// How the items of a list are told apart.
+/// Identity of list items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation<'t> {
-    /// Not at all: the list is one value.
+    /// None: the list is one value.
     Atomic,
-    /// By what they are.
+    /// The item's value.
     Set,
-    /// By some of their fields.
+    /// Some of the item's fields.
     Keys(Keys<'t>),
 }
 
-/// A struct or a map.
+/// Struct or map.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'t> {
     pub atomic: bool,
-    /// The fields that have names of their own.
+    /// Declared fields.
     pub fields: Fields<'t>,
-    /// The type of all others; `None` where there may be no others.
+    /// Type of all other entries; `None` if there are no others.
     pub values: Option<TypeRef<'t>>,
 }
 
-/// The fields that a struct has.
+/// Declared fields of a struct.
 #[derive(Clone, Copy, Debug)]
 pub enum Fields<'t> {
-    /// Only entries.
+    /// Entries only.
     None,
     Builtin(&'static Struct),
     Custom(Custom<'t>),
 }
 
-/// Which of its possible forms something has.
+/// Which of an atom's alternatives a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Alternative {
     Map,
     Scalar,
     List,
@@ -91,7 +92,7 @@ impl From<&'static Type> for TypeRef<'_> {
 }
 
 impl<'t> TypeRef<'t> {
-    /// The objects of a definition, by the schema of one of its versions.
+    /// Returns the type of a definition's objects, by the schema of one of its versions.
     pub fn custom(root: &'t Structural) -> TypeRef<'t> {
         TypeRef::Custom(Custom::root(root))
     }
@@ -104,7 +105,7 @@ impl<'t> TypeRef<'t> {
         TypeRef::Builtin { shape: field.shape, field: Some(field) }
     }
 
-    /// The built-in type, where it is one with a name.
+    /// Returns the built-in type, if it is a named one.
     pub fn named(self) -> Option<&'static Type> {
         match self {
             TypeRef::Builtin { shape: Shape::Named(of), .. } => Some(of),
@@ -129,7 +130,7 @@ impl<'t> TypeRef<'t> {
         }
     }
 
-    /// What stands for a field of an item that does not have it, when items are told apart by it.
+    /// Returns the default of a key field that an item does not have.
     pub(super) fn default_of(self, name: &str) -> Option<Value> {
         let field = match self.atom().map?.fields {
             Fields::None => return None,
@@ -138,7 +139,7 @@ impl<'t> TypeRef<'t> {
         };
         match field.default() {
             Some(text) => Some(json::decode_any(text.as_bytes()).ok()?.value),
-            // What is always there in Go has its zero value for a default.
+            // A field that Go always writes has its zero value as default.
             None => match field.shape.underlying() {
                 Shape::Scalar(scalar) if !field.omit_empty && scalar != Scalar::Any => {
                     Some(zero(field.shape))
@@ -151,13 +152,13 @@ impl<'t> TypeRef<'t> {
 
 fn builtin<'t>(shape: Shape, field: Option<&'static Field>) -> Atom<'t> {
     let mut shape = shape;
-    // A field may also say that it is not, although its type is.
+    // A field may be granular although its type is atomic.
     let said = field.filter(|field| field.atomic || field.granular).map(|field| field.atomic);
     let mut atomic = false;
     loop {
         match shape {
             Shape::Pointer(of) => shape = *of,
-            Shape::Named(Type { kind: Kind::Alias { of, atomic: whole, .. }, .. }) => {
+            Shape::Named(Type { kind: TypeKind::Alias { of, atomic: whole, .. }, .. }) => {
                 atomic |= *whole;
                 shape = *of;
             }
@@ -178,14 +179,14 @@ fn builtin<'t>(shape: Shape, field: Option<&'static Field>) -> Atom<'t> {
             let map = Map { atomic, fields: Fields::None, values: Some(TypeRef::of_shape(*values)) };
             Atom { map: Some(map), ..Atom::default() }
         }
-        Shape::Named(Type { kind: Kind::Struct(of), .. }) => {
+        Shape::Named(Type { kind: TypeKind::Struct(of), .. }) => {
             let values = of.flat.is_empty().then_some(TypeRef::Deduced);
             let atomic = said.unwrap_or(atomic || of.atomic);
             let map = Map { atomic, fields: Fields::Builtin(of), values };
             Atom { map: Some(map), ..Atom::default() }
         }
-        Shape::Named(Type { kind: Kind::Opaque(opaque), .. }) => of_opaque(*opaque),
-        // Names and pointers were followed above.
+        Shape::Named(Type { kind: TypeKind::Opaque(opaque), .. }) => of_opaque(*opaque),
+        // Aliases and pointers were resolved above.
         Shape::Named(_) | Shape::Pointer(_) => TypeRef::Deduced.atom(),
     }
 }
@@ -193,11 +194,11 @@ fn builtin<'t>(shape: Shape, field: Option<&'static Field>) -> Atom<'t> {
 fn of_opaque<'t>(opaque: Opaque) -> Atom<'t> {
     match opaque {
         Opaque::Duration | Opaque::GroupVersion => Atom::of_leaf(Leaf::String),
-        // Strings of a format, of which nothing more is asked.
+        // Strings with a format, which is not checked here.
         Opaque::Time | Opaque::MicroTime | Opaque::Quantity => Atom::of_leaf(Leaf::Any),
         Opaque::RawExtension => TypeRef::Untyped.atom(),
         Opaque::FieldsV1 => Atom { map: TypeRef::Deduced.atom().map, ..Atom::default() },
-        // Schemas that give no type, and so allow any.
+        // Schemas without a type, which allow any.
         Opaque::IntOrString
         | Opaque::JSON
         | Opaque::JSONSchemaPropsOrArray
@@ -206,7 +207,7 @@ fn of_opaque<'t>(opaque: Opaque) -> Atom<'t> {
     }
 }
 
-/// What the field says of its list, or else what its patch strategy implies.
+/// Returns the field's list type, or else the one that its patch strategy implies.
 fn relation<'t>(field: Option<&'static Field>) -> Relation<'t> {
     let Some(field) = field else { return Relation::Atomic };
     match field.list {
@@ -228,39 +229,41 @@ impl<'t> Atom<'t> {
         Atom { scalar: Some(leaf), ..Atom::default() }
     }
 
-    /// The form of a value: what it is, if that may be there; else whatever may.
-    pub(super) fn form(&self, value: &Value) -> Option<Form> {
+    /// Returns the alternative of a value: its own type if allowed, else any allowed one.
+    pub(super) fn alternative(&self, value: &Value) -> Option<Alternative> {
         let is = match value.node() {
             Node::Null => None,
-            Node::List(_) => Some(Form::List),
-            Node::Object(_) => Some(Form::Map),
+            Node::List(_) => Some(Alternative::List),
+            Node::Object(_) => Some(Alternative::Map),
             Node::Raw(raw) => match raw.trim_ascii_start().first() {
-                Some(b'[') => Some(Form::List),
-                Some(b'{') => Some(Form::Map),
+                Some(b'[') => Some(Alternative::List),
+                Some(b'{') => Some(Alternative::Map),
                 Some(b'n') | None => None,
-                Some(_) => Some(Form::Scalar),
+                Some(_) => Some(Alternative::Scalar),
             },
-            _ => Some(Form::Scalar),
+            _ => Some(Alternative::Scalar),
         };
         is.filter(|is| self.allows(*is)).or_else(|| self.widest())
     }
 
-    /// What is tried where nothing tells.
-    pub(super) fn widest(&self) -> Option<Form> {
-        [Form::Map, Form::Scalar, Form::List].into_iter().find(|form| self.allows(*form))
+    /// Returns the alternative to try if the value does not determine one.
+    pub(super) fn widest(&self) -> Option<Alternative> {
+        [Alternative::Map, Alternative::Scalar, Alternative::List]
+            .into_iter()
+            .find(|alternative| self.allows(*alternative))
     }
 
-    fn allows(&self, form: Form) -> bool {
-        match form {
-            Form::Map => self.map.is_some(),
-            Form::Scalar => self.scalar.is_some(),
-            Form::List => self.list.is_some(),
+    fn allows(&self, alternative: Alternative) -> bool {
+        match alternative {
+            Alternative::Map => self.map.is_some(),
+            Alternative::Scalar => self.scalar.is_some(),
+            Alternative::List => self.list.is_some(),
         }
     }
 }
 
 impl<'t> Map<'t> {
-    /// The type of a field or entry; `None` where there is no such field.
+    /// Returns the type of a field or entry; `None` if there is no such field.
     pub fn type_of(&self, name: &str) -> Option<TypeRef<'t>> {
         let named = match self.fields {
             Fields::None => None,
@@ -270,7 +273,7 @@ impl<'t> Map<'t> {
         named.or(self.values)
     }
 
-    /// Whether there is a field of that name, unlike an entry of a map.
+    /// Returns whether the name is a declared field, as opposed to a map's entry.
     pub(super) fn is_named(&self, name: &str) -> bool {
         match self.fields {
             Fields::None => false,

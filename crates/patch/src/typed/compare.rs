@@ -1,4 +1,4 @@
-//! The fields by which two objects differ.
+//! Comparison of two objects by field.
 
 use std::cmp::Ordering;
 
@@ -6,12 +6,12 @@ use pintle_meta::value::Key;
 use pintle_meta::{Object, Value};
 use pintle_schema::Struct;
 
-use super::atom::{Fields, Form, Map};
-use super::items::{opened, seen, sorted};
+use super::atom::{Alternative, Fields, Map};
+use super::items::{json_fields, opened, sorted};
 use super::{Invalid, List, Relation, TypeRef};
-use crate::fieldset::{Element, Entry, Filter, Set, equal, is_seen};
+use crate::fieldset::{Element, Entry, Filter, Set, equal, is_in_json};
 
-/// What changed from one object to another. No field is in two of the sets.
+/// Changes from one object to another. The sets are disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     pub added: Set,
@@ -24,7 +24,7 @@ impl Comparison {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
 
-    /// Without what a filter takes away.
+    /// Applies a filter to all sets.
     pub fn filtered(self, filter: Option<&Filter>) -> Comparison {
         match filter {
             None => self,
@@ -37,9 +37,9 @@ impl Comparison {
     }
 }
 
-/// Compares two objects of a type. Parts that both share in memory are not looked into.
+/// Compares two objects of a type. Parts shared in memory are skipped.
 pub fn compare(of: TypeRef<'_>, old: &Value, new: &Value) -> Result<Comparison, Invalid> {
-    let found = place(of, Some(old), Some(new))?;
+    let found = compare_values(of, Some(old), Some(new))?;
     Ok(Comparison {
         added: found.added.children.into_set(),
         modified: found.modified.children.into_set(),
@@ -47,7 +47,7 @@ pub fn compare(of: TypeRef<'_>, old: &Value, new: &Value) -> Result<Comparison, 
     })
 }
 
-/// What a place and those below it contribute to each of the sets.
+/// Contribution of a value and its children to each of the sets.
 #[derive(Default)]
 struct Change {
     added: Part,
@@ -84,7 +84,7 @@ impl Change {
         self.removed.children.push(element, below.removed);
     }
 
-    /// Both ways of seeing a place whose form has changed.
+    /// Joins both views of a value whose alternative changed.
     fn or(self, other: Change) -> Change {
         let part = |a: Part, b: Part| Part {
             member: a.member || b.member,
@@ -105,7 +105,7 @@ impl Change {
     }
 }
 
-fn place(of: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
+fn compare_values(of: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
     pintle_work::check();
     if let (Some(old), Some(new)) = (old, new)
         && old.is_same(new)
@@ -113,14 +113,15 @@ fn place(of: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Ch
         return Ok(Change::default());
     }
     let atom = of.atom();
-    let forms = (old.and_then(|value| atom.form(value)), new.and_then(|value| atom.form(value)));
-    let look = |form: Form| match (form, &atom.list, &atom.map) {
-        (Form::List, Some(list), _) => items(list, old, new),
-        (Form::Map, _, Some(map)) => fields(map, old, new),
+    let alternatives =
+        (old.and_then(|value| atom.alternative(value)), new.and_then(|value| atom.alternative(value)));
+    let look = |alternative: Alternative| match (alternative, &atom.list, &atom.map) {
+        (Alternative::List, Some(list), _) => items(list, old, new),
+        (Alternative::Map, _, Some(map)) => fields(map, old, new),
         _ => Ok(leaf(old, new)),
     };
-    let mut change = match forms {
-        (None, Some(form)) | (Some(form), None) => look(form)?,
+    let mut change = match alternatives {
+        (None, Some(alternative)) | (Some(alternative), None) => look(alternative)?,
         (Some(before), Some(after)) if before == after => look(before)?,
         (Some(before), Some(after)) => look(before)?.or(look(after)?),
         (None, None) => return Err(Invalid::new("schema error: invalid atom")),
@@ -143,7 +144,7 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Change {
 fn items(list: &List<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Change, Invalid> {
     let before = old.and_then(Value::as_list).unwrap_or_default();
     let after = new.and_then(Value::as_list).unwrap_or_default();
-    // What is empty on both sides is a leaf, so that null and empty are told apart.
+    // A list that is empty on both sides is a leaf, so that null and empty differ.
     if list.relation == Relation::Atomic || before.is_empty() && after.is_empty() {
         return Ok(leaf(old, new));
     }
@@ -173,7 +174,7 @@ fn items(list: &List<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Ch
     }
 }
 
-/// The items of both lists that have the same element, of which there should be one at most.
+/// Compares the items of both lists with the same element, normally at most one each.
 fn group(
     list: &List<'_>,
     old: &[(Element, &Value)],
@@ -182,7 +183,7 @@ fn group(
 ) -> Result<(), Invalid> {
     let Some((element, _)) = old.first().or(new.first()) else { return Ok(()) };
     let mut item = |old: Option<&Value>, new: Option<&Value>| -> Result<(), Invalid> {
-        let below = place(list.items, old, new).map_err(|invalid| invalid.below(element))?;
+        let below = compare_values(list.items, old, new).map_err(|invalid| invalid.below(element))?;
         change.push(element, below);
         Ok(())
     };
@@ -190,7 +191,7 @@ fn group(
     let marker = || Part { member: true, children: Children::default() };
     match (old.len(), new.len()) {
         (0 | 1, 0 | 1) => item(old.first().map(|(_, value)| *value), new.first().map(|(_, value)| *value))?,
-        // Duplicates on both sides are one value.
+        // Duplicates on both sides are compared as one value.
         (2.., 2..) => {
             let same = old.len() == new.len() && old.iter().zip(new).all(|((_, a), (_, b))| equal(a, b));
             if !same {
@@ -220,7 +221,7 @@ fn fields(map: &Map<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Cha
     let (opened_old, opened_new) = (old.map(opened), new.map(opened));
     let before = opened_old.as_ref().and_then(|value| value.as_object());
     let after = opened_new.as_ref().and_then(|value| value.as_object());
-    let is_empty = |object: Option<&Object>| object.is_none_or(|object| seen(object).next().is_none());
+    let is_empty = |object: Option<&Object>| object.is_none_or(|object| json_fields(object).next().is_none());
     if is_empty(before) && is_empty(after) {
         return Ok(leaf(old, new));
     }
@@ -236,7 +237,7 @@ fn fields(map: &Map<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Cha
     Ok(change)
 }
 
-/// Whether an object's fields are all declared and stand in the order of the declaration.
+/// Returns whether an object's fields are all declared and in declaration order.
 fn is_in_order(of: &'static Struct, object: Option<&Object>) -> bool {
     let mut fields = of.flat.iter();
     object.is_none_or(|object| {
@@ -244,7 +245,7 @@ fn is_in_order(of: &'static Struct, object: Option<&Object>) -> bool {
     })
 }
 
-/// Fields of a struct, both sides in its order.
+/// Compares fields of a struct, both sides in declaration order.
 fn declared(
     of: &'static Struct,
     old: Option<&Object>,
@@ -255,8 +256,8 @@ fn declared(
     let mut new = new.map(Object::entries).unwrap_or_default().iter().peekable();
     for field in of.flat {
         let is_it = |(name, _): &&(Key, Value)| name == field.name;
-        let before = old.next_if(is_it).map(|(_, value)| value).filter(|value| is_seen(value));
-        let after = new.next_if(is_it).map(|(_, value)| value).filter(|value| is_seen(value));
+        let before = old.next_if(is_it).map(|(_, value)| value).filter(|value| is_in_json(value));
+        let after = new.next_if(is_it).map(|(_, value)| value).filter(|value| is_in_json(value));
         if before.is_some() || after.is_some() {
             one(TypeRef::of_field(field), &Key::new_static(field.name), before, after, change)?;
         }
@@ -264,7 +265,7 @@ fn declared(
     Ok(())
 }
 
-/// Entries of a map, or fields in any order.
+/// Compares entries of a map, or fields in any order.
 fn by_name(
     map: &Map<'_>,
     old: Option<&Object>,
@@ -275,10 +276,10 @@ fn by_name(
         let invalid = || Invalid::new("field not declared in schema").below(&Element::Field(name.clone()));
         map.type_of(name).ok_or_else(invalid)
     };
-    for (name, before) in old.into_iter().flat_map(seen) {
+    for (name, before) in old.into_iter().flat_map(json_fields) {
         one(of(name)?, name, Some(before), found(new, name), change)?;
     }
-    for (name, after) in new.into_iter().flat_map(seen) {
+    for (name, after) in new.into_iter().flat_map(json_fields) {
         if found(old, name).is_none() {
             one(of(name)?, name, None, Some(after), change)?;
         }
@@ -287,7 +288,7 @@ fn by_name(
 }
 
 fn found<'a>(object: Option<&'a Object>, name: &str) -> Option<&'a Value> {
-    object?.get(name).filter(|value| is_seen(value))
+    object?.get(name).filter(|value| is_in_json(value))
 }
 
 fn one(
@@ -303,7 +304,7 @@ fn one(
         return Ok(());
     }
     let element = Element::Field(name.clone());
-    let below = place(of, old, new).map_err(|invalid| invalid.below(&element))?;
+    let below = compare_values(of, old, new).map_err(|invalid| invalid.below(&element))?;
     change.push(&element, below);
     Ok(())
 }

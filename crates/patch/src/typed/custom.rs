@@ -1,8 +1,8 @@
-//! Custom resources, which are owned as the schema of their definition says.
+//! Ownership in custom resources, by the schema of their definition.
 //!
-//! What the schema says of kind, version and metadata does not count: every object has them as built-in ones do, and so
-//! does every object that is embedded in one. Unknown fields that are preserved are so down to the leaves, whatever the
-//! schema names on the way. A node that says no type may be anything.
+//! The schema of kind, apiVersion and metadata is ignored: every object, also an embedded one, has them as built-in
+//! kinds do. Preserved unknown fields are so down to the leaves, whatever the schema specifies below. A node without
+//! a type allows any.
 
 use std::sync::LazyLock;
 
@@ -13,13 +13,13 @@ use pintle_schema::{ListType, Scalar, Shape, Type, find};
 use super::atom::{Atom, Fields, Leaf, List, Map, Relation, TypeRef};
 use super::keys::Keys;
 
-/// A node of a structural schema, and what counts of the nodes above it.
+/// Node of a structural schema, with the properties inherited from its ancestors.
 #[derive(Clone, Copy, Debug)]
 pub struct Custom<'t> {
     node: &'t Structural,
-    /// It has kind, version and metadata.
+    /// Whether it has kind, apiVersion and metadata.
     is_object: bool,
-    /// Here or above, unknown fields are preserved.
+    /// Whether unknown fields are preserved, here or above.
     preserves: bool,
 }
 
@@ -71,7 +71,7 @@ impl<'t> Custom<'t> {
         Map { atomic: self.node.atomic_map, fields, values }
     }
 
-    /// The type of a field that the schema names, or that every object has.
+    /// Returns the type of a field that the schema specifies, or that every object has.
     pub(super) fn type_of(self, name: &str) -> Option<TypeRef<'t>> {
         if self.is_object {
             match name {

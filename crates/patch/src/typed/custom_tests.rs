@@ -23,7 +23,7 @@ fn read(text: &[u8]) -> Option<Value> {
     Some(json::decode_any(text).ok()?.value)
 }
 
-/// A schema whose root has these properties beside kind, version and metadata.
+/// Returns a schema whose root has these properties beside kind, apiVersion and metadata.
 fn schema(properties: &str) -> Structural {
     let text = format!(r#"{{"type":"object","properties":{{"metadata":{{"type":"object"}},{properties}}}}}"#);
     Structural::compile(&read(text.as_bytes()).unwrap(), read).unwrap()
@@ -63,7 +63,7 @@ fn fields(object: &str, expected: &str) {
     validate(of, &untyped(object), false).unwrap();
 }
 
-/// What was added, modified and removed.
+/// Checks the added, modified and removed fields.
 #[track_caller]
 fn changes(old: &str, new: &str, expected: [&str; 3]) {
     let schema = widgets();
@@ -86,7 +86,7 @@ fn metadata_is_that_of_built_in_kinds_whatever_the_schema_says() {
 }
 
 #[test]
-fn items_are_told_apart_by_their_keys_and_the_defaults_of_those() {
+fn items_are_identified_by_their_keys_and_key_defaults() {
     fields(
         r#"{"spec":{"ports":[{"port":80},{"port":80,"protocol":"UDP","name":"x"}]}}"#,
         r#"{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"k:{\"port\":80,\"protocol\":\"UDP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{}}}}}"#,
@@ -103,7 +103,7 @@ fn items_are_told_apart_by_their_keys_and_the_defaults_of_those() {
 }
 
 #[test]
-fn sets_by_item_other_lists_and_atomic_maps_as_a_whole() {
+fn sets_are_owned_by_item_and_atomic_values_as_a_whole() {
     fields(
         r#"{"spec":{"tags":["b","a"],"args":["x"],"labels":{"a":"1"},"selector":{"b":"2"}}}"#,
         r#"{"f:spec":{"f:args":{},"f:labels":{"f:a":{}},"f:selector":{},"f:tags":{"v:\"a\"":{},"v:\"b\"":{}}}}"#,
@@ -120,7 +120,7 @@ fn sets_by_item_other_lists_and_atomic_maps_as_a_whole() {
 }
 
 #[test]
-fn what_has_no_type_or_preserves_unknown_fields_is_as_it_is_found() {
+fn untyped_and_preserved_fields_have_deduced_types() {
     fields(
         r#"{"spec":{"any":{"a":{"b":[{"c":1}]}},"free":{"x":{"y":1}},"size":"1",
             "open":{"named":{"a":1,"z":{"q":true}},"other":{"o":1}}}}"#,
@@ -142,7 +142,7 @@ fn embedded_objects_have_metadata_too() {
 }
 
 #[test]
-fn unknown_fields_and_wrong_types_do_not_fit() {
+fn unknown_fields_and_wrong_types_are_invalid() {
     let schema = widgets();
     let bad = |text: &str| describe(&validate(TypeRef::custom(&schema), &untyped(text), false).unwrap_err());
     assert_eq!(bad(r#"{"spec":{"nonsense":1}}"#), ".spec.nonsense: field not declared in schema");
@@ -161,13 +161,13 @@ fn unknown_fields_and_wrong_types_do_not_fit() {
         bad(r#"{"spec":{"ports":[{"port":1},{"port":1,"protocol":"TCP"}]}}"#),
         r#".spec.ports: duplicate entries for key [port=1,protocol="TCP"]"#
     );
-    // What may be null is not asked here, and times are any scalar.
+    // Nullability is not checked here, and times are any scalar.
     validate(TypeRef::custom(&schema), &untyped(r#"{"spec":{"on":null,"limit":null,"when":1}}"#), false)
         .unwrap();
 }
 
 #[test]
-fn lists_whose_items_lack_all_keys_are_refused() {
+fn lists_whose_items_lack_all_keys_are_rejected() {
     let schema = schema(
         r#""list":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a","b"],
             "items":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","default":null}}}}"#,
@@ -180,7 +180,7 @@ fn lists_whose_items_lack_all_keys_are_refused() {
 }
 
 #[test]
-fn a_root_that_preserves_unknown_fields_has_metadata_all_the_same() {
+fn a_root_that_preserves_unknown_fields_has_typed_metadata() {
     let schema = read(br#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#).unwrap();
     let schema = Structural::compile(&schema, read).unwrap();
     let of = TypeRef::custom(&schema);
@@ -234,7 +234,7 @@ fn configurations_are_merged_and_fields_removed() {
 }
 
 #[test]
-fn who_owned_parts_of_what_a_definition_made_atomic_owns_the_whole() {
+fn owners_of_parts_own_the_whole_once_it_is_atomic() {
     let schema = widgets();
     let of = TypeRef::custom(&schema);
     let set = |text: &str| Set::from_json(text.as_bytes()).unwrap();

@@ -1,27 +1,27 @@
-//! The fields that an object has.
+//! Field set of an object.
 
 use std::cmp::Ordering;
 
 use pintle_meta::{Node, Value};
 
-use super::atom::{Form, Map};
-use super::items::{opened, seen, sorted};
+use super::atom::{Alternative, Map};
+use super::items::{json_fields, opened, sorted};
 use super::{Invalid, List, Relation, TypeRef};
 use crate::fieldset::{Element, Entry, Set};
 
-/// Every leaf, and every item of a list or map. Items of a list that cannot be told apart are one.
+/// Returns every leaf, and every item of a list or map. Items with the same element are one.
 pub fn to_field_set(of: TypeRef<'_>, value: &Value) -> Result<Set, Invalid> {
-    place(of, value).map(|(_, set)| set)
+    value_fields(of, value).map(|(_, set)| set)
 }
 
-/// Whether something is a leaf, and what is below it otherwise.
-fn place(of: TypeRef<'_>, value: &Value) -> Result<(bool, Set), Invalid> {
+/// Returns whether a value is a leaf, else its children.
+fn value_fields(of: TypeRef<'_>, value: &Value) -> Result<(bool, Set), Invalid> {
     let atom = of.atom();
     let list = atom.list.filter(|list| list.relation != Relation::Atomic);
     let map = atom.map.filter(|map| !map.atomic);
-    match (atom.form(value), list, map) {
-        (Some(Form::List), Some(list), _) => Ok((false, items(&list, value)?)),
-        (Some(Form::Map), _, Some(map)) => Ok((false, fields(&map, value)?)),
+    match (atom.alternative(value), list, map) {
+        (Some(Alternative::List), Some(list), _) => Ok((false, items(&list, value)?)),
+        (Some(Alternative::Map), _, Some(map)) => Ok((false, fields(&map, value)?)),
         (Some(_), ..) => Ok((true, Set::new())),
         (None, ..) => Err(Invalid::new("schema error: invalid atom")),
     }
@@ -34,7 +34,7 @@ fn items(list: &List<'_>, value: &Value) -> Result<Set, Invalid> {
     for alike in sorted.chunk_by(|(a, _), (b, _)| a.cmp(b) == Ordering::Equal) {
         let (element, item) = &alike[0];
         let children = match alike.len() {
-            1 => place(list.items, item).map_err(|invalid| invalid.below(element))?.1,
+            1 => value_fields(list.items, item).map_err(|invalid| invalid.below(element))?.1,
             _ => Set::new(),
         };
         entries.push(Entry { element: element.clone(), member: true, children });
@@ -46,15 +46,15 @@ fn fields(map: &Map<'_>, value: &Value) -> Result<Set, Invalid> {
     let opened = opened(value);
     let Node::Object(object) = opened.node() else { return Ok(Set::new()) };
     let mut entries = Vec::with_capacity(object.len());
-    for (name, value) in seen(object) {
+    for (name, value) in json_fields(object) {
         let element = Element::Field(name.clone());
         let Some(of) = map.type_of(name) else {
             return Err(Invalid::new("field not declared in schema").below(&element));
         };
-        let (leaf, children) = place(of, value).map_err(|invalid| invalid.below(&element))?;
+        let (leaf, children) = value_fields(of, value).map_err(|invalid| invalid.below(&element))?;
         let is_empty = match value.node() {
             Node::Null => true,
-            Node::Object(object) => seen(object).next().is_none(),
+            Node::Object(object) => json_fields(object).next().is_none(),
             _ => false,
         };
         let member = leaf || is_empty || !map.is_named(name);

@@ -1,4 +1,4 @@
-//! What walks share: the items of a list with what tells them apart, and what is in an object.
+//! Elements of list items and fields of objects, shared by all walks.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use pintle_meta::{Node, Object, Value};
 
 use super::Invalid;
 use super::atom::{List, Relation};
-use crate::fieldset::{Element, is_seen, read};
+use crate::fieldset::{Element, is_in_json, read};
 
-/// A value to look into: what raw JSON says, everything else as it is.
+/// Returns the value with raw JSON decoded.
 pub(super) fn opened(value: &Value) -> Cow<'_, Value> {
     match value.node() {
         Node::Raw(raw) => Cow::Owned(read(raw)),
@@ -17,12 +17,12 @@ pub(super) fn opened(value: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// The fields that JSON shows.
-pub(super) fn seen(object: &Object) -> impl Iterator<Item = (&Key, &Value)> {
-    object.entries().iter().filter(|(_, value)| is_seen(value)).map(|(key, value)| (key, value))
+/// Returns the fields that JSON contains.
+pub(super) fn json_fields(object: &Object) -> impl Iterator<Item = (&Key, &Value)> {
+    object.entries().iter().filter(|(_, value)| is_in_json(value)).map(|(key, value)| (key, value))
 }
 
-/// What tells an item from the others.
+/// Returns the element of an item.
 pub(super) fn element_of(list: &List<'_>, item: &Value) -> Result<Element, Invalid> {
     let keys = match list.relation {
         Relation::Keys(keys) => keys,
@@ -44,13 +44,13 @@ pub(super) fn element_of(list: &List<'_>, item: &Value) -> Result<Element, Inval
     };
     let mut fields = Vec::with_capacity(keys.len());
     for key in keys.iter() {
-        let found = object.get(&key).filter(|value| is_seen(value)).cloned();
+        let found = object.get(&key).filter(|value| is_in_json(value)).cloned();
         if let Some(value) = found.or_else(|| list.items.default_of(&key)) {
             fields.push((key, value));
         }
     }
     if fields.is_empty() && !keys.is_empty() {
-        let keys = keys.shown();
+        let keys = keys.describe();
         return Err(Invalid::new(format!(
             "associative list with keys has an element that omits all key fields {keys} (and doesn't have default \
              values for any key fields)"
@@ -59,24 +59,25 @@ pub(super) fn element_of(list: &List<'_>, item: &Value) -> Result<Element, Inval
     Ok(Element::key(fields))
 }
 
-/// The items of a list that can be told apart, sorted; those that are alike next to each other, in the list's order.
+/// Returns the items of a list with their elements, sorted; items of equal elements are adjacent, in the list's
+/// order.
 pub(super) fn sorted<'a>(list: &List<'_>, items: &'a [Value]) -> Result<Vec<(Element, &'a Value)>, Invalid> {
     sorted_as(list, items, |_, item| item)
 }
 
-/// The same, with something else in the place of each item.
+/// Like [`sorted`], with a projection of each item.
 pub(super) fn sorted_as<'a, T>(
     list: &List<'_>,
     items: &'a [Value],
     as_what: impl Fn(usize, &'a Value) -> T,
 ) -> Result<Vec<(Element, T)>, Invalid> {
     let mut found = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         let element = element_of(list, item).map_err(|mut invalid| {
-            invalid.message.insert_str(0, &format!("element {place}: "));
+            invalid.message.insert_str(0, &format!("element {index}: "));
             invalid
         })?;
-        found.push((element, as_what(place, item)));
+        found.push((element, as_what(index, item)));
     }
     if !found.is_sorted_by(|(a, _), (b, _)| a <= b) {
         found.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -1,9 +1,9 @@
-//! The fields by which items of a list are told apart.
+//! Key fields of list items.
 
 use pintle_meta::quote_all;
 use pintle_meta::value::Key;
 
-/// Names of fields, as schemas keep them.
+/// Names of fields, as stored in schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys<'t> {
     Builtin(&'static [&'static str]),
@@ -30,8 +30,8 @@ impl<'t> Keys<'t> {
         builtin.iter().map(|name| Key::new_static(name)).chain(custom.iter().cloned())
     }
 
-    /// As messages list them.
-    pub(super) fn shown(self) -> String {
+    /// Formats the names as messages do.
+    pub(super) fn describe(self) -> String {
         match self {
             Keys::Builtin(names) => quote_all(names),
             Keys::Custom(names) => quote_all(&names.iter().map(Key::as_str).collect::<Vec<_>>()),

@@ -1,6 +1,6 @@
-//! One object on top of another: what an apply makes of what is there.
+//! Merge of a configuration into a live object.
 //!
-//! Nothing goes by it. Items of a list keep the live order as far as the configuration does not want another:
+//! Nothing is removed. Items of a list keep the live order as far as the configuration's order allows:
 //!
 //! ```text
 //! live a b c d, applied c a e  ->  b c d a e     (b, d stay before what follows them; c, a, e in the applied order)
@@ -11,27 +11,27 @@ use std::cmp::Ordering;
 use pintle_meta::value::Key;
 use pintle_meta::{Object, Value};
 
-use super::atom::{Form, Map};
-use super::items::{element_of, opened, seen, sorted_as};
+use super::atom::{Alternative, Map};
+use super::items::{element_of, json_fields, opened, sorted_as};
 use super::{Invalid, List, Relation, TypeRef};
-use crate::fieldset::{Element, equal, is_seen};
+use crate::fieldset::{Element, equal, is_in_json};
 
-/// The live object with a configuration on top. What did not change is the same in memory; what did is not in normal form:
-/// objects on the way to a change have sorted keys and the configuration's values are as they were given.
+/// Merges a configuration into the live object. Unchanged parts are shared; changed ones are not in normal form:
+/// ancestors of a change have sorted keys, and the configuration's values are as given.
 pub fn merge(of: TypeRef<'_>, live: &Value, config: &Value) -> Result<Value, Vec<Invalid>> {
-    let merged = place(of, live, config).map_err(|invalid| vec![invalid])?;
+    let merged = merge_values(of, live, config).map_err(|invalid| vec![invalid])?;
     Ok(merged.unwrap_or_else(|| live.clone()))
 }
 
-/// What becomes of a place that both have; `None` if it stays as it is.
-fn place(of: TypeRef<'_>, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
+/// Merges a value that both have; `None` if it is unchanged.
+fn merge_values(of: TypeRef<'_>, live: &Value, config: &Value) -> Result<Option<Value>, Invalid> {
     if live.is_same(config) {
         return Ok(None);
     }
     let atom = of.atom();
-    match (atom.form(config), atom.list, atom.map) {
-        (Some(Form::List), Some(list), _) => items(&list, live, config),
-        (Some(Form::Map), _, Some(map)) => fields(&map, live, config),
+    match (atom.alternative(config), atom.list, atom.map) {
+        (Some(Alternative::List), Some(list), _) => items(&list, live, config),
+        (Some(Alternative::Map), _, Some(map)) => fields(&map, live, config),
         (Some(_), ..) => Ok(leaf(live, config)),
         (None, ..) => Err(Invalid::new("schema error: invalid atom")),
     }
@@ -46,21 +46,21 @@ fn fields(map: &Map<'_>, live: &Value, config: &Value) -> Result<Option<Value>, 
         return Ok(leaf(live, config));
     }
     let (before, wanted) = (opened(live), opened(config));
-    let some = |object: Option<&'_ Object>| object.is_some_and(|object| seen(object).next().is_some());
+    let some = |object: Option<&'_ Object>| object.is_some_and(|object| json_fields(object).next().is_some());
     if !some(before.as_object()) && !some(wanted.as_object()) {
         return Ok(leaf(live, config));
     }
-    // A null leaves what is there.
+    // A null leaves the live value.
     let Some(wanted) = wanted.as_object() else { return Ok(None) };
     let Some(before) = before.as_object() else { return Ok(Some(config.clone())) };
     let mut changed: Vec<(Key, Value)> = Vec::new();
-    for (name, value) in seen(wanted) {
-        let Some(known) = before.get(name).filter(|value| is_seen(value)) else {
+    for (name, value) in json_fields(wanted) {
+        let Some(known) = before.get(name).filter(|value| is_in_json(value)) else {
             changed.push((name.clone(), value.clone()));
             continue;
         };
         let declared = || Invalid::new("field not declared in schema");
-        let below = map.type_of(name).ok_or_else(declared).and_then(|of| place(of, known, value));
+        let below = map.type_of(name).ok_or_else(declared).and_then(|of| merge_values(of, known, value));
         if let Some(merged) = below.map_err(|invalid| invalid.below(&Element::Field(name.clone())))? {
             changed.push((name.clone(), merged));
         }
@@ -87,8 +87,8 @@ fn items(list: &List<'_>, live: &Value, config: &Value) -> Result<Option<Value>,
     let pairs = Pairs::new(list, before, wanted)?;
     let mut out =
         Out { list, before, wanted, items: Vec::with_capacity(before.len().max(wanted.len())), same: true };
-    // What both have and has not been its turn yet, in the order of the configuration.
-    let mut shared = (0..wanted.len()).filter(|place| pairs.live_of[*place].is_some()).peekable();
+    // Shared items that were not emitted yet, in the order of the configuration.
+    let mut shared = (0..wanted.len()).filter(|index| pairs.live_of[*index].is_some()).peekable();
     let mut merged = vec![false; wanted.len()];
     let (mut left, mut right) = (0, 0);
     while left < before.len() || right < wanted.len() {
@@ -118,17 +118,17 @@ fn items(list: &List<'_>, live: &Value, config: &Value) -> Result<Option<Value>,
     Ok(out.into_value())
 }
 
-/// Which items of two lists are the same.
+/// Pairs of equal items of two lists.
 struct Pairs {
-    /// For each live item, the one of the configuration.
+    /// For each live item, the index in the configuration.
     wanted_of: Vec<Option<usize>>,
-    /// For each item of the configuration, the live one; the first of several that are alike, which are not merged with.
+    /// For each item of the configuration, the live one; the first of several duplicates, which are not merged with.
     live_of: Vec<Option<Pair>>,
 }
 
 #[derive(Clone, Copy)]
 struct Pair {
-    place: usize,
+    index: usize,
     alone: bool,
 }
 
@@ -143,49 +143,49 @@ impl Pairs {
         for alike in before.chunk_by(|(a, _), (b, _)| a == b) {
             let Some((element, first)) = alike.first() else { continue };
             while after.next_if(|(other, _)| other.cmp(element) == Ordering::Less).is_some() {}
-            let Some((_, place)) = after.next_if(|(other, _)| other == element) else { continue };
-            pairs.live_of[*place] = Some(Pair { place: *first, alone: alike.len() == 1 });
-            alike.iter().for_each(|(_, of)| pairs.wanted_of[*of] = Some(*place));
+            let Some((_, index)) = after.next_if(|(other, _)| other == element) else { continue };
+            pairs.live_of[*index] = Some(Pair { index: *first, alone: alike.len() == 1 });
+            alike.iter().for_each(|(_, of)| pairs.wanted_of[*of] = Some(*index));
         }
         Ok(pairs)
     }
 }
 
-/// What tells the items apart, with their places.
+/// Returns the elements of the items with their indexes.
 fn sorted(list: &List<'_>, items: &[Value]) -> Result<Vec<(Element, usize)>, Invalid> {
-    sorted_as(list, items, |place, _| place)
+    sorted_as(list, items, |index, _| index)
 }
 
-/// The list that comes out.
+/// The resulting list.
 struct Out<'a> {
     list: &'a List<'a>,
     before: &'a [Value],
     wanted: &'a [Value],
     items: Vec<Value>,
-    /// So far it is the live one.
+    /// Whether it equals the live list so far.
     same: bool,
 }
 
 impl Out<'_> {
-    fn keep(&mut self, place: usize) {
-        self.same &= self.items.len() == place;
-        self.items.push(self.before[place].clone());
+    fn keep(&mut self, index: usize) {
+        self.same &= self.items.len() == index;
+        self.items.push(self.before[index].clone());
     }
 
     fn merge(&mut self, live: Option<Pair>, place_of: usize) -> Result<(), Invalid> {
         let wanted = &self.wanted[place_of];
-        let Some(Pair { place: known, alone: true }) = live else {
+        let Some(Pair { index: known, alone: true }) = live else {
             self.same = false;
             self.items.push(wanted.clone());
             return Ok(());
         };
         let merged =
-            place(self.list.items, &self.before[known], wanted).map_err(|invalid| {
-                match element_of(self.list, wanted) {
+            merge_values(self.list.items, &self.before[known], wanted).map_err(
+                |invalid| match element_of(self.list, wanted) {
                     Ok(element) => invalid.below(&element),
                     Err(invalid) => invalid,
-                }
-            })?;
+                },
+            )?;
         match merged {
             None => self.keep(known),
             Some(merged) => {

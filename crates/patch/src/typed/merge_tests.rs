@@ -15,7 +15,7 @@ fn text(value: &Value) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What a part of a pod is after a merge, seen without types.
+/// Checks a part of a pod after a merge, untyped.
 #[track_caller]
 fn check(live: &str, config: &str, expected: &str) {
     check_as("core/v1.Pod", live, config, expected);
@@ -47,7 +47,7 @@ fn structs_and_maps_are_merged_and_leaves_replaced() {
 }
 
 #[test]
-fn what_is_atomic_is_replaced_as_a_whole() {
+fn atomic_values_are_replaced_as_a_whole() {
     check_as(
         "core/v1.ReplicationController",
         r#"{"spec":{"selector":{"a":"1","b":"2"}}}"#,
@@ -71,7 +71,7 @@ fn what_is_atomic_is_replaced_as_a_whole() {
 }
 
 #[test]
-fn items_of_maps_are_merged_by_all_their_keys_with_the_defaults_of_those() {
+fn map_list_items_are_merged_by_all_keys_and_key_defaults() {
     let ports = |ports: &str| format!(r#"{{"spec":{{"ports":[{ports}]}}}}"#);
     check_as(
         "core/v1.Service",
@@ -89,7 +89,7 @@ fn items_of_maps_are_merged_by_all_their_keys_with_the_defaults_of_those() {
     );
 }
 
-/// The order of a set after a merge, one letter to an item.
+/// Checks the order of a set after a merge, one letter per item.
 #[track_caller]
 fn order(live: &str, config: &str, expected: &str) {
     let finalizers = |letters: &str| {
@@ -117,7 +117,7 @@ fn lists_keep_the_live_order_as_far_as_the_applied_one_allows() {
 }
 
 #[test]
-fn live_duplicates_stay_until_they_are_applied() {
+fn live_duplicates_are_kept_until_they_are_applied() {
     order("aba", "", "aba");
     order("aba", "c", "abac");
     order("aba", "a", "ab");
@@ -133,7 +133,7 @@ fn live_duplicates_stay_until_they_are_applied() {
 }
 
 #[test]
-fn nulls_replace_leaves_and_leave_what_has_parts() {
+fn nulls_replace_leaves_only() {
     check(r#"{"spec":{"nodeName":"n"}}"#, r#"{"spec":{"nodeName":null}}"#, r#"{"spec":{"nodeName":null}}"#);
     check(r#"{"spec":{"nodeName":"n"}}"#, r#"{"spec":null}"#, r#"{"spec":{"nodeName":"n"}}"#);
     check(
@@ -155,7 +155,7 @@ fn nulls_replace_leaves_and_leave_what_has_parts() {
 }
 
 #[test]
-fn parts_without_a_type_are_merged_by_what_they_are() {
+fn untyped_values_are_merged_by_their_deduced_type() {
     let of = TypeRef::Deduced;
     let check = |live: &str, config: &str, expected: &str| {
         assert_eq!(text(&merge(of, &untyped(live), &untyped(config)).unwrap()), expected);
@@ -186,7 +186,7 @@ fn typed_trees_and_raw_json_are_merged_like_others() {
     assert!(merge(secret.into(), &live, &untyped(r#"{"data":{"k":"aGk="}}"#)).unwrap().is_same(&live));
 }
 
-/// What is left of a pod without some fields.
+/// Checks a pod after the removal of some fields.
 #[track_caller]
 fn removed(object: &str, fields: &str, expected: &str) {
     let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
@@ -197,7 +197,7 @@ fn removed(object: &str, fields: &str, expected: &str) {
 }
 
 #[test]
-fn members_go_with_all_below_and_what_has_lost_everything_is_null() {
+fn members_are_removed_with_descendants_and_emptied_parents_are_null() {
     let pod = r#"{"metadata":{"finalizers":["a","b"],"labels":{"x":"1"}},"spec":{"containers":[{"image":"i","name":"c"}]}}"#;
     removed(pod, r#"{"f:status":{},"f:spec":{"f:nodeName":{}}}"#, pod);
     removed(
@@ -218,7 +218,7 @@ fn members_go_with_all_below_and_what_has_lost_everything_is_null() {
 }
 
 #[test]
-fn fields_of_structs_on_the_way_are_named_and_items_are_not() {
+fn ancestor_fields_are_added_and_items_are_not() {
     let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let set = r#"{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:resources":{"f:limits":{"f:cpu":{}}}}}},"f:x":{"f:y":{}}}"#;
     let named = with_named(of, &Set::from_json(set.as_bytes()).unwrap());
@@ -229,7 +229,7 @@ fn fields_of_structs_on_the_way_are_named_and_items_are_not() {
 }
 
 #[test]
-fn values_of_the_wrong_kind_are_told_in_the_reference_s_words() {
+fn values_of_a_wrong_type_have_the_references_messages() {
     let check = |of: &str, config: &str, expected: &str| {
         let found = validate(find(of).unwrap().into(), &untyped(config), false).unwrap_err();
         assert_eq!(describe(&found), expected);
@@ -268,7 +268,7 @@ fn values_of_the_wrong_kind_are_told_in_the_reference_s_words() {
 }
 
 #[test]
-fn a_million_errors_at_the_end_of_a_long_path_are_not_all_told() {
+fn errors_with_long_paths_are_bounded() {
     let name = "n".repeat(100_000);
     let headers = vec![r#"{"name":1,"value":2}"#; 10_000].join(",");
     let config = format!(

@@ -1,8 +1,8 @@
-//! Objects seen through their schema, as field management sees them: what is owned as a whole, and what by parts.
+//! Objects by their schema, as field management sees them: values owned as a whole, and values owned by part.
 //!
-//! [`TypeRef`] says of what type something in a tree is. The rest of this module only asks it for the [`Atom`], which is
-//! what the reference's schemas are made of, and never what kind of schema that came from: the type graph, or the
-//! definition of a custom resource.
+//! [`TypeRef`] is the type of a value in a tree. The rest of this module uses only its [`Atom`], which the
+//! reference's schemas consist of, independent of the schema's origin: the type graph, or the definition of a custom
+//! resource.
 
 mod atom;
 mod compare;
@@ -33,7 +33,7 @@ pub use self::reconcile::reconcile;
 pub use self::remove::remove;
 pub use self::validate::validate;
 
-/// Why a tree does not fit its schema: where, and what is wrong.
+/// Mismatch between a tree and its schema, with its path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", if path.is_empty() { String::new() } else { format!("{path}: ") })]
 pub struct Invalid {
@@ -42,7 +42,7 @@ pub struct Invalid {
     pub message: String,
 }
 
-/// All that is wrong, as messages say it.
+/// Formats all mismatches for a message.
 pub fn describe(found: &[Invalid]) -> String {
     match found {
         [only] => only.to_string(),
@@ -62,7 +62,7 @@ impl Invalid {
         Invalid { path: String::new(), message: message.into() }
     }
 
-    /// The same, seen from one level above.
+    /// Prepends an element to the path.
     fn below(mut self, element: &dyn std::fmt::Display) -> Invalid {
         self.path.insert_str(0, &element.to_string());
         self

@@ -1,19 +1,19 @@
-//! Fields of structs on the way to members of a set.
+//! Ancestor fields of a set's members.
 
 use super::TypeRef;
 use crate::fieldset::{Element, Entry, Set};
 
-/// The set with every field of a struct that has members below it as a member too. Entries of maps and items of lists are
-/// members only if they were.
+/// Adds every struct field with members below it as a member. Entries of maps and items of lists are members only if
+/// they were.
 ///
 /// ```text
 /// spec.template.metadata.labels.app  becomes  spec, spec.template, spec.template.metadata, ...labels, ...labels.app
 /// ```
 pub fn with_named(of: TypeRef<'_>, set: &Set) -> Set {
-    place(Some(of), set)
+    with_ancestors(Some(of), set)
 }
 
-fn place(of: Option<TypeRef<'_>>, set: &Set) -> Set {
+fn with_ancestors(of: Option<TypeRef<'_>>, set: &Set) -> Set {
     let atom = of.map(TypeRef::atom).unwrap_or_default();
     let entry = |entry: &Entry| {
         let mut member = entry.member;
@@ -25,7 +25,7 @@ fn place(of: Option<TypeRef<'_>>, set: &Set) -> Set {
             (Element::Key(_), _, Some(list)) => Some(list.items),
             _ => None,
         };
-        Entry { element: entry.element.clone(), member, children: place(below, &entry.children) }
+        Entry { element: entry.element.clone(), member, children: with_ancestors(below, &entry.children) }
     };
     Set::from_unsorted(set.entries().iter().map(entry).collect())
 }

@@ -1,18 +1,18 @@
-//! Sets that were written when the schema was another.
+//! Field sets recorded with an earlier schema.
 
 use super::Relation;
 use super::TypeRef;
-use super::atom::{Fields, Form, Map};
+use super::atom::{Alternative, Fields, Map};
 use crate::fieldset::{Element, Entry, Set};
 
-/// The set as it is by the schema of now: who owned parts of what is owned as a whole today owns the whole.
+/// Adapts a set to the current schema: an owner of parts of a value that is atomic now owns the whole.
 pub fn reconcile(of: TypeRef<'_>, set: Set) -> Set {
     let atom = of.atom();
     match (atom.widest(), &atom.list, &atom.map) {
-        (Some(Form::List), Some(list), _) if list.relation != Relation::Atomic => {
+        (Some(Alternative::List), Some(list), _) if list.relation != Relation::Atomic => {
             each(set, |_| Some(list.items))
         }
-        (Some(Form::Map), _, Some(map)) if !map.atomic && !is_deduced(map) => {
+        (Some(Alternative::Map), _, Some(map)) if !map.atomic && !is_deduced(map) => {
             each(set, |element| match element {
                 Element::Field(name) => map.type_of(name),
                 _ => map.values,
@@ -36,7 +36,7 @@ fn each<'t>(set: Set, of: impl Fn(&Element) -> Option<TypeRef<'t>>) -> Set {
     Set::from_unsorted(entries.collect())
 }
 
-/// Whether anything at or below a place is owned by parts that cannot be.
+/// Returns whether a node at or below this one has members inside of an atomic value.
 fn needs(of: TypeRef<'_>, entry: &Entry) -> bool {
     if entry.children.is_empty() {
         return false;
@@ -46,8 +46,8 @@ fn needs(of: TypeRef<'_>, entry: &Entry) -> bool {
     }
     let atom = of.atom();
     let below = |element: &Element| match (atom.widest(), &atom.list, &atom.map) {
-        (Some(Form::List), Some(list), _) => Some(list.items),
-        (Some(Form::Map), _, Some(map)) if !is_deduced(map) => match element {
+        (Some(Alternative::List), Some(list), _) => Some(list.items),
+        (Some(Alternative::Map), _, Some(map)) if !is_deduced(map) => match element {
             Element::Field(name) => map.type_of(name),
             _ => map.values,
         },
@@ -60,13 +60,13 @@ fn is_whole(of: TypeRef<'_>, entry: &Entry) -> bool {
     let atom = of.atom();
     !entry.children.is_empty()
         && match (atom.widest(), &atom.list, &atom.map) {
-            (Some(Form::List), Some(list), _) => list.relation == Relation::Atomic,
-            (Some(Form::Map), _, Some(map)) => map.atomic && !is_deduced(map),
+            (Some(Alternative::List), Some(list), _) => list.relation == Relation::Atomic,
+            (Some(Alternative::Map), _, Some(map)) => map.atomic && !is_deduced(map),
             _ => false,
         }
 }
 
-/// Nothing is known of what is in there, so nothing can have changed.
+/// Its type is deduced, so it cannot have changed.
 fn is_deduced(map: &Map<'_>) -> bool {
     matches!((map.fields, map.values), (Fields::None, Some(TypeRef::Deduced)))
 }

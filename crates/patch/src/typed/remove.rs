@@ -1,24 +1,24 @@
-//! An object without some of its fields.
+//! Removal of fields from an object.
 
 use pintle_meta::value::Key;
 use pintle_meta::{Node, Object, Value};
 
 use super::TypeRef;
-use super::atom::{Form, Map};
-use super::items::{element_of, opened, seen};
+use super::atom::{Alternative, Map};
+use super::items::{element_of, json_fields, opened};
 use super::{List, Relation};
 use crate::fieldset::{Element, Set};
 
-/// The object without the members of a set. What loses all that it had is null. As after [`super::merge`], objects on the
-/// way to a change have sorted keys.
+/// Returns the object without the members of a set. A value that loses all its children is null. As after
+/// [`super::merge`], ancestors of a change have sorted keys.
 pub fn remove(of: TypeRef<'_>, value: &Value, members: &Set) -> Value {
     if members.is_empty() {
         return value.clone();
     }
     let atom = of.atom();
-    match (atom.form(value), atom.list, atom.map) {
-        (Some(Form::List), Some(list), _) => items(&list, value, members),
-        (Some(Form::Map), _, Some(map)) => fields(&map, value, members),
+    match (atom.alternative(value), atom.list, atom.map) {
+        (Some(Alternative::List), Some(list), _) => items(&list, value, members),
+        (Some(Alternative::Map), _, Some(map)) => fields(&map, value, members),
         _ => value.clone(),
     }
 }
@@ -26,7 +26,7 @@ pub fn remove(of: TypeRef<'_>, value: &Value, members: &Set) -> Value {
 fn items(list: &List<'_>, value: &Value, members: &Set) -> Value {
     let opened = opened(value);
     let Node::List(items) = opened.node() else { return Value::NULL };
-    // Of what is one value, nothing is left.
+    // An atomic list is removed as a whole.
     if list.relation == Relation::Atomic {
         return Value::NULL;
     }
@@ -40,10 +40,12 @@ fn items(list: &List<'_>, value: &Value, members: &Set) -> Value {
         }
     }
     let same = kept.len() == items.len() && kept.iter().zip(items).all(|(new, old)| new.is_same(old));
-    match kept.is_empty() {
-        true => Value::NULL,
-        false if same => value.clone(),
-        false => Value::list(kept),
+    if kept.is_empty() {
+        Value::NULL
+    } else if same {
+        value.clone()
+    } else {
+        Value::list(kept)
     }
 }
 
@@ -55,7 +57,7 @@ fn fields(map: &Map<'_>, value: &Value, members: &Set) -> Value {
     }
     let mut kept: Vec<(Key, Value)> = Vec::with_capacity(object.len());
     let mut same = true;
-    for (name, value) in seen(object) {
+    for (name, value) in json_fields(object) {
         match members.get(&Element::Field(name.clone())) {
             Some(entry) if entry.member => same = false,
             Some(entry) => {
@@ -67,9 +69,11 @@ fn fields(map: &Map<'_>, value: &Value, members: &Set) -> Value {
             None => kept.push((name.clone(), value.clone())),
         }
     }
-    match kept.is_empty() {
-        true => Value::NULL,
-        false if same => value.clone(),
-        false => Value::object(Object::from_unsorted(kept)),
+    if kept.is_empty() {
+        Value::NULL
+    } else if same {
+        value.clone()
+    } else {
+        Value::object(Object::from_unsorted(kept))
     }
 }

@@ -18,14 +18,14 @@ fn text(set: &Set) -> String {
     String::from_utf8(set.to_json()).unwrap()
 }
 
-/// The fields of an object.
+/// Checks the field set of an object.
 #[track_caller]
 fn fields(name: &str, object: &str, expected: &str) {
     let (of, value) = typed(name, object);
     assert_eq!(text(&to_field_set(of, &value).unwrap()), expected);
 }
 
-/// What was added, modified and removed.
+/// Checks the added, modified and removed fields.
 #[track_caller]
 fn changes(name: &str, old: &str, new: &str, expected: [&str; 3]) {
     let ((of, old), (_, new)) = (typed(name, old), typed(name, new));
@@ -57,7 +57,7 @@ fn maps_are_owned_by_entry_unless_they_are_atomic() {
 }
 
 #[test]
-fn what_comes_into_being_is_added_with_all_that_is_in_it() {
+fn a_new_value_is_added_with_all_its_fields() {
     changes(
         "core/v1.ConfigMap",
         r#"{"metadata":{"name":"a"}}"#,
@@ -67,7 +67,7 @@ fn what_comes_into_being_is_added_with_all_that_is_in_it() {
 }
 
 #[test]
-fn items_of_lists_are_told_apart_by_their_keys_and_the_defaults_of_those() {
+fn items_are_identified_by_their_keys_and_key_defaults() {
     let port = r#"{"spec":{"ports":[{"port":80},{"port":80,"protocol":"UDP"}]}}"#;
     fields(
         "core/v1.Service",
@@ -101,7 +101,7 @@ fn sets_are_owned_by_item_and_their_order_does_not_matter() {
 }
 
 #[test]
-fn items_that_cannot_be_told_apart_are_one() {
+fn items_with_the_same_element_are_one() {
     let env = |values: &str| format!(r#"{{"spec":{{"containers":[{{"name":"c","env":[{values}]}}]}}}}"#);
     let one = env(r#"{"name":"a","value":"1"}"#);
     let two = env(r#"{"name":"a","value":"1"},{"name":"a","value":"2"}"#);
@@ -110,7 +110,7 @@ fn items_that_cannot_be_told_apart_are_one() {
         format!(r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"c\"}}":{{"f:env":{{{what}}}}}}}}}}}"#)
     };
     changes("core/v1.Pod", &two, &other, ["{}", &at(r#""k:{\"name\":\"a\"}":{}"#), "{}"]);
-    // The reference says of the same place that it came and that it went.
+    // The reference reports the same element as added and removed.
     let ((of, one), (_, two)) = (typed("core/v1.Pod", &one), typed("core/v1.Pod", &two));
     let found = compare(of, &one, &two).unwrap();
     assert_eq!(text(&found.added), at(r#""k:{\"name\":\"a\"}":{}"#));
@@ -126,7 +126,7 @@ fn items_that_cannot_be_told_apart_are_one() {
 }
 
 #[test]
-fn structs_that_are_atomic_are_leaves_unless_a_field_says_otherwise() {
+fn atomic_structs_are_leaves_unless_the_field_is_granular() {
     let pv = r#"{"spec":{"claimRef":{"name":"a"},"nfs":{"server":"s","path":"p"}}}"#;
     fields(
         "core/v1.PersistentVolume",
@@ -156,7 +156,7 @@ fn quantities_times_and_int_or_strings_are_leaves() {
 }
 
 #[test]
-fn raw_extensions_are_leaves_and_any_json_is_looked_into() {
+fn raw_extensions_are_leaves_and_json_is_owned_by_field() {
     changes(
         "apps/v1.ControllerRevision",
         r#"{"data":{"a":1,"b":[1]},"revision":1}"#,
@@ -188,7 +188,7 @@ fn raw_extensions_are_leaves_and_any_json_is_looked_into() {
 }
 
 #[test]
-fn null_and_empty_are_told_apart() {
+fn null_and_empty_differ() {
     let (of, old) = typed("core/v1.Pod", r#"{"spec":{"containers":null}}"#);
     let (_, new) = typed("core/v1.Pod", r#"{"spec":{"containers":[]}}"#);
     assert_eq!(text(&compare(of, &old, &new).unwrap().modified), r#"{"f:spec":{"f:containers":{}}}"#);
@@ -228,7 +228,7 @@ fn typed_and_untyped_trees_of_a_type_have_the_same_fields() {
 }
 
 #[test]
-fn items_without_keys_and_sets_with_objects_are_refused() {
+fn items_without_keys_and_sets_with_objects_are_rejected() {
     let of: TypeRef<'_> = find("core/v1.Pod").unwrap().into();
     let bad = |text: &str| validate(of, &untyped(text), true).unwrap_err()[0].to_string();
     assert_eq!(
@@ -240,13 +240,13 @@ fn items_without_keys_and_sets_with_objects_are_refused() {
         ".metadata.finalizers: element 1: associative list without keys has an element that's a map type"
     );
     assert_eq!(bad(r#"{"metadata":{"labels":[]}}"#), ".metadata.labels: expected map, got &{[]}");
-    // The zero value stands for what Go always writes.
+    // A key field that Go always writes has its zero value.
     let nameless = untyped(r#"{"spec":{"containers":[{"image":"i"}]}}"#);
     assert!(text(&to_field_set(of, &nameless).unwrap()).contains(r#"k:{\"name\":\"\"}"#));
 }
 
 #[test]
-fn who_owned_parts_of_what_is_atomic_today_owns_the_whole() {
+fn owners_of_parts_own_the_whole_once_it_is_atomic() {
     let of: TypeRef<'_> = find("core/v1.ReplicationController").unwrap().into();
     let set = |text: &str| Set::from_json(text.as_bytes()).unwrap();
     let old = set(

@@ -1,26 +1,26 @@
-//! Whether an object fits its schema.
+//! Validation of an object against its schema.
 
 use std::collections::BTreeSet;
 
 use pintle_meta::{Node, Value};
 use pintle_schema::go;
 
-use super::atom::{Form, Leaf, Map};
-use super::items::{element_of, opened, seen};
+use super::atom::{Alternative, Leaf, Map};
+use super::items::{element_of, json_fields, opened};
 use super::{Invalid, List, Relation, TypeRef};
 use crate::fieldset::Element;
 
-/// No more text than this is put together: a tree may have a million errors at the end of a long path.
+/// Limit of the text of all mismatches: a tree may have a million with a long path.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Everything that is wrong with a tree, or only looks so when items of a list must be different.
+/// Returns all mismatches of a tree; with `allow_duplicates`, list items may be equal.
 pub fn validate(of: TypeRef<'_>, value: &Value, allow_duplicates: bool) -> Result<(), Vec<Invalid>> {
     let mut found = Found { invalid: Vec::new(), room: MAX_BYTES };
-    place(of, value, allow_duplicates, &mut found);
+    validate_value(of, value, allow_duplicates, &mut found);
     if found.invalid.is_empty() { Ok(()) } else { Err(found.invalid) }
 }
 
-/// What was found so far. When there is no room left, nobody looks for more.
+/// Mismatches so far. When there is no room left, the walk stops.
 struct Found {
     invalid: Vec<Invalid>,
     room: usize,
@@ -28,14 +28,14 @@ struct Found {
 
 impl Found {
     fn push(&mut self, invalid: Invalid) {
-        // At least one is told in any case.
+        // At least one is reported.
         if self.room > 0 || self.invalid.is_empty() {
             self.room = self.room.saturating_sub(invalid.path.len() + invalid.message.len() + 1);
             self.invalid.push(invalid);
         }
     }
 
-    /// Those since a place are below an element.
+    /// Prepends an element to the paths of the mismatches from an index on.
     fn prefix(&mut self, since: usize, element: &Element) {
         if self.invalid.len() == since {
             return;
@@ -57,12 +57,12 @@ impl Found {
     }
 }
 
-fn place(of: TypeRef<'_>, value: &Value, allow_duplicates: bool, found: &mut Found) {
+fn validate_value(of: TypeRef<'_>, value: &Value, allow_duplicates: bool, found: &mut Found) {
     let atom = of.atom();
-    match (atom.form(value), atom.list, atom.map, atom.scalar) {
-        (Some(Form::List), Some(list), ..) => items(&list, value, allow_duplicates, found),
-        (Some(Form::Map), _, Some(map), _) => fields(&map, value, allow_duplicates, found),
-        (Some(Form::Scalar), .., Some(wanted)) => {
+    match (atom.alternative(value), atom.list, atom.map, atom.scalar) {
+        (Some(Alternative::List), Some(list), ..) => items(&list, value, allow_duplicates, found),
+        (Some(Alternative::Map), _, Some(map), _) => fields(&map, value, allow_duplicates, found),
+        (Some(Alternative::Scalar), .., Some(wanted)) => {
             if let Some(invalid) = leaf(wanted, value) {
                 found.push(invalid);
             }
@@ -71,7 +71,7 @@ fn place(of: TypeRef<'_>, value: &Value, allow_duplicates: bool, found: &mut Fou
     }
 }
 
-/// Values are shown in the reference's words, which say how it keeps them.
+/// Checks a scalar. Messages name the reference's representation of the value.
 fn leaf(wanted: Leaf, value: &Value) -> Option<Invalid> {
     let node = value.node();
     let is_string = matches!(node, Node::String(_) | Node::Bytes(_) | Node::Hollow);
@@ -81,7 +81,7 @@ fn leaf(wanted: Leaf, value: &Value) -> Option<Invalid> {
         Leaf::Number => is_number,
         Leaf::String => is_string,
         Leaf::Bool => is_bool,
-        // Raw JSON is only looked at as a scalar where it is one.
+        // Raw JSON is inspected as a scalar only if it is one.
         Leaf::Any => is_string || is_number || is_bool || matches!(node, Node::Raw(_)),
     };
     if fits || value.is_null() {
@@ -128,7 +128,7 @@ fn items(list: &List<'_>, value: &Value, allow_duplicates: bool, found: &mut Fou
     }
 }
 
-/// The elements of a list so far. Most lists are short.
+/// Elements of a list so far. Most lists are short.
 #[derive(Default)]
 struct Known {
     few: Vec<Element>,
@@ -138,7 +138,7 @@ struct Known {
 impl Known {
     const FEW: usize = 8;
 
-    /// Whether it is a new one.
+    /// Adds an element; returns whether it is new.
     fn add(&mut self, element: &Element) -> bool {
         if self.many.is_empty() {
             if self.few.contains(element) {
@@ -161,14 +161,14 @@ fn fields(map: &Map<'_>, value: &Value, allow_duplicates: bool, found: &mut Foun
         Node::Null => return,
         _ => return found.push(Invalid::new(format!("expected map, got &{{{}}}", go::display(value)))),
     };
-    for (name, value) in seen(object) {
+    for (name, value) in json_fields(object) {
         if found.is_full() {
             return;
         }
         match map.type_of(name) {
             Some(of) => {
                 let before = found.invalid.len();
-                place(of, value, allow_duplicates, found);
+                validate_value(of, value, allow_duplicates, found);
                 if found.invalid.len() > before {
                     found.prefix(before, &Element::Field(name.clone()));
                 }
@@ -183,6 +183,6 @@ fn fields(map: &Map<'_>, value: &Value, allow_duplicates: bool, found: &mut Foun
 
 fn below(of: TypeRef<'_>, element: &Element, value: &Value, allow_duplicates: bool, found: &mut Found) {
     let before = found.invalid.len();
-    place(of, value, allow_duplicates, found);
+    validate_value(of, value, allow_duplicates, found);
     found.prefix(before, element);
 }

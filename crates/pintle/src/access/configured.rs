@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use pintle_auth::Authorizer;
 use pintle_auth::authorizer::webhook::{Conditions, Matches};
 use pintle_auth::authorizer::{Exchangeable, PrivilegedGroup, Union, WebhookAuthorizer, WebhookOptions};
 use pintle_auth::configuration::AuthorizationConfiguration;
 use pintle_auth::configuration::authorization::WebhookConfiguration;
+use pintle_auth::{Authorizer, Configuration, MeasuredAuthorizer, Metrics};
 use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
-use pintle_server::{Configuration, Counting, Metrics, WatchedFiles};
+use pintle_server::WatchedFiles;
 
 /// Makes an authorizer that needs nothing but its type.
 pub(crate) type Factory<'a> = &'a dyn Fn(&str) -> anyhow::Result<Arc<dyn Authorizer>>;
@@ -98,7 +98,7 @@ impl Parts {
                     anyhow!("authorizer type {kind} is not allowed if it was not enabled at initial server startup")
                 })?,
             };
-            union.push(Arc::new(Counting::new(&self.metrics, kind, name, inner)));
+            union.push(Arc::new(MeasuredAuthorizer::new(&self.metrics, kind, name, inner)));
         }
         Ok(Arc::new(Union(union)))
     }

@@ -11,8 +11,9 @@ use pintle_auth::configuration::authentication::{
     Anonymous, ClaimMappings, ClaimValidationRule, Issuer, JwtAuthenticator, Mapping, Rules,
 };
 use pintle_auth::jwt::Algorithm;
+use pintle_auth::{Configuration, Metrics};
 use pintle_outbound::egress::Selector;
-use pintle_server::{Configuration, Metrics, WatchedFiles};
+use pintle_server::WatchedFiles;
 use tokio::sync::Notify;
 
 use crate::options::{AuthenticationSource, OidcOptions, PeerOptions};

@@ -4,12 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use pintle_auth::Authorizer;
 use pintle_auth::authorizer::node::Node;
 use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
+use pintle_auth::{Authorizer, MeasuredAuthorizer, Metrics};
 use pintle_features::Features;
 use pintle_outbound::egress::Egress;
-use pintle_server::{Counting, Metrics};
 
 use super::node::NodeGraph;
 use super::rbac::Roles;
@@ -58,7 +57,7 @@ pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Resu
     }
     let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
     for mode in modes {
-        union.push(Arc::new(Counting::new(metrics, mode, &mode.to_lowercase(), factory(mode)?)));
+        union.push(Arc::new(MeasuredAuthorizer::new(metrics, mode, &mode.to_lowercase(), factory(mode)?)));
     }
     Ok(Arc::new(Union(union)))
 }

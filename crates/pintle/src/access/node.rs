@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
+use pintle_auth::Metrics;
 use pintle_auth::authorizer::node::{Graph, Kind, Relations};
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
-use pintle_server::Metrics;
 
 /// The graph over the stores of the control plane.
 pub(crate) struct NodeGraph {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use pintle_auth::authorizer::rbac::{Policy, Source};
-use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation};
+use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, Runtime};
 use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
@@ -52,7 +52,7 @@ pub(crate) fn add_hooks(
     roles: &Roles,
     hooks: &mut Hooks,
     features: Features,
-    stop: Signal,
+    runtime: &Runtime,
 ) -> anyhow::Result<()> {
     let objects = |name: &str| {
         stores
@@ -65,14 +65,14 @@ pub(crate) fn add_hooks(
         cluster_roles: objects("clusterroles")?,
         cluster_role_bindings: objects("clusterrolebindings")?,
     };
-    let aggregation = ClusterRoleAggregation::new(objects.cluster_roles.clone());
+    let aggregation = Arc::new(ClusterRoleAggregation::new(objects.cluster_roles.clone()));
     let bootstrap = BootstrapRoles::new(objects, features);
-    let in_order = roles.in_order.clone();
+    let (in_order, runtime) = (roles.in_order.clone(), runtime.clone());
     hooks.post_start(BootstrapRoles::HOOK, move || async move {
-        bootstrap.ensure().await?;
-        aggregation.settle().await;
+        bootstrap.ensure(&runtime.clock).await?;
+        aggregation.sync_now().await;
         in_order.set();
-        aggregation.start(async move { stop.wait().await });
+        pintle_controllers::start(aggregation, &runtime).await;
         Ok(())
     });
     Ok(())

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use pintle_auth::Metrics;
 use pintle_auth::authenticator::BootstrapSecrets;
 use pintle_auth::service_account::{Kind, Objects, Use};
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{Client, Context, ObjectIdentity, Result as Registered, Store};
-use pintle_server::Metrics;
 
 use crate::plane::Stores;
 

@@ -7,11 +7,10 @@ use anyhow::{Context, anyhow};
 use pintle_auth::authenticator::{TokenAuthenticator, TokenCache, TokenCacheOptions, WebhookTokens};
 use pintle_auth::authorizer::{WebhookAuthorizer, WebhookOptions};
 use pintle_auth::review::Version;
-use pintle_auth::{Authorizer, Decision};
+use pintle_auth::{Authorizer, Decision, Metrics};
 use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
-use pintle_server::Metrics;
 
 use crate::options::{AuthorizationWebhookOptions, TokenWebhookOptions};
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use pintle_meta::Value;
 use pintle_meta::value::Key;
-use pintle_schema::{Field, Kind, Shape, Struct, Type, normal};
+use pintle_schema::{Field, Shape, Struct, Type, TypeKind, normal};
 
 use super::Settings;
 use super::place::{Place, element, is_unset, would_change};
@@ -219,7 +219,7 @@ impl Planner {
             State::Unknown => self.plans[of.place] = State::Begun,
         }
         let mut plan = None;
-        if let Kind::Struct(structure) = &of.kind
+        if let TypeKind::Struct(structure) = &of.kind
             && !WITHOUT.iter().any(|group| of.name.starts_with(group))
         {
             let mut steps = Vec::new();
@@ -256,7 +256,8 @@ impl Planner {
             return;
         }
         // What maps hold is not defaulted, but by functions.
-        let Shape::Named(below @ Type { kind: Kind::Struct(structure), .. }) = element(field.shape) else {
+        let Shape::Named(below @ Type { kind: TypeKind::Struct(structure), .. }) = element(field.shape)
+        else {
             return;
         };
         if field.is_inline() {
@@ -331,7 +332,7 @@ mod tests {
     #[test]
     fn every_declared_default_is_understood() {
         for of in pintle_schema::types() {
-            let Kind::Struct(structure) = &of.kind else { continue };
+            let TypeKind::Struct(structure) = &of.kind else { continue };
             for field in structure.fields {
                 let Some(text) = field.default() else { continue };
                 let zero =

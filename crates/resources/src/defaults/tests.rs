@@ -2,7 +2,7 @@
 
 use pintle_codec::json;
 use pintle_published::upstream;
-use pintle_schema::{Kind, normal};
+use pintle_schema::{TypeKind, normal};
 
 use super::*;
 
@@ -54,7 +54,7 @@ pub(crate) fn check_with(settings: &Settings<'_>, name: &str, input: &str, expec
 /// What types that stand on their own are called.
 fn kinds() -> impl Iterator<Item = &'static Type> {
     let is_kind = |of: &&Type| match &of.kind {
-        Kind::Struct(of) => {
+        TypeKind::Struct(of) => {
             of.fields.first().is_some_and(|field| field.is_inline() && of.flat[0].name == "kind")
         }
         _ => false,

@@ -1,17 +1,17 @@
-//! Unified diffs as the reference prints them: those of Python's `difflib`, which its library follows to the letter.
+//! Unified diffs as the reference prints them: those of Python's `difflib`, which its library is a port of.
 //!
-//! The longest run of equal lines comes first, the earliest of equally long ones; then the same left and right of it. In long
-//! texts, lines that occur often do not begin a run. Which lines match therefore differs from what other tools find.
+//! The longest run of equal lines is matched first, the earliest of equally long ones; then the parts left and right
+//! of it. In long texts, common lines do not start a run. Matches therefore differ from those of other diff tools.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Lines around a change.
+/// Number of unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// From this many lines on, a line that makes up more than a hundredth of the text is too common to begin a run.
+/// Number of lines from which on a line that makes up more than a hundredth of the text is too common to start a run.
 const LONG: usize = 200;
-/// How many comparisons a diff may take; after that, what is left shows as changed. Texts of this server's objects stay far
-/// below; those made to take long must not.
+/// Limit of comparisons of a diff, past which the rest is printed as changed. Ordinary objects stay far below; it
+/// bounds hostile ones.
 const BUDGET: usize = 20_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ struct Run {
     length: usize,
 }
 
-/// Part of both texts: equal, or one in place of the other.
+/// Range of both texts: equal, or a replacement.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     equal: bool,
@@ -29,7 +29,7 @@ struct Part {
     b: (usize, usize),
 }
 
-/// The difference of two texts; empty if there is none.
+/// Returns the diff of two texts; empty if they are equal.
 pub(super) fn unified(a: &str, b: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split('\n').collect(), b.split('\n').collect());
     let parts = parts(&Matcher::new(&a, &b).runs());
@@ -58,7 +58,7 @@ fn lines(mark: char, lines: &[&str], out: &mut String) {
     }
 }
 
-/// Lines count from one; an empty range begins before where it is.
+/// Formats a range. Lines count from one; an empty range names the line before it.
 fn range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),
@@ -67,13 +67,13 @@ fn range(start: usize, end: usize) -> String {
     }
 }
 
-/// Lines are known by number, the same for equal ones of both texts.
+/// Matcher of lines, which are identified by number: equal lines of both texts have the same one.
 struct Matcher {
     a: Vec<usize>,
     b: Vec<usize>,
-    /// Where `b` has a line, by its number; nowhere for lines that are too common.
-    places: Vec<Vec<usize>>,
-    /// How long a run ends before a place of `b`, for the line of `a` before the one at hand, and behind it for that one.
+    /// Positions of each line in `b`; empty for lines that are too common.
+    positions: Vec<Vec<usize>>,
+    /// Lengths of the runs that end before each position of `b`, for the previous line of `a` and the current one.
     before: Vec<usize>,
     now: Vec<usize>,
     budget: usize,
@@ -88,39 +88,39 @@ impl Matcher {
         };
         let b: Vec<usize> = b.iter().map(|line| number(*line)).collect();
         let a: Vec<usize> = a.iter().map(|line| number(*line)).collect();
-        let mut places = vec![Vec::new(); numbers.len()];
-        for (place, line) in b.iter().enumerate() {
-            places[*line].push(place);
+        let mut positions = vec![Vec::new(); numbers.len()];
+        for (position, line) in b.iter().enumerate() {
+            positions[*line].push(position);
         }
         if b.len() >= LONG {
             let common = b.len() / 100 + 1;
-            places.iter_mut().filter(|places| places.len() > common).for_each(Vec::clear);
+            positions.iter_mut().filter(|positions| positions.len() > common).for_each(Vec::clear);
         }
         let lengths = vec![0; b.len() + 1];
-        Matcher { a, b, places, before: lengths.clone(), now: lengths, budget: BUDGET }
+        Matcher { a, b, positions, before: lengths.clone(), now: lengths, budget: BUDGET }
     }
 
-    /// All runs of equal lines, in order.
+    /// Returns all runs of equal lines, in order.
     fn runs(mut self) -> Vec<Run> {
-        enum Step {
+        enum Task {
             Search((usize, usize), (usize, usize)),
             Keep(Run),
         }
         let (a, b) = (self.a.len(), self.b.len());
         let mut runs: Vec<Run> = Vec::new();
-        let mut steps = vec![Step::Search((0, a), (0, b))];
-        while let Some(step) = steps.pop() {
-            match step {
-                Step::Search(a, b) if a.0 < a.1 && b.0 < b.1 => {
+        let mut tasks = vec![Task::Search((0, a), (0, b))];
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::Search(a, b) if a.0 < a.1 && b.0 < b.1 => {
                     let run = self.longest(a, b);
                     if run.length > 0 {
-                        steps.push(Step::Search((run.a + run.length, a.1), (run.b + run.length, b.1)));
-                        steps.push(Step::Keep(run));
-                        steps.push(Step::Search((a.0, run.a), (b.0, run.b)));
+                        tasks.push(Task::Search((run.a + run.length, a.1), (run.b + run.length, b.1)));
+                        tasks.push(Task::Keep(run));
+                        tasks.push(Task::Search((a.0, run.a), (b.0, run.b)));
                     }
                 }
-                Step::Search(..) => {}
-                Step::Keep(run) => match runs.last_mut() {
+                Task::Search(..) => {}
+                Task::Keep(run) => match runs.last_mut() {
                     Some(last) if last.a + last.length == run.a && last.b + last.length == run.b => {
                         last.length += run.length;
                     }
@@ -128,37 +128,37 @@ impl Matcher {
                 },
             }
         }
-        // Nothing at the end, so that what is changed before it has an end.
+        // An empty run at the end terminates the last change.
         runs.push(Run { a, b, length: 0 });
         runs
     }
 
-    /// The longest run within both ranges, the earliest of equally long ones.
+    /// Returns the longest run within both ranges, the earliest of equally long ones.
     fn longest(&mut self, a: (usize, usize), b: (usize, usize)) -> Run {
         let mut best = Run { a: a.0, b: b.0, length: 0 };
         let mut seen: &[usize] = &[];
         for line in a.0..a.1 {
-            let places = &self.places[self.a[line]];
-            let first = places.partition_point(|place| *place < b.0);
-            let end = places.partition_point(|place| *place < b.1);
-            let places = &places[first..end];
-            self.budget = self.budget.saturating_sub(places.len() + 1);
+            let positions = &self.positions[self.a[line]];
+            let first = positions.partition_point(|position| *position < b.0);
+            let end = positions.partition_point(|position| *position < b.1);
+            let positions = &positions[first..end];
+            self.budget = self.budget.saturating_sub(positions.len() + 1);
             if self.budget == 0 {
                 break;
             }
-            for place in places {
-                let length = self.before[*place] + 1;
-                self.now[place + 1] = length;
+            for position in positions {
+                let length = self.before[*position] + 1;
+                self.now[position + 1] = length;
                 if length > best.length {
-                    best = Run { a: line + 1 - length, b: place + 1 - length, length };
+                    best = Run { a: line + 1 - length, b: position + 1 - length, length };
                 }
             }
-            seen.iter().for_each(|place| self.before[place + 1] = 0);
+            seen.iter().for_each(|position| self.before[position + 1] = 0);
             std::mem::swap(&mut self.before, &mut self.now);
-            seen = places;
+            seen = positions;
         }
-        seen.iter().for_each(|place| self.before[place + 1] = 0);
-        // Lines that are too common to begin a run still belong to one that they touch.
+        seen.iter().for_each(|position| self.before[position + 1] = 0);
+        // Common lines do not start a run but extend an adjacent one.
         while best.a > a.0 && best.b > b.0 && self.a[best.a - 1] == self.b[best.b - 1] {
             best = Run { a: best.a - 1, b: best.b - 1, length: best.length + 1 };
         }
@@ -172,7 +172,7 @@ impl Matcher {
     }
 }
 
-/// The runs, and what is between them.
+/// Returns the runs and the changes between them.
 fn parts(runs: &[Run]) -> Vec<Part> {
     let mut parts = Vec::new();
     let (mut a, mut b) = (0, 0);
@@ -188,21 +188,21 @@ fn parts(runs: &[Run]) -> Vec<Part> {
     parts
 }
 
-/// Changes with the lines around them; those that are near each other stay together.
+/// Groups changes with their context; changes close to each other share a group.
 fn groups(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
     if let Some(first) = parts.first_mut().filter(|part| part.equal) {
-        *first = first.tail();
+        *first = first.trailing();
     }
     if let Some(last) = parts.last_mut().filter(|part| part.equal) {
-        *last = last.head();
+        *last = last.leading();
     }
     let mut groups = Vec::new();
     let mut group = Vec::new();
     for part in parts {
         if part.equal && part.a.1 - part.a.0 > 2 * CONTEXT {
-            group.push(part.head());
+            group.push(part.leading());
             groups.push(std::mem::take(&mut group));
-            group.push(part.tail());
+            group.push(part.trailing());
         } else {
             group.push(part);
         }
@@ -213,14 +213,14 @@ fn groups(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
 }
 
 impl Part {
-    /// The lines behind a change.
-    fn head(self) -> Part {
+    /// Returns the context after a change.
+    fn leading(self) -> Part {
         let length = (self.a.1 - self.a.0).min(CONTEXT);
         Part { a: (self.a.0, self.a.0 + length), b: (self.b.0, self.b.0 + length), ..self }
     }
 
-    /// The lines before a change.
-    fn tail(self) -> Part {
+    /// Returns the context before a change.
+    fn trailing(self) -> Part {
         let length = (self.a.1 - self.a.0).min(CONTEXT);
         Part { a: (self.a.1 - length, self.a.1), b: (self.b.1 - length, self.b.1), ..self }
     }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_show_with_three_lines_around_them() {
+    fn changes_have_three_lines_of_context() {
         let a = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15";
         let b = a.replace("5", "five").replace("\n14", "");
         let want = "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n@@ -11,5 +11,4 @@\n 11\n 12\n 13\n-14\n-15\n+1five\n";
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_one_and_of_no_line() {
+    fn ranges_of_one_and_of_no_line_are_formatted() {
         assert_eq!(unified("a", "b"), "@@ -1 +1 @@\n-a\n+b\n");
         assert_eq!(unified("a", "a\nb"), "@@ -1 +1,2 @@\n a\n+b\n");
     }
@@ -252,21 +252,21 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_occur_often_in_a_long_text_do_not_begin_a_run() {
+    fn common_lines_of_a_long_text_do_not_start_a_run() {
         let a: Vec<String> =
             (0..300).map(|line| if line % 2 == 0 { "x".into() } else { line.to_string() }).collect();
         let mut b = a.clone();
         b[151] = "changed".into();
         let want = "@@ -149,7 +149,7 @@\n x\n 149\n x\n-151\n+changed\n x\n 153\n x\n";
         assert_eq!(unified(&a.join("\n"), &b.join("\n")), want);
-        // Nothing but common lines: nothing matches, though all but one are equal.
+        // Only common lines: nothing matches, though all but one are equal.
         let (a, b) = (vec!["x"; 250], vec!["x"; 249]);
         let text = unified(&format!("y\n{}", a.join("\n")), &format!("z\n{}", b.join("\n")));
         assert!(text.starts_with("@@ -1,251 +1,250 @@\n-y\n"), "{text}");
     }
 
     #[test]
-    fn texts_made_to_take_long_do_not() {
+    fn hostile_texts_are_bounded_by_the_budget() {
         // Every search finds one line only, so there are as many searches as lines.
         let a: Vec<String> = (0..20_000).map(|line| format!("{line}")).collect();
         let b: Vec<String> = (0..20_000).flat_map(|line| [format!("{line}"), format!("b{line}")]).collect();

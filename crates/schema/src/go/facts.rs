@@ -1,5 +1,5 @@
-//! The internal types, read from `data/internal.facts` when the first message needs one. Messages are for mistakes, so
-//! tables of the program would only make it larger: reading takes a millisecond, once.
+//! Internal types, parsed from `data/internal.facts` when the first message needs one. Only error messages use them,
+//! so they are not compiled into tables: parsing takes a millisecond, once.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use crate::graph::{self, Scalar, Type};
 
 const FACTS: &str = include_str!("../../data/internal.facts");
 
-/// What is known by the name of an internal type. The form of the facts is described in `xtask/src/schema/internal.rs`.
+/// Internal type. The format of the facts is described in `xtask/src/schema/internal.rs`.
 #[derive(Debug)]
 pub(super) enum Internal {
     Struct(Vec<Field>),
@@ -17,30 +17,30 @@ pub(super) enum Internal {
 
 #[derive(Debug)]
 pub(super) struct Field {
-    /// Go's.
+    /// Name in Go.
     pub(super) name: &'static str,
     pub(super) shape: Shape,
     pub(super) source: Source,
-    /// JSON does not show the field but those in it.
+    /// Whether JSON replaces the field by its own fields.
     pub(super) embedded: bool,
-    /// A pointer that is never nil.
+    /// Whether it is a pointer that is never nil.
     pub(super) set: bool,
 }
 
-/// Where an object of the storage version has what an internal field holds.
+/// Position in an object of the storage version that an internal field is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Name(&'static str),
-    /// In the object around this one.
+    /// Field of the enclosing object.
     Outer(&'static str),
     Same,
-    /// It is the value itself, if that is of this form.
-    Itself(Form),
+    /// The value itself, if it is of this JSON type.
+    Itself(JsonType),
     Nowhere,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum JsonType {
     Object,
     List,
     Bool,
@@ -50,7 +50,7 @@ pub(super) enum Form {
 pub(super) enum Shape {
     Scalar(Scalar),
     Bytes,
-    /// An internal type.
+    /// Internal type, by name.
     Internal(&'static str),
     Versioned(&'static Type),
     Pointer(Box<Shape>),
@@ -58,13 +58,13 @@ pub(super) enum Shape {
     Map(Box<Shape>, Box<Shape>),
 }
 
-/// The internal type of a name such as `core.Pod`.
+/// Returns the internal type of a name such as `core.Pod`.
 pub(super) fn find(name: &str) -> Option<&'static Internal> {
     all().get(name)
 }
 
-/// The name of the internal struct that is kept as a versioned one.
-pub(super) fn kept_as(versioned: &Type) -> Option<&'static str> {
+/// Returns the name of the internal struct of a versioned type.
+pub(super) fn internal_of(versioned: &Type) -> Option<&'static str> {
     static NAMES: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
         let pairs = FACTS.lines().filter_map(|line| line.strip_prefix("struct ")?.split_once(' '));
@@ -78,13 +78,13 @@ pub(super) fn all() -> &'static HashMap<&'static str, Internal> {
     ALL.get_or_init(|| parse(FACTS))
 }
 
-/// The shape that a Go expression such as `[]core.Container` names.
+/// Parses a Go type expression such as `[]core.Container`.
 pub(super) fn shape(text: &str) -> Option<Shape> {
     all();
     parse_shape(text, |name| all().get_key_value(name).map(|(name, _)| *name))
 }
 
-/// Lines that make no sense are left out; a test sees to it that there are none.
+/// Parses the facts. Invalid lines are skipped; a test checks that there are none.
 fn parse(text: &'static str) -> HashMap<&'static str, Internal> {
     let mut types = HashMap::new();
     let mut current = "";
@@ -123,9 +123,9 @@ fn parse_field(text: &'static str) -> Option<Field> {
     let source = match (source, source.split_at_checked(1)) {
         ("-", _) => Source::Nowhere,
         (".", _) => Source::Same,
-        ("@object", _) => Source::Itself(Form::Object),
-        ("@list", _) => Source::Itself(Form::List),
-        ("@bool", _) => Source::Itself(Form::Bool),
+        ("@object", _) => Source::Itself(JsonType::Object),
+        ("@list", _) => Source::Itself(JsonType::List),
+        ("@bool", _) => Source::Itself(JsonType::Bool),
         (_, Some(("^", outer))) => Source::Outer(outer),
         _ => Source::Name(source),
     };
@@ -133,7 +133,7 @@ fn parse_field(text: &'static str) -> Option<Field> {
     Some(Field { name, shape, source, embedded, set: words.next() == Some("set") })
 }
 
-/// `internal` says which names are of internal types.
+/// Parses a type expression; `internal` tells which names are internal types.
 fn parse_shape<'a>(
     text: &'a str,
     internal: impl Fn(&'a str) -> Option<&'static str> + Copy,
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_facts_is_understood() {
+    fn every_line_of_the_facts_is_parsed() {
         let lines = |prefix: &str| FACTS.lines().filter(|line| line.starts_with(prefix)).count();
         let fields: usize = all().values().map(|found| fields_of(found).len()).sum();
         assert_eq!(all().len(), lines("struct ") + lines("alias "));
@@ -201,17 +201,17 @@ mod tests {
     }
 
     #[test]
-    fn every_internal_struct_is_kept_as_one_versioned_type() {
+    fn every_internal_struct_has_one_versioned_type() {
         for line in FACTS.lines().filter(|line| line.starts_with("struct ")) {
             let [_, internal, versioned] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
             let versioned = graph::find(versioned).unwrap();
-            assert_eq!(kept_as(versioned), Some(internal));
+            assert_eq!(internal_of(versioned), Some(internal));
         }
-        assert_eq!(kept_as(graph::find("meta/v1.LabelSelector").unwrap()), None);
+        assert_eq!(internal_of(graph::find("meta/v1.LabelSelector").unwrap()), None);
     }
 
     #[test]
-    fn every_internal_type_that_a_field_can_hold_is_there() {
+    fn every_internal_type_of_a_field_is_declared() {
         for (owner, found) in all() {
             for field in fields_of(found).iter().filter(|field| field.source != Source::Nowhere) {
                 let mut used = Vec::new();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_read_as_go_writes_them() {
+    fn go_type_expressions_are_parsed() {
         let list = shape("[]core.Container").unwrap();
         assert_eq!(list, Shape::List(Box::new(Shape::Internal("core.Container"))));
         assert!(matches!(shape("*meta/v1.LabelSelector"), Some(Shape::Pointer(_))));

@@ -1,5 +1,5 @@
-//! JSON as Go's `encoding/json` writes it, compact or indented. Not for what is served, which the codec writes: for values in
-//! messages.
+//! JSON as Go's `encoding/json` writes it, compact or indented, for values in messages. Served objects are encoded by
+//! the codec.
 
 use std::fmt::Write;
 
@@ -30,14 +30,14 @@ pub(super) fn write_tree(value: &Value, out: &mut String) {
         Node::Hollow => out.push_str("\"\""),
         Node::Raw(value) => compact(&String::from_utf8_lossy(value), out),
         Node::List(items) => list(items, out, write_tree),
-        // Hollow bytes are those that JSON leaves out.
+        // JSON omits hollow bytes.
         Node::Object(fields) => {
             object(fields.iter().filter(|(_, value)| value.node() != Node::Hollow), out, write_tree);
         }
     }
 }
 
-/// JSON that was decoded into an `interface{}` on the way.
+/// Writes JSON that Go decoded into an `interface{}`.
 fn write_decoded(value: &Value, out: &mut String) {
     match value.node() {
         Node::Raw(text) => match serde_json::from_slice::<serde_json::Value>(text) {
@@ -69,8 +69,8 @@ fn write_any(value: &serde_json::Value, out: &mut String) {
 
 fn list<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String)) {
     out.push('[');
-    for (place, item) in items.iter().enumerate() {
-        if place > 0 {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
             out.push(',');
         }
         write(item, out);
@@ -84,8 +84,8 @@ fn object<'a, T: 'a>(
     write: impl Fn(&T, &mut String),
 ) {
     out.push('{');
-    for (place, (name, value)) in fields.enumerate() {
-        if place > 0 {
+    for (index, (name, value)) in fields.enumerate() {
+        if index > 0 {
             out.push(',');
         }
         string(name, out);
@@ -104,7 +104,7 @@ fn string(text: &str, out: &mut String) {
     push(out, field_path::Value::json(text));
 }
 
-/// The shortest digits that give it back, in scientific form below 1e-6 and from 1e21 on.
+/// Writes the shortest digits of a float, with an exponent below 1e-6 and from 1e21 on.
 fn float(value: f64, out: &mut String) {
     if value != 0.0 && !(1e-6..1e21).contains(&value.abs()) {
         let text = format!("{value:e}");
@@ -125,15 +125,15 @@ fn base64(bytes: &[u8], out: &mut String) {
     for chunk in bytes.chunks(3) {
         let bits =
             chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        for index in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * index) & 63) as usize];
+            out.push(if index <= chunk.len() { char::from(digit) } else { '=' });
         }
     }
     out.push('"');
 }
 
-/// JSON without spaces between its parts, and safe in HTML, as Go makes it of what a type wrote itself.
+/// Writes the output of a type's own `MarshalJSON` without white space and escaped for HTML, as Go does.
 fn compact(json: &str, out: &mut String) {
     let (mut quoted, mut escaped) = (false, false);
     for c in json.chars() {
@@ -149,7 +149,7 @@ fn compact(json: &str, out: &mut String) {
     }
 }
 
-/// Compact JSON with every part on a line of its own, a space deeper for every level.
+/// Indents compact JSON by one space per level.
 pub(super) fn indented(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
@@ -165,7 +165,7 @@ pub(super) fn indented(json: &str) -> String {
             match c {
                 '{' | '[' => {
                     out.push(c);
-                    // Nothing in it, no line for it.
+                    // Empty objects and lists stay on one line.
                     if let Some(close) = characters.next_if(|next| matches!(next, '}' | ']')) {
                         out.push(close);
                     } else {
@@ -196,14 +196,14 @@ pub(super) fn indented(json: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shown(value: Value) -> String {
+    fn json_of(value: Value) -> String {
         let mut out = String::new();
         write_tree(&value, &mut out);
         out
     }
 
     #[test]
-    fn trees_are_written_as_go_does() {
+    fn trees_are_encoded_as_in_go() {
         let cases: [(Value, &str); 12] = [
             (Value::NULL, "null"),
             (true.into(), "true"),
@@ -219,12 +219,12 @@ mod tests {
             (Value::raw(*b" {\"a b\" : [1, \"\\\" <\"]} "), r#"{"a b":[1,"\" \u003c"]}"#),
         ];
         for (value, want) in cases {
-            assert_eq!(shown(value), want);
+            assert_eq!(json_of(value), want);
         }
     }
 
     #[test]
-    fn decoded_json_is_written_anew() {
+    fn decoded_json_is_encoded_again() {
         let mut out = String::new();
         let text = *b"{\"b\": 1.0, \"a\": [1e3, null, 9223372036854775808, \"x\", true]}";
         write(&Go::Decoded(Value::raw(text)), &mut out);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn indented_json_has_a_line_for_every_part() {
+    fn indented_json_has_a_line_for_every_value() {
         let json = r#"{"a":[],"b":{},"c":[1,"x:,{\"y"],"d":{"e":null}}"#;
         let want = "{\n \"a\": [],\n \"b\": {},\n \"c\": [\n  1,\n  \"x:,{\\\"y\"\n ],\n \"d\": {\n  \"e\": null\n }\n}";
         assert_eq!(indented(json), want);

@@ -1,18 +1,18 @@
 //! Go values in messages, as the reference prints them.
 //!
-//! The reference validates internal types, which have no JSON tags. A value that is wrong shows as their JSON, with Go's field
-//! names and everything that is not set:
+//! The reference validates internal types, which have no JSON tags. An invalid value is printed as their JSON, with
+//! Go's field names and all unset fields:
 //!
 //! ```text
 //! spec.updateStrategy: Invalid value: {"Type":"Bar","RollingUpdate":null}: must be 'RollingUpdate' or 'OnDelete'
 //! ```
 //!
-//! Pintle's objects are of the storage version. The functions here take a Go type and such an object, and print what the
-//! reference would have had in its place. Types are named as Go names them: `core.SecurityContext`, `[]core.Toleration`,
-//! `*int64`, `map[string]string`; those that are versioned everywhere as the type graph does: `meta/v1.LabelSelector`.
+//! Pintle's objects are of the storage version. The functions here take a Go type and such an object, and print the
+//! reference's internal value. Types are named as in Go: `core.SecurityContext`, `[]core.Toleration`, `*int64`,
+//! `map[string]string`; types without an internal counterpart as in the type graph: `meta/v1.LabelSelector`.
 //!
-//! One difference remains: an empty list or map of a field with `omitempty` is not in the tree, so it shows as `null` also
-//! where a client sent `[]`.
+//! One difference remains: an empty list or map of a field with `omitempty` is not in the tree, so it is printed as
+//! `null` even if a client sent `[]`.
 
 mod diff;
 mod facts;
@@ -26,13 +26,13 @@ use crate::graph::{Scalar, Type};
 
 pub use verbs::{display, sharp, source, type_name};
 
-/// The internal struct that objects of a type of the storage version become: `core.SecurityContext` for
-/// `core/v1.SecurityContext`. Types that are versioned everywhere have none.
+/// Returns the internal struct of a type of the storage version: `core.SecurityContext` for
+/// `core/v1.SecurityContext`. Types used unconverted by internal types have none.
 pub fn internal(of: &Type) -> Option<&'static str> {
-    facts::kept_as(of)
+    facts::internal_of(of)
 }
 
-/// The JSON of an internal value.
+/// Returns the JSON of an internal value.
 pub fn json(of: &str, value: &Value) -> String {
     let mut out = String::new();
     match facts::shape(of) {
@@ -45,8 +45,8 @@ pub fn json(of: &str, value: &Value) -> String {
     out
 }
 
-/// A wrong value as a field error shows it: plain numbers, bools and strings as `%v` and `%q`, all else (also strings of
-/// a named type, and pointers) as JSON.
+/// Returns an invalid value for a field error: plain numbers, bools and strings as `%v` and `%q`, all else (also
+/// strings of a named type, and pointers) as JSON.
 pub fn shown(of: &str, value: &Value) -> field_path::Value {
     match (facts::shape(of), value.as_str()) {
         (Some(facts::Shape::Scalar(Scalar::String)), Some(text)) => text.into(),
@@ -55,7 +55,7 @@ pub fn shown(of: &str, value: &Value) -> field_path::Value {
     }
 }
 
-/// What changed between two internal values: a unified diff of their indented JSON, empty if nothing did.
+/// Returns a unified diff of the indented JSON of two internal values; empty if they are equal.
 pub fn diff(of: &str, old: &Value, new: &Value) -> String {
     diff::unified(&json::indented(&json(of, old)), &json::indented(&json(of, new)))
 }

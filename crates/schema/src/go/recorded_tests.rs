@@ -1,5 +1,5 @@
-//! Values in recorded messages of the reference. Each is read back into an object of the storage version and printed again,
-//! which shows that names, order and what is not set are as recorded.
+//! Values in recorded messages of the reference. Each is parsed into an object of the storage version and printed
+//! again, which checks names, order and unset fields.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use serde_json::Value as Json;
 use super::facts::{self, Field, Internal, Shape, Source};
 use super::*;
 
-/// All texts in a document that hold a struct with Go's names.
+/// Collects all texts of a document that contain a struct with Go's field names.
 fn values(document: &Json, found: &mut BTreeSet<String>) {
     match document {
         Json::String(text) => {
-            for (place, _) in text.match_indices(" value: ") {
-                let rest = &text[place + " value: ".len()..];
+            for (start, _) in text.match_indices(" value: ") {
+                let rest = &text[start + " value: ".len()..];
                 let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
                 let Some(Ok(_)) = stream.next() else { continue };
                 let json = &rest[..stream.byte_offset()];
-                // What the recordings have in place of ids and times is in brackets that Go would have escaped.
+                // Recordings replace ids and times by placeholders in angle brackets, which Go would have escaped.
                 found.insert(json.replace(['<', '>'], ""));
             }
         }
@@ -44,14 +44,14 @@ fn keys(of: &'static [Field], out: &mut BTreeSet<&'static str>) {
     }
 }
 
-/// The structs that a value can be by its fields.
+/// Returns the structs that have the value's fields.
 fn types_of(json: &Json) -> Vec<String> {
     if let Json::Array(items) = json {
         let items = items.first().map(types_of).unwrap_or_default();
         return items.into_iter().map(|item| format!("[]{item}")).collect();
     }
     let present = json.as_object().into_iter().flat_map(|map| map.keys()).map(String::as_str);
-    // The fields of an embedded ObjectMeta are there or not.
+    // The fields of an embedded ObjectMeta are optional.
     let present: BTreeSet<&str> = present.filter(|key| key.starts_with(char::is_uppercase)).collect();
     let mut types = Vec::new();
     for (name, found) in facts::all() {
@@ -114,8 +114,12 @@ fn invert_fields(
         let value = invert(&field.shape, map.get(field.name).unwrap_or(&Json::Null), object);
         match field.source {
             _ if value.is_null() => {}
-            Source::Name(name) => drop(object.insert(name, value)),
-            Source::Outer(name) => drop(outer.insert(name, value)),
+            Source::Name(name) => {
+                object.insert(name, value);
+            }
+            Source::Outer(name) => {
+                outer.insert(name, value);
+            }
             Source::Itself(_) => itself = itself.filter(|_| value.as_bool().is_some()).or(Some(value)),
             Source::Same | Source::Nowhere => {}
         }

@@ -11,7 +11,7 @@ fn strings<const N: usize>(items: [&str; N]) -> Value {
 }
 
 #[test]
-fn structs_show_with_go_names_and_with_what_is_not_set() {
+fn structs_are_printed_with_go_names_and_unset_fields() {
     let strategy = object([("type", "Bar".into())]);
     assert_eq!(json("apps.StatefulSetUpdateStrategy", &strategy), r#"{"Type":"Bar","RollingUpdate":null}"#);
     let strategy = object([("type", "Bar".into()), ("rollingUpdate", object([("partition", 1i64.into())]))]);
@@ -23,7 +23,7 @@ fn structs_show_with_go_names_and_with_what_is_not_set() {
 }
 
 #[test]
-fn a_container_security_context_shows_as_recorded() {
+fn a_container_security_context_is_printed_as_recorded() {
     let context = object([
         ("capabilities", object([("add", strings(["CAP_SYS_ADMIN"]))])),
         ("allowPrivilegeEscalation", false.into()),
@@ -42,7 +42,7 @@ fn the_internal_name_of_a_type_is_known() {
 }
 
 #[test]
-fn embedded_structs_show_their_fields_in_their_place() {
+fn embedded_structs_are_printed_inline() {
     let template = object([
         ("metadata", object([("labels", object([("a", "b".into())]))])),
         ("spec", object([("nodeName", "n".into())])),
@@ -61,7 +61,7 @@ fn embedded_structs_show_their_fields_in_their_place() {
 }
 
 #[test]
-fn kind_and_version_do_not_show() {
+fn kind_and_version_are_not_printed() {
     let pod = object([
         ("kind", "Pod".into()),
         ("apiVersion", "v1".into()),
@@ -71,7 +71,7 @@ fn kind_and_version_do_not_show() {
 }
 
 #[test]
-fn the_security_context_of_a_pod_has_fields_of_the_spec_and_is_always_there() {
+fn the_security_context_of_a_pod_has_fields_of_the_spec_and_is_never_nil() {
     let spec = object([("hostNetwork", true.into()), ("hostUsers", false.into())]);
     let text = json("core.PodSpec", &spec);
     let want = r#""SecurityContext":{"HostNetwork":true,"HostPID":false,"HostIPC":false,"ShareProcessNamespace":null,"HostUsers":false,"#;
@@ -79,7 +79,7 @@ fn the_security_context_of_a_pod_has_fields_of_the_spec_and_is_always_there() {
 }
 
 #[test]
-fn quantities_times_and_bytes_show_as_in_their_json() {
+fn quantities_times_and_bytes_are_printed_as_in_json() {
     let claim = object([("resources", object([("requests", object([("storage", "1Gi".into())]))]))]);
     let text = json("core.PersistentVolumeClaimSpec", &claim);
     assert!(text.contains(r#""Resources":{"Limits":null,"Requests":{"storage":"1Gi"}}"#), "{text}");
@@ -90,7 +90,7 @@ fn quantities_times_and_bytes_show_as_in_their_json() {
 }
 
 #[test]
-fn schemas_show_as_the_structs_they_are_inside() {
+fn schemas_are_printed_as_internal_structs() {
     let schema = object([
         ("type", "object".into()),
         ("default", Value::raw(*b"{\"b\": 1.0, \"a\": null}")),
@@ -115,7 +115,7 @@ fn schemas_show_as_the_structs_they_are_inside() {
 }
 
 #[test]
-fn versioned_types_show_as_they_are() {
+fn versioned_types_are_printed_unchanged() {
     let selector = object([("matchLabels", object([("a", "<".into())]))]);
     assert_eq!(json("*meta/v1.LabelSelector", &selector), r#"{"matchLabels":{"a":"\u003c"}}"#);
     assert_eq!(json("[]string", &strings(["v2"])), r#"["v2"]"#);
@@ -123,7 +123,7 @@ fn versioned_types_show_as_they_are() {
 }
 
 #[test]
-fn a_wrong_value_shows_by_its_type() {
+fn an_invalid_value_is_printed_by_its_type() {
     assert_eq!(shown("string", &"é<\u{7f}".into()).to_string(), r#""é<\x7f""#);
     assert_eq!(shown("core.Protocol", &"<".into()).to_string(), r#""\u003c""#);
     assert_eq!(shown("*string", &"<".into()).to_string(), r#""\u003c""#);
@@ -133,7 +133,7 @@ fn a_wrong_value_shows_by_its_type() {
 }
 
 #[test]
-fn a_diff_shows_what_changed_in_indented_json() {
+fn a_diff_is_of_indented_json() {
     let spec = |size: &str| {
         object([
             ("accessModes", strings(["ReadWriteOnce"])),
@@ -147,7 +147,7 @@ fn a_diff_shows_what_changed_in_indented_json() {
 }
 
 #[test]
-fn a_diff_of_an_embedded_struct_takes_the_object_that_has_it() {
+fn a_diff_of_an_embedded_struct_takes_the_enclosing_object() {
     let spec = |path: &str| {
         let path = object([("path", path.into()), ("type", "".into())]);
         object([("capacity", object([("storage", "5Gi".into())])), ("hostPath", path)])
@@ -188,7 +188,7 @@ fn a_diff_of_an_object_has_its_metadata_first() {
 }
 
 #[test]
-fn a_diff_shows_a_new_ephemeral_container_in_full() {
+fn a_diff_prints_a_new_ephemeral_container_in_full() {
     let container = |name: &str| {
         object([
             ("name", name.into()),
@@ -211,7 +211,7 @@ fn a_diff_shows_a_new_ephemeral_container_in_full() {
 }
 
 #[test]
-fn every_internal_type_can_show_nothing() {
+fn every_internal_type_prints_its_zero_value() {
     for name in facts::all().keys() {
         for value in [Value::NULL, Value::object(Object::new()), "x".into()] {
             assert!(!json(name, &value).is_empty(), "{name}");

@@ -1,26 +1,27 @@
-//! What JSON has of an internal Go value: built from an object of the storage version, field by field of the internal type.
+//! JSON view of an internal Go value, built from an object of the storage version, field by field of the internal
+//! type.
 
 use pintle_meta::{Node, Value};
 
-use super::facts::{self, Field, Form, Internal, Shape, Source};
+use super::facts::{self, Field, Internal, JsonType, Shape, Source};
 use crate::graph::{self, Scalar};
 use crate::normal;
 
-/// A Go value as JSON sees it. Owned where Go has something that the object has not.
+/// Go value in JSON's view. Owned if the object has no counterpart.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Go {
     Null,
     List(Vec<Go>),
     Struct(Vec<(&'static str, Go)>),
-    /// Its keys are sorted.
+    /// Sorted by key.
     Map(Vec<(String, Go)>),
-    /// Whatever is the same inside and outside: scalars, and types that are versioned everywhere.
+    /// Value that is the same in both versions: scalars, and types without an internal counterpart.
     Tree(Value),
-    /// Any JSON, which Go has decoded and encodes again: keys sorted, numbers written its way.
+    /// JSON that Go decodes and encodes again: keys sorted, numbers reformatted.
     Decoded(Value),
 }
 
-/// What a shape holds. `outer` is the object that the value was found in.
+/// Builds the value of a shape. `outer` is the object that contains the value.
 pub(super) fn build(shape: &Shape, value: Option<&Value>, outer: Option<&Value>) -> Go {
     let value = value.filter(|value| !value.is_null());
     match shape {
@@ -71,7 +72,7 @@ fn push_fields(
             Source::Name(name) => object.and_then(|object| object.get(name)),
             Source::Outer(name) => outer.and_then(|outer| outer.get(name)),
             Source::Same => object,
-            Source::Itself(form) => object.filter(|object| has_form(object, form)),
+            Source::Itself(of) => object.filter(|object| has_type(object, of)),
             Source::Nowhere => None,
         };
         if field.embedded {
@@ -79,8 +80,10 @@ fn push_fields(
             continue;
         }
         let built = match (&field.shape, field.source, value) {
-            // A schema in place of a bool allows what it describes.
-            (_, Source::Itself(Form::Bool), Some(value)) => Go::Tree(value.as_bool().unwrap_or(true).into()),
+            // A schema in place of a bool allows additional values.
+            (_, Source::Itself(JsonType::Bool), Some(value)) => {
+                Go::Tree(value.as_bool().unwrap_or(true).into())
+            }
             (Shape::Pointer(of), _, None) if field.set => build(of, None, object),
             (shape, _, value) => build(shape, value, object),
         };
@@ -100,7 +103,7 @@ fn embed(
                 push_fields(fields, value, outer, out);
             }
         }
-        // Its fields have tags, and the tree is what they make of it.
+        // Its fields have tags, so the tree is its JSON view.
         Shape::Versioned(named) => {
             let fields = named.structure().map(|found| found.layout.names).unwrap_or_default();
             let value = value.cloned().unwrap_or_else(|| normal::zero(graph::Shape::Named(named)));
@@ -111,10 +114,10 @@ fn embed(
     }
 }
 
-fn has_form(value: &Value, form: Form) -> bool {
-    match form {
-        Form::Object => value.as_object().is_some(),
-        Form::List => value.as_list().is_some(),
-        Form::Bool => true,
+fn has_type(value: &Value, of: JsonType) -> bool {
+    match of {
+        JsonType::Object => value.as_object().is_some(),
+        JsonType::List => value.as_list().is_some(),
+        JsonType::Bool => true,
     }
 }

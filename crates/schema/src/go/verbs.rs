@@ -1,11 +1,11 @@
-//! `%v` and `%#v` of what messages print that way: decoded JSON (a patch), lists and maps of strings and numbers. No message
-//! prints a struct like that.
+//! `%v` and `%#v` of values that messages print so: decoded JSON (a patch), lists and maps of strings and numbers. No
+//! message prints a struct so.
 
 use std::fmt::Write;
 
 use pintle_meta::{Node, Value, field_path, push_quoted};
 
-/// `%v`, which is the same as `%+v` here: `map[spec:map[replicas:x]]`, `[a b]`, `<nil>`.
+/// Formats as `%v`, which equals `%+v` here: `map[spec:map[replicas:x]]`, `[a b]`, `<nil>`.
 pub fn display(value: &Value) -> String {
     let mut out = String::new();
     push_display(value, &mut out);
@@ -25,8 +25,8 @@ fn push_display(value: &Value, out: &mut String) {
         Node::Hollow => out.write_str("[]"),
         Node::List(items) => {
             out.push('[');
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
                     out.push(' ');
                 }
                 push_display(item, out);
@@ -37,8 +37,8 @@ fn push_display(value: &Value, out: &mut String) {
             let mut entries: Vec<(&str, &Value)> = object.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
             out.push_str("map[");
-            for (place, (key, value)) in entries.into_iter().enumerate() {
-                if place > 0 {
+            for (index, (key, value)) in entries.into_iter().enumerate() {
+                if index > 0 {
                     out.push(' ');
                 }
                 let _ = write!(out, "{key}:");
@@ -49,7 +49,7 @@ fn push_display(value: &Value, out: &mut String) {
     };
 }
 
-/// `%#v` of decoded JSON: `map[string]interface {}{"a":1}`, `[]interface {}{"x", interface {}(nil)}`, `5`.
+/// Formats decoded JSON as `%#v`: `map[string]interface {}{"a":1}`, `[]interface {}{"x", interface {}(nil)}`, `5`.
 pub fn source(value: &Value) -> String {
     let mut out = String::new();
     push_source(value, &mut out);
@@ -64,8 +64,8 @@ fn push_source(value: &Value, out: &mut String) {
         Node::Bytes(_) | Node::Raw(_) | Node::Hollow => push_display(value, out),
         Node::List(items) => {
             out.push_str("[]interface {}{");
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
                     out.push_str(", ");
                 }
                 push_source(item, out);
@@ -76,8 +76,8 @@ fn push_source(value: &Value, out: &mut String) {
             let mut entries: Vec<(&str, &Value)> = object.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
             out.push_str("map[string]interface {}{");
-            for (place, (key, value)) in entries.into_iter().enumerate() {
-                if place > 0 {
+            for (index, (key, value)) in entries.into_iter().enumerate() {
+                if index > 0 {
                     out.push_str(", ");
                 }
                 push_quoted(out, key);
@@ -89,7 +89,7 @@ fn push_source(value: &Value, out: &mut String) {
     }
 }
 
-/// `%T` of decoded JSON.
+/// Formats decoded JSON as `%T`.
 pub fn type_name(value: &Value) -> &'static str {
     match value.node() {
         Node::Null => "<nil>",
@@ -103,17 +103,17 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A `[]byte` is a list of numbers.
+/// Formats a `[]byte` as a list of numbers.
 fn spaced(bytes: &[u8]) -> String {
     let numbers: Vec<String> = bytes.iter().map(u8::to_string).collect();
     format!("[{}]", numbers.join(" "))
 }
 
-/// `%#v` of a list of strings: `[]string{"a", "b"}`.
+/// Formats a list of strings as `%#v`: `[]string{"a", "b"}`.
 pub fn sharp<S: AsRef<str>>(texts: &[S]) -> String {
     let mut out = String::from("[]string{");
-    for (place, text) in texts.iter().enumerate() {
-        if place > 0 {
+    for (index, text) in texts.iter().enumerate() {
+        if index > 0 {
             out.push_str(", ");
         }
         push_quoted(&mut out, text.as_ref());
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn decoded_json_shows_as_go_prints_maps_and_lists() {
+    fn decoded_json_is_formatted_as_gos_v_verb() {
         let patch = map([
             ("spec", map([("replicas", "x".into()), ("paused", 1i64.into()), ("ratio", 0.5.into())])),
             ("list", Value::list(vec!["a".into(), Value::NULL, true.into(), Value::list(vec![])])),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn decoded_json_shows_as_go_source_with_its_types() {
+    fn decoded_json_is_formatted_as_go_syntax() {
         let list = Value::list(vec!["a".into(), Value::NULL, 1i64.into(), 1.5.into(), true.into()]);
         let object = map([("l", list), ("e", map([]))]);
         assert_eq!(
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_strings_show_as_go_source() {
+    fn lists_of_strings_are_formatted_as_go_syntax() {
         assert_eq!(sharp(&["a/b", "c\""]), r#"[]string{"a/b", "c\""}"#);
         assert_eq!(sharp(&[""; 0]), "[]string{}");
     }

@@ -1,4 +1,4 @@
-//! Resources, and where they are stored.
+//! Resources and their storage.
 
 use pintle_schema::{GroupVersion, Resource, Resources};
 use serde_json::{Value as Json, json};
@@ -10,7 +10,7 @@ fn builtin() -> Resources {
 }
 
 #[test]
-fn groups_and_versions_stand_in_the_order_of_discovery() {
+fn groups_and_versions_are_in_the_order_of_discovery() {
     let Some(document) = document("discovery/apis.json") else { return };
     let text_of = |value: &Json| value.as_str().unwrap().to_owned();
     let versions_of = |group: &Json| {
@@ -50,7 +50,7 @@ fn resources_are_those_of_discovery_in_its_order() {
         let have: Vec<Json> = version.resources.iter().map(|resource| listed(version, resource)).collect();
         for (place, (want, have)) in want.iter().zip(&have).enumerate() {
             let mut want = want.clone();
-            // A digest of what it is stored as, which the table of keys is compared with.
+            // A hash of the storage version, which the table of keys is compared with.
             let stored = want.as_object_mut().unwrap().remove("storageVersionHash").is_some();
             if want != *have || stored != version.resources[place].storage.is_some() {
                 differences.push(format!("{name}: want {want}, stored {stored}, have {have}"));
@@ -89,7 +89,7 @@ fn listed(version: &GroupVersion, resource: &Resource) -> Json {
 }
 
 #[test]
-fn objects_are_stored_where_and_as_what_the_reference_stores_them() {
+fn objects_have_the_references_storage_path_and_version() {
     let Some(text) = text("etcd-keys.tsv") else { return };
     let (resources, mut differences, mut checked) = (builtin(), Vec::new(), 0);
     for line in text.lines().skip(1) {
@@ -98,7 +98,7 @@ fn objects_are_stored_where_and_as_what_the_reference_stores_them() {
         if key.is_empty() {
             continue;
         }
-        // Versions that are gone, and custom resources.
+        // Removed versions, and custom resources.
         let Some(found) = resources.find(group, version, name) else { continue };
         let Some(storage) = found.storage else {
             differences.push(format!("{resource} is not stored"));

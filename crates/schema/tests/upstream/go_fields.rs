@@ -1,6 +1,6 @@
 //! Fields of every type, in Go's order.
 
-use pintle_schema::{Field, Kind, Shape};
+use pintle_schema::{Field, Shape, TypeKind};
 use serde_json::Value as Json;
 
 use super::{document, none, type_of};
@@ -14,7 +14,7 @@ fn fields_are_as_go_declares_them() {
             differences.push(format!("{path} is missing"));
             continue;
         };
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         let declared: Vec<String> = declared.as_array().into_iter().flatten().map(described).collect();
         let fields: Vec<String> = of.fields.iter().map(description).collect();
         checked += fields.len();

@@ -1,13 +1,13 @@
-//! List semantics, patch strategies, unions, requiredness and defaults, as OpenAPI tells them.
+//! List semantics, patch strategies, unions, requiredness and defaults, as published in OpenAPI.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pintle_schema::{Field, Kind, ListType, Scalar, Shape, Struct};
+use pintle_schema::{Field, ListType, Scalar, Shape, Struct, TypeKind};
 use serde_json::{Value as Json, json};
 
 use super::{document, documents, none, type_of};
 
-/// All types that OpenAPI describes, by name there.
+/// Returns all types described in OpenAPI by their name there.
 fn definitions() -> BTreeMap<String, Json> {
     let mut all = BTreeMap::new();
     for (_, document) in documents("openapi-v3") {
@@ -24,7 +24,7 @@ fn each(definitions: &BTreeMap<String, Json>, mut check: impl FnMut(&'static Str
             assert!(name.ends_with(".version.Info"), "{name} is missing");
             continue;
         };
-        let Kind::Struct(of) = &found.kind else { continue };
+        let TypeKind::Struct(of) = &found.kind else { continue };
         checked += 1;
         differences
             .extend(check(of, definition).into_iter().map(|difference| format!("{name}: {difference}")));
@@ -33,7 +33,7 @@ fn each(definitions: &BTreeMap<String, Json>, mut check: impl FnMut(&'static Str
     assert!(definitions.is_empty() || checked > 700, "{checked}");
 }
 
-/// Compares what each field has by a function, and that there are the same fields.
+/// Compares facts of each field, and that the fields are the same.
 fn each_field(definitions: &BTreeMap<String, Json>, facts: impl Fn(&Field, &Json) -> (Json, Json)) {
     each(definitions, |of, definition| {
         let properties = definition["properties"].as_object().cloned().unwrap_or_default();
@@ -116,7 +116,7 @@ fn defaults_are_those_of_openapi() {
     each_field(&definitions(), |field, property| (property["default"].clone(), default(field)));
 }
 
-/// What OpenAPI says is the default: the declared one, else the zero value of what Go always writes.
+/// Returns the default in OpenAPI: the declared one, else the zero value of a field that Go always writes.
 fn default(field: &Field) -> Json {
     if let Some(default) = field.default() {
         return serde_json::from_str(default).unwrap();

@@ -1,6 +1,6 @@
 //! Numbers and types of every protobuf message.
 
-use pintle_schema::{Field, Kind, Opaque, Scalar, Shape};
+use pintle_schema::{Field, Opaque, Scalar, Shape, TypeKind};
 use serde_json::Value as Json;
 
 use super::{document, none, type_of};
@@ -19,7 +19,7 @@ fn messages_have_the_fields_and_numbers_of_the_types() {
         }
         for (message, declared) in messages.as_object().unwrap() {
             let Some(found) = type_of(&format!("{package}.{message}")) else { continue };
-            let Kind::Struct(of) = &found.kind else { continue };
+            let TypeKind::Struct(of) = &found.kind else { continue };
             let mut declared: Vec<String> =
                 declared.as_array().unwrap().iter().map(|field| described(package, field)).collect();
             let mut fields: Vec<String> = of.fields.iter().filter_map(description).collect();
@@ -61,7 +61,7 @@ fn description(field: &Field) -> Option<String> {
     Some(format!("{} {}", field.number?, shape(field.shape)))
 }
 
-/// A shape as protobuf has it: a list of strings that has a name is a message of its own.
+/// Formats a shape as in protobuf: a named list of strings is a message.
 fn shape(of: Shape) -> String {
     match of {
         Shape::Pointer(of) => shape(*of),
@@ -78,10 +78,10 @@ fn shape(of: Shape) -> String {
         }
         .into(),
         Shape::Named(named) => match &named.kind {
-            Kind::Alias { of: Shape::List(item), .. } if shape(**item) == "string" => named.name.into(),
-            Kind::Alias { of, .. } if of.structure().is_some() => named.name.into(),
-            Kind::Alias { of, .. } => shape(*of),
-            Kind::Opaque(Opaque::GroupVersion) => "string".into(),
+            TypeKind::Alias { of: Shape::List(item), .. } if shape(**item) == "string" => named.name.into(),
+            TypeKind::Alias { of, .. } if of.structure().is_some() => named.name.into(),
+            TypeKind::Alias { of, .. } => shape(*of),
+            TypeKind::Opaque(Opaque::GroupVersion) => "string".into(),
             _ => named.name.into(),
         },
     }

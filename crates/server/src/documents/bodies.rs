@@ -63,7 +63,7 @@ impl Bodies {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
-        // Nothing in here panics half way, so that whoever panicked elsewhere left it whole.
+        // Nothing in here panics half way, so a poisoned lock guards a consistent value.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Documents that clients keep: conditional requests, parts, and the dates they are told by.
+//! Conditional and range requests of documents.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -60,7 +60,7 @@ pub(super) fn serve(
     response.map(|_| Body::from(body))
 }
 
-/// Whether a client that asks on a condition has the document already, so that nobody needs to make it.
+/// Whether a conditional request is answered with 304, so that the document need not be made.
 pub(super) fn is_known(request: &Request, etag: &str, modified: SystemTime) -> bool {
     matches!(precondition(request, etag, unix(modified)), Precondition::NotModified)
 }
@@ -117,7 +117,7 @@ enum Range {
     Outside,
 }
 
-/// One range at most: whoever asks for several gets the whole, as one may always answer.
+/// One range at most: a request for several gets the whole document, which is always allowed.
 fn range(request: &Request, etag: &str, modified: i64, length: usize) -> Range {
     let Some(spec) = request.header(&RANGE).and_then(|range| range.strip_prefix("bytes=")) else {
         return Range::Whole;
@@ -164,7 +164,7 @@ pub(super) fn date(seconds: i64, zone: &str) -> String {
     format!("{day}, {} {month} {} {} {zone}", part(8, 10), part(0, 4), part(11, 19))
 }
 
-/// The form that clients send; the two older ones nobody does.
+/// Parses the form that clients send; the two obsolete ones are not supported.
 fn parse_date(text: &str) -> Option<i64> {
     let rest = text.get(5..).filter(|_| text.is_ascii() && text.ends_with(" GMT"))?;
     let mut parts = rest.split(' ');

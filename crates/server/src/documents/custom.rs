@@ -1,4 +1,4 @@
-//! A definition and what was made of it. All of it can be made again; what is kept is small.
+//! A definition with the cached parts of documents about it, which are small and can be made again.
 
 use std::sync::OnceLock;
 
@@ -18,9 +18,9 @@ pub(super) struct Entry {
 struct Made {
     /// Its entry in the document of all groups, as text.
     discovery: OnceLock<Value>,
-    /// What its part of OpenAPI comes down to.
+    /// The hash of its part of OpenAPI.
     digest: OnceLock<Digest>,
-    /// What the OpenAPI document of everything says of it.
+    /// Its part of the OpenAPI v2 document.
     openapi: Kept,
 }
 
@@ -40,12 +40,12 @@ impl Entry {
         self.made.get(place).map_or(Value::NULL, |made| made.discovery.get_or_init(make).clone())
     }
 
-    /// What is kept for the OpenAPI document of everything, for one of its versions.
+    /// Returns the cached part of the OpenAPI v2 document of one of its versions.
     pub(super) fn openapi(&self, place: usize) -> Option<&Kept> {
         self.made.get(place).map(|made| &made.openapi)
     }
 
-    /// What a version's part of OpenAPI comes down to; made if it is not known.
+    /// Returns the hash of a version's part of OpenAPI; computed if it is not known.
     pub(super) fn digest(&self, place: usize, make: impl FnOnce() -> Digest) -> Digest {
         self.made.get(place).map_or_else(Digest::default, |made| *made.digest.get_or_init(make))
     }

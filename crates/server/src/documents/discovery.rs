@@ -1,4 +1,4 @@
-//! Which groups, versions and resources there are.
+//! The discovery documents.
 //!
 //! The documents are answered by two different parts of the reference, and it shows: what belongs to a group version (and the
 //! core group, and the group of API services) takes GET alone and looks at media types before anything else; what is about
@@ -16,7 +16,7 @@ use pintle_discovery::{Document, GroupVersion, legacy};
 use pintle_meta::{ServerResponse, Status, Value};
 
 use super::content::insert;
-use super::served::{Aggregated, Builtin, Group, Shown};
+use super::served::{Aggregated, Builtin, Content, Group, Shown};
 use super::{CountedAs, Documents};
 use crate::filters::wants_pretty;
 use crate::{Body, Request, Response, respond};
@@ -85,19 +85,22 @@ impl Documents {
 
     /// `/api/{version}`, `/apis/{group}/{version}`
     pub(super) fn version(&self, request: &Request, group: Option<&str>, version: &str) -> Response {
-        let (builtin, members) = {
+        let (builtin, content) = {
             let served = self.served();
-            (Arc::clone(&served.builtin), served.members(group, version))
+            (Arc::clone(&served.builtin), served.content(group, version))
         };
-        if let (Some(members), Some(group)) = (members, group) {
+        if let (Some(content), Some(group)) = (content, group) {
             // These are not behind the router that looks at methods and media types first.
-            return answer(request, ENCODINGS, || {
-                let resources = members.iter().map(|(entry, _, version)| entry.custom.resource(version));
-                legacy::api_resource_list(&GroupVersion {
-                    group: group.into(),
-                    version: version.into(),
-                    resources: resources.collect(),
-                })
+            return answer(request, ENCODINGS, || match content {
+                Content::Remote(remote) => legacy::api_resource_list(&remote.version),
+                Content::Custom(members) => {
+                    let resources = members.iter().map(|(entry, _, version)| entry.custom.resource(version));
+                    legacy::api_resource_list(&GroupVersion {
+                        group: group.into(),
+                        version: version.into(),
+                        resources: resources.collect(),
+                    })
+                }
             });
         }
         let Some(found) = builtin.version(group, version) else { return self.missing(group) };
@@ -108,11 +111,12 @@ impl Documents {
         }
     }
 
-    /// What is below a group version that is not served: a built-in group is known all the same.
+    /// Answers a request below a group version that is not served; a built-in group is known all the same.
     pub(super) fn missing(&self, group: Option<&str>) -> Response {
-        match self.served().builtin.has_group(group) {
-            true => respond::status(&Status::no_such_resource()),
-            false => respond::not_found(),
+        if self.served().builtin.has_group(group) {
+            respond::status(&Status::no_such_resource())
+        } else {
+            respond::not_found()
         }
     }
 }
@@ -125,19 +129,23 @@ fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
             .get(*place)
             .map_or(Value::NULL, |served| aggregated::builtin(served, Version::V2)),
         Shown::Custom(members) => {
-            let resources = members.iter().map(|(entry, place, version)| match text {
-                true => entry.discovery(place, version),
-                false => aggregated::custom_resource(&entry.custom, version, Version::V2),
+            let resources = members.iter().map(|(entry, place, version)| {
+                if text {
+                    entry.discovery(place, version)
+                } else {
+                    aggregated::custom_resource(&entry.custom, version, Version::V2)
+                }
             });
             aggregated::custom(&members.version, resources.collect(), Version::V2)
         }
+        Shown::Remote(remote) => aggregated::remote(&remote.version, Version::V2),
     };
     let groups =
         groups.iter().map(|group| (group.name.clone(), group.versions.iter().map(version).collect()));
     aggregated::list(groups.collect(), Version::V2)
 }
 
-/// What the reference's router refuses before the document is asked for: it goes by the names of media types alone.
+/// Returns the error of the reference's router, which goes by the names of media types alone.
 fn refused(request: &Request, encodings: &[Encoding]) -> Option<Status> {
     let served: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
     let named = |header: &str, anything: bool| {
@@ -159,7 +167,7 @@ fn refused(request: &Request, encodings: &[Encoding]) -> Option<Status> {
     Some(ServerResponse { code, message: &message, ..ServerResponse::default() }.into())
 }
 
-/// What was agreed on, if the client prefers all groups in one document.
+/// Returns the negotiated encoding, if the client prefers all groups in one document.
 fn wants_aggregated(request: &Request) -> Option<Accepted> {
     let is_aggregated = |accepted: &Accepted| {
         let kind = accepted.convert.as_ref().filter(|_| accepted.server_version.is_empty());

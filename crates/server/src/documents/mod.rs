@@ -1,65 +1,69 @@
-//! The documents about what is served: discovery at `/api` and `/apis`, OpenAPI at `/openapi`.
+//! The documents about group versions: discovery at `/api` and `/apis`, OpenAPI at `/openapi`.
 //!
-//! [`Documents`] is made from the list of built-in group versions; custom resources are set and removed one definition at a
-//! time, which costs the same however many there are. Nothing is made before somebody asks for it; the documents of a group
-//! version stay until that group version changes. What is large is kept only
-//! while it is among what was used last ([`bodies`]), and one at a time is made, so that neither many documents nor many
-//! clients add up.
+//! [`Documents`] merges any number of [`GroupSource`]s: the built-in group versions, custom resources, remote servers. A source
+//! whose stamp has not changed costs nothing; a change costs the same however many definitions there are. A document is made
+//! when a client asks for it and stays until its group version changes. Large bodies are cached by use ([`bodies`]) and made one
+//! at a time, so that neither many documents nor many clients add up.
 
 mod bodies;
 mod content;
 mod custom;
 mod discovery;
+mod document_path;
 mod openapi;
-mod place;
 mod served;
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use async_trait::async_trait;
-use pintle_discovery::{Custom, GroupVersion};
+use pintle_discovery::{Contribution, GroupSource, GroupVersion, Publisher};
 use pintle_openapi::{Documentation, Options, Undocumented};
 use tokio::sync::Mutex;
 
 use self::bodies::Bodies;
+use self::document_path::DocumentPath;
 use self::openapi::Maker;
-use self::place::Place;
 use self::served::Served;
 use crate::filter::Handler;
 use crate::{Request, Response, respond};
 
-/// How much of large documents is kept, in bytes: about one OpenAPI document of everything in two forms.
+/// Byte budget of the cache of large documents: about one OpenAPI document of everything in two encodings.
 const KEPT: usize = 4 << 20;
 
-/// What the documents say besides what is served.
+/// Properties of the server that documents mention.
 pub struct DocumentsConfig {
-    /// Where clients find the server: `host:port`.
+    /// The server's address for clients: `host:port`.
     pub address: String,
     /// Major and minor: `1.36`.
     pub version: String,
-    /// Whether OpenAPI says which values a field may have (feature gate `OpenAPIEnums`).
+    /// Whether OpenAPI lists the values of enums (feature gate `OpenAPIEnums`).
     pub enums: bool,
     /// Whether CBOR is spoken (feature gate `CBORServingAndStorage`).
     pub cbor: bool,
-    /// Whether OpenAPI tells of `/logs`.
+    /// Whether OpenAPI has `/logs`.
     pub logs: bool,
     pub documentation: &'static dyn Documentation,
 }
 
-/// Under which name an answer is counted; most are not.
+/// The name under which metrics count a response; most have none.
 #[derive(Clone, Copy)]
 pub(crate) struct CountedAs(pub(crate) &'static str);
 
-/// Serves them.
+/// The handler of all documents.
 pub struct Documents {
     config: Arc<DocumentsConfig>,
     served: RwLock<Served>,
     maker: Arc<Maker>,
     bodies: Arc<Bodies>,
-    /// Held by whoever makes a large document.
+    /// Held while a large document is made.
     making: Arc<Mutex<()>>,
-    /// Called before anything is answered: sees to it that the newest definitions are known.
-    refresh: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    sources: std::sync::Mutex<Vec<Source>>,
+}
+
+/// A source of group versions, and its stamp when its changes were last taken.
+struct Source {
+    source: Arc<dyn GroupSource>,
+    stamp: Option<u64>,
 }
 
 impl Default for DocumentsConfig {
@@ -87,49 +91,67 @@ impl DocumentsConfig {
 }
 
 impl Documents {
-    /// Of these built-in group versions, in the order of discovery: versions of a group next to each other, the preferred
-    /// first.
+    /// Returns documents of these built-in group versions, in the order of discovery: versions of a group next to each other,
+    /// the preferred first.
     pub fn new(config: DocumentsConfig, versions: Vec<GroupVersion>) -> Documents {
-        let served = Served::new(versions, config.logs);
+        let builtin = Publisher::default();
+        builtin.publish("builtin", Some(Contribution::Builtin(versions)));
+        Documents::with_builtin(config, Arc::new(builtin))
+    }
+
+    /// Returns documents whose first source has the built-in group versions.
+    pub fn with_builtin(config: DocumentsConfig, builtin: Arc<dyn GroupSource>) -> Documents {
         let config = Arc::new(config);
-        Documents {
+        let documents = Documents {
+            served: RwLock::new(Served::new(Vec::new(), config.logs)),
             maker: Arc::new(Maker::new(Arc::clone(&config))),
             config,
-            served: RwLock::new(served),
             bodies: Arc::new(Bodies::new(KEPT)),
             making: Arc::default(),
-            refresh: OnceLock::new(),
-        }
+            sources: std::sync::Mutex::default(),
+        };
+        documents.add_source(builtin);
+        documents
     }
 
-    /// Has somebody look for what is new before anything is answered. Set once.
-    pub fn refresh_with(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        let _ = self.refresh.set(Box::new(refresh));
+    /// Adds a source. A group version that is built in stays as it is, whatever other sources have; one of a remote server
+    /// comes before custom resources.
+    pub fn add_source(&self, source: Arc<dyn GroupSource>) {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.push(Source { source, stamp: None });
+        drop(sources);
+        self.update();
     }
 
-    /// From now on, these built-in group versions are served. Documents of those that are the same as before stay.
-    pub fn serve(&self, versions: Vec<GroupVersion>) {
-        let mut served = self.served_mut();
-        served.serve(versions, self.config.logs);
-        self.bodies.retain(|slot| served.has(slot));
-    }
-
-    /// From now on, the definition of this name is served like this, or not at all. A group version that is built in stays
-    /// as it is, whatever definitions say. Nothing happens if nothing has changed ([`Custom`]'s equality).
-    pub fn set_custom(&self, name: &str, custom: Option<Custom>) {
-        let stale = self.served_mut().set(name, custom);
-        if !stale.is_empty() {
-            self.bodies.retain(|slot| !stale.iter().any(|stale| Arc::ptr_eq(stale, slot)));
+    /// Takes the changes of sources whose stamps have changed. Documents that they have no part in stay.
+    fn update(&self) {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        for (index, Source { source, stamp }) in sources.iter_mut().enumerate() {
+            let now = source.stamp();
+            if stamp.replace(now) == Some(now) {
+                continue;
+            }
+            let mut stale = Vec::new();
+            let changes = source.take_changes();
+            let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
+            for (key, contribution) in changes {
+                stale.extend(served.set(index, key, contribution, self.config.logs));
+            }
+            drop(served);
+            if !stale.is_empty() {
+                self.bodies.retain(|slot| !stale.iter().any(|stale| Arc::ptr_eq(stale, slot)));
+            }
         }
     }
 
     /// Whether a path is that of a document.
     pub fn owns(&self, path: &str) -> bool {
-        !matches!(Place::of(path), None | Some(Place::Resource(..)))
+        !matches!(DocumentPath::of(path), None | Some(DocumentPath::Resource(..)))
     }
 
     /// The paths that the index shows for what is served.
     pub fn paths(&self) -> Vec<String> {
+        self.update();
         let mut paths = self.served().paths();
         paths.extend(["/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"].map(str::to_owned));
         paths.sort_unstable();
@@ -138,12 +160,8 @@ impl Documents {
     }
 
     fn served(&self) -> RwLockReadGuard<'_, Served> {
-        // Nothing in there panics half way, so that whoever panicked elsewhere left it whole.
+        // Nothing in there panics half way, so a poisoned lock guards a consistent value.
         self.served.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn served_mut(&self) -> RwLockWriteGuard<'_, Served> {
-        self.served.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,28 +171,26 @@ pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/
 #[async_trait]
 impl Handler for Documents {
     async fn handle(&self, request: Box<Request>) -> Response {
-        if let Some(refresh) = self.refresh.get() {
-            refresh();
-        }
+        self.update();
         let path = request.info.path.clone();
-        match Place::of(&path) {
-            Some(Place::Api) => self.api(&request),
-            Some(Place::Apis) => self.apis(&request),
-            Some(Place::ApisSlash) => self.group_list(&request),
-            Some(Place::Group(group)) => self.group(&request, group),
-            Some(Place::Version(group, version)) => self.version(&request, group, version),
-            Some(Place::OpenApiV2) => self.v2(&request).await,
-            Some(Place::OpenApiV3) => {
+        match DocumentPath::of(&path) {
+            Some(DocumentPath::Api) => self.api(&request),
+            Some(DocumentPath::Apis) => self.apis(&request),
+            Some(DocumentPath::ApisSlash) => self.group_list(&request),
+            Some(DocumentPath::Group(group)) => self.group(&request, group),
+            Some(DocumentPath::Version(group, version)) => self.version(&request, group, version),
+            Some(DocumentPath::OpenApiV2) => self.v2(&request).await,
+            Some(DocumentPath::OpenApiV3) => {
                 let mut response = self.v3_index(&request).await;
                 response.extensions_mut().insert(CountedAs("openapi/v3"));
                 response
             }
-            Some(Place::OpenApiV3Of(name)) => {
+            Some(DocumentPath::OpenApiV3Of(name)) => {
                 let mut response = self.v3(&request, name).await;
                 response.extensions_mut().insert(CountedAs("openapi/v3/"));
                 response
             }
-            None | Some(Place::Resource(..)) => respond::not_found(),
+            None | Some(DocumentPath::Resource(..)) => respond::not_found(),
         }
     }
 }

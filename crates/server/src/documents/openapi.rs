@@ -1,4 +1,4 @@
-//! What types and operations there are, to be kept by clients: every document has an ETag, and those of version 3 can be asked
+//! The OpenAPI documents, which clients cache: every document has an ETag, and those of version 3 can be asked
 //! for by the hash of their content, which makes them good for ever.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use http::header::{
 };
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate;
-use pintle_discovery::CustomVersion;
+use pintle_discovery::{CustomVersion, RemoteDocument};
 use pintle_openapi::custom::{self, Form, Member, Source, Templates};
 use pintle_openapi::v3::Document;
 use pintle_openapi::{v2, v3};
@@ -18,7 +18,7 @@ use pintle_openapi::{v2, v3};
 use super::bodies::Format;
 use super::content::{self, insert};
 use super::custom::Entry;
-use super::served::{Builtin, Made, Members, Slot};
+use super::served::{Builtin, Content, Made, Members, Slot};
 use super::{Documents, DocumentsConfig};
 use crate::{Body, Request, Response, respond};
 
@@ -43,16 +43,28 @@ pub(super) struct Wanted {
 pub(super) enum Which {
     /// Of everything, these custom resources among it.
     V2(Vec<Members>),
-    /// What is built in, by its name.
+    /// A built-in document, by its name.
     V3(String),
     /// Custom resources.
     Custom(Members),
+    /// The document of a remote server.
+    Remote(RemoteDocument),
+}
+
+impl Which {
+    /// Returns the document of version 3 of a group version that is not built in, if it has one.
+    pub(super) fn of(content: Content) -> Option<Which> {
+        match content {
+            Content::Custom(members) => Some(Which::Custom(members)),
+            Content::Remote(remote) => remote.openapi.clone().map(Which::Remote),
+        }
+    }
 }
 
 impl Documents {
     /// `/openapi/v2`
     pub(super) async fn v2(&self, request: &Request) -> Response {
-        // The reference compresses this one for who can read that, and says so to everybody.
+        // The reference compresses this one for clients that accept it, and says so to all.
         let mut response = HttpResponse::new(Body::empty());
         response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
@@ -117,7 +129,7 @@ impl Documents {
     }
 
     /// A document, made now if it has to be. There is nothing in it where the client says that it has it already. `None` if
-    /// whoever was to make it failed.
+    /// making it failed.
     async fn made<'a>(
         &self,
         wanted: &'a Wanted,
@@ -197,6 +209,13 @@ impl Maker {
             Format::Protobuf => Form::Protobuf,
         };
         match &wanted.which {
+            Which::Remote(document) => {
+                self.name(wanted)?;
+                match format {
+                    Format::Json => Some(document.json.to_vec()),
+                    Format::Protobuf => v3::json_to_protobuf(&document.json),
+                }
+            }
             Which::Custom(members) => {
                 // One look at the schema is enough for both.
                 let sources: Vec<Source<'_>> = members.iter().map(source).collect();
@@ -250,6 +269,7 @@ impl Maker {
             entry.digest(place, || Source::of(&entry.custom, version).digest())
         };
         let hash = match &wanted.which {
+            Which::Remote(document) => document.hash.clone(),
             Which::Custom(members) => custom::hash("", members.iter().map(digest)),
             Which::V2(customs) if !customs.is_empty() => {
                 let members = customs.iter().flat_map(Members::iter);
@@ -274,7 +294,7 @@ fn source<'a>((entry, _, version): (&'a Entry, usize, &'a CustomVersion)) -> Sou
     Source::of(&entry.custom, version)
 }
 
-/// What a client gets, by the order of its wishes; `protobuf` are the names of that form, of which the last is answered.
+/// Negotiates the format; `protobuf` are the names of that format, of which the last is answered.
 fn format_of(request: &Request, protobuf: &[&str]) -> Option<(Format, String)> {
     let accept = request.header(&ACCEPT).filter(|accept| !accept.is_empty()).unwrap_or("*/*");
     negotiate::media_ranges(accept).find_map(|(media, sub)| {

@@ -1,4 +1,4 @@
-//! What is served, and what is known about its documents.
+//! The merged group versions of all sources, and the state of their documents.
 //!
 //! Built-in group versions come as a list; custom resources come and go one definition at a time, and each touches only its
 //! own group versions:
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use pintle_discovery::{Custom, CustomVersion, GroupVersion, groups, version_order};
+use pintle_discovery::{Contribution, CustomVersion, GroupVersion, RemoteVersion, groups, version_order};
 use pintle_openapi::{custom, v3};
 use smol_str::SmolStr;
 
@@ -25,10 +25,42 @@ use super::openapi::{Wanted, Which};
 /// change.
 pub(super) struct Served {
     pub(super) builtin: Arc<Builtin>,
-    /// By the name of the definition.
-    definitions: HashMap<SmolStr, Arc<Entry>>,
+    /// By their source and key.
+    contributions: HashMap<(usize, SmolStr), Part>,
     groups: BTreeMap<SmolStr, BTreeMap<SmolStr, Version>>,
     pub(super) whole: Arc<Whole>,
+}
+
+/// A contribution that is not built in.
+enum Part {
+    Definition(Arc<Entry>),
+    Remote(Arc<RemoteVersion>),
+}
+
+impl Part {
+    fn group(&self) -> &SmolStr {
+        match self {
+            Part::Definition(entry) => &entry.custom.group,
+            Part::Remote(remote) => &remote.version.group,
+        }
+    }
+
+    fn versions(&self) -> Vec<SmolStr> {
+        match self {
+            Part::Definition(entry) => {
+                entry.custom.versions.iter().map(|version| version.name.clone()).collect()
+            }
+            Part::Remote(remote) => vec![remote.version.version.clone()],
+        }
+    }
+
+    fn is(&self, contribution: &Contribution) -> bool {
+        match (self, contribution) {
+            (Part::Definition(entry), Contribution::Definition(custom)) => entry.custom == *custom,
+            (Part::Remote(remote), Contribution::Remote(other)) => remote == other,
+            _ => false,
+        }
+    }
 }
 
 /// The built-in part.
@@ -38,13 +70,13 @@ pub(super) struct Builtin {
     pub(super) core: OnceLock<Aggregated>,
     /// The OpenAPI documents of version 3 in the order of their names.
     pub(super) v3: Vec<(String, Arc<Slot>)>,
-    /// What it comes down to.
+    /// A hash of its content.
     content: OnceLock<String>,
     /// Its part of the OpenAPI document of version 2, in each form, where there are also custom resources.
     pub(super) v2: [OnceLock<custom::Builtin>; 2],
 }
 
-/// What is about everything.
+/// Documents about all group versions.
 #[derive(Default)]
 pub(super) struct Whole {
     /// All groups but the core group in one document.
@@ -54,11 +86,31 @@ pub(super) struct Whole {
     pub(super) index: OnceLock<(Bytes, String)>,
 }
 
-/// Custom resources of a group version, by their names.
+/// A group version that is not built in: custom resources by their names, or the description of a remote server, which
+/// comes first.
 #[derive(Default)]
 struct Version {
     members: BTreeMap<SmolStr, Arc<Entry>>,
+    remote: Option<Arc<RemoteVersion>>,
     slot: Arc<Slot>,
+}
+
+impl Version {
+    fn content(&self, name: &str) -> Content {
+        match &self.remote {
+            Some(remote) => Content::Remote(remote.clone()),
+            None => Content::Custom(Members {
+                version: name.into(),
+                entries: self.members.values().cloned().collect(),
+            }),
+        }
+    }
+}
+
+/// The content of a group version that is not built in.
+pub(super) enum Content {
+    Custom(Members),
+    Remote(Arc<RemoteVersion>),
 }
 
 /// An aggregated document in the encoding that nearly all clients ask for.
@@ -67,8 +119,7 @@ pub(super) struct Aggregated {
     pub(super) etag: String,
 }
 
-/// The place of a document that is made when it is asked for. Its bytes may be forgotten and made again; what it was called
-/// stays.
+/// A document that is made when a client asks for it. Its bytes may be evicted and made again; its hash stays.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) made: OnceLock<Made>,
@@ -90,6 +141,7 @@ pub(super) enum Shown {
     /// The place in [`Builtin::versions`].
     Builtin(usize),
     Custom(Members),
+    Remote(Arc<RemoteVersion>),
 }
 
 /// The custom resources of a group version, in the order of their names.
@@ -161,60 +213,96 @@ impl Served {
     pub(super) fn new(versions: Vec<GroupVersion>, logs: bool) -> Served {
         Served {
             builtin: Arc::new(Builtin::new(versions, logs, None)),
-            definitions: HashMap::new(),
+            contributions: HashMap::new(),
             groups: BTreeMap::new(),
             whole: Arc::default(),
         }
     }
 
-    /// Other built-in group versions.
-    pub(super) fn serve(&mut self, versions: Vec<GroupVersion>, logs: bool) {
-        self.builtin = Arc::new(Builtin::new(versions, logs, Some(&self.builtin)));
-        self.whole = Arc::default();
-    }
-
-    /// A definition as it is now. The answer are the documents that are not up to date any more.
-    pub(super) fn set(&mut self, name: &str, custom: Option<Custom>) -> Vec<Arc<Slot>> {
-        let before = self.definitions.get(name);
-        if before.map(|before| &before.custom) == custom.as_ref() {
+    /// Replaces the built-in group versions. Documents of those that are the same as before stay.
+    fn serve(&mut self, versions: Vec<GroupVersion>, logs: bool) -> Vec<Arc<Slot>> {
+        if self.builtin.versions == versions && !versions.is_empty() {
             return Vec::new();
         }
-        let mut stale = Vec::new();
-        if let Some(before) = self.definitions.remove(name) {
-            let group = &before.custom.group;
-            for version in &before.custom.versions {
-                let Some(versions) = self.groups.get_mut(group) else { continue };
-                if let Some(found) = versions.get_mut(&version.name) {
-                    found.members.remove(&before.custom.plural);
-                    stale.push(std::mem::take(&mut found.slot));
-                    if found.members.is_empty() {
-                        versions.remove(&version.name);
-                    }
-                }
-            }
-            if self.groups.get(group).is_some_and(BTreeMap::is_empty) {
-                self.groups.remove(group);
-            }
-        }
-        if let Some(entry) = custom.map(|custom| Arc::new(Entry::new(custom))) {
-            let custom = &entry.custom;
-            for version in &custom.versions {
-                let versions = self.groups.entry(custom.group.clone()).or_default();
-                let found = versions.entry(version.name.clone()).or_default();
-                found.members.insert(custom.plural.clone(), Arc::clone(&entry));
-                stale.push(std::mem::take(&mut found.slot));
-            }
-            self.definitions.insert(name.into(), entry);
-        }
+        let mut stale: Vec<Arc<Slot>> = self.builtin.v3.iter().map(|(_, slot)| slot.clone()).collect();
+        self.builtin = Arc::new(Builtin::new(versions, logs, Some(&self.builtin)));
+        stale.retain(|slot| !self.builtin.v3.iter().any(|(_, kept)| Arc::ptr_eq(kept, slot)));
         stale.push(Arc::clone(&self.whole.v2));
         self.whole = Arc::default();
         stale
     }
 
-    /// The custom resources of a group version that has no built-in ones.
-    pub(super) fn members(&self, group: Option<&str>, version: &str) -> Option<Members> {
-        let found = self.custom(group, version)?;
-        Some(members(version, found))
+    /// Sets or removes a contribution of a source. Returns the documents that are not up to date any more.
+    pub(super) fn set(
+        &mut self,
+        source: usize,
+        key: SmolStr,
+        contribution: Option<Contribution>,
+        logs: bool,
+    ) -> Vec<Arc<Slot>> {
+        if let Some(Contribution::Builtin(versions)) = contribution {
+            return self.serve(versions, logs);
+        }
+        let key = (source, key);
+        let is_same = match (self.contributions.get(&key), &contribution) {
+            (Some(before), Some(now)) => before.is(now),
+            (None, None) => true,
+            _ => false,
+        };
+        if is_same {
+            return Vec::new();
+        }
+        let mut stale = vec![Arc::clone(&self.whole.v2)];
+        if let Some(before) = self.contributions.remove(&key) {
+            self.remove(&before, &mut stale);
+        }
+        let part = match contribution {
+            Some(Contribution::Definition(custom)) => Some(Part::Definition(Arc::new(Entry::new(custom)))),
+            Some(Contribution::Remote(remote)) => Some(Part::Remote(remote)),
+            Some(Contribution::Builtin(_)) | None => None,
+        };
+        if let Some(part) = part {
+            let versions = self.groups.entry(part.group().clone()).or_default();
+            for name in part.versions() {
+                let found = versions.entry(name).or_default();
+                match &part {
+                    Part::Definition(entry) => {
+                        found.members.insert(entry.custom.plural.clone(), Arc::clone(entry));
+                    }
+                    Part::Remote(remote) => found.remote = Some(remote.clone()),
+                }
+                stale.push(std::mem::take(&mut found.slot));
+            }
+            self.contributions.insert(key, part);
+        }
+        self.whole = Arc::default();
+        stale
+    }
+
+    fn remove(&mut self, part: &Part, stale: &mut Vec<Arc<Slot>>) {
+        let group = part.group();
+        let Some(versions) = self.groups.get_mut(group) else { return };
+        for name in part.versions() {
+            let Some(found) = versions.get_mut(&name) else { continue };
+            match part {
+                Part::Definition(entry) => {
+                    found.members.remove(&entry.custom.plural);
+                }
+                Part::Remote(_) => found.remote = None,
+            }
+            stale.push(std::mem::take(&mut found.slot));
+            if found.members.is_empty() && found.remote.is_none() {
+                versions.remove(&name);
+            }
+        }
+        if versions.is_empty() {
+            self.groups.remove(group);
+        }
+    }
+
+    /// Returns the content of a group version that is not built in.
+    pub(super) fn content(&self, group: Option<&str>, version: &str) -> Option<Content> {
+        Some(self.custom(group, version)?.content(version))
     }
 
     fn custom(&self, group: Option<&str>, version: &str) -> Option<&Version> {
@@ -245,7 +333,10 @@ impl Served {
         let mut shown = Vec::with_capacity(self.builtin.versions.len() + self.groups.len());
         let custom = |name: &SmolStr, version: SmolStr| {
             let found = self.groups.get(name)?.get(&version)?;
-            Some(Shown::Custom(members(&version, found)))
+            Some(match found.content(&version) {
+                Content::Custom(members) => Shown::Custom(members),
+                Content::Remote(remote) => Shown::Remote(remote),
+            })
         };
         for (name, versions) in groups(&self.builtin.versions) {
             let builtin = (place..place + versions.len()).map(Shown::Builtin);
@@ -303,17 +394,13 @@ impl Served {
         paths
     }
 
-    /// Whether a document belongs to what is served.
-    pub(super) fn has(&self, slot: &Arc<Slot>) -> bool {
-        let builtin = self.builtin.v3.iter().map(|(_, found)| found);
-        let custom = self.groups.values().flat_map(|versions| versions.values().map(|found| &found.slot));
-        std::iter::once(&self.whole.v2).chain(builtin).chain(custom).any(|found| Arc::ptr_eq(found, slot))
-    }
-
     /// The OpenAPI document of everything.
     pub(super) fn v2(&self) -> Wanted {
-        let all = self.all_custom().map(|(_, version, found)| members(version, found)).collect();
-        self.wanted(&self.whole.v2, Which::V2(all))
+        let all = self.all_custom().filter_map(|(_, version, found)| match found.content(version) {
+            Content::Custom(members) => Some(members),
+            Content::Remote(_) => None,
+        });
+        self.wanted(&self.whole.v2, Which::V2(all.collect()))
     }
 
     /// The OpenAPI document of version 3 of a name.
@@ -323,7 +410,7 @@ impl Served {
         }
         let (group, version) = name.strip_prefix("apis/")?.split_once('/')?;
         let found = self.custom(Some(group), version)?;
-        Some(self.wanted(&found.slot, Which::Custom(members(version, found))))
+        Some(self.wanted(&found.slot, Which::of(found.content(version))?))
     }
 
     /// All OpenAPI documents of version 3, with their names.
@@ -332,9 +419,9 @@ impl Served {
             let which = Which::V3(name.clone());
             (name.clone(), self.wanted(slot, which))
         });
-        let custom = self.all_custom().map(|(group, version, found)| {
-            let which = Which::Custom(members(version, found));
-            (format!("apis/{group}/{version}"), self.wanted(&found.slot, which))
+        let custom = self.all_custom().filter_map(|(group, version, found)| {
+            let which = Which::of(found.content(version))?;
+            Some((format!("apis/{group}/{version}"), self.wanted(&found.slot, which)))
         });
         builtin.chain(custom).collect()
     }
@@ -349,10 +436,6 @@ impl Served {
     fn wanted(&self, slot: &Arc<Slot>, which: Which) -> Wanted {
         Wanted { builtin: Arc::clone(&self.builtin), slot: Arc::clone(slot), which }
     }
-}
-
-fn members(version: &str, of: &Version) -> Members {
-    Members { version: version.into(), entries: of.members.values().cloned().collect() }
 }
 
 fn is_group(served: &GroupVersion, group: Option<&str>) -> bool {

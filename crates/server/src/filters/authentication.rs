@@ -12,7 +12,7 @@ use pintle_meta::Status;
 
 use super::warning_headers::warn;
 use crate::filter::{Filter, Next};
-use crate::metrics::Metrics;
+use crate::metrics::{MeasuredFilter, Metrics};
 use crate::{Request, Response, respond};
 
 pub struct Authentication {
@@ -41,7 +41,9 @@ impl Filter for Authentication {
         let spaces = credentials.bearer() == Bearer::BehindSpaces;
         let warning = spaces.then(|| Bearer::SPACES_WARNING.to_owned());
         let result = self.authenticator.authenticate(credentials).await;
-        self.metrics.authenticated(&result, start.elapsed());
+        let took = start.elapsed();
+        self.metrics.auth().authenticated(&result, took);
+        self.metrics.filtered(MeasuredFilter::Authentication, took);
         if let Err(error) = &result {
             tracing::error!(%error, audit_id = request.audit_id, "Unable to authenticate the request");
         }

@@ -9,7 +9,7 @@ use pintle_auth::{Attributes, Authorizer};
 use pintle_meta::{Status, quote};
 
 use crate::filter::{Filter, Next};
-use crate::metrics::{Filtered, Metrics};
+use crate::metrics::{MeasuredFilter, Metrics};
 use crate::{Request, Response, respond};
 
 pub struct Authorization {
@@ -29,9 +29,9 @@ impl Filter for Authorization {
         let start = Instant::now();
         let verdict = self.authorizer.authorize(&attributes).await;
         let took = start.elapsed();
-        self.metrics.authorized(&verdict, took);
+        self.metrics.auth().authorized(&verdict, took);
         if verdict.is_allowed() {
-            self.metrics.filtered(Filtered::Authorization, took);
+            self.metrics.filtered(MeasuredFilter::Authorization, took);
             return next.run(request).await;
         }
         if let Some(error) = &verdict.error {

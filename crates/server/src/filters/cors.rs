@@ -6,7 +6,7 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue, ORIGIN,
 };
 use http::{Method, StatusCode};
-use pintle_cel::regex::Regex;
+use pintle_regex::Regex;
 
 use crate::filter::{Filter, Next};
 use crate::{Body, Request, Response};

@@ -16,7 +16,7 @@ use http::StatusCode;
 use pintle_auth::{PRIVILEGED_GROUP, User};
 
 use crate::filter::{Filter, Next};
-use crate::metrics::{Asked, Filtered, Metrics};
+use crate::metrics::{Asked, MeasuredFilter, Metrics};
 use crate::overload::{Memory, Room, Slot, too_many_requests};
 use crate::{Request, Response};
 
@@ -79,7 +79,7 @@ impl Filter for Limits {
         };
         request.reserved = Some(self.bodies.account(user, is_exempt));
         request.slot.clone_from(&slot);
-        self.metrics.filtered(Filtered::Limits, start.elapsed());
+        self.metrics.filtered(MeasuredFilter::Limits, start.elapsed());
         let response = next.run(request).await;
         match (response.body().is_stream(), slot) {
             // It takes work until the last of it is sent.

@@ -14,7 +14,7 @@ pub use document::PublicDocument;
 pub(crate) use flags::FlagsPage;
 pub use health::{Check, HealthCheck, HealthRegistry};
 pub use index::Index;
-pub use metrics::{IndicatorsEndpoint, MetricsEndpoint};
+pub use metrics::MetricsEndpoint;
 pub use privileged::Privileged;
 pub(crate) use status::StatusPage;
 pub use version::{Version, VersionEndpoint};

@@ -9,11 +9,10 @@ use std::sync::{Mutex, PoisonError};
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Uri};
-use prometheus::IntCounterVec;
+use pintle_metrics::{Counters, Error, Registry};
 
-use super::labels::Labelled;
+use super::Metrics;
 use super::resources::{COMPONENT, Kind};
-use super::{Maker, Metrics};
 use crate::request_info::RequestInfo;
 use crate::{Request, query};
 
@@ -123,16 +122,16 @@ pub(crate) fn dry_run(uri: &Uri) -> &'static str {
 }
 
 pub(super) struct Unserved {
-    terminations: Labelled<IntCounterVec>,
+    terminations: Counters,
     /// Hashes of what is told apart.
     known: Mutex<HashSet<u64>>,
     hasher: RandomState,
 }
 
 impl Unserved {
-    pub(super) fn new(maker: &Maker<'_>) -> Result<Unserved, prometheus::Error> {
+    pub(super) fn new(registry: &Registry) -> Result<Unserved, Error> {
         Ok(Unserved {
-            terminations: maker.counter(
+            terminations: registry.counters(
                 "apiserver_request_terminations_total",
                 "Requests ended by the server to protect itself.",
                 &["code", "component", "group", "resource", "scope", "subresource", "verb", "version"],
@@ -153,9 +152,10 @@ impl Unserved {
         ));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(&hash) {
-            match known.len() < MOST {
-                true => drop(known.insert(hash)),
-                false => named.forget(),
+            if known.len() < MOST {
+                known.insert(hash);
+            } else {
+                named.forget();
             }
         }
         named
@@ -184,7 +184,6 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MetricsOptions;
 
     fn asked(request: &str) -> Asked {
         let (method, uri) = request.split_once(' ').unwrap();
@@ -216,9 +215,9 @@ mod tests {
 
     #[test]
     fn what_is_ended_is_counted_by_what_it_names() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let metrics = Metrics::alone();
         let shows = |line: &str| {
-            let text = String::from_utf8(metrics.render().unwrap()).unwrap();
+            let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
             assert!(text.lines().any(|known| known == line), "{line}: {text}");
         };
         metrics.terminated(&asked("POST /api/v1/namespaces/a/pods"), 429);
@@ -242,12 +241,12 @@ mod tests {
 
     #[test]
     fn strangers_cannot_make_up_labels_without_end() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let metrics = Metrics::alone();
         for number in 0..MOST + 10 {
             metrics.terminated(&asked(&format!("GET /apis/made/up/things{number}")), 429);
         }
         metrics.terminated(&asked("GET /apis/made/up/things7"), 429);
-        let text = String::from_utf8(metrics.render().unwrap()).unwrap();
+        let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
         let lines = text.lines().filter(|line| line.starts_with("apiserver_request_terminations_total{"));
         assert_eq!(lines.count(), MOST + 1);
         assert!(text.contains(

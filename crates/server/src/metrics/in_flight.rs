@@ -1,112 +1,104 @@
-//! How many requests were worked on at once, at most, in the second before: what there is at the moment of a scrape says
-//! little about a server whose requests take milliseconds.
+//! The highest number of requests in flight during the last second. The number at the moment of a scrape would say little
+//! about a server whose requests take milliseconds.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use prometheus::IntGauge;
+use pintle_metrics::{Error, Registry};
+use pintle_runtime::Stopwatch;
 
-use super::{Maker, Metrics};
+use super::Metrics;
 
 pub(super) struct InFlight {
-    began: Instant,
-    read_only: Watermark,
-    mutating: Watermark,
+    since_start: Stopwatch,
+    read_only: Mutex<Watermark>,
+    mutating: Mutex<Watermark>,
 }
 
-struct Watermark {
-    shown: IntGauge,
-    marks: Mutex<Marks>,
-}
-
-/// Seconds are counted from the server's start.
+/// The highest numbers of the current second and of the one before. Seconds are counted from the server's start.
 #[derive(Default)]
-struct Marks {
+struct Watermark {
     second: u64,
-    /// In this second so far...
     highest: usize,
-    /// ...and in the one before.
-    before: usize,
-}
-
-impl Marks {
-    fn come_to(&mut self, second: u64) {
-        if second > self.second {
-            self.before = if second == self.second + 1 { self.highest } else { 0 };
-            (self.second, self.highest) = (second, 0);
-        }
-    }
+    highest_before: usize,
 }
 
 impl Watermark {
-    fn at(&self, second: u64, act: impl FnOnce(&mut Marks)) {
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.come_to(second);
-        act(&mut marks);
+    fn advance_to(&mut self, elapsed: Duration) {
+        let second = elapsed.as_secs();
+        if second > self.second {
+            self.highest_before = if second == self.second + 1 { self.highest } else { 0 };
+            (self.second, self.highest) = (second, 0);
+        }
+    }
+
+    fn note(&mut self, elapsed: Duration, count: usize) {
+        self.advance_to(elapsed);
+        self.highest = self.highest.max(count);
+    }
+
+    fn of_last_second(&mut self, elapsed: Duration) -> usize {
+        self.advance_to(elapsed);
+        self.highest_before
     }
 }
 
 impl InFlight {
-    pub(super) fn new(maker: &Maker<'_>) -> Result<InFlight, prometheus::Error> {
-        let gauge = maker.gauge(
+    pub(super) fn new(registry: &Registry) -> Result<Arc<InFlight>, Error> {
+        let in_flight = Arc::new(InFlight {
+            since_start: Stopwatch::start(),
+            read_only: Mutex::default(),
+            mutating: Mutex::default(),
+        });
+        let exposed = in_flight.clone();
+        registry.gauges_at_scrape(
             "apiserver_current_inflight_requests",
             "Requests worked on at once, long-running ones aside: the most of them in the last second.",
             &["request_kind"],
+            move |gauges| {
+                let elapsed = exposed.since_start.elapsed();
+                for (kind, watermark) in [("readOnly", &exposed.read_only), ("mutating", &exposed.mutating)] {
+                    let mut watermark = watermark.lock().unwrap_or_else(PoisonError::into_inner);
+                    gauges.with(&[kind]).set(watermark.of_last_second(elapsed) as f64);
+                }
+            },
         )?;
-        let watermark = |kind| Watermark { shown: gauge.with(&[kind]), marks: Mutex::default() };
-        Ok(InFlight {
-            began: Instant::now(),
-            read_only: watermark("readOnly"),
-            mutating: watermark("mutating"),
-        })
-    }
-
-    fn second(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.began).as_secs()
-    }
-
-    /// Called before figures are shown.
-    pub(super) fn settle(&self, now: Instant) {
-        for watermark in [&self.read_only, &self.mutating] {
-            let show = |marks: &mut Marks| {
-                watermark.shown.set(i64::try_from(marks.before).unwrap_or(i64::MAX));
-            };
-            watermark.at(self.second(now), show);
-        }
+        Ok(in_flight)
     }
 }
 
 impl Metrics {
-    /// So many requests of a kind are worked on now that one more has begun or ended.
-    pub(crate) fn working_on(&self, mutating: bool, count: usize, now: Instant) {
-        let all = &self.0.in_flight;
-        let watermark = if mutating { &all.mutating } else { &all.read_only };
-        watermark.at(all.second(now), |marks| marks.highest = marks.highest.max(count));
+    /// Notes the number of requests in flight after one has begun or ended.
+    pub(crate) fn in_flight(&self, mutating: bool, count: usize) {
+        let InFlight { since_start, read_only, mutating: writing } = &*self.0.in_flight;
+        let watermark = if mutating { writing } else { read_only };
+        watermark.lock().unwrap_or_else(PoisonError::into_inner).note(since_start.elapsed(), count);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::MetricsOptions;
 
     #[test]
-    fn the_most_of_the_last_second_is_shown() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
-        let began = metrics.0.in_flight.began;
-        let at = |millis| began + Duration::from_millis(millis);
+    fn the_watermark_is_the_highest_number_of_the_second_before() {
+        let (mut watermark, at) = (Watermark::default(), Duration::from_millis);
         for (millis, count) in [(100, 1), (200, 7), (300, 2), (1100, 3)] {
-            metrics.working_on(true, count, at(millis));
+            watermark.note(at(millis), count);
         }
-        let shown = |millis| {
-            metrics.0.in_flight.settle(at(millis));
-            metrics.0.in_flight.mutating.shown.get()
-        };
-        assert_eq!(shown(1200), 7, "of the second before, not of this one");
-        assert_eq!(shown(2500), 3);
-        assert_eq!(shown(3500), 0, "nothing has begun or ended since");
-        assert_eq!(metrics.0.in_flight.read_only.shown.get(), 0);
+        assert_eq!(watermark.of_last_second(at(1200)), 7, "not of the current second");
+        assert_eq!(watermark.of_last_second(at(2500)), 3);
+        assert_eq!(watermark.of_last_second(at(3500)), 0, "no request has begun or ended since");
+    }
+
+    #[test]
+    fn both_kinds_of_requests_are_exposed_from_the_start() {
+        let metrics = Metrics::alone();
+        metrics.in_flight(true, 1);
+        let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
+        for kind in ["readOnly", "mutating"] {
+            let line = format!("apiserver_current_inflight_requests{{request_kind=\"{kind}\"}} 0\n");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use prometheus::{Histogram, IntCounter, IntGauge};
+use pintle_metrics::{Counter, Gauge, Histogram};
 
 use super::Metrics;
 
@@ -70,8 +70,8 @@ pub(crate) struct KindMetrics {
     indicator: Option<Histogram>,
     size: Option<Histogram>,
     /// In which release it is gone, and the figure that tells so, once there was a request.
-    deprecated: Option<(String, OnceLock<IntGauge>)>,
-    codes: RwLock<Vec<(u16, IntCounter)>>,
+    deprecated: Option<(String, OnceLock<Gauge>)>,
+    codes: RwLock<Vec<(u16, Counter)>>,
 }
 
 impl KindMetrics {
@@ -106,13 +106,13 @@ impl KindMetrics {
         }
     }
 
-    fn asked_for_although_deprecated(&self, removal: &str) -> IntGauge {
+    fn asked_for_although_deprecated(&self, removal: &str) -> Gauge {
         let [_, _, group, resource, _, subresource, _, version] = &self.labels;
         self.metrics.0.deprecated.with(&[group, removal, resource, subresource, version])
     }
 
-    fn requests(&self, code: u16) -> IntCounter {
-        let find = |known: &[(u16, IntCounter)]| {
+    fn requests(&self, code: u16) -> Counter {
+        let find = |known: &[(u16, Counter)]| {
             known.iter().find(|(other, _)| *other == code).map(|(_, counter)| counter.clone())
         };
         let known = find(&self.codes.read().unwrap_or_else(PoisonError::into_inner));
@@ -135,7 +135,7 @@ impl KindMetrics {
 pub(crate) struct Counted(pub(crate) Arc<KindMetrics>);
 
 /// A request that goes on, counted while it does.
-pub(crate) struct LongRunning(IntGauge);
+pub(crate) struct LongRunning(Gauge);
 
 impl Drop for LongRunning {
     fn drop(&mut self) {
@@ -146,7 +146,7 @@ impl Drop for LongRunning {
 /// The figures of events of a resource.
 #[derive(Clone)]
 pub(crate) struct EventMetrics {
-    sent: IntCounter,
+    sent: Counter,
     sizes: Histogram,
 }
 
@@ -183,18 +183,17 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MetricsOptions;
 
     const PODS: Place<'_> = Place { group: "", version: "v1", resource: "pods", subresource: "" };
     const LIST: Kind = Kind { verb: "LIST", scope: "namespace", dry_run: "", sized: true };
 
     fn text(metrics: &Metrics) -> String {
-        String::from_utf8(metrics.render().unwrap()).unwrap()
+        String::from_utf8(metrics.registry().render().unwrap()).unwrap()
     }
 
     #[test]
     fn a_request_is_counted_under_its_labels() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let metrics = Metrics::alone();
         let pods = EndpointMetrics::default();
         for code in [200, 200, 410] {
             pods.of(&metrics, PODS, LIST, None).answered(code, 2000, Duration::from_millis(30));
@@ -219,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_written_has_no_size_and_what_is_tried_no_indicator() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let metrics = Metrics::alone();
         let kind = Kind { verb: "POST", scope: "resource", dry_run: "All", sized: false };
         EndpointMetrics::default().of(&metrics, PODS, kind, None).answered(201, 100, Duration::ZERO);
         let text = text(&metrics);
@@ -231,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_will_not_be_served_for_good_is_told_of_once_it_was_asked_for() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let metrics = Metrics::alone();
         let endpoint = EndpointMetrics::default();
         let figures = endpoint.of(&metrics, PODS, LIST, Some("1.38"));
         assert!(!text(&metrics).contains("apiserver_requested_deprecated_apis{"));
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_is_counted_while_it_does() {
-        let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+        let metrics = Metrics::alone();
         let two = [0, 1].map(|_| metrics.long_running(PODS, "WATCH", "cluster"));
         let shows =
             |count: u32| text(&metrics).contains(&format!("verb=\"WATCH\",version=\"v1\"}} {count}\n"));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -51,7 +51,7 @@ impl Room {
     }
 
     fn count(&self, state: &State) {
-        self.metrics.working_on(self.mutating, state.slots.taken() + state.exempt, Instant::now());
+        self.metrics.in_flight(self.mutating, state.slots.taken() + state.exempt);
     }
 
     /// Takes a slot if the user's share allows it.
@@ -154,10 +154,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::MetricsOptions;
 
     fn room(most: usize) -> Arc<Room> {
-        Arc::new(Room::new(most, false, Metrics::new(&MetricsOptions::default()).unwrap()))
+        Arc::new(Room::new(most, false, Metrics::alone()))
     }
 
     fn taken(room: &Room) -> usize {

@@ -166,10 +166,10 @@ pub(crate) async fn outside<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Metrics, MetricsOptions};
+    use crate::Metrics;
 
     fn room(most: usize) -> Arc<Room> {
-        Arc::new(Room::new(most, false, Metrics::new(&MetricsOptions::default()).unwrap()))
+        Arc::new(Room::new(most, false, Metrics::alone()))
     }
 
     fn user(name: &str) -> Arc<User> {

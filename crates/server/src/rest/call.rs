@@ -9,6 +9,7 @@ use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
 use pintle_features::Features;
 use pintle_meta::Value;
+use pintle_meta::shards::ShardParser;
 use pintle_registry::Context;
 
 use super::answer::Negotiated;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub min_request_timeout: Duration,
     pub metrics: Metrics,
     pub features: Features,
+    /// The parser of `shardSelector`; `None` ignores the parameter (`ShardedListAndWatch`).
+    pub parse_shards: Option<ShardParser>,
     /// Watches end when it comes...
     pub stop: Signal,
     /// ...or by and by from then on.

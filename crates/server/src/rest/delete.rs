@@ -44,7 +44,7 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
 pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
     let list_options =
         ListOptions::read(call.request, false, call.shared.features.enabled(Feature::WatchList))?;
-    let selection = Selection::read(call.request, serving, call.shared.features)?;
+    let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
     let options = read_options(serving, call).await?;
     if options.ignore_read_errors {
         let why = "is not allowed with DELETECOLLECTION, try again after removing the option";

@@ -67,7 +67,7 @@ impl Page {
 pub(crate) async fn list(serving: &Serving, call: &Call<'_>) -> Result<Response> {
     let features = call.shared.features;
     let options = ListOptions::read(call.request, false, features.enabled(Feature::WatchList))?;
-    let selection = Selection::read(call.request, serving, features)?;
+    let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
     revision::reached(serving, call.request.slot.as_ref(), &options).await?;
     let page = page(serving, &options, &selection, features).await?;
     pintle_work::aside(page.weight(call.negotiated)).await;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use pintle_cache::{Entry, Facts, Interest, Snapshot};
-use pintle_cel::{ShardKey, Shards};
 use pintle_codec::scan::Paths;
-use pintle_features::{Feature, Features};
 use pintle_meta::selector::{Matcher, field, label};
+use pintle_meta::shards::{ShardKey, ShardParser, Shards};
 
 use super::endpoint::Endpoint;
 use super::{Result, bad_request, unexpected};
@@ -72,7 +71,11 @@ impl FieldTerms {
 }
 
 impl Selection {
-    pub(crate) fn read(request: &Request, endpoint: &Endpoint, features: Features) -> Result<Selection> {
+    pub(crate) fn read(
+        request: &Request,
+        endpoint: &Endpoint,
+        parse_shards: Option<ShardParser>,
+    ) -> Result<Selection> {
         let text = |name: &str| request.query(name).next().unwrap_or_default();
         let labels = label::Selector::parse(&text("labelSelector")).map_err(bad_request)?;
         let parsed = field::Selector::parse(&text("fieldSelector")).map_err(bad_request)?;
@@ -103,9 +106,7 @@ impl Selection {
             None => parsed.requires_exact_match("metadata.name").map(str::to_owned),
         };
         let shards = text("shardSelector");
-        let shards = (features.enabled(Feature::ShardedListAndWatch) && !shards.is_empty())
-            .then(|| Shards::parse(&shards))
-            .transpose();
+        let shards = parse_shards.filter(|_| !shards.is_empty()).map(|parse| parse(&shards)).transpose();
         let shards = shards.map_err(|why| unexpected(format_args!("invalid shard selector: {why}")))?;
         let terms = fields.len() + labels.requirements().map_or(0, <[_]>::len);
         let (labels, fields) = (Matcher::new(&labels), FieldTerms::new(fields));

@@ -48,7 +48,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
     let options = ListOptions::read(call.request, true, call.shared.features.enabled(Feature::WatchList))?;
-    let selection = Selection::read(call.request, serving, call.shared.features)?;
+    let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
     let content_type = content_type(call)?;
     let timeout = match options.timeout_seconds {
         // Less than nothing is over at once.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{Method, StatusCode};
 use pintle_codec::json::decode_any;
-use pintle_discovery::{Custom, CustomVersion, Schemas};
+use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
 use pintle_server::Documents;
 use serde_json::{Value as Json, json};
@@ -45,8 +45,16 @@ fn custom(group: &str, singular: &str, versions: &[&str], schema: Json) -> Custo
     }
 }
 
-fn set(documents: &Documents, custom: Custom) {
-    documents.set_custom(&format!("{}.{}", custom.plural, custom.group), Some(custom));
+/// Documents of the built-in group versions and a source of definitions.
+fn with_definitions() -> (Documents, Arc<Publisher>) {
+    let (documents, definitions) = (by_default(), Arc::<Publisher>::default());
+    documents.add_source(definitions.clone());
+    (documents, definitions)
+}
+
+fn set(definitions: &Publisher, custom: Custom) {
+    let name = format!("{}.{}", custom.plural, custom.group);
+    definitions.publish(&name, Some(Contribution::Definition(custom)));
 }
 
 fn names<'a>(list: &'a Json, name: &str) -> Vec<&'a str> {
@@ -55,7 +63,7 @@ fn names<'a>(list: &'a Json, name: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn a_definition_is_shown_and_goes_away_again() {
-    let documents = by_default();
+    let (documents, definitions) = with_definitions();
     let aggregated = |documents| async move { get(documents, "/apis", &[(ACCEPT, AGGREGATED)]).await };
     let before = aggregated(&documents).await;
     assert_eq!(get(&documents, "/apis/example.com", &[]).await.code, StatusCode::NOT_FOUND);
@@ -66,7 +74,7 @@ async fn a_definition_is_shown_and_goes_away_again() {
     widget.categories = vec!["all".into()];
     widget.versions[0].status = true;
     widget.versions[0].scale = true;
-    set(&documents, widget.clone());
+    set(&definitions, widget.clone());
     assert!(documents.paths().contains(&"/apis/example.com/v1".to_owned()));
     let list = get(&documents, "/apis/example.com/v1", &[]).await;
     let verbs = json!(["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]);
@@ -97,15 +105,15 @@ async fn a_definition_is_shown_and_goes_away_again() {
     let known = [(ACCEPT, AGGREGATED), (IF_NONE_MATCH, in_one.header(ETAG))];
     assert_eq!(get(&documents, "/apis", &known).await.code, StatusCode::NOT_MODIFIED);
 
-    documents.set_custom("widgets.example.com", None);
+    definitions.publish("widgets.example.com", None);
     assert_eq!(aggregated(&documents).await.body, before.body);
     assert_eq!(get(&documents, "/apis/example.com/v1", &[]).await.text(), "404 page not found\n");
 }
 
 #[tokio::test]
 async fn every_encoding_of_all_groups_shows_the_same() {
-    let documents = by_default();
-    set(&documents, custom("example.com", "widget", &["v1"], json!({})));
+    let (documents, definitions) = with_definitions();
+    set(&definitions, custom("example.com", "widget", &["v1"], json!({})));
     let pretty = get(&documents, "/apis?pretty=1", &[(ACCEPT, AGGREGATED)]).await;
     let plain = get(&documents, "/apis", &[(ACCEPT, AGGREGATED)]).await;
     assert_ne!(pretty.body, plain.body);
@@ -117,12 +125,12 @@ async fn every_encoding_of_all_groups_shows_the_same() {
 
 #[tokio::test]
 async fn versions_and_groups_stand_in_their_order() {
-    let documents = by_default();
+    let (documents, definitions) = with_definitions();
     let versions =
         ["foo10", "v1alpha1", "v1", "v11alpha2", "v2beta1", "foo1", "v10", "v2", "v1beta2", "v2beta2"];
-    set(&documents, custom("b.example.com", "widget", &versions, json!({})));
-    set(&documents, custom("a.example.com", "widget", &["v1beta1"], json!({})));
-    set(&documents, custom("c.example.com", "widget", &["v1"], json!({})));
+    set(&definitions, custom("b.example.com", "widget", &versions, json!({})));
+    set(&definitions, custom("a.example.com", "widget", &["v1beta1"], json!({})));
+    set(&definitions, custom("c.example.com", "widget", &["v1"], json!({})));
     let group = get(&documents, "/apis/b.example.com", &[]).await.json();
     let expected =
         ["v10", "v2", "v1", "v2beta2", "v2beta1", "v1beta2", "v11alpha2", "v1alpha1", "foo1", "foo10"];
@@ -142,8 +150,8 @@ async fn versions_and_groups_stand_in_their_order() {
 
 #[tokio::test]
 async fn a_version_of_a_built_in_group_stands_before_built_in_ones() {
-    let documents = by_default();
-    set(&documents, custom("apps", "widget", &["v2", "v1"], json!({})));
+    let (documents, definitions) = with_definitions();
+    set(&definitions, custom("apps", "widget", &["v2", "v1"], json!({})));
     let group = get(&documents, "/apis/apps", &[]).await.json();
     assert_eq!(names(&group["versions"], "version"), ["v2", "v1"]);
     let groups = get(&documents, "/apis", &[(ACCEPT, AGGREGATED)]).await.json();
@@ -162,18 +170,18 @@ async fn a_version_of_a_built_in_group_stands_before_built_in_ones() {
 
 #[tokio::test]
 async fn resources_of_a_group_version_stand_together() {
-    let documents = by_default();
+    let (documents, definitions) = with_definitions();
     for singular in ["widget", "gadget", "gizmo"] {
-        set(&documents, custom("example.com", singular, &["v1"], json!({})));
+        set(&definitions, custom("example.com", singular, &["v1"], json!({})));
     }
     let resources = |documents| async move {
         let list = get(documents, "/apis/example.com/v1", &[]).await.json();
         names(&list["resources"], "name").join(" ")
     };
     assert_eq!(resources(&documents).await, "gadgets gizmos widgets");
-    documents.set_custom("gizmos.example.com", None);
+    definitions.publish("gizmos.example.com", None);
     assert_eq!(resources(&documents).await, "gadgets widgets");
-    set(&documents, custom("example.com", "widget", &["v2"], json!({})));
+    set(&definitions, custom("example.com", "widget", &["v2"], json!({})));
     assert_eq!(resources(&documents).await, "gadgets");
     let group = get(&documents, "/apis/example.com", &[]).await.json();
     assert_eq!(names(&group["versions"], "version"), ["v2", "v1"]);
@@ -181,8 +189,8 @@ async fn resources_of_a_group_version_stand_together() {
 
 #[tokio::test]
 async fn a_version_of_custom_resources_takes_any_method() {
-    let documents = by_default();
-    set(&documents, custom("example.com", "widget", &["v1"], json!({})));
+    let (documents, definitions) = with_definitions();
+    set(&definitions, custom("example.com", "widget", &["v1"], json!({})));
     let answer = ask(&documents, Method::POST, "/apis/example.com/v1", &[(CONTENT_TYPE, "text/plain")]).await;
     assert_eq!((answer.code, &answer.json()["kind"]), (StatusCode::OK, &json!("APIResourceList")));
     let answer = get(&documents, "/apis/example.com/v1", &[(ACCEPT, "text/plain")]).await;
@@ -192,12 +200,12 @@ async fn a_version_of_custom_resources_takes_any_method() {
 
 #[tokio::test]
 async fn a_group_version_has_a_document_of_its_own() {
-    let documents = by_default();
+    let (documents, definitions) = with_definitions();
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "description": "what is wanted"}}});
     assert_eq!(get(&documents, "/openapi/v3/apis/example.com/v1", &[]).await.code, StatusCode::NOT_FOUND);
     let before = get(&documents, "/openapi/v3", &[]).await.json();
-    set(&documents, custom("example.com", "widget", &["v1"], schema.clone()));
-    set(&documents, custom("example.com", "gadget", &["v1", "v2"], schema.clone()));
+    set(&definitions, custom("example.com", "widget", &["v1"], schema.clone()));
+    set(&definitions, custom("example.com", "gadget", &["v1", "v2"], schema.clone()));
     let index = get(&documents, "/openapi/v3", &[]).await.json();
     let url = |index: &Json, name: &str| {
         index["paths"][name]["serverRelativeURL"].as_str().unwrap_or_default().to_owned()
@@ -222,7 +230,7 @@ async fn a_group_version_has_a_document_of_its_own() {
 
     // A change is one of its own group version only.
     let other = json!({"type": "object", "properties": {"spec": {"type": "string"}}});
-    set(&documents, custom("example.com", "widget", &["v1"], other));
+    set(&definitions, custom("example.com", "widget", &["v1"], other));
     let after = get(&documents, "/openapi/v3", &[]).await.json();
     assert_ne!(url(&after, "apis/example.com/v1"), place);
     assert_eq!(url(&after, "apis/example.com/v2"), url(&index, "apis/example.com/v2"));
@@ -233,19 +241,19 @@ async fn a_group_version_has_a_document_of_its_own() {
     assert_eq!(*spec, json!({"type": "string"}));
 
     // And back: it is the content that is named.
-    set(&documents, custom("example.com", "widget", &["v1"], schema));
+    set(&definitions, custom("example.com", "widget", &["v1"], schema));
     assert_eq!(url(&get(&documents, "/openapi/v3", &[]).await.json(), "apis/example.com/v1"), place);
-    documents.set_custom("widgets.example.com", None);
-    documents.set_custom("gadgets.example.com", None);
+    definitions.publish("widgets.example.com", None);
+    definitions.publish("gadgets.example.com", None);
     assert_eq!(get(&documents, "/openapi/v3", &[]).await.json(), before);
 }
 
 #[tokio::test]
 async fn the_document_of_everything_has_custom_resources() {
-    let documents = by_default();
+    let (documents, definitions) = with_definitions();
     let before = get(&documents, "/openapi/v2", &[]).await;
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "nullable": true}}});
-    set(&documents, custom("example.com", "widget", &["v1"], schema));
+    set(&definitions, custom("example.com", "widget", &["v1"], schema));
     let after = get(&documents, "/openapi/v2", &[]).await;
     assert_ne!(before.header(ETAG), after.header(ETAG));
     let (old, new) = (before.json(), after.json());
@@ -268,7 +276,7 @@ async fn the_document_of_everything_has_custom_resources() {
     let message = get(&documents, "/openapi/v3/apis/example.com/v1", &[(ACCEPT, accept)]).await;
     assert!(message.body.windows(21).any(|part| part == b"com.example.v1.Widget"));
 
-    documents.set_custom("widgets.example.com", None);
+    definitions.publish("widgets.example.com", None);
     assert_eq!(get(&documents, "/openapi/v2", &[]).await.header(ETAG), before.header(ETAG));
 }
 
@@ -283,13 +291,13 @@ impl Schemas for Counted {
 }
 
 #[tokio::test]
-async fn nobody_looks_at_a_schema_before_somebody_reads_about_it() {
-    let documents = by_default();
+async fn a_schema_is_read_when_a_document_needs_it() {
+    let (documents, definitions) = with_definitions();
     let looks = Arc::new(Counted(0.into()));
     let seen = || looks.0.load(std::sync::atomic::Ordering::Relaxed);
     let mut widget = custom("example.com", "widget", &["v1"], json!({}));
     widget.schemas = looks.clone();
-    set(&documents, widget.clone());
+    set(&definitions, widget.clone());
     for path in ["/apis", "/apis/example.com/v1", "/openapi/v3/apis/apps/v1"] {
         get(&documents, path, &[(ACCEPT, "*/*")]).await;
     }
@@ -297,7 +305,7 @@ async fn nobody_looks_at_a_schema_before_somebody_reads_about_it() {
     get(&documents, "/openapi/v3", &[]).await;
     assert_eq!(seen(), 1);
     // The same again is no change.
-    set(&documents, widget);
+    set(&definitions, widget);
     get(&documents, "/openapi/v3", &[]).await;
     assert_eq!(seen(), 1);
     get(&documents, "/openapi/v3/apis/example.com/v1", &[]).await;

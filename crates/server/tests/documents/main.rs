@@ -1,6 +1,7 @@
 //! Discovery and OpenAPI as clients ask for them: methods, encodings, conditions, and what is not there.
 
 mod custom;
+mod sources;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use http::header::{
 };
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Empty};
+use pintle_discovery::{Contribution, Publisher};
 use pintle_discovery::{GroupVersion, builtin};
 use pintle_schema::Resources;
 use pintle_server::filter::Handler;
@@ -293,8 +295,11 @@ async fn clients_may_ask_for_parts_and_for_what_is_newer() {
 }
 
 #[tokio::test]
-async fn what_has_not_changed_stays_when_something_else_is_served() {
-    let documents = by_default();
+async fn documents_of_unchanged_group_versions_stay_when_others_change() {
+    let builtin = Arc::<Publisher>::default();
+    let publish = |versions| builtin.publish("builtin", Some(Contribution::Builtin(versions)));
+    publish(served(pintle_schema::GroupVersion::is_served_by_default));
+    let documents = Documents::with_builtin(DocumentsConfig::default(), builtin.clone());
     let before = get(&documents, "/openapi/v3", &[]).await.json();
     let etag = |answer: &Answer| answer.header(ETAG).to_owned();
     let aggregated = etag(&get(&documents, "/apis", &[(ACCEPT, AGGREGATED)]).await);
@@ -304,7 +309,7 @@ async fn what_has_not_changed_stays_when_something_else_is_served() {
     for version in versions.iter_mut().filter(|version| version.group == "apps") {
         version.resources.truncate(1);
     }
-    documents.serve(versions);
+    publish(versions);
     let after = get(&documents, "/openapi/v3", &[]).await.json();
     let url = |index: &Json, name: &str| index["paths"][name]["serverRelativeURL"].clone();
     for name in ["api/v1", "apis/policy/v1", "apis/apps"] {

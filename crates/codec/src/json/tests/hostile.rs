@@ -1,4 +1,4 @@
-//! Whatever the bytes are, there is an answer: no panic, no overflow of the stack, no time or memory out of proportion.
+//! Hostile input: no panic, no stack overflow, no disproportionate time or memory.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::MAX_DEPTH;
 
-/// On the stack of a thread that does the server's work, which is smaller than the main one.
+/// Runs a test on a stack of a worker thread's size, which is smaller than the main thread's.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
 }
 
 #[test]
-fn depth_is_bounded_wherever_it_lies() {
+fn depth_is_bounded_in_every_decoder() {
     on_a_small_stack(|| {
         let too_deep = |error: Result<String, String>| {
             assert!(error.unwrap_err().ends_with("exceeded max depth"));
@@ -21,7 +21,7 @@ fn depth_is_bounded_wherever_it_lies() {
         let lists = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let objects =
             |key: &str, depth: usize| format!("{{\"{key}\":").repeat(depth) + "{}" + &"}".repeat(depth);
-        // Typed, and into itself without end.
+        // Typed, with a recursive type.
         assert!(normal("apiextensions/v1.JSONSchemaProps", &objects("not", MAX_DEPTH - 1)).is_ok());
         too_deep(normal("apiextensions/v1.JSONSchemaProps", &objects("not", MAX_DEPTH)));
         assert!(normal("apiextensions/v1.JSONSchemaProps", &objects("items", MAX_DEPTH - 1)).is_ok());
@@ -41,7 +41,7 @@ fn depth_is_bounded_wherever_it_lies() {
 }
 
 #[test]
-fn pretty_printing_a_deep_tree_ends() {
+fn pretty_printing_a_deep_tree_terminates() {
     on_a_small_stack(|| {
         let text = "[".repeat(MAX_DEPTH) + &"]".repeat(MAX_DEPTH);
         let decoded = decode_any(text.as_bytes()).unwrap();
@@ -52,7 +52,7 @@ fn pretty_printing_a_deep_tree_ends() {
 }
 
 #[test]
-fn repetition_without_end_below_a_long_name_takes_no_time() {
+fn repeated_fields_below_a_long_name_are_fast() {
     let name = "x".repeat(1 << 20);
     let text = format!("{{\"{name}\":{{{}\"a\":1}}}}", "\"a\":1,".repeat(300_000));
     let before = Instant::now();
@@ -62,7 +62,7 @@ fn repetition_without_end_below_a_long_name_takes_no_time() {
 }
 
 #[test]
-fn a_large_map_that_comes_again_and_again_takes_no_time() {
+fn repetitions_of_a_large_map_are_fast() {
     let labels = |count: usize| (0..count).map(|n| format!(r#""l{n}":"v""#)).collect::<Vec<_>>().join(",");
     let again = |count: usize| {
         let more = r#""labels":{"a":"b"},"#.repeat(count);
@@ -76,7 +76,7 @@ fn a_large_map_that_comes_again_and_again_takes_no_time() {
 }
 
 #[test]
-fn many_keys_in_the_worst_order_take_no_time() {
+fn many_keys_in_descending_order_are_fast() {
     let keys: Vec<String> = (0..200_000).rev().map(|n| format!("\"{n:06}\":1")).collect();
     let text = format!("{{{}}}", keys.join(","));
     let before = Instant::now();
@@ -86,7 +86,7 @@ fn many_keys_in_the_worst_order_take_no_time() {
     assert!(before.elapsed() < Duration::from_secs(20), "{:?}", before.elapsed());
 }
 
-/// Text that is nearly an object: pieces of one in any order.
+/// Generates text that resembles an object: its fragments in any order.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(
         &[
@@ -132,7 +132,7 @@ fn json_value() -> impl Strategy<Value = serde_json::Value> {
         Just(serde_json::Value::Null),
         any::<bool>().prop_map(Into::into),
         any::<i64>().prop_map(Into::into),
-        // Negative zero is written as Go does, and read as the integer.
+        // Negative zero is encoded as Go does, and decoded as an integer.
         any::<f64>()
             .prop_map(|f| f + 0.0)
             .prop_map(|f| serde_json::Number::from_f64(f).map_or(serde_json::Value::Null, Into::into)),
@@ -149,11 +149,11 @@ fn json_value() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test]
-    fn any_bytes_have_an_answer(text in prop_oneof![pieces(), prop::collection::vec(any::<u8>(), 0..64)]) {
+    fn any_bytes_are_decoded_or_rejected(text in prop_oneof![pieces(), prop::collection::vec(any::<u8>(), 0..64)]) {
         let typed = decode(of("core/v1.Pod"), &text);
         let schema = decode(of("apiextensions/v1.JSONSchemaProps"), &text);
         let any = decode_any(&text);
-        // What a standard reader takes is taken; not the other way round, for Go takes broken characters too.
+        // Whatever serde_json accepts is accepted; not the reverse, since Go accepts invalid UTF-8 too.
         prop_assert!(validate(&text).is_ok() || serde_json::from_slice::<serde_json::Value>(&text).is_err());
         prop_assert!(any.is_err() || validate(&text).is_ok());
         for decoded in [typed, schema, any].into_iter().flatten() {
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(value in json_value()) {
+    fn values_round_trip(value in json_value()) {
         let decoded = decode_any(value.to_string().as_bytes()).unwrap();
         for write in [encode, encode_pretty] {
             let (mut once, mut twice) = (Vec::new(), Vec::new());

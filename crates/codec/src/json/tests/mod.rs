@@ -1,5 +1,5 @@
-//! Decoding, behaviour by behaviour. What the reference answers to the same input is known from its sources and, where a
-//! message can be provoked over the wire, from recorded answers.
+//! Decoding, behaviour by behaviour. Expectations come from the reference's sources and, for messages that can be
+//! provoked over the wire, from recorded responses.
 
 mod hostile;
 mod opaque;
@@ -19,7 +19,7 @@ fn decoded(name: &str, text: &str) -> Result<Decoded, String> {
     decode(of(name), text.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// The normal form of a text, in JSON.
+/// Returns the normal form of a text, in JSON.
 fn normal(name: &str, text: &str) -> Result<String, String> {
     decoded(name, text).map(|decoded| text_of(&decoded))
 }
@@ -34,7 +34,7 @@ fn text_of(decoded: &Decoded) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Every text gives its normal form, or, after `!`, its error.
+/// Checks that every text has its normal form or, after `!`, its error.
 fn check(name: &str, cases: &[(&str, &str)]) {
     for (text, want) in cases {
         let got = normal(name, text).unwrap_or_else(|error| format!("!{error}"));

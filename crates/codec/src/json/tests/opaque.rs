@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn times_are_cut_to_their_precision_in_utc() {
+fn times_are_truncated_and_converted_to_utc() {
     check(
         "meta/v1.ObjectMeta",
         &[
@@ -50,7 +50,7 @@ fn times_are_cut_to_their_precision_in_utc() {
 }
 
 #[test]
-fn durations_are_reprinted_and_a_null_is_none() {
+fn durations_are_reformatted_and_null_is_zero() {
     check(
         "apiextensions/v1.JSONSchemaProps",
         &[
@@ -86,7 +86,7 @@ fn quantities_are_canonical() {
 }
 
 #[test]
-fn an_int_or_string_is_either() {
+fn an_int_or_string_is_a_number_or_a_string() {
     let wrong = |found: &str| {
         format!("!json: cannot unmarshal {found} into Go struct field ServicePort.targetPort of type int32")
     };
@@ -108,7 +108,7 @@ fn an_int_or_string_is_either() {
 }
 
 #[test]
-fn raw_json_is_kept_to_the_byte_and_only_compacted_when_written() {
+fn raw_json_is_preserved_and_compacted_when_encoded() {
     let text = r#"{"fieldsV1":{ "f:b" : {} , "f:a":{"k:{\"x\":\"<\"}":1.0}}}"#;
     let found = decoded("meta/v1.ManagedFieldsEntry", text).unwrap();
     assert_eq!(
@@ -133,7 +133,7 @@ fn raw_json_is_kept_to_the_byte_and_only_compacted_when_written() {
 }
 
 #[test]
-fn schemas_may_be_lists_booleans_or_texts() {
+fn schemas_may_be_lists_booleans_or_strings() {
     check(
         "apiextensions/v1.JSONSchemaProps",
         &[
@@ -157,19 +157,19 @@ fn schemas_may_be_lists_booleans_or_texts() {
 }
 
 #[test]
-fn errors_inside_of_schemas_have_the_whole_path_and_the_outer_struct() {
+fn errors_inside_schemas_have_the_whole_path_and_the_outer_struct() {
     let text = r#"{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":{"properties":{"a":{"items":{"type":5}}}}}}}]}}"#;
     assert_eq!(
         decoded("apiextensions/v1.CustomResourceDefinition", text).unwrap_err(),
         "json: cannot unmarshal number into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.properties.items.type of type string"
     );
-    // Where the inside begins with what does not fit, the outer struct is the one around it.
+    // If the value at the start of the inner type is of a wrong type, the outer struct is the one around it.
     let text = r#"{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":[5]}}}]}}"#;
     assert_eq!(
         decoded("apiextensions/v1.CustomResourceDefinition", text).unwrap_err(),
         "json: cannot unmarshal number into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items of type v1.JSONSchemaProps"
     );
-    // It ends the reading, unlike one outside, and so goes before it.
+    // It stops decoding, unlike an error outside, and so takes precedence.
     let text = r#"{"type":5,"items":{"type":"a","format":6}}"#;
     assert_eq!(
         decoded("apiextensions/v1.JSONSchemaProps", text).unwrap_err(),

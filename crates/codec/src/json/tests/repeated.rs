@@ -1,4 +1,4 @@
-//! Go reads a field that comes again into what it holds already.
+//! Repeated fields: Go decodes each occurrence into the value of the previous one.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn structs_and_maps_are_merged_and_the_rest_is_replaced() {
 }
 
 #[test]
-fn a_null_leaves_what_was_there_where_it_cannot_be_null() {
+fn a_null_leaves_a_non_nullable_value_unchanged() {
     check(
         "core/v1.ConfigMap",
         &[
@@ -52,7 +52,7 @@ fn lists_are_replaced_but_their_items_are_merged() {
 }
 
 #[test]
-fn pointers_are_followed() {
+fn pointers_are_merged_through() {
     check(
         "core/v1.PodSpec",
         &[(
@@ -63,7 +63,7 @@ fn pointers_are_followed() {
 }
 
 #[test]
-fn what_a_struct_held_before_is_not_repeated_by_naming_it_once() {
+fn fields_of_an_earlier_occurrence_are_no_duplicates() {
     let found =
         decoded("core/v1.ConfigMap", r#"{"metadata":{"name":"a"},"metadata":{"name":"b","name":"c"}}"#)
             .unwrap();

@@ -1,6 +1,6 @@
 use super::*;
 
-fn complaints(name: &str, text: &str) -> Vec<String> {
+fn strict_errors(name: &str, text: &str) -> Vec<String> {
     decoded(name, text).unwrap().strict
 }
 
@@ -8,7 +8,7 @@ fn complaints(name: &str, text: &str) -> Vec<String> {
 fn unknown_fields_are_named_by_their_path_in_the_order_of_the_input() {
     let text = r#"{"foo":1,"spec":{"bar":{"x":[{}]},"containers":[{"name":"a"},{"Name":1,"ports":[{"x":null}]}]},"zzz":null}"#;
     assert_eq!(
-        complaints("core/v1.Pod", text),
+        strict_errors("core/v1.Pod", text),
         [
             r#"unknown field "foo""#,
             r#"unknown field "spec.bar""#,
@@ -23,7 +23,7 @@ fn unknown_fields_are_named_by_their_path_in_the_order_of_the_input() {
 fn repeated_fields_are_named_too_and_each_once() {
     let text = r#"{"data":{"k":"1","k":"2","k":"3"},"data":{"k":"1"},"metadata":{"labels":{"a.b/c":"","a.b/c":""},"name":"a","name":"b"}}"#;
     assert_eq!(
-        complaints("core/v1.ConfigMap", text),
+        strict_errors("core/v1.ConfigMap", text),
         [
             r#"duplicate field "data.k""#,
             r#"duplicate field "data""#,
@@ -35,25 +35,28 @@ fn repeated_fields_are_named_too_and_each_once() {
 
 #[test]
 fn names_are_quoted_as_go_does() {
-    assert_eq!(complaints("core/v1.ConfigMap", "{\"a\\\"b\\n\\u00e9\":1}"), [r#"unknown field "a\"b\né""#]);
+    assert_eq!(
+        strict_errors("core/v1.ConfigMap", "{\"a\\\"b\\n\\u00e9\":1}"),
+        [r#"unknown field "a\"b\né""#]
+    );
 }
 
 #[test]
-fn keys_that_are_no_fields_are_not_known() {
+fn inlined_and_go_field_names_are_unknown() {
     // Inline fields have no name of their own.
     assert_eq!(
-        complaints("core/v1.Volume", r#"{"":1,"VolumeSource":{}}"#),
+        strict_errors("core/v1.Volume", r#"{"":1,"VolumeSource":{}}"#),
         [r#"unknown field """#, r#"unknown field "VolumeSource""#]
     );
 }
 
 #[test]
-fn what_is_inside_of_what_is_not_known_is_not_looked_at() {
-    assert_eq!(complaints("core/v1.ConfigMap", r#"{"x":{"a":1,"a":2}}"#), [r#"unknown field "x""#]);
+fn children_of_unknown_fields_are_not_checked() {
+    assert_eq!(strict_errors("core/v1.ConfigMap", r#"{"x":{"a":1,"a":2}}"#), [r#"unknown field "x""#]);
 }
 
 #[test]
-fn untyped_objects_only_mind_repetition() {
+fn untyped_objects_report_duplicates_only() {
     let found = decode_untyped(br#"{"a":{"b":[{"c":1,"c":2}],"b":null},"a":1}"#).unwrap();
     assert_eq!(
         found.strict,
@@ -67,16 +70,16 @@ fn untyped_objects_only_mind_repetition() {
 #[test]
 fn no_more_than_a_hundred_are_collected() {
     let fields: Vec<String> = (0..150).map(|n| format!("\"x{n}\":1")).collect();
-    let found = complaints("core/v1.ConfigMap", &format!("{{{}}}", fields.join(",")));
+    let found = strict_errors("core/v1.ConfigMap", &format!("{{{}}}", fields.join(",")));
     assert_eq!(found.len(), 100);
     assert_eq!(found[99], r#"unknown field "x99""#);
 }
 
 #[test]
-fn types_that_read_their_own_json_are_not_strict() {
+fn types_with_their_own_decoding_are_not_strict() {
     let text = r#"{"type":"object","Typo":1,"properties":{"a":{"typo":1}},"items":{"typo":1},"additionalProperties":{"typo":1,"typo":1},"default":{"a":1,"a":2}}"#;
     assert_eq!(
-        complaints("apiextensions/v1.JSONSchemaProps", text),
+        strict_errors("apiextensions/v1.JSONSchemaProps", text),
         [r#"unknown field "Typo""#, r#"unknown field "properties.a.typo""#]
     );
 }

@@ -118,7 +118,7 @@ fn wrong_types_get_gos_message_with_the_path_through_structs() {
             r#"{"spec":{"replicas":[]}}"#,
             "array into Go struct field DeploymentSpec.spec.replicas of type int32",
         ),
-        // Of a part that is embedded, its type's name is a step.
+        // An embedded struct's type name is a segment of the path.
         ("core/v1.Pod", r#"{"kind":5}"#, "number into Go struct field Pod.TypeMeta.kind of type string"),
         (
             "core/v1.Pod",
@@ -142,7 +142,7 @@ fn wrong_types_get_gos_message_with_the_path_through_structs() {
 }
 
 #[test]
-fn the_first_wrong_type_is_reported_but_syntax_and_refusals_go_first() {
+fn syntax_errors_and_rejections_precede_the_first_wrong_type() {
     let name = "core/v1.Pod";
     let first = r#"{"spec":{"hostNetwork":1,"nodeName":2}}"#;
     assert!(decoded(name, first).unwrap_err().ends_with("PodSpec.spec.hostNetwork of type bool"));
@@ -155,7 +155,7 @@ fn the_first_wrong_type_is_reported_but_syntax_and_refusals_go_first() {
 }
 
 #[test]
-fn integers_are_written_as_integers_and_fit() {
+fn integers_must_be_written_as_integers_and_fit() {
     let of_type = |found: &str, of: &str| {
         format!("!json: cannot unmarshal number {found} into Go struct field DeploymentSpec.{of}")
     };
@@ -206,7 +206,7 @@ fn names_are_case_sensitive() {
 }
 
 #[test]
-fn escaped_names_are_names() {
+fn escaped_field_names_match() {
     check(
         "core/v1.ConfigMap",
         &[(r#"{"d\u0061ta":{"\u0061\n":"\u003c"}}"#, r#"{"metadata":{},"data":{"a\n":"\u003c"}}"#)],
@@ -214,7 +214,7 @@ fn escaped_names_are_names() {
 }
 
 #[test]
-fn maps_are_sorted_and_fields_are_in_their_order() {
+fn maps_are_sorted_and_fields_are_in_declaration_order() {
     check(
         "core/v1.ConfigMap",
         &[(

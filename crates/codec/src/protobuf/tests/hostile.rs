@@ -1,4 +1,4 @@
-//! Input made to do harm.
+//! Hostile input.
 
 use pintle_meta::Value;
 use pintle_schema::Type;
@@ -10,7 +10,7 @@ use super::upstream::documents;
 use super::{Bytes, error, of, read, write};
 use crate::{MAX_DEPTH, json};
 
-/// A pod with something of most forms in it.
+/// Returns a pod with fields of most wire representations.
 fn pod() -> Vec<u8> {
     let label = Bytes::new().bytes(1, "app").bytes(2, "web");
     let time = Bytes::new().varint(1, 1_800_000_000).varint(2, 0);
@@ -32,7 +32,7 @@ fn pod() -> Vec<u8> {
     Bytes::new().message(1, meta).message(2, spec).message(3, Bytes::new()).0
 }
 
-/// Whatever comes out of it is a tree that can be written, or an error.
+/// Checks that the input decodes to an encodable tree or is rejected.
 fn survives(message: &[u8]) {
     for name in
         ["core/v1.Pod", "core/v1.Secret", "apiextensions/v1.CustomResourceDefinition", "meta/v1.APIResource"]
@@ -44,7 +44,7 @@ fn survives(message: &[u8]) {
 }
 
 #[test]
-fn a_message_cut_anywhere_is_read_or_refused() {
+fn a_truncated_message_is_decoded_or_rejected() {
     let whole = pod();
     let tree = decode(of("core/v1.Pod"), &whole).unwrap();
     assert_eq!(tree.text_at(&["metadata", "name"]), "a");
@@ -59,7 +59,7 @@ fn a_message_cut_anywhere_is_read_or_refused() {
 }
 
 #[test]
-fn depth_is_bounded_and_what_is_allowed_fits_a_small_stack() {
+fn depth_is_bounded_and_the_deepest_message_fits_a_small_stack() {
     // `not` nests a schema in a schema.
     let nested = |depth: usize| (0..depth).fold(Bytes::new(), |inner, _| Bytes::new().message(28, inner));
     let name = "apiextensions/v1.JSONSchemaProps";
@@ -75,7 +75,7 @@ fn depth_is_bounded_and_what_is_allowed_fits_a_small_stack() {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_not_written() {
+fn a_tree_that_is_too_deep_is_not_encoded() {
     let mut deep = Value::NULL;
     for _ in 0..MAX_DEPTH + 1 {
         deep = Value::object([("not", deep)].into_iter().collect());
@@ -85,15 +85,15 @@ fn a_tree_that_is_too_deep_is_not_written() {
 }
 
 #[test]
-fn repetition_costs_no_more_than_its_bytes() {
-    // Each piece alone is merged into what the ones before it made, in one go.
+fn repetition_costs_linear_time() {
+    // All occurrences are merged in one pass.
     let label = |i: u32| Bytes::new().message(11, Bytes::new().bytes(1, (1_000_000 - i).to_string()));
     let metas = (0..50_000).fold(Bytes::new(), |pod, i| pod.message(1, label(i)));
     let pod = read("core/v1.Pod", &metas).unwrap();
     assert_eq!(pod.labels().count(), 50_000);
 }
 
-/// Whatever the quick ways say is what the tree says.
+/// Checks that the fast paths agree with the tree.
 fn agrees(of: &'static Type, message: &[u8]) {
     let mut want = Vec::new();
     let tree = decode(of, message).inspect(|tree| json::encode(tree, &mut want));
@@ -112,7 +112,7 @@ fn agrees(of: &'static Type, message: &[u8]) {
 }
 
 #[test]
-fn the_quick_ways_agree_with_the_tree_on_all_that_is_cut_or_changed() {
+fn the_fast_paths_agree_with_the_tree_on_truncated_and_mutated_messages() {
     let pod = pod();
     for end in 0..pod.len() {
         agrees(of("core/v1.Pod"), &pod[..end]);
@@ -132,14 +132,14 @@ fn the_quick_ways_agree_with_the_tree_on_all_that_is_cut_or_changed() {
         }
         for _ in 0..8 {
             let mut changed = envelope.raw.to_vec();
-            let place = next() % changed.len();
+            let index = next() % changed.len();
             match next() % 4 {
-                0 => changed[place] = next() as u8,
-                1 => changed[place] ^= 1 << (next() % 8),
+                0 => changed[index] = next() as u8,
+                1 => changed[index] ^= 1 << (next() % 8),
                 2 => {
-                    changed.remove(place);
+                    changed.remove(index);
                 }
-                _ => changed.insert(place, [0, 1, 0x80, 0xff][next() % 4]),
+                _ => changed.insert(index, [0, 1, 0x80, 0xff][next() % 4]),
             }
             agrees(of, &changed);
         }
@@ -148,29 +148,29 @@ fn the_quick_ways_agree_with_the_tree_on_all_that_is_cut_or_changed() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(message in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_decoded_or_rejected(message in proptest::collection::vec(any::<u8>(), 0..200)) {
         survives(&message);
     }
 
     #[test]
-    fn mutations_are_read_or_refused(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
+    fn mutations_are_decoded_or_rejected(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
         let mut message = pod();
-        for (place, byte) in changes {
-            let place = place % message.len();
-            message[place] = byte;
+        for (index, byte) in changes {
+            let index = index % message.len();
+            message[index] = byte;
         }
         survives(&message);
         agrees(of("core/v1.Pod"), &message);
     }
 
     #[test]
-    fn what_was_written_is_read_back(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..4)) {
+    fn encoded_messages_round_trip(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..4)) {
         let mut message = pod();
-        for (place, byte) in changes {
-            let place = place % message.len();
-            message[place] = byte;
+        for (index, byte) in changes {
+            let index = index % message.len();
+            message[index] = byte;
         }
-        // Times of years with five digits can be read and not written.
+        // Times of years with five digits can be decoded and not encoded.
         if let Ok(tree) = decode(of("core/v1.Pod"), &message) {
             let mut written = Vec::new();
             if encode(of("core/v1.Pod"), &tree, &mut written).is_ok() {

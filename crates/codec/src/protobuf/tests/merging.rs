@@ -1,4 +1,4 @@
-//! What Go does with messages that are not as it would write them.
+//! Decoding of messages that are not canonical, as Go does it.
 
 use pintle_meta::{Node, Value};
 
@@ -19,7 +19,7 @@ fn fields_may_come_in_any_order_and_the_last_scalar_wins() {
 }
 
 #[test]
-fn messages_that_come_twice_are_merged() {
+fn repeated_messages_are_merged() {
     let first =
         meta("a").bytes(3, "space").bytes(14, "f1").message(11, Bytes::new().bytes(1, "k").bytes(2, "v"));
     let second =
@@ -33,8 +33,8 @@ fn messages_that_come_twice_are_merged() {
 }
 
 #[test]
-fn inline_messages_are_merged_into_the_struct_they_stand_in() {
-    // A Volume's source is a message of its own: hostPath is field 1 of it, emptyDir field 2.
+fn inline_messages_are_merged_into_their_struct() {
+    // A Volume's source is a nested message: hostPath is field 1 of it, emptyDir field 2.
     let path = Bytes::new().message(1, Bytes::new().bytes(1, "/a"));
     let kind = Bytes::new().message(1, Bytes::new().bytes(2, "Socket"));
     let volume = Bytes::new().bytes(1, "v").message(2, path).message(2, kind);
@@ -78,27 +78,27 @@ fn unknown_fields_are_skipped_with_groups_in_them() {
 }
 
 #[test]
-fn a_time_is_replaced_and_not_merged() {
+fn a_repeated_time_is_replaced() {
     let time = |seconds, nanos| Bytes::new().varint(1, seconds).varint(2, nanos);
     let twice = Bytes::new().message(8, time(1_000_000_000, 5)).message(8, Bytes::new().varint(2, 7));
     let read_time = |message: &Bytes| read("meta/v1.ObjectMeta", message).unwrap();
     assert_eq!(read_time(&twice).text_at(&["creationTimestamp"]), "1970-01-01T00:00:00Z");
     let cleared = Bytes::new().message(8, time(1_000_000_000, 5)).message(8, Bytes::new());
     assert!(read_time(&cleared).get("creationTimestamp").is_none());
-    // Only microseconds have a fraction, cut off and never rounded.
+    // Only MicroTime has a fraction, truncated and never rounded.
     let lease = Bytes::new().message(3, time(1_000_000_000, 123_456_999));
     let lease = read("coordination/v1.LeaseSpec", &lease).unwrap();
     assert_eq!(lease.text_at(&["acquireTime"]), "2001-09-09T01:46:40.000000Z".replace("000000", "123456"));
 }
 
 #[test]
-fn numbers_that_do_not_fit_lose_their_high_bits() {
+fn numbers_out_of_range_are_truncated() {
     let spec = Bytes::new().varint(1, 0x1_0000_0005);
     assert_eq!(read("apps/v1.DeploymentSpec", &spec).unwrap().get("replicas").unwrap().as_i64(), Some(5));
 }
 
 #[test]
-fn text_that_is_not_utf8_shows_every_wrong_byte() {
+fn every_byte_of_invalid_utf8_is_replaced() {
     let meta = Bytes::new().bytes(1, b"a\xe2\x82b\xff");
     assert_eq!(read("meta/v1.ObjectMeta", &meta).unwrap().text_at(&["name"]), "a\u{fffd}\u{fffd}b\u{fffd}");
 }
@@ -118,7 +118,7 @@ fn quantities_become_canonical() {
 }
 
 #[test]
-fn what_is_wrong_has_gos_words() {
+fn errors_have_gos_messages() {
     let meta = |message: Bytes| error("meta/v1.ObjectMeta", &message);
     assert_eq!(meta(Bytes::new().varint(1, 5)), "proto: wrong wireType = 0 for field Name");
     assert_eq!(meta(Bytes::new().varint(5, 5)), "proto: wrong wireType = 0 for field UID");
@@ -141,7 +141,7 @@ fn what_is_wrong_has_gos_words() {
 }
 
 #[test]
-fn envelopes_are_refused_in_the_references_words() {
+fn invalid_envelopes_have_the_references_messages() {
     let open = |data: &[u8]| envelope::open(data).unwrap_err().to_string();
     assert_eq!(open(b""), "empty data");
     assert_eq!(
@@ -154,7 +154,7 @@ fn envelopes_are_refused_in_the_references_words() {
 }
 
 #[test]
-fn a_tree_that_does_not_fit_its_type_is_an_error() {
+fn encoding_a_tree_of_another_type_is_an_error() {
     let encode =
         |name: &str, value: Value| super::encode(of(name), &value, &mut Vec::new()).unwrap_err().to_string();
     let with = |key: &str, value: Value| Value::object([(key, value)].into_iter().collect());

@@ -1,10 +1,10 @@
-//! Bytes against bytes: what the reference wrote comes back as it was, what it tolerates is tolerated, and nothing that a
-//! client sends does harm.
+//! Bytes against bytes: messages of the reference round-trip, tolerated ones are tolerated, and hostile ones do no
+//! harm.
 
+mod fast_paths;
 mod hostile;
-mod kept;
 mod merging;
-mod quick;
+mod round_trip;
 mod upstream;
 mod vectors;
 
@@ -18,7 +18,7 @@ fn of(name: &str) -> &'static Type {
     find(name).unwrap()
 }
 
-/// A message written down field by field.
+/// Builder of a message, field by field.
 #[derive(Clone, Debug, Default)]
 struct Bytes(Vec<u8>);
 

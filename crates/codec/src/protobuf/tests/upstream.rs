@@ -12,7 +12,7 @@ use super::super::transcode::{Options, Transcoder, TypeMeta, is_normal};
 use super::super::{decode, encode, envelope, with_resource_version};
 use crate::json;
 
-/// `None` where the data is not there.
+/// Returns `None` if the data is not present.
 pub(super) fn folder() -> Option<PathBuf> {
     pintle_published::upstream("protobuf of full and sparse objects and of stored values")
 }
@@ -21,13 +21,13 @@ pub(super) fn kind(api_version: &str, kind: &str) -> Option<&'static Type> {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     match (api_version, kind) {
         ("v1", "List") => pintle_schema::find("core/v1.List"),
-        // Watch events go without an envelope, so the one that is in one has no kind.
+        // A watch event in an envelope has no kind.
         ("", "") => pintle_schema::find("meta/v1.WatchEvent"),
         _ => pintle_schema::find_kind(group, version, kind),
     }
 }
 
-/// Every protobuf document there is, by name: with the envelope.
+/// Returns every protobuf document by name, with its envelope.
 pub(super) fn documents() -> Vec<(String, Vec<u8>)> {
     let Some(folder) = folder() else { return Vec::new() };
     let mut found = Vec::new();
@@ -87,7 +87,7 @@ fn every_document_decodes_and_encodes_to_the_same_bytes() {
 }
 
 #[test]
-fn every_document_becomes_the_json_of_its_tree() {
+fn every_document_transcodes_to_the_json_of_its_tree() {
     let mut transcoder = Transcoder::default();
     for (name, document) in documents() {
         let envelope = envelope::open(&document).unwrap();
@@ -120,7 +120,7 @@ fn every_document_becomes_the_json_of_its_tree() {
 }
 
 #[test]
-fn what_the_reference_makes_of_sparse_json_is_written_to_the_byte() {
+fn sparse_json_encodes_to_the_references_bytes() {
     let Some(folder) = folder() else { return };
     let mut failures = Vec::new();
     for line in fs::read_to_string(folder.join("wire-sparse.jsonl")).unwrap().lines() {
@@ -150,7 +150,7 @@ fn what_the_reference_makes_of_sparse_json_is_written_to_the_byte() {
 }
 
 #[test]
-fn full_objects_in_json_are_written_as_the_same_protobuf() {
+fn full_objects_in_json_encode_to_the_references_protobuf() {
     let Some(folder) = folder() else { return };
     let mut count = 0;
     for file in fs::read_dir(folder.join("wire")).unwrap().map(Result::unwrap) {
@@ -160,12 +160,12 @@ fn full_objects_in_json_are_written_as_the_same_protobuf() {
         }
         let document = fs::read(path).unwrap();
         let envelope = envelope::open(&document).unwrap();
-        // The watch event is the one without an envelope.
+        // The watch event has no kind in its envelope.
         if envelope.kind.is_empty() {
             continue;
         }
         let of = kind(envelope.api_version, envelope.kind).unwrap();
-        // Raw JSON is kept to the byte, so it must be compact before it is read.
+        // Raw JSON is preserved, so it must be compact before it is decoded.
         let (mut compact, mut raw) = (Vec::new(), Vec::new());
         json::encode(&json::decode(of, &fs::read(json_path).unwrap()).unwrap().value, &mut compact);
         encode(of, &json::decode(of, &compact).unwrap().value, &mut raw).unwrap();

@@ -1,4 +1,4 @@
-//! Objects and their bytes, written down here after what the reference writes.
+//! Objects and their bytes as the reference encodes them.
 
 use pintle_meta::{Node, Value};
 
@@ -13,7 +13,7 @@ fn round_trip(name: &str, message: &Bytes) -> Value {
     value
 }
 
-/// Metadata with nothing in it: all strings, the generation and the creation time are there.
+/// Empty metadata: all strings, the generation and the creation time are present.
 fn empty_meta() -> Bytes {
     let strings = (1..=6).fold(Bytes::new(), |meta, number| meta.bytes(number, ""));
     strings.varint(7, 0).message(8, Bytes::new())
@@ -33,7 +33,7 @@ fn value_fields_are_always_written_and_pointers_only_when_set() {
 }
 
 #[test]
-fn maps_are_written_by_key_and_empty_bytes_where_they_are_there() {
+fn maps_are_sorted_and_empty_bytes_are_encoded() {
     let entry = |key: &str, value: &[u8]| Bytes::new().bytes(1, key).bytes(2, value);
     let secret = Bytes::new()
         .message(1, empty_meta())
@@ -42,7 +42,7 @@ fn maps_are_written_by_key_and_empty_bytes_where_they_are_there() {
         .bytes(3, "Opaque");
     let value = round_trip("core/v1.Secret", &secret);
     assert_eq!(value.at(&["data", "b"]).unwrap().node(), Node::Bytes(b"\0\xff"));
-    // JSON's null among them is a slice that is not there.
+    // A null value is a nil slice, which is absent.
     let nothing = Value::object([("a", Value::NULL)].into_iter().collect());
     let nothing = Value::object([("data", nothing)].into_iter().collect());
     let without = Bytes::new().message(1, empty_meta()).message(2, Bytes::new().bytes(1, "a")).bytes(3, "");
@@ -50,7 +50,7 @@ fn maps_are_written_by_key_and_empty_bytes_where_they_are_there() {
 }
 
 #[test]
-fn empty_bytes_that_json_leaves_out_are_sent() {
+fn empty_bytes_that_json_omits_are_encoded() {
     let config = Bytes::new().bytes(2, "").bytes(3, "https://a");
     let value = round_trip("admissionregistration/v1.WebhookClientConfig", &config);
     assert_eq!(value.get("caBundle").unwrap().node(), Node::Hollow);
@@ -93,7 +93,7 @@ fn only_structs_have_messages_of_their_own() {
 }
 
 #[test]
-fn schemas_may_be_something_else() {
+fn schema_unions_are_encoded() {
     let schema = |message: &Bytes| {
         let schema = read("apiextensions/v1.JSONSchemaProps", message).unwrap();
         let again = read(

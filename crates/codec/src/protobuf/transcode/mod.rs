@@ -1,9 +1,9 @@
-//! Stored messages to JSON without a tree between: the answer to most requests.
+//! Transcodes stored messages to JSON without a tree: the bodies of most responses.
 //!
-//! A message is gone through once to note where each field is, and the fields are then written in JSON's order. That works
-//! for messages as Go and [`super::encode`] write them. Whatever is not like that (fields out of order, repeated or
-//! unknown, keys not sorted, text that is not UTF-8, anything broken) is left to [`super::decode`] and [`json::encode`], which are also
-//! the definition of what comes out here, to the byte.
+//! A message is scanned once for the positions of its fields, which are then written in JSON's order. That works for
+//! canonical messages, as Go and [`super::encode`] write them. Others (fields out of order, repeated or unknown,
+//! unsorted keys, invalid UTF-8, any error) fall back to [`super::decode`] and [`json::encode`], which also define
+//! the output to the byte.
 
 mod plain;
 mod writer;
@@ -13,15 +13,15 @@ use pintle_schema::Type;
 
 use self::writer::{Scratch, Writer};
 use super::decode;
-use super::form::Message;
+use super::wire_shape::Message;
 use crate::{Error, json};
 
 pub use super::normal::is_normal;
 
-/// What the JSON has beside what the message says.
+/// Fields that the JSON has in addition to the message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Written first; items of a list do without.
+    /// Written first; absent in items of a list.
     pub type_meta: Option<TypeMeta<'a>>,
     /// Set in the metadata; stored objects have none.
     pub resource_version: Option<&'a str>,
@@ -33,7 +33,7 @@ pub struct TypeMeta<'a> {
     pub api_version: &'a str,
 }
 
-/// Appends the compact JSON of a bare message. For many of them, a [`Transcoder`] keeps its memory.
+/// Appends the compact JSON of a bare message. For many messages, a [`Transcoder`] reuses its memory.
 pub fn to_json(
     of: &'static Type,
     message: &[u8],
@@ -43,7 +43,7 @@ pub fn to_json(
     Transcoder::default().to_json(of, message, options, out)
 }
 
-/// Keeps its memory from one message to the next.
+/// Transcoder that reuses its memory from message to message.
 #[derive(Debug, Default)]
 pub struct Transcoder {
     scratch: Scratch,
@@ -61,7 +61,7 @@ impl Transcoder {
         if self.quickly(of, message, options, out) { Ok(()) } else { slowly(of, message, options, out) }
     }
 
-    /// Whether it could be done without a tree; nothing was written if not.
+    /// Transcodes without a tree; returns whether that worked. If not, nothing was written.
     pub(super) fn quickly(
         &mut self,
         of: &'static Type,
@@ -71,7 +71,7 @@ impl Transcoder {
     ) -> bool {
         let Some(root) = Message::of(of) else { return false };
         let before = out.len();
-        // Most objects grow by half.
+        // JSON is about one and a half times as long.
         out.reserve(message.len() + message.len() / 2 + 64);
         let done = Writer::new(message, &mut self.scratch, out)
             .is_some_and(|writer| writer.root(root, options).is_ok());
@@ -82,7 +82,7 @@ impl Transcoder {
     }
 }
 
-/// The same by way of a tree.
+/// Transcodes through a tree.
 fn slowly(of: &'static Type, message: &[u8], options: &Options<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut tree = decode(of, message)?;
     if let Some(object) = tree.as_object_mut() {

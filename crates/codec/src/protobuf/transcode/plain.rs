@@ -1,14 +1,16 @@
-//! Recognises text that goes into JSON as it is, eight bytes at a time: most text is such, and so needs one look and one copy.
+//! Recognizes text that JSON contains unescaped, eight bytes at a time: most text is such, and needs one pass and one
+//! copy.
 
 const ONES: u64 = u64::MAX / 255;
 const HIGH: u64 = ONES * 0x80;
 
-/// A bit for each byte that is zero, and perhaps for some after the first such.
+/// Returns a bit for each zero byte, and possibly for later ones after the first.
 const fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGH
 }
 
-/// Nothing where all bytes are printable ASCII that no JSON string escapes; else the lowest bit is the first one's.
+/// Returns 0 if all bytes are printable ASCII without escapes in JSON; else the lowest set bit marks the first other
+/// byte.
 #[inline]
 const fn special(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20) & !word;
@@ -19,13 +21,13 @@ const fn special(word: u64) -> u64 {
     (control | word | quote_ampersand | less_greater | backslash) & HIGH
 }
 
-/// A short text as a word, with spaces where there is nothing.
+/// Loads a short text into a word, padded with spaces.
 #[inline]
 fn short(text: &[u8]) -> u64 {
     text.iter().rev().fold(ONES * 0x20, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Whether a text is ASCII that stands for itself in a JSON string.
+/// Returns whether a text is ASCII without escapes in a JSON string.
 #[inline]
 pub(super) fn is_plain(text: &[u8]) -> bool {
     match text.last_chunk::<8>() {
@@ -40,27 +42,27 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
     }
 }
 
-/// How many bytes of a string come before the first that is special.
+/// Returns the number of bytes before the first special one.
 #[inline]
 fn plain_length(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
-    for (place, word) in words.iter().enumerate() {
+    for (index, word) in words.iter().enumerate() {
         let found = special(u64::from_le_bytes(*word));
         if found != 0 {
-            return place * 8 + found.trailing_zeros() as usize / 8;
+            return index * 8 + found.trailing_zeros() as usize / 8;
         }
     }
     let found = special(short(rest));
     words.len() * 8 + if found == 0 { rest.len() } else { found.trailing_zeros() as usize / 8 }
 }
 
-/// Whether this is JSON of nothing but objects in objects, as `FieldsV1` is, with plain keys and no white space; then it is
-/// written as it is. `false` says nothing.
+/// Returns whether JSON consists of nested objects only, as `FieldsV1` does, with plain keys and no white space; it
+/// is then written unchanged. `false` says nothing.
 pub(super) fn is_plain_fields(json: &[u8]) -> bool {
     const DEEPEST: usize = 64;
     let Some(mut rest) = json.strip_prefix(b"{") else { return false };
     let mut depth = 1;
-    // Behind a brace that opened.
+    // After an opening brace.
     loop {
         match rest {
             [b'"', key @ ..] => {
@@ -74,7 +76,7 @@ pub(super) fn is_plain_fields(json: &[u8]) -> bool {
             [b'}', after @ ..] => {
                 rest = after;
                 depth -= 1;
-                // Behind a brace that closed.
+                // After a closing brace.
                 loop {
                     match (depth, rest) {
                         (0, rest) => return rest.is_empty(),
@@ -100,7 +102,7 @@ pub(super) fn is_plain_fields(json: &[u8]) -> bool {
     }
 }
 
-/// What follows a key, its quote, a colon and a brace. Escaped quotes and backslashes may be in the key.
+/// Returns the rest after a key, its quote, a colon and a brace. The key may contain escaped quotes and backslashes.
 #[inline]
 fn after_key(key: &[u8]) -> Option<&[u8]> {
     let mut rest = key;
@@ -118,15 +120,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_at_every_place_is_plain_or_not() {
+    fn every_byte_is_classified_at_every_offset() {
         for byte in 0..=255u8 {
             let plain = (0x20..0x80).contains(&byte) && !b"\"\\<>&".contains(&byte);
             for length in 1..40 {
-                for place in 0..length {
+                for index in 0..length {
                     let mut text = vec![b'a'; length];
-                    text[place] = byte;
-                    assert_eq!(is_plain(&text), plain, "{byte} at {place} of {length}");
-                    assert_eq!(plain_length(&text), if plain { length } else { place });
+                    text[index] = byte;
+                    assert_eq!(is_plain(&text), plain, "{byte} at {index} of {length}");
+                    assert_eq!(plain_length(&text), if plain { length } else { index });
                 }
             }
         }
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_fields_are_recognised_and_nothing_else() {
+    fn only_fields_v1_is_recognized() {
         for plain in ["{}", r#"{"f:a":{}}"#, r#"{"f:a":{".":{},"k:{\"name\":\"x\"}":{"f:b\\":{}}},"v:1":{}}"#]
         {
             assert!(is_plain_fields(plain.as_bytes()), "{plain}");

@@ -1,45 +1,45 @@
-//! Writes one message as JSON, from where its fields are.
+//! Writes one message as JSON from the positions of its fields.
 
 use pintle_meta::format_duration;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::time::{MicroTime, Time};
 use pintle_schema::{Opaque, Type};
 
-use super::super::form::Message;
 use super::super::opaque::{is_canonical_quantity, schema_of};
-use super::super::place::{Odd, Slot, content, varint};
-use super::super::plan::{Encoding, EntryKind, Item, Plan, Step, plan};
+use super::super::plan::{Encoding, Item, JsonField, Plan, WireFieldKind, plan};
+use super::super::slot::{NonCanonical, Slot, content, varint};
 use super::super::wire::{LENGTH, VARINT};
+use super::super::wire_shape::Message;
 use super::plain::{is_plain, is_plain_fields};
 use super::{Options, TypeMeta};
 use crate::{MAX_DEPTH, json};
 
-/// Memory that is kept.
+/// Reused memory.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// Where the fields of the messages are that are being written, the innermost's last. Which of them hold something is
-    /// known elsewhere, so that nothing need be cleared.
+    /// Positions of the fields of all open messages, the innermost's last. The bits of present fields are kept
+    /// elsewhere, so slots need no clearing.
     slots: Vec<Slot>,
-    /// The time that was written last; an object's times are often the same.
+    /// The time that was written last; times of an object are often equal.
     time: Option<(i64, [u8; 20])>,
 }
 
 pub(super) struct Writer<'a> {
     input: &'a [u8],
     scratch: &'a mut Scratch,
-    /// How many slots are in use.
+    /// Number of slots in use.
     top: usize,
     out: &'a mut Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    /// `None` for messages of four gigabytes and more.
+    /// Returns `None` for messages of four gigabytes and more.
     pub(super) fn new(input: &'a [u8], scratch: &'a mut Scratch, out: &'a mut Vec<u8>) -> Option<Writer<'a>> {
         u32::try_from(input.len()).ok()?;
         Some(Writer { input, scratch, top: 0, out })
     }
 
-    pub(super) fn root(mut self, of: Message, options: &Options<'_>) -> Result<(), Odd> {
+    pub(super) fn root(mut self, of: Message, options: &Options<'_>) -> Result<(), NonCanonical> {
         let plan = plan(of);
         let start = self.out.len();
         let all = Slot { start: 0, end: self.input.len() as u32 };
@@ -53,57 +53,57 @@ impl<'a> Writer<'a> {
         }
         let mut due = present | plan.always;
         if let Some(version) = options.resource_version {
-            let (place, of) = plan.metadata.ok_or(Odd)?;
-            let there = present >> place & 1 != 0;
-            let slot = if there { self.scratch.slots[base + place] } else { Slot::default() };
-            self.out.extend_from_slice(&plan.steps[place].key);
+            let (index, of) = plan.metadata.ok_or(NonCanonical)?;
+            let there = present >> index & 1 != 0;
+            let slot = if there { self.scratch.slots[base + index] } else { Slot::default() };
+            self.out.extend_from_slice(&plan.json_fields[index].key);
             self.metadata(of, slot, version)?;
-            due &= !(1 << place);
+            due &= !(1 << index);
         }
-        self.steps(plan, base, due, present, 0)?;
+        self.write_fields(plan, base, due, present, 0)?;
         self.close(base, start);
         Ok(())
     }
 
-    /// Metadata with another resource version.
-    fn metadata(&mut self, of: Message, message: Slot, version: &str) -> Result<(), Odd> {
+    /// Writes metadata with the given resource version.
+    fn metadata(&mut self, of: Message, message: Slot, version: &str) -> Result<(), NonCanonical> {
         let (plan, start) = (plan(of), self.out.len());
-        let place = of.structure.position("resourceVersion").ok_or(Odd)?;
+        let index = of.structure.position("resourceVersion").ok_or(NonCanonical)?;
         let base = self.open(plan);
-        let present = self.scan(plan, base, message)? & !(1 << place);
-        let (due, before) = (present | plan.always, (1 << place) - 1);
-        self.steps(plan, base, due & before, present, 1)?;
-        self.out.extend_from_slice(&plan.steps[place].key);
+        let present = self.scan(plan, base, message)? & !(1 << index);
+        let (due, before) = (present | plan.always, (1 << index) - 1);
+        self.write_fields(plan, base, due & before, present, 1)?;
+        self.out.extend_from_slice(&plan.json_fields[index].key);
         json::write::string(version, self.out);
-        self.steps(plan, base, due & !before & !(1 << place), present, 1)?;
+        self.write_fields(plan, base, due & !before & !(1 << index), present, 1)?;
         self.close(base, start);
         Ok(())
     }
 
-    fn structure(&mut self, of: Message, message: Slot, depth: usize) -> Result<(), Odd> {
+    fn structure(&mut self, of: Message, message: Slot, depth: usize) -> Result<(), NonCanonical> {
         if depth >= MAX_DEPTH {
-            return Err(Odd);
+            return Err(NonCanonical);
         }
         let (plan, start) = (plan(of), self.out.len());
         let base = self.open(plan);
         let present = self.scan(plan, base, message)?;
-        self.steps(plan, base, present | plan.always, present, depth)?;
+        self.write_fields(plan, base, present | plan.always, present, depth)?;
         self.close(base, start);
         Ok(())
     }
 
-    /// Makes room for the fields of a message.
+    /// Reserves slots for the fields of a message.
     #[inline]
     fn open(&mut self, plan: &Plan) -> usize {
         let base = self.top;
-        self.top += plan.steps.len();
+        self.top += plan.json_fields.len();
         if self.scratch.slots.len() < self.top {
             self.scratch.slots.resize(self.top + 64, Slot::default());
         }
         base
     }
 
-    /// Every field was written with a comma before it, of which the first becomes the brace.
+    /// Closes an object: every field was written with a comma before it, of which the first becomes the brace.
     #[inline]
     fn close(&mut self, base: usize, start: usize) {
         self.top = base;
@@ -114,49 +114,54 @@ impl<'a> Writer<'a> {
         self.out.push(b'}');
     }
 
-    fn scan(&mut self, plan: &'static Plan, base: usize, message: Slot) -> Result<u64, Odd> {
+    fn scan(&mut self, plan: &'static Plan, base: usize, message: Slot) -> Result<u64, NonCanonical> {
         scan(self.input, plan, &mut self.scratch.slots[base..], message)
     }
 
-    /// Writes the fields that are due, each with its key.
-    fn steps(
+    /// Writes the fields that JSON has, each with its key.
+    fn write_fields(
         &mut self,
         plan: &'static Plan,
         base: usize,
         due: u64,
         present: u64,
         depth: usize,
-    ) -> Result<(), Odd> {
+    ) -> Result<(), NonCanonical> {
         let mut due = due;
         while due != 0 {
-            let place = due.trailing_zeros() as usize;
+            let index = due.trailing_zeros() as usize;
             due &= due - 1;
-            let step = &plan.steps[place];
-            if present >> place & 1 == 0 {
-                self.out.extend_from_slice(&step.absent);
+            let field = &plan.json_fields[index];
+            if present >> index & 1 == 0 {
+                self.out.extend_from_slice(&field.absent);
                 continue;
             }
-            let slot = self.scratch.slots[base + place];
-            match step.value {
+            let slot = self.scratch.slots[base + index];
+            match field.value {
                 Encoding::String => {
-                    self.out.extend_from_slice(&step.key);
+                    self.out.extend_from_slice(&field.key);
                     self.text(slot.of(self.input))?;
                 }
                 Encoding::Struct(of) => {
-                    self.out.extend_from_slice(&step.key);
+                    self.out.extend_from_slice(&field.key);
                     self.structure(of, slot, depth + 1)?;
                 }
-                _ => self.step(step, slot, depth)?,
+                _ => self.write_field(field, slot, depth)?,
             }
         }
         Ok(())
     }
 
-    /// The less common ones.
-    fn step(&mut self, step: &'static Step, slot: Slot, depth: usize) -> Result<(), Odd> {
+    /// Writes a field of a less common encoding.
+    fn write_field(
+        &mut self,
+        field: &'static JsonField,
+        slot: Slot,
+        depth: usize,
+    ) -> Result<(), NonCanonical> {
         let before = self.out.len();
-        self.out.extend_from_slice(&step.key);
-        let empty = match step.value {
+        self.out.extend_from_slice(&field.key);
+        let empty = match field.value {
             Encoding::List(item) => {
                 self.list(item, slot, depth + 2)?;
                 false
@@ -168,7 +173,7 @@ impl<'a> Writer<'a> {
             Encoding::Opaque(of, kind) => {
                 if !self.opaque(of, kind, slot, depth + 1)? {
                     self.out.truncate(before);
-                    self.out.extend_from_slice(&step.absent);
+                    self.out.extend_from_slice(&field.absent);
                 }
                 return Ok(());
             }
@@ -176,7 +181,7 @@ impl<'a> Writer<'a> {
             Encoding::Int32 => self.int(i64::from(slot.number(self.input)? as i32)),
             Encoding::Int64 => self.int(slot.number(self.input)? as i64),
             Encoding::Float64 => {
-                let value = f64::from_le_bytes(slot.of(self.input).try_into().map_err(|_| Odd)?);
+                let value = f64::from_le_bytes(slot.of(self.input).try_into().map_err(|_| NonCanonical)?);
                 json::write::float(value, self.out);
                 value == 0.0
             }
@@ -188,9 +193,9 @@ impl<'a> Writer<'a> {
                 self.strings(slot)?;
                 slot.is_empty()
             }
-            Encoding::Never | Encoding::String | Encoding::Struct(_) => return Err(Odd),
+            Encoding::Never | Encoding::String | Encoding::Struct(_) => return Err(NonCanonical),
         };
-        if empty && step.omit_empty {
+        if empty && field.omit_empty {
             self.out.truncate(before);
         }
         Ok(())
@@ -201,15 +206,15 @@ impl<'a> Writer<'a> {
         value == 0
     }
 
-    fn bool(&mut self, slot: Slot) -> Result<bool, Odd> {
+    fn bool(&mut self, slot: Slot) -> Result<bool, NonCanonical> {
         let value = slot.number(self.input)? != 0;
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
         Ok(!value)
     }
 
-    /// Text with its quotes.
+    /// Writes text with its quotes.
     #[inline]
-    fn text(&mut self, text: &[u8]) -> Result<(), Odd> {
+    fn text(&mut self, text: &[u8]) -> Result<(), NonCanonical> {
         if is_plain(text) {
             self.out.reserve(text.len() + 2);
             self.out.push(b'"');
@@ -217,11 +222,11 @@ impl<'a> Writer<'a> {
             self.out.push(b'"');
             return Ok(());
         }
-        json::write::string(std::str::from_utf8(text).map_err(|_| Odd)?, self.out);
+        json::write::string(std::str::from_utf8(text).map_err(|_| NonCanonical)?, self.out);
         Ok(())
     }
 
-    fn list(&mut self, item: Item, all: Slot, depth: usize) -> Result<(), Odd> {
+    fn list(&mut self, item: Item, all: Slot, depth: usize) -> Result<(), NonCanonical> {
         let (start, mut at) = (self.out.len(), all.start);
         while at < all.end {
             let slot = next(self.input, at, all.end)?;
@@ -234,8 +239,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Keys must be sorted, as they are in JSON.
-    fn map(&mut self, item: Item, all: Slot, depth: usize) -> Result<(), Odd> {
+    /// Writes a map; keys must be sorted, as in JSON.
+    fn map(&mut self, item: Item, all: Slot, depth: usize) -> Result<(), NonCanonical> {
         let (start, mut at) = (self.out.len(), all.start);
         let mut last: Option<&[u8]> = None;
         while at < all.end {
@@ -244,7 +249,7 @@ impl<'a> Writer<'a> {
             let value = entry.after(key).only(0x12, self.input)?;
             let text = key.of(self.input);
             if last.is_some_and(|last| last >= text) {
-                return Err(Odd);
+                return Err(NonCanonical);
             }
             last = Some(text);
             self.out.push(b',');
@@ -258,7 +263,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn item(&mut self, item: Item, slot: Slot, depth: usize) -> Result<(), Odd> {
+    fn item(&mut self, item: Item, slot: Slot, depth: usize) -> Result<(), NonCanonical> {
         match item {
             Item::String => self.text(slot.of(self.input))?,
             Item::Struct(of) => self.structure(of, slot, depth)?,
@@ -278,13 +283,13 @@ impl<'a> Writer<'a> {
                 self.int(slot.number(self.input)? as i64);
             }
             Item::Strings => self.strings(slot)?,
-            Item::Other => return Err(Odd),
+            Item::Other => return Err(NonCanonical),
         }
         Ok(())
     }
 
-    /// A message of its own that is a list of strings.
-    fn strings(&mut self, message: Slot) -> Result<(), Odd> {
+    /// Writes a message that is a list of strings.
+    fn strings(&mut self, message: Slot) -> Result<(), NonCanonical> {
         self.out.push(b'[');
         let mut rest = message;
         while !rest.is_empty() {
@@ -299,8 +304,14 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Whether something was written; nothing is for null.
-    fn opaque(&mut self, of: &'static Type, kind: Opaque, message: Slot, depth: usize) -> Result<bool, Odd> {
+    /// Writes an opaque value; returns false, with nothing written, if it is null.
+    fn opaque(
+        &mut self,
+        of: &'static Type,
+        kind: Opaque,
+        message: Slot,
+        depth: usize,
+    ) -> Result<bool, NonCanonical> {
         match kind {
             Opaque::Time => return self.time(message),
             Opaque::MicroTime => return self.micro_time(message),
@@ -323,8 +334,8 @@ impl<'a> Writer<'a> {
                 if is_canonical_quantity(text) {
                     self.quoted(text);
                 } else {
-                    let text = std::str::from_utf8(text).map_err(|_| Odd)?;
-                    let quantity = Quantity::parse(text).map_err(|_| Odd)?;
+                    let text = std::str::from_utf8(text).map_err(|_| NonCanonical)?;
+                    let quantity = Quantity::parse(text).map_err(|_| NonCanonical)?;
                     json::write::string(&quantity.to_string(), self.out);
                 }
             }
@@ -341,18 +352,18 @@ impl<'a> Writer<'a> {
                         self.int(i64::from(number.number(self.input)? as i32));
                     }
                     1 => self.text(text.of(self.input))?,
-                    _ => return Err(Odd),
+                    _ => return Err(NonCanonical),
                 }
             }
             Opaque::JSONSchemaPropsOrArray
             | Opaque::JSONSchemaPropsOrBool
             | Opaque::JSONSchemaPropsOrStringArray => return self.schema_or(of, kind, message, depth),
-            Opaque::GroupVersion => return Err(Odd),
+            Opaque::GroupVersion => return Err(NonCanonical),
         }
         Ok(true)
     }
 
-    fn time(&mut self, message: Slot) -> Result<bool, Odd> {
+    fn time(&mut self, message: Slot) -> Result<bool, NonCanonical> {
         if message.is_empty() {
             return Ok(false);
         }
@@ -366,7 +377,7 @@ impl<'a> Writer<'a> {
                 if time.is_zero() {
                     return Ok(false);
                 }
-                let text = time.to_ascii().ok_or(Odd)?;
+                let text = time.to_ascii().ok_or(NonCanonical)?;
                 self.scratch.time = Some((seconds, text));
                 text
             }
@@ -375,7 +386,7 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    fn micro_time(&mut self, message: Slot) -> Result<bool, Odd> {
+    fn micro_time(&mut self, message: Slot) -> Result<bool, NonCanonical> {
         if message.is_empty() {
             return Ok(false);
         }
@@ -386,7 +397,7 @@ impl<'a> Writer<'a> {
         if time.is_zero() {
             return Ok(false);
         }
-        self.quoted(&time.to_ascii().ok_or(Odd)?);
+        self.quoted(&time.to_ascii().ok_or(NonCanonical)?);
         Ok(true)
     }
 
@@ -402,8 +413,8 @@ impl<'a> Writer<'a> {
         kind: Opaque,
         message: Slot,
         depth: usize,
-    ) -> Result<bool, Odd> {
-        let schema = schema_of(of).map_err(|_| Odd)?;
+    ) -> Result<bool, NonCanonical> {
+        let schema = schema_of(of).map_err(|_| NonCanonical)?;
         let mut rest = message;
         if kind == Opaque::JSONSchemaPropsOrBool {
             let allows = rest.first(0x08, self.input)?;
@@ -439,64 +450,65 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Notes where the fields are that have something to write; returns a bit for each.
-fn scan(input: &[u8], plan: &'static Plan, slots: &mut [Slot], message: Slot) -> Result<u64, Odd> {
-    let slots = slots.get_mut(..plan.steps.len()).ok_or(Odd)?;
+/// Records the positions of the fields that have content; returns a bit for each.
+fn scan(input: &[u8], plan: &'static Plan, slots: &mut [Slot], message: Slot) -> Result<u64, NonCanonical> {
+    let slots = slots.get_mut(..plan.json_fields.len()).ok_or(NonCanonical)?;
     let end = message.end;
     let mut rest = message.of(input);
-    let mut entries = plan.entries.iter();
-    let mut entry = entries.next();
+    let mut fields = plan.wire_fields.iter();
+    let mut field = fields.next();
     let mut present = 0;
     while !rest.is_empty() {
         let at = end - rest.len() as u32;
         let (tag, after_tag) = take_varint(rest)?;
         let found = loop {
-            let known = entry.ok_or(Odd)?;
+            let known = field.ok_or(NonCanonical)?;
             if u64::from(known.tag) >= tag {
                 break known;
             }
-            entry = entries.next();
+            field = fields.next();
         };
         if u64::from(found.tag) != tag {
-            return Err(Odd);
+            return Err(NonCanonical);
         }
-        // What the content is of, where it begins and what follows.
+        // Field number, start of the content, and the rest.
         let (number, start, after) = match (found.tag & 7) as u8 {
             LENGTH => {
                 let (length, content) = take_varint(after_tag)?;
-                let (_, after) =
-                    content.split_at_checked(usize::try_from(length).map_err(|_| Odd)?).ok_or(Odd)?;
+                let (_, after) = content
+                    .split_at_checked(usize::try_from(length).map_err(|_| NonCanonical)?)
+                    .ok_or(NonCanonical)?;
                 (length, content, after)
             }
             VARINT => {
                 let (value, after) = take_varint(after_tag)?;
                 (value, after_tag, after)
             }
-            _ => (1, after_tag, after_tag.get(8..).ok_or(Odd)?),
+            _ => (1, after_tag, after_tag.get(8..).ok_or(NonCanonical)?),
         };
         let slot = Slot { start: end - start.len() as u32, end: end - after.len() as u32 };
-        let place = usize::from(found.slot);
+        let index = usize::from(found.slot);
         match found.kind {
-            EntryKind::Once => {
-                slots[place] = slot;
-                present |= 1 << place;
-                entry = entries.next();
+            WireFieldKind::Once => {
+                slots[index] = slot;
+                present |= 1 << index;
+                field = fields.next();
             }
-            EntryKind::UnlessEmpty => {
-                slots[place] = slot;
-                present |= u64::from(number != 0) << place;
-                entry = entries.next();
+            WireFieldKind::UnlessEmpty => {
+                slots[index] = slot;
+                present |= u64::from(number != 0) << index;
+                field = fields.next();
             }
-            EntryKind::Repeated => {
-                if present >> place & 1 == 0 {
-                    slots[place].start = at;
-                    present |= 1 << place;
+            WireFieldKind::Repeated => {
+                if present >> index & 1 == 0 {
+                    slots[index].start = at;
+                    present |= 1 << index;
                 }
-                slots[place].end = slot.end;
+                slots[index].end = slot.end;
             }
-            EntryKind::Inline(inner) => {
-                present |= scan(input, inner, &mut slots[place..], slot)? << place;
-                entry = entries.next();
+            WireFieldKind::Inline(inner) => {
+                present |= scan(input, inner, &mut slots[index..], slot)? << index;
+                field = fields.next();
             }
         }
         rest = after;
@@ -504,24 +516,24 @@ fn scan(input: &[u8], plan: &'static Plan, slots: &mut [Slot], message: Slot) ->
     Ok(present)
 }
 
-/// A varint and what follows.
+/// Reads a varint; returns it with the rest.
 #[inline(always)]
-fn take_varint(bytes: &[u8]) -> Result<(u64, &[u8]), Odd> {
+fn take_varint(bytes: &[u8]) -> Result<(u64, &[u8]), NonCanonical> {
     match bytes {
         [first, rest @ ..] if *first < 0x80 => Ok((u64::from(*first), rest)),
         [first, second, rest @ ..] if *second < 0x80 => {
             Ok((u64::from(first & 0x7f) | u64::from(*second) << 7, rest))
         }
         _ => {
-            let (value, after) = varint(bytes, 0, u32::try_from(bytes.len()).map_err(|_| Odd)?)?;
+            let (value, after) = varint(bytes, 0, u32::try_from(bytes.len()).map_err(|_| NonCanonical)?)?;
             Ok((value, &bytes[after as usize..]))
         }
     }
 }
 
-/// The content of the field that begins here.
+/// Returns the content of the field that starts here.
 #[inline]
-fn next(input: &[u8], at: u32, end: u32) -> Result<Slot, Odd> {
+fn next(input: &[u8], at: u32, end: u32) -> Result<Slot, NonCanonical> {
     let (tag, after_tag) = varint(input, at, end)?;
     content(input, (tag & 7) as u8, after_tag, end)
 }

@@ -4,9 +4,9 @@ use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
 use pintle_cel::formats::{is_base64, is_date, is_date_time, is_request_uri, is_uuid};
-use pintle_cel::regex::Regex;
 use pintle_meta::parse_duration;
 use pintle_meta::validation::{parse_cidr_sloppy, parse_ip_sloppy};
+use pintle_regex::Regex;
 use pintle_schema::structural::Json;
 
 use super::email::is_email;

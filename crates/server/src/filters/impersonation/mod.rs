@@ -20,7 +20,7 @@ use self::mode::{CONSTRAINED, LEGACY, Mode};
 use self::remembered::Remembered;
 use super::authorization::{forbidden, refusal};
 use crate::filter::{Filter, Next};
-use crate::metrics::{Filtered, Metrics};
+use crate::metrics::{MeasuredFilter, Metrics};
 use crate::{Request, Response, respond};
 
 /// Group and version of what is only known where users are authenticated.
@@ -49,8 +49,8 @@ impl Filter for Impersonation {
             return *response;
         }
         let name = match self.last {
-            Some(_) => Filtered::ConstrainedImpersonation,
-            None => Filtered::Impersonation,
+            Some(_) => MeasuredFilter::ConstrainedImpersonation,
+            None => MeasuredFilter::Impersonation,
         };
         self.metrics.filtered(name, start.elapsed());
         next.run(request).await
@@ -104,7 +104,7 @@ impl Impersonation {
         let start = Instant::now();
         let found = self.find(remembered, wanted, attributes).await;
         let mode = found.as_ref().map_or("", |(mode, _)| mode.name);
-        self.metrics.impersonated(mode, found.is_ok(), start.elapsed());
+        self.metrics.auth().impersonated(mode, found.is_ok(), start.elapsed());
         found.map(|(_, actual)| actual)
     }
 
@@ -140,7 +140,7 @@ impl Impersonation {
     async fn ask(&self, mode: &Mode, attributes: &Attributes<'_>) -> Result<(), Box<Status>> {
         let start = Instant::now();
         let verdict = self.authorizer.authorize(attributes).await;
-        self.metrics.impersonation_asked(mode.name, verdict.is_allowed(), start.elapsed());
+        self.metrics.auth().impersonation_asked(mode.name, verdict.is_allowed(), start.elapsed());
         match verdict.is_allowed() {
             true => Ok(()),
             false => Err(Box::new(forbidden(attributes, &why(&verdict)))),

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::*;
-use crate::metrics::MetricsOptions;
 
 /// Allows what it has been told, and remembers what it was asked: `verb resource/subresource.group namespace/name`.
 #[derive(Default)]
@@ -41,7 +40,7 @@ struct Fixture {
 
 fn fixture(constrained: bool, allowed: &[&'static str]) -> Fixture {
     let policy = Arc::new(Policy { allowed: allowed.iter().copied().collect(), ..Policy::default() });
-    let metrics = Metrics::new(&MetricsOptions::default()).unwrap();
+    let metrics = Metrics::alone();
     Fixture { filter: Impersonation::new(policy.clone(), constrained, metrics), policy }
 }
 
@@ -122,7 +121,7 @@ async fn a_failure_of_those_who_decide_is_told_by_the_newer_filter_only() {
         let policy = Arc::new(Policy { fails: true, ..Policy::default() });
         (fixture.filter.authorizer, fixture.policy) = (policy.clone(), policy);
         let message = fixture.act(&named("eve"), "Impersonate-User: carol").await.unwrap_err();
-        let metrics = String::from_utf8(fixture.filter.metrics.render().unwrap()).unwrap();
+        let metrics = String::from_utf8(fixture.filter.metrics.registry().render().unwrap()).unwrap();
         (message, metrics.contains("apiserver_impersonation_"))
     };
     let (message, counted) = refused(false).await;
