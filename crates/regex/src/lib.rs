@@ -155,7 +155,7 @@ impl Regex {
     }
 }
 
-fn build(text: &str, between: bool, (most, dfa): &(usize, usize)) -> Result<Engine, BuildError> {
+fn build(text: &str, between: bool, (most, dfa): &(usize, usize)) -> Result<Engine, Box<BuildError>> {
     let config = Config::new()
         .match_kind(MatchKind::LeftmostFirst)
         .which_captures(WhichCaptures::Implicit)
@@ -168,7 +168,7 @@ fn build(text: &str, between: bool, (most, dfa): &(usize, usize)) -> Result<Engi
         .backtrack(false)
         .auto_prefilter(false);
     let language = syntax::Config::new().utf8(!between).nest_limit(NEST_LIMIT);
-    Engine::builder().configure(config).syntax(language).build(text)
+    Engine::builder().configure(config).syntax(language).build(text).map_err(Box::new)
 }
 
 /// Nesting limit of the crate's parser: groups and their contents.
