@@ -15,6 +15,7 @@ use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_resources::strategy::Settings;
 use pintle_resources::unenforced::Missing;
+use pintle_runtime::{Clock, Tasks};
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
@@ -103,6 +104,8 @@ fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
 
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
     let features = flags.features();
+    // Ends the loops of authenticators when it is dropped.
+    let (clock, tasks) = (Clock::system(), Tasks::new());
     let mut stop = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
@@ -132,7 +135,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let (ways, peers_way) = (ways.as_ref(), egress::control_plane(ways.as_ref()));
     // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
     let waiting = async {
-        let signer = ExternalSigner::connect(options, &metrics).await?;
+        let signer = ExternalSigner::connect(options, &metrics, clock.clone(), &tasks.spawner()).await?;
         let dialer = egress::etcd(ways);
         let storage = storage::open(options, dialer.clone()).await?;
         anyhow::Ok((signer, storage, storage::open_elsewhere(options, dialer).await?))
@@ -181,6 +184,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         own: accounts.issuers.clone(),
         networks: options.peers.issuer_networks,
         ways: ways.cloned(),
+        clock: clock.clone(),
+        spawner: tasks.spawner(),
     };
     let believed = issuers::load(&options.peers, &issuer_means, &metrics)?;
     let tokens =

@@ -11,12 +11,13 @@ use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use aws_lc_rs::{hmac, rand};
 use futures_util::FutureExt;
 use futures_util::future::{Shared, WeakShared};
+use pintle_runtime::Stopwatch;
 
 use super::{Error, Identity, TokenAuthenticator};
 
@@ -193,29 +194,29 @@ impl TokenAuthenticator for TokenCache {
         audiences: &[String],
         now: SystemTime,
     ) -> Result<Option<Identity>, Error> {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let digest = self.digest(token, audiences);
         if let Some(verdict) = lock(&self.state).get(&digest, now) {
             if let Some(events) = &self.events {
-                events.looked_up(true, start.elapsed());
+                events.looked_up(true, watch.elapsed());
             }
             return verdict;
         }
         let lookup = self.lookup(digest, token, audiences, now);
-        let _waiting = Waiting::new(self.events.as_deref(), start);
+        let _waiting = Waiting::new(self.events.as_deref(), watch);
         lookup.await
     }
 }
 
 /// Somebody who waits, until they no longer do.
-struct Waiting<'a>(Option<&'a dyn TokenCacheEvents>, Instant);
+struct Waiting<'a>(Option<&'a dyn TokenCacheEvents>, Stopwatch);
 
 impl<'a> Waiting<'a> {
-    fn new(events: Option<&'a dyn TokenCacheEvents>, since: Instant) -> Waiting<'a> {
+    fn new(events: Option<&'a dyn TokenCacheEvents>, watch: Stopwatch) -> Waiting<'a> {
         if let Some(events) = events {
             events.waiting(1);
         }
-        Waiting(events, since)
+        Waiting(events, watch)
     }
 }
 

@@ -9,14 +9,16 @@
 //! are not looked at, in the reference neither.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_meta::Value;
 use pintle_meta::value::Node;
 use pintle_outbound::{Authorization, Client, ClientOptions, Url};
+use pintle_runtime::{Clock, Spawner};
 
+use super::canonical;
 use super::keys::Provider;
-use super::{RETRY, canonical};
+use super::search::{Location, Search};
 use crate::jwt::{Claims, MAX_TOKEN, unverified_issuer};
 
 const NAMES: &str = "_claim_names";
@@ -81,39 +83,20 @@ pub(super) fn source(claims: &Value, claim: &str) -> Result<Option<Source>, Stri
     Ok(Some(found).filter(|source| !source.endpoint.is_empty()))
 }
 
-/// Fetches tokens with claims of other tokens, and knows who may sign them.
+/// Fetches tokens with claims of other tokens, and finds the issuers that sign them.
 pub(super) struct Resolver {
     claim: String,
-    /// The configured issuer, which may have its documents at another place.
-    issuer: String,
-    discovery_url: String,
-    options: ClientOptions,
-    known: Mutex<HashMap<String, Arc<Looked>>>,
-}
-
-/// An issuer that is looked for, and there some time later.
-struct Looked {
-    provider: RwLock<Option<Arc<Provider>>>,
-    search: Mutex<Option<tokio::task::JoinHandle<()>>>,
-}
-
-impl Drop for Looked {
-    fn drop(&mut self) {
-        if let Some(search) = self.search.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            search.abort();
-        }
-    }
+    /// The configured issuer, whose discovery document may be elsewhere.
+    configured: Location,
+    /// The searches for issuers of fetched tokens, by issuer.
+    searches: Mutex<HashMap<String, Search>>,
+    clock: Clock,
+    spawner: Spawner,
 }
 
 impl Resolver {
-    pub(super) fn new(claim: &str, issuer: &str, discovery_url: &str, options: ClientOptions) -> Resolver {
-        Resolver {
-            claim: claim.to_owned(),
-            issuer: issuer.to_owned(),
-            discovery_url: discovery_url.to_owned(),
-            options,
-            known: Mutex::default(),
-        }
+    pub(super) fn new(claim: &str, configured: Location, clock: Clock, spawner: Spawner) -> Resolver {
+        Resolver { claim: claim.to_owned(), configured, searches: Mutex::default(), clock, spawner }
     }
 
     /// The token that has the claim, who must have signed it, and the issuer by which to judge it.
@@ -156,7 +139,7 @@ impl Resolver {
             authorization,
             largest_answer: MAX_TOKEN,
             follow_redirects: true,
-            ..self.options.clone()
+            ..self.configured.options.clone()
         };
         let client = Client::new(&url, options).map_err(|error| failed(&error))?;
         let answer = client.get(&url).await.map_err(|error| error.to_string())?;
@@ -166,44 +149,26 @@ impl Resolver {
         Ok(answer.body.trim_ascii().to_vec())
     }
 
-    /// An issuer that was found already. Who asks first starts the search and comes too early.
+    /// Returns an issuer that was found already. The first call for an issuer starts the search and fails.
     fn provider(&self, issuer: &str) -> Result<Arc<Provider>, String> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains_key(issuer) {
-            if known.len() >= MOST_ISSUERS {
+        let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        if !searches.contains_key(issuer) {
+            if searches.len() >= MOST_ISSUERS {
                 return Err(format!("more than {MOST_ISSUERS} issuers have signed claims"));
             }
-            known.insert(issuer.to_owned(), self.search(issuer.to_owned()));
+            searches.insert(issuer.to_owned(), self.search(issuer));
         }
-        let found = known
-            .get(issuer)
-            .and_then(|looked| looked.provider.read().unwrap_or_else(PoisonError::into_inner).clone());
+        let found = searches.get(issuer).and_then(Search::provider);
         found.ok_or_else(|| format!("verifier not initialized for issuer: {}", pintle_meta::quote(issuer)))
     }
 
-    fn search(&self, issuer: String) -> Arc<Looked> {
-        let looked = Arc::new(Looked { provider: RwLock::default(), search: Mutex::default() });
-        let place = if issuer == self.issuer { self.discovery_url.clone() } else { String::new() };
-        let (options, found) = (self.options.clone(), Arc::downgrade(&looked));
-        let search = tokio::spawn(async move {
-            loop {
-                match Provider::discover(&issuer, &place, &options, None).await {
-                    Ok(provider) => {
-                        if let Some(looked) = found.upgrade() {
-                            *looked.provider.write().unwrap_or_else(PoisonError::into_inner) =
-                                Some(Arc::new(provider));
-                        }
-                        return;
-                    }
-                    Err(error) => {
-                        tracing::error!(error, issuer, "oidc authenticator: async token verifier for issuer");
-                    }
-                }
-                tokio::time::sleep(RETRY).await;
-            }
-        });
-        *looked.search.lock().unwrap_or_else(PoisonError::into_inner) = Some(search);
-        looked
+    fn search(&self, issuer: &str) -> Search {
+        let is_configured = issuer == self.configured.issuer;
+        let discovery_url = if is_configured { self.configured.discovery_url.clone() } else { String::new() };
+        let options = self.configured.options.clone();
+        let location = Location { issuer: issuer.to_owned(), discovery_url, options };
+        let failure = "oidc authenticator: async token verifier for issuer";
+        Search::start(location, failure, None, &self.clock, &self.spawner)
     }
 }
 

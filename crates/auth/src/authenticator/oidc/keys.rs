@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_outbound::{Client, ClientOptions, Url};
+use pintle_runtime::Clock;
 use serde::Deserialize;
 
 use super::KeyEvents;
@@ -38,6 +39,7 @@ pub(super) struct Provider {
     allowance: Mutex<(u32, Instant)>,
     issuer: String,
     events: Option<Arc<dyn KeyEvents>>,
+    clock: Clock,
 }
 
 fn get_options(options: &ClientOptions) -> ClientOptions {
@@ -51,6 +53,7 @@ impl Provider {
         discovery_url: &str,
         options: &ClientOptions,
         events: Option<Arc<dyn KeyEvents>>,
+        clock: Clock,
     ) -> Result<Provider, String> {
         let url = match discovery_url {
             "" => format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/')),
@@ -85,9 +88,10 @@ impl Provider {
             url,
             keys: RwLock::default(),
             fetching: tokio::sync::Mutex::new(()),
-            allowance: Mutex::new((BURST, Instant::now())),
+            allowance: Mutex::new((BURST, clock.instant())),
             issuer: issuer.to_owned(),
             events,
+            clock,
         })
     }
 
@@ -121,10 +125,12 @@ impl Provider {
     fn may_fetch(&self) -> bool {
         let mut allowance = self.allowance.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, since) = &mut *allowance;
-        let gained = u32::try_from(since.elapsed().as_secs() / REFILL.as_secs()).unwrap_or(u32::MAX);
+        let now = self.clock.instant();
+        let passed = now.saturating_duration_since(*since).as_secs();
+        let gained = u32::try_from(passed / REFILL.as_secs()).unwrap_or(u32::MAX);
         if gained > 0 {
             *left = left.saturating_add(gained).min(BURST);
-            *since = Instant::now();
+            *since = now;
         }
         match left.checked_sub(1) {
             Some(rest) => *left = rest,
@@ -156,10 +162,10 @@ impl Provider {
             ));
         }
         let keys = read_set(&answer.body).map_err(|error| format!("oidc: failed to decode keys: {error}"))?;
-        match keys.len() > MOST_KEYS {
-            true => Err(format!("oidc: the issuer has more than {MOST_KEYS} keys")),
-            false => Ok((keys, answer.body)),
+        if keys.len() > MOST_KEYS {
+            return Err(format!("oidc: the issuer has more than {MOST_KEYS} keys"));
         }
+        Ok((keys, answer.body))
     }
 }
 

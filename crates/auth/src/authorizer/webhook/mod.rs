@@ -4,11 +4,12 @@
 //! denies everything, as configured.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pintle_outbound::Webhook;
 use pintle_outbound::webhook::Attempt;
+use pintle_runtime::{Clock, Stopwatch};
 use serde::Deserialize;
 use smol_str::SmolStr;
 
@@ -106,8 +107,10 @@ impl WebhookAuthorizer {
         options: WebhookOptions,
         condition: Option<Arc<dyn Matches>>,
         events: Option<Arc<dyn WebhookEvents>>,
+        clock: Clock,
     ) -> WebhookAuthorizer {
-        WebhookAuthorizer { webhook, options, condition, events, cache: Cache::new(MOST_KEPT) }
+        let cache = Cache::new(MOST_KEPT, clock);
+        WebhookAuthorizer { webhook, options, condition, events, cache }
     }
 
     fn failed(&self, error: String) -> Verdict {
@@ -150,10 +153,10 @@ impl Authorizer for WebhookAuthorizer {
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
         let spec = Spec::new(attributes, self.options.selectors);
         if let Some(condition) = &self.condition {
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             let matched = condition.matches(&spec);
             if let Some(events) = &self.events {
-                events.conditions_evaluated(&self.options.name, &matched, start.elapsed());
+                events.conditions_evaluated(&self.options.name, &matched, watch.elapsed());
             }
             match matched {
                 Ok(true) => {}

@@ -10,6 +10,8 @@ use pintle_outbound::testing::{HttpsServer, Reply};
 use pintle_outbound::webhook::Backoff;
 use serde_json::{Value, json};
 
+use pintle_runtime::Clock;
+
 use super::*;
 use crate::authorizer::Selector;
 
@@ -36,7 +38,7 @@ fn with_events(
     let kubeconfig = Kubeconfig::parse(server.kubeconfig("/authorize").as_bytes(), Path::new("/")).unwrap();
     let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
     let webhook = Webhook::new(&kubeconfig, Duration::from_millis(500), backoff, None).unwrap();
-    WebhookAuthorizer::new(webhook, options, None, events)
+    WebhookAuthorizer::new(webhook, options, None, events, Clock::system())
 }
 
 fn user() -> User {

@@ -1,6 +1,8 @@
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use pintle_outbound::testing::grpc::{GrpcServer, Reply};
+use pintle_runtime::{ManualClock, Tasks};
 use prost::Message;
 
 use super::messages::{FetchKeysResponse, MetadataResponse, SignResponse};
@@ -58,6 +60,8 @@ struct Fixture {
     answers: Arc<Mutex<Answers>>,
     counted: Arc<Counted>,
     server: Option<GrpcServer>,
+    clock: Arc<ManualClock>,
+    tasks: Tasks,
 }
 
 fn public(id: &str, key: &PrivateKey) -> Key {
@@ -107,6 +111,8 @@ impl Fixture {
             answers: Arc::new(Mutex::new(answers)),
             counted: Arc::default(),
             server: None,
+            clock: ManualClock::starting_at(SystemTime::UNIX_EPOCH),
+            tasks: Tasks::new(),
         };
         fixture.serve();
         fixture
@@ -132,7 +138,8 @@ impl Fixture {
             fetch_timeout: Duration::from_secs(5),
             sign_timeout: Duration::from_secs(5),
         };
-        External::connect(options, self.counted.clone()).await
+        let (clock, spawner) = (self.clock.clock(), self.tasks.spawner());
+        External::connect(options, self.counted.clone(), clock, &spawner).await
     }
 }
 
@@ -237,17 +244,20 @@ async fn many_who_look_for_the_same_share_a_fetch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_fetched_again_as_often_as_the_signer_says() {
     let fixture = Fixture::new();
-    fixture.change(|answers| answers.keys.refresh_hint_seconds = 1);
+    fixture.change(|answers| answers.keys.refresh_hint_seconds = 60);
     let external = fixture.connect().await.unwrap();
+    fixture.clock.advance(Duration::from_secs(20));
+    assert_eq!(external.max_age(), Duration::from_secs(40));
     let (key, _) = PrivateKey::generate().unwrap();
     fixture.change(|answers| answers.keys.keys.push(public("two", &key)));
+    fixture.clock.advance(Duration::from_secs(40));
     for _ in 0..100 {
         if external.current().named(Some("two")).next().is_some() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("they were not");
+    panic!("the keys were not fetched again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
