@@ -26,6 +26,7 @@ use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
+use pintle_runtime::Clock;
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
@@ -232,8 +233,10 @@ impl Plane {
             authorizer: options.authorizer.clone(),
             features: options.features,
             toleration_seconds: options.toleration_seconds,
+            clock: Clock::system(),
         };
-        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster);
+        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster)
+            .with_observer(Arc::new(metrics.clone()));
         let leading = Endpoints {
             resources: &resources,
             kept: &kept,

@@ -10,6 +10,7 @@ use prometheus::{
 };
 
 mod access;
+mod admission;
 mod asked;
 mod consistency;
 mod conversion;
@@ -22,6 +23,7 @@ mod process;
 mod resources;
 mod signer;
 mod stored;
+mod summary;
 mod tokens;
 
 use access::Access;
@@ -80,6 +82,7 @@ struct Inner {
     unserved: asked::Unserved,
     tls_handshake_errors: IntCounter,
     access: Access,
+    admission: admission::AdmissionMetrics,
     peers: peers::Peers,
     health: Labelled<IntGaugeVec>,
     healths: Labelled<IntCounterVec>,
@@ -227,6 +230,7 @@ impl Metrics {
                 counter
             },
             access: Access::new(&maker)?,
+            admission: admission::AdmissionMetrics::new(&maker)?,
             peers: peers::Peers::new(&maker)?,
             health: gauge(
                 &indicators,

@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::StatusCode;
-use pintle_admission::Gate;
+use pintle_admission::RequestAdmission;
 use pintle_codec::kind::warnings;
 use pintle_codec::{Decoded, Error, cbor, yaml};
 use pintle_meta::{Status, Value};
@@ -93,7 +93,7 @@ struct Applying<'a> {
     force: bool,
     validation: FieldValidation,
     manager: Manager<'a>,
-    gate: &'a Gate,
+    gate: &'a RequestAdmission,
     context: Context,
     name: &'a str,
     /// Of the last attempt.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pintle_admission::Gate;
+use pintle_admission::RequestAdmission;
 use pintle_meta::Value;
 
 use super::Result;
@@ -10,7 +10,7 @@ use super::Result;
 /// The object as plugins leave it, with each owner once; and what the client is told about that. `old` is nothing for what is
 /// created.
 pub(crate) async fn admitted(
-    gate: &Gate,
+    gate: &RequestAdmission,
     new: Value,
     old: Option<&Value>,
 ) -> Result<(Value, Option<String>)> {
@@ -81,7 +81,7 @@ mod tests {
         }
 
         async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-            attributes.object = Some(object(r#"{"metadata":{"ownerReferences":[{"uid":"a"},{"uid":"a"}]}}"#));
+            attributes.set_object(object(r#"{"metadata":{"ownerReferences":[{"uid":"a"},{"uid":"a"}]}}"#));
             Ok(())
         }
     }
@@ -102,10 +102,9 @@ mod tests {
             namespace: "n".into(),
             name: "a".into(),
             user: Arc::new(User::default()),
-            dry_run: false,
-            options: None,
+            ..Request::default()
         };
-        let gate = Gate::new(Chain::new([Arc::new(Twice) as Arc<dyn Plugin>]), request);
+        let gate = RequestAdmission::new(Chain::new([Arc::new(Twice) as Arc<dyn Plugin>]), request);
         let old = object("{}");
         for old in [None, Some(&old)] {
             let (new, told) = admitted(&gate, object("{}"), old).await.unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use pintle_admission::Gate;
+use pintle_admission::RequestAdmission;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Details, Status, Value};
@@ -128,7 +128,7 @@ struct Patching<'a> {
     change: Change,
     validation: FieldValidation,
     manager: Manager<'a>,
-    gate: &'a Gate,
+    gate: &'a RequestAdmission,
     context: Context,
     name: &'a str,
     /// Of the last attempt.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use http::StatusCode;
-use pintle_admission::Gate;
+use pintle_admission::RequestAdmission;
 use pintle_meta::Value;
 use pintle_registry::{Preconditions, Transform, WriteOptions as Registry};
 
@@ -82,7 +82,7 @@ pub(crate) fn check_name(object: &Value, name: &str, namespace: &str) -> Result<
 struct Put<'a> {
     object: Value,
     manager: Manager<'a>,
-    gate: &'a Gate,
+    gate: &'a RequestAdmission,
     /// Of the last attempt.
     told: Option<String>,
 }
