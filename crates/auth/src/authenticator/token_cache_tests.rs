@@ -4,7 +4,7 @@ use super::*;
 use crate::User;
 use crate::authenticator::Notes;
 
-/// Says who a token is by its text, and counts how often it was asked.
+/// Authenticates a token as the user of its text, and counts calls.
 #[derive(Default)]
 struct Slow {
     asked: AtomicUsize,

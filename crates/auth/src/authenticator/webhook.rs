@@ -1,4 +1,4 @@
-//! Asks a webhook whose token something is.
+//! Tokens that a webhook authenticates by TokenReviews.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const KIND: &str = "TokenReview";
 pub struct WebhookTokens {
     pub webhook: Webhook,
     pub version: Version,
-    /// For whom a token is if the webhook says nothing about it: this server.
+    /// Audiences of this server, for tokens of which the webhook names none.
     pub audiences: Arc<[String]>,
 }
 
@@ -90,7 +90,7 @@ impl WebhookTokens {
         Ok(body)
     }
 
-    /// Who it is, by what the webhook says about a token for one of `audiences`.
+    /// Returns the identity of a review's status.
     fn judge(&self, status: Status, audiences: &[String]) -> Result<Option<Identity>, Error> {
         let mut good = None;
         if !audiences.is_empty() {

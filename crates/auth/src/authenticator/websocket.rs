@@ -81,7 +81,7 @@ fn protocol_token(headers: &HeaderMap) -> Result<Option<String>, Error> {
     }
 }
 
-/// Takes tokens out of the offered subprotocols, so that nobody chooses or logs one.
+/// Takes tokens out of the offered subprotocols, so that no handler negotiates or logs one.
 pub fn forget_protocol_token(headers: &mut HeaderMap) {
     if !headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
         return;

@@ -1,7 +1,7 @@
 //! Policies from a file (attribute-based access control), one JSON object per line.
 //!
 //! ```text
-//! # Whoever is in the group may read pods everywhere.
+//! # Members of the group may read pods everywhere.
 //! {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy",
 //!  "spec":{"group":"devs","namespace":"*","resource":"pods","readonly":true}}     (on one line)
 //! {"user":"bob"}
@@ -158,7 +158,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Everybody means everybody who has said who they are.
+    /// `*` means every authenticated user.
     fn spread_subject(&mut self) {
         if self.user == ALL || self.group == ALL {
             self.group = SmolStr::new_static(ALL_AUTHENTICATED);
@@ -166,7 +166,7 @@ impl Policy {
         }
     }
 
-    /// A policy without user and group is of nobody.
+    /// A policy without user and group matches no user.
     fn is_of(&self, user: &User) -> bool {
         (self.user.is_empty() || self.user == user.name)
             && (self.group.is_empty() || user.is_in(&self.group))

@@ -1,4 +1,4 @@
-//! `AuthorizationConfiguration`: who decides, in which order.
+//! `AuthorizationConfiguration`: the authorizers, in order.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

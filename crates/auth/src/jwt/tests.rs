@@ -341,7 +341,7 @@ fn keys_of_other_types_are_passed_over_and_broken_ones_fail_the_set() {
     );
 }
 
-/// What `openssl pkey -pubin -outform DER | openssl dgst -sha256` says of it.
+/// Its digest by `openssl pkey -pubin -outform DER | openssl dgst -sha256`.
 #[test]
 fn a_key_is_named_by_its_digest() {
     let pem = "-----BEGIN PUBLIC KEY-----\n\

@@ -294,7 +294,7 @@ async fn a_token_that_we_have_not_signed_is_refused() {
     assert_eq!(cluster.refusal(&format!("{header}.{}.{}", parts[1], parts[2])).await, crypto);
     let nameless = base64url(br#"{"alg":"ES256"}"#);
     assert_eq!(cluster.refusal(&format!("{nameless}.{}.{}", parts[1], parts[2])).await, crypto);
-    // What says that it is not signed is not even a token.
+    // The algorithm `none` is not a token.
     let none = base64url(br#"{"alg":"none"}"#);
     assert_eq!(cluster.ask(&format!("{none}.{}.", parts[1])).await, Ok(None));
     // An RSA signature is not tried against an ECDSA key.

@@ -4,9 +4,9 @@
 //! {.., "_claim_names": {"groups": "source"}, "_claim_sources": {"source": {"endpoint": "https://..", "access_token": ".."}}}
 //! ```
 //!
-//! Only a token whose signature is good gets this far, so that nobody but an issuer can send us anywhere. The other token is
-//! judged like the first one, for the issuer that it names. Claims that are there as a token within the token ("aggregated")
-//! are not looked at, in the reference neither.
+//! Only claims of a verified token are followed, so an endpoint comes from a trusted issuer. The fetched token is verified like
+//! the first one, with the keys of the issuer that it names. Aggregated claims (a token within the token) are ignored, as by the
+//! reference.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub(super) struct Source {
     access_token: String,
 }
 
-/// What keeps a token from being one at all: names of sources that it does not have.
+/// Checks that every claim name refers to a source of the token; without it, the token is invalid.
 pub(super) fn check(claims: &Value) -> Result<(), String> {
     let malformed = |name: &str| format!("oidc: failed to unmarshal claims: {name} is not of the right type");
     let Some(names) = claims.get(NAMES) else { return Ok(()) };
@@ -99,7 +99,7 @@ impl Resolver {
         Resolver { claim: claim.to_owned(), configured, searches: Mutex::default(), clock, spawner }
     }
 
-    /// The token that has the claim, who must have signed it, and the issuer by which to judge it.
+    /// Returns the token that has the claim, its issuer, and the keys to verify it with.
     pub(super) async fn fetch(&self, source: &Source) -> Result<(Vec<u8>, String, Arc<Provider>), String> {
         let claim = pintle_meta::quote(&self.claim);
         let token = self
@@ -119,7 +119,7 @@ impl Resolver {
         Ok((token, issuer, provider))
     }
 
-    /// What the token says about the claim.
+    /// Returns the value of the claim.
     pub(super) fn value(&self, source: &Source, claims: &Claims) -> Result<Value, String> {
         claims.value().get(&self.claim).cloned().ok_or_else(|| {
             let (endpoint, claim) = (pintle_meta::quote(&source.endpoint), &self.claim);
@@ -130,7 +130,7 @@ impl Resolver {
     async fn get(&self, source: &Source) -> Result<Vec<u8>, String> {
         let failed = |error: &dyn std::fmt::Display| format!("while calling {}: {error}", source.endpoint);
         let url = Url::parse(&source.endpoint).map_err(|error| failed(&error))?;
-        // Not a client that is kept: its credentials are this token's, and go to nobody else.
+        // A client for this request alone: it carries the access token of this user.
         let authorization = match source.access_token.as_str() {
             "" => Authorization::None,
             token => Authorization::Bearer(token.to_owned()),

@@ -13,7 +13,7 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// What it makes of the value of its one variable.
+    /// Evaluates the expression with a value of its variable.
     pub(crate) fn evaluate<T>(
         &self,
         variable: &str,
@@ -86,7 +86,7 @@ impl ObjectType for UserInfo {
     }
 }
 
-/// What `user` is.
+/// Returns the variable `user`.
 pub(crate) fn user_value(user: &User) -> Value {
     let texts = |all: &[String]| Value::list(all.iter().map(Value::string).collect());
     let extra: Object = user.extra.iter().map(|(key, values)| (key.as_str(), texts(values))).collect();

@@ -1,7 +1,6 @@
 //! The keys of an issuer: found by discovery, fetched when a token needs one that is not there yet.
 //!
-//! Anybody can send tokens that name keys nobody has. How often that leads to a fetch is bounded, and so is what is
-//! fetched and how long it may take.
+//! A client can send tokens with key ids that do not exist. So the rate of fetches, their size and their duration are bounded.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -34,7 +33,7 @@ pub(super) struct Provider {
     client: Client,
     url: Url,
     keys: RwLock<Arc<Vec<PublicKey>>>,
-    /// Held while keys are fetched, so that they are fetched once for all who wait.
+    /// Held while keys are fetched, so that concurrent requests share one fetch.
     fetching: tokio::sync::Mutex<()>,
     allowance: Mutex<(u32, Instant)>,
     issuer: String,
@@ -112,7 +111,7 @@ impl Provider {
         let failed = || "failed to verify id token signature".to_owned();
         let _one = self.fetching.lock().await;
         let mut current = self.known();
-        // Somebody may have fetched them while we waited.
+        // Another request may have fetched them during the wait.
         if Arc::ptr_eq(&current, &known) {
             if !self.may_fetch() {
                 return Err(failed());

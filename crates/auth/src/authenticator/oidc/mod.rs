@@ -93,7 +93,7 @@ impl Compiled {
     }
 }
 
-/// The way to an issuer that is said to be in another network. There must be one: whoever says so means it.
+/// Returns the egress to an issuer with an `egressSelectorType`; an error if none is configured for it.
 fn way(kind: &str, ways: Option<&Selector>) -> Result<Option<Egress>, String> {
     if kind.is_empty() {
         return Ok(None);
@@ -108,7 +108,7 @@ fn way(kind: &str, ways: Option<&Selector>) -> Result<Option<Egress>, String> {
 }
 
 impl Oidc {
-    /// Begins to look for the issuer, by one of these ways if it says so. The configuration must be valid.
+    /// Starts the search for the issuer, through an egress of `ways` if it names one. The configuration must be valid.
     pub fn new(
         configuration: JwtAuthenticator,
         algorithms: Vec<Algorithm>,
@@ -247,7 +247,7 @@ impl Oidc {
         Ok(claims)
     }
 
-    /// Whom the claims make, if they are accepted.
+    /// Maps accepted claims to a user.
     fn user(&self, all: &Value) -> Result<User, String> {
         let compiled = &self.compiled;
         let uses_cel = compiled.username.is_some()
@@ -389,7 +389,7 @@ impl TokenAuthenticator for Oidc {
     }
 }
 
-/// Google says its name in two ways.
+/// Google's tokens name their issuer with or without the scheme.
 fn canonical(issuer: &str) -> &str {
     match issuer {
         "accounts.google.com" => GOOGLE,
@@ -422,7 +422,7 @@ impl Issuers {
         Issuers(RwLock::new(Arc::new(issuers)))
     }
 
-    /// Those that are among the old ones only.
+    /// Replaces the issuers. Returns the URLs of those that are gone.
     pub fn replace(&self, issuers: Vec<Oidc>) -> Vec<String> {
         let names = |issuers: &[Oidc]| {
             issuers.iter().map(|one| one.configuration.issuer.url.clone()).collect::<Vec<String>>()

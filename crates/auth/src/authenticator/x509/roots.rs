@@ -1,4 +1,4 @@
-//! Whom to trust, and what follows from it for a chain.
+//! Trusted roots, and the verification of a chain against them.
 //!
 //! webpki does the work. It is stricter than what operators' certificates have always been allowed here in three cases,
 //! which are judged by [`Roots::verify_plain`]: certificates of X.509 version 1, ones that are authorities themselves,

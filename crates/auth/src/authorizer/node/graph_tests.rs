@@ -260,7 +260,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What the way from an object to a node is by its definition, walked.
+/// The definition of a path from an object to a node, as a walk.
 fn walked(left: &BTreeMap<(Kind, u8), Value>, kind: Kind, name: &str, node: &str) -> bool {
     left.iter().any(|((source, id), object)| {
         let Some(references) = references::of(*source, object) else { return false };

@@ -1,6 +1,7 @@
-//! Nobody gives what they do not have: who writes a role must hold all its rules, who writes a binding those of its role.
+//! Prevention of privilege escalation: the writer of a role must have all its permissions, the writer of a binding those of its
+//! role.
 //!
-//! Two verbs are the way around it, for those whose work it is: `escalate` on roles, and `bind` on the role that is bound.
+//! Two verbs lift this: `escalate` on roles, and `bind` on the role that is bound.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::{Attributes, Authorizer, PRIVILEGED_GROUP, User};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// A role or binding that somebody is about to write.
+/// A role or binding that is about to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     pub user: &'a User,
@@ -48,7 +49,7 @@ pub struct Escalation<S> {
 }
 
 impl<S: Source> Escalation<S> {
-    /// `authorizer` is everybody who can allow something: one of them may allow `escalate` or `bind`.
+    /// `authorizer` is the union of all authorizers, which decides about `escalate` and `bind`.
     pub fn new(source: S, authorizer: Arc<dyn Authorizer>) -> Escalation<S> {
         Escalation { source, authorizer }
     }
@@ -74,7 +75,7 @@ impl<S: Source> Escalation<S> {
         self.current().await?;
         self.source.read(|policy| {
             check_rules(policy, write, &Rule::read_all(write.new))?;
-            // What can gather anything takes everything.
+            // An aggregated role can get any rule, so its writer needs all of them.
             if is_aggregate(write.new) || write.old.is_some_and(is_aggregate) {
                 let why = "must have cluster-admin privileges to use the aggregationRule";
                 check_rules(policy, write, &everything()).map_err(|_| Refusal::Forbidden(why.into()))?;
@@ -185,7 +186,7 @@ mod tests {
             true
         }
 
-        async fn settle(&self) {}
+        async fn catch_up(&self) {}
 
         async fn current(&self) -> bool {
             true
@@ -249,7 +250,7 @@ mod tests {
                 "{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"delete\" \"create\"]}"
             ))
         );
-        // What is allowed in a namespace is not allowed everywhere.
+        // A permission in a namespace is not one in the cluster.
         let whole = write(&escalation, &alice, "clusterroles", &role(&["get"], &["pods"]), None).await;
         assert_eq!(whole, forbidden("{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}"));
         let master = user("root", &[PRIVILEGED_GROUP]);
@@ -300,7 +301,7 @@ mod tests {
         assert_eq!(bind(&bob, "ClusterRole view", None).await, Ok(()));
         assert_eq!(bind(&bob, "ClusterRole not-there-yet", None).await, Ok(()));
         assert!(bind(&bob, "Role big", None).await.is_err());
-        // A new owner gives nobody anything.
+        // A new owner reference grants nothing.
         let same = binding("Role big", &["User carol"]);
         assert_eq!(bind(&alice, "Role big", Some(&same)).await, Ok(()));
     }

@@ -1,4 +1,4 @@
-//! What the index finds, and that it keeps finding it while roles and bindings come and go.
+//! Lookups in the index while roles and bindings change.
 
 use pintle_meta::Value;
 use pintle_meta::value::Object;
@@ -161,7 +161,7 @@ fn roles_that_are_missing_are_named_once_each() {
     );
     assert_eq!(why(&policy, &alice, "get", "n", "pods"), format!("-RBAC: {several}"));
     assert_eq!(policy.rules_of(&alice, "n", None), (Vec::new(), Some(several)));
-    // What is there still counts.
+    // The other bindings still count.
     policy.set_role("n", "y", Some(&role(&["get"], &["pods"])));
     assert!(ask(&policy, &alice, "get", "n", "pods").is_allowed());
 }

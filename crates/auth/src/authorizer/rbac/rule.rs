@@ -14,7 +14,7 @@ pub const ALL: &str = "*";
 /// A list of a rule. There are many, and they never change.
 pub type List = Box<[SmolStr]>;
 
-/// What a role allows. An empty list of names means any name; any other empty list means nothing.
+/// A rule of a role. An empty list of names means any name; any other empty list means nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     pub verbs: List,
@@ -32,7 +32,7 @@ pub(crate) struct Compiled {
     pub(crate) rule: Rule,
 }
 
-/// What a request is looked for with.
+/// A request as rules are compared with it.
 pub(crate) struct Wanted<'a> {
     verb: u16,
     attributes: &'a Attributes<'a>,

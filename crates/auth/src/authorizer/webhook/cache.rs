@@ -1,4 +1,4 @@
-//! Answers that are kept for a while; the least recently used make room.
+//! A cache of answers with a time to live, which drops the least recently used.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};

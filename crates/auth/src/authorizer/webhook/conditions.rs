@@ -110,7 +110,7 @@ fn requirements(all: &Requirements<'_>) -> Value {
     Value::object(Object::from_iter([("requirements", list)]))
 }
 
-/// An object whose fields are told by a function.
+/// An object with fields that a function computes.
 macro_rules! object {
     ($type:ident, $name:literal, { $($field:literal)|+ => $of:expr $(, $($more:literal)|+ => $and:expr)* $(,)? }) => {
         #[derive(Debug)]

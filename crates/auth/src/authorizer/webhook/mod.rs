@@ -1,7 +1,6 @@
-//! Asks a webhook whether somebody may do something.
+//! A webhook that authorizes requests by SubjectAccessReviews.
 //!
-//! Its answers are kept for a while, by everything that was asked. A webhook that cannot be asked decides nothing, or
-//! denies everything, as configured.
+//! Its answers are cached by the whole spec of the review. A webhook that fails has no opinion, or denies, as configured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,10 +30,10 @@ const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
 /// How many answers are kept.
 const MOST_KEPT: usize = 8192;
-/// Who asks about something longer could fill the memory with it.
+/// Longer attributes are not cached, since they could fill the memory.
 const LONGEST_KEPT: usize = 10_000;
 
-/// Told what webhooks do, for figures about them.
+/// Receives events of webhooks for metrics.
 pub trait WebhookEvents: Send + Sync + 'static {
     /// One attempt: `success`, `timeout` or `error`.
     fn evaluated(&self, webhook: &str, result: &'static str, took: Duration);
@@ -56,7 +55,7 @@ pub struct WebhookOptions {
     pub version: Version,
     pub allowed_ttl: Duration,
     pub denied_ttl: Duration,
-    /// What is decided where the webhook cannot be asked.
+    /// The decision where the webhook fails.
     pub on_error: Decision,
     /// Whether reviews carry selectors (`AuthorizeWithSelectors`).
     pub selectors: bool,
@@ -78,7 +77,7 @@ struct Status {
     reason: Option<String>,
 }
 
-/// What the webhook said.
+/// The answer of the webhook.
 #[derive(Clone)]
 struct Answer {
     allowed: bool,

@@ -1,4 +1,4 @@
-//! What is asked, as the `spec` of a SubjectAccessReview.
+//! The `spec` of a SubjectAccessReview.
 
 use std::collections::BTreeMap;
 

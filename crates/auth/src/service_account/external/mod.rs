@@ -1,7 +1,7 @@
 //! Another program that signs tokens and knows the keys (`ExternalJWTSigner`), asked over a unix socket.
 //!
 //! Its keys are fetched at start, then as often as it says itself, and whenever a token names one that is not known. One
-//! fetch is under way at a time and all who need it share its outcome. Keys that cannot be fetched stay what they were.
+//! fetch is under way at a time and all requests that need it share its outcome. After a failed fetch, the old keys stay.
 
 mod header;
 mod messages;
@@ -29,10 +29,10 @@ const AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Longer names of keys are not accepted.
 const LONGEST_ID: usize = 1024;
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
-/// What failures are counted under that are not the connection's or the signer's own.
+/// The code in metrics of failures that are not gRPC statuses.
 const NOT_GRPC: &str = "unknown-non-grpc";
 
-/// Who is asked, and how long that may take. The time in which nobody listens on the socket counts.
+/// The address of the signer and the limits of calls, which include the wait for a signer that does not listen yet.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The path of a socket, or `@name` in the abstract namespace.
@@ -41,7 +41,7 @@ pub struct Options {
     pub sign_timeout: Duration,
 }
 
-/// Is told what is counted. Codes are those of gRPC in Go's words, or `unknown-non-grpc`.
+/// Receives events for metrics. Codes are those of gRPC in Go's words, or `unknown-non-grpc`.
 pub trait Events: Send + Sync + 'static {
     /// A call ended.
     fn called(&self, method: &'static str, code: &'static str, took: Duration);
@@ -100,8 +100,8 @@ fn code_of<T>(result: &Result<T, Failure>) -> &'static str {
 }
 
 impl External {
-    /// Connects and fetches the keys, which are kept fresh from then on for as long as somebody has this. Waits for a
-    /// signer that is not there yet.
+    /// Connects and fetches the keys, and keeps them fresh until the last owner drops it. Waits for a signer that does not
+    /// listen yet.
     pub async fn connect(
         options: Options,
         events: Arc<dyn Events>,
@@ -143,7 +143,7 @@ impl External {
         self.fetched.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Fetches the keys, or waits for somebody who does.
+    /// Fetches the keys, or waits for the fetch under way.
     async fn sync(&self) -> Result<(), String> {
         let before = self.fetches.load(Ordering::Acquire);
         let mut outcome = self.fetching.lock().await;

@@ -9,7 +9,7 @@ use super::messages::{FetchKeysResponse, MetadataResponse, SignResponse};
 use super::*;
 use crate::jwt::{Algorithm, PrivateKey, Unverified};
 
-/// What was counted.
+/// The recorded events.
 #[derive(Default)]
 struct Counted(Mutex<Vec<String>>);
 
@@ -200,7 +200,7 @@ async fn a_hidden_key_verifies_and_must_not_sign() {
     let keys = external.current();
     assert_eq!(keys.shown().map(PublicKey::id).collect::<Vec<_>>(), ["one"]);
     assert!(keys.named(Some("hidden")).next().is_some());
-    // Nobody knows this one; tokens of it are made, and not accepted.
+    // A key that the signer does not publish: it signs tokens, which are not accepted.
     fixture.change(|answers| answers.header = header("unknown"));
     assert!(external.sign(&claims()).await.is_ok());
 }
