@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use pintle_meta::Value;
-use pintle_registry::{Admission, Mutation};
+use pintle_registry::{Admission, MutatingAdmission};
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Request};
@@ -63,7 +63,7 @@ impl RequestAdmission {
 }
 
 #[async_trait]
-impl Mutation for RequestAdmission {
+impl MutatingAdmission for RequestAdmission {
     async fn on_create(&self, object: Value) -> Result<Value> {
         RequestAdmission::on_create(self, object).await
     }
