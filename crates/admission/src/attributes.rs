@@ -208,3 +208,73 @@ impl<'a> Attributes<'a> {
         [self.name(), generated].into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Writes the version into the object, and counts conversions.
+    #[derive(Default)]
+    struct Versions(AtomicUsize);
+
+    impl ObjectConversion for Versions {
+        fn to_version(&self, mut object: Value, kind: &GroupVersionKind) -> Result<Value> {
+            if kind.version == "v3" {
+                return Err(Box::new(Status::internal("v3 is not served")));
+            }
+            self.0.fetch_add(1, Ordering::Relaxed);
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("version", &*kind.version);
+            }
+            Ok(object)
+        }
+
+        fn to_storage(&self, mut object: Value, _: &GroupVersionKind) -> Result<Value> {
+            if let Some(fields) = object.as_object_mut() {
+                fields.remove("version");
+            }
+            Ok(object)
+        }
+
+        fn kinds(&self) -> Vec<GroupVersionKind> {
+            vec![GroupVersionKind::new("g", "v1", "K"), GroupVersionKind::new("g", "v2", "K")]
+        }
+    }
+
+    fn object(text: &str) -> Value {
+        pintle_registry::testing::object(text)
+    }
+
+    #[test]
+    fn objects_are_converted_once_until_the_object_changes() {
+        let versions = Arc::new(Versions::default());
+        let request = Request { conversion: Some(versions.clone()), ..Request::default() };
+        let kinds = versions.kinds();
+        let (new, old) = (object(r#"{"a":"new"}"#), object(r#"{"a":"old"}"#));
+        let mut attributes = Attributes::new(&request, Operation::Update, Some(new), Some(old));
+        for kind in kinds.iter().chain(&kinds) {
+            let versioned = attributes.versioned(kind).unwrap();
+            assert_eq!(versioned.object.unwrap().text_at(&["version"]), &*kind.version);
+            assert_eq!(versioned.old_object.unwrap().text_at(&["a"]), "old");
+        }
+        assert_eq!(versions.0.load(Ordering::Relaxed), 4);
+
+        let mut changed = attributes.versioned(&kinds[1]).unwrap().object.unwrap();
+        changed.as_object_mut().unwrap().insert("a", "changed");
+        attributes.set_versioned(changed, &kinds[1]).unwrap();
+        assert_eq!(attributes.object(), Some(&object(r#"{"a":"changed"}"#)), "in the storage version");
+        let versioned = attributes.versioned(&kinds[0]).unwrap();
+        assert_eq!(versioned.object.unwrap().text_at(&["a"]), "changed");
+        assert_eq!(versions.0.load(Ordering::Relaxed), 6);
+        attributes.versioned(&GroupVersionKind::new("g", "v3", "K")).unwrap_err();
+    }
+
+    #[test]
+    fn without_served_versions_there_is_only_the_storage_version() {
+        let request = Request::default();
+        let attributes = Attributes::new(&request, Operation::Create, Some(object("{}")), None);
+        attributes.versioned(&GroupVersionKind::new("", "v1", "Pod")).unwrap_err();
+    }
+}

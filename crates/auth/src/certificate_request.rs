@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_who_one_would_be() {
+    fn a_certificate_request_has_a_subject() {
         let pem =
             request(&[(DnType::CommonName, "system:node:n1"), (DnType::OrganizationName, "system:nodes")]);
         let expected =
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn a_malformed_certificate_request_is_refused() {
         let pem = request(&[(DnType::CommonName, "a")]);
         let other = pem.replace("CERTIFICATE REQUEST", "CERTIFICATE");
         let cut = pem.lines().next().expect("a line").to_owned();

@@ -12,9 +12,10 @@ struct Signers(&'static str, &'static str);
 impl Authorizer for Signers {
     async fn authorize(&self, attributes: &authorizer::Attributes<'_>) -> Verdict {
         assert_eq!((attributes.group, attributes.resource), (GROUP, "signers"));
-        match (attributes.verb, attributes.name) == (self.0, self.1) {
-            true => Verdict::allow(""),
-            false => Verdict::no_opinion(""),
+        if (attributes.verb, attributes.name) == (self.0, self.1) {
+            Verdict::allow("")
+        } else {
+            Verdict::no_opinion("")
         }
     }
 }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_look_like_one_is_somebody_else_s() {
+    async fn a_token_of_another_form_is_no_opinion() {
         struct Nobody;
         #[async_trait]
         impl BootstrapSecrets for Nobody {

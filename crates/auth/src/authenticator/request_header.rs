@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_trusted_proxy_says_who_it_is() {
+    async fn a_trusted_proxy_names_the_user() {
         let proxies = authority();
         let user = ask(
             &proxy(&proxies, &["front"]),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_that_names_nobody_is_no_opinion() {
+    async fn a_proxy_without_a_user_header_is_no_opinion() {
         let proxies = authority();
         let groups = [("x-remote-user", ""), ("x-remote-group", "system:masters")];
         assert_eq!(ask(&proxy(&proxies, &[]), &certificate(&proxies, "any"), &groups).await, Ok(None));

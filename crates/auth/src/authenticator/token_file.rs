@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_token_is_somebody_else_s() {
+    async fn an_unknown_token_is_no_opinion() {
         let tokens = TokenFile::parse(FILE).unwrap();
         assert_eq!(ask(&tokens, "t").await, None);
     }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_whoever_s_the_webhook_says() {
+    async fn a_token_is_of_the_user_in_the_review_status() {
         let (found, sent) = ask(yes(Value::Null), Version::V1, &[]).await;
         let user = found.unwrap().unwrap().user;
         assert_eq!((user.name.as_str(), user.uid.as_str()), ("ann", "u1"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_is_no_opinion_and_an_error_is_told() {
+    async fn an_unauthenticated_status_is_no_opinion_and_its_error_is_returned() {
         let no = |status: Value| Reply::json(&json!({"status": status}));
         assert_eq!(ask(no(json!({"authenticated": false})), Version::V1, &[]).await.0, Ok(None));
         assert_eq!(ask(no(Value::Null), Version::V1, &[]).await.0, Ok(None));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_review_lets_nobody_in() {
+    async fn a_malformed_review_authenticates_no_user() {
         for reply in [
             Reply::text(200, "yes please"),
             Reply::json(&json!([])),

@@ -92,8 +92,12 @@ pub fn forget_protocol_token(headers: &mut HeaderMap) {
     }
     let rest: Vec<&str> = protocols(headers).filter(|protocol| !is_token(protocol)).collect();
     match HeaderValue::try_from(rest.join(",")) {
-        Ok(rest) => drop(headers.insert(SEC_WEBSOCKET_PROTOCOL, rest)),
-        Err(_) => drop(headers.remove(SEC_WEBSOCKET_PROTOCOL)),
+        Ok(rest) => {
+            headers.insert(SEC_WEBSOCKET_PROTOCOL, rest);
+        }
+        Err(_) => {
+            headers.remove(SEC_WEBSOCKET_PROTOCOL);
+        }
     }
 }
 

@@ -91,9 +91,10 @@ impl Policy {
             json::decode_untyped(json)
                 .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
         };
-        let object = match text.starts_with(b"{") {
-            true => parse(text)?.value,
-            false => parse(&yaml::to_json(text).map_err(|error| error.to_string())?)?.value,
+        let object = if text.starts_with(b"{") {
+            parse(text)?.value
+        } else {
+            parse(&yaml::to_json(text).map_err(|error| error.to_string())?)?.value
         };
         if object.as_object().is_none() {
             return Err("couldn't get version/kind; json parse error: a policy is an object".into());
@@ -176,17 +177,14 @@ impl Policy {
     fn allows(&self, attributes: &Attributes<'_>) -> bool {
         self.is_of(attributes.user)
             && (!self.read_only || attributes.is_read_only())
-            && match attributes.is_resource {
-                true => {
-                    is_or_all(&self.namespace, attributes.namespace)
-                        && is_or_all(&self.resource, attributes.resource)
-                        && is_or_all(&self.api_group, attributes.group)
-                }
-                false => {
-                    self.path == attributes.path
-                        || (self.path.ends_with('*')
-                            && attributes.path.starts_with(self.path.trim_end_matches('*')))
-                }
+            && if attributes.is_resource {
+                is_or_all(&self.namespace, attributes.namespace)
+                    && is_or_all(&self.resource, attributes.resource)
+                    && is_or_all(&self.api_group, attributes.group)
+            } else {
+                self.path == attributes.path
+                    || (self.path.ends_with('*')
+                        && attributes.path.starts_with(self.path.trim_end_matches('*')))
             }
     }
 
@@ -228,9 +226,10 @@ fn encoded(value: &Value) -> Vec<u8> {
 #[async_trait]
 impl Authorizer for Abac {
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
-        match self.policies.iter().any(|policy| policy.allows(attributes)) {
-            true => Verdict::allow(""),
-            false => Verdict::no_opinion(SmolStr::new_static("No policy matched.")),
+        if self.policies.iter().any(|policy| policy.allows(attributes)) {
+            Verdict::allow("")
+        } else {
+            Verdict::no_opinion(SmolStr::new_static("No policy matched."))
         }
     }
 

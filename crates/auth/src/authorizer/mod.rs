@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_s_opinion_carries_all_reasons_and_errors() {
+    async fn no_opinion_has_all_reasons_and_errors() {
         let failed = |error: &str| Verdict { error: Some(error.into()), ..Verdict::no_opinion("") };
         let members = ["a", "", "b"].map(Verdict::no_opinion).to_vec();
         assert_eq!(ask(members).await, Verdict::no_opinion("a\nb"));

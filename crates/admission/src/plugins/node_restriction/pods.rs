@@ -59,12 +59,15 @@ impl NodeRestriction {
         let shown = quote(node);
         match attributes.operation {
             Operation::Create => self.create_pod(node, attributes).await,
-            Operation::Delete => match node_of(or_null(attributes.old_object())) == node {
-                true => Ok(()),
-                false => Err(attributes.forbidden(&format!(
-                    "node {shown} can only delete pods with spec.nodeName set to itself"
-                ))),
-            },
+            Operation::Delete => {
+                if node_of(or_null(attributes.old_object())) == node {
+                    Ok(())
+                } else {
+                    Err(attributes.forbidden(&format!(
+                        "node {shown} can only delete pods with spec.nodeName set to itself"
+                    )))
+                }
+            }
             operation => Err(attributes.forbidden(&format!(
                 "unexpected operation {}, node {shown} can only create and delete mirror pods",
                 quote(operation.as_str())

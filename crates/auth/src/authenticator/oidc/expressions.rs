@@ -48,13 +48,13 @@ fn claims() -> Declarations {
 }
 
 fn compile(declarations: Declarations, text: &str) -> Result<Expression, String> {
-    let program =
-        Environment::new(declarations.unescape_keys()).compile(text).map_err(|error| {
-            match error.is_instantiation() {
-                true => format!("program instantiation failed: {error}"),
-                false => format!("compilation failed: {error}"),
-            }
-        })?;
+    let program = Environment::new(declarations.unescape_keys()).compile(text).map_err(|error| {
+        if error.is_instantiation() {
+            format!("program instantiation failed: {error}")
+        } else {
+            format!("compilation failed: {error}")
+        }
+    })?;
     Ok(Expression { text: text.to_owned(), program })
 }
 

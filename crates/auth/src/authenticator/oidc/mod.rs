@@ -296,9 +296,10 @@ impl Oidc {
             let name = expression
                 .evaluate("claims", value, |name| name.as_str().map(str::to_owned).ok_or_else(must))
                 .map_err(failed)?;
-            return match name.is_empty() {
-                true => Err("oidc: empty username via CEL expression is not allowed".into()),
-                false => Ok(name),
+            return if name.is_empty() {
+                Err("oidc: empty username via CEL expression is not allowed".into())
+            } else {
+                Ok(name)
             };
         }
         let Mapping { claim, prefix, .. } = &self.configuration.claim_mappings.username;

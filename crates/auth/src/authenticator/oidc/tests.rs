@@ -140,7 +140,7 @@ async fn a_token_of_the_issuer_names_its_user() {
 }
 
 #[tokio::test]
-async fn what_is_not_right_about_a_token_is_refused() {
+async fn an_invalid_token_is_refused() {
     let key = key();
     let provider = provider(&key).await;
     let oidc = oidc(&provider, json!({})).await;
@@ -304,7 +304,7 @@ async fn expressions_know_claims_by_escaped_names() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_another_or_too_large_is_not_believed() {
+async fn an_issuer_with_a_wrong_or_too_large_document_is_not_used() {
     let check = async |reply: Reply, expect: &str| {
         let key = key();
         let server = HttpsServer::start(move |_| reply.clone()).await;

@@ -168,9 +168,10 @@ impl ClientCertificates {
         let name = name.to_owned();
         let groups =
             subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
-        let uid = match self.reads_uid {
-            true => uid_of(certificate).ok_or("the subject has an empty uid, or more than one")?,
-            false => String::new(),
+        let uid = if self.reads_uid {
+            uid_of(certificate).ok_or("the subject has an empty uid, or more than one")?
+        } else {
+            String::new()
         };
         let mut user = User { name, uid, groups, ..User::default() };
         // Lets an audit trail tell two certificates of one user apart, and a revocation name one of them.

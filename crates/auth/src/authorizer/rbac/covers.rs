@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_covered_by_what_they_begin_with() {
+    fn paths_are_covered_by_their_prefixes() {
         check(&[paths("get", "/api/* /version")], &[paths("get", "/api/v1 /version /api/*")], &[]);
         check(
             &[paths("get", "/api/*")],
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_too_many_combinations_is_not_covered() {
+    fn a_rule_with_too_many_combinations_is_not_covered() {
         let long: List = (0..1000).map(|place| SmolStr::from(format!("r{place}"))).collect();
         let huge = Rule { verbs: long.clone(), groups: long.clone(), resources: long, ..Rule::default() };
         assert_eq!(uncovered(&[], [&huge]).len(), MOST);

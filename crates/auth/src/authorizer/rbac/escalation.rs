@@ -120,9 +120,10 @@ impl<S: Source> Escalation<S> {
     }
 
     async fn current(&self) -> Result<(), Refusal> {
-        match self.source.ready().await && self.source.current().await {
-            true => Ok(()),
-            false => Err(Refusal::Failed("roles and bindings cannot be read".into())),
+        if self.source.ready().await && self.source.current().await {
+            Ok(())
+        } else {
+            Err(Refusal::Failed("roles and bindings cannot be read".into()))
         }
     }
 }
@@ -164,7 +165,9 @@ fn only_changes_ownership(write: &Write<'_>) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();
         if let Some(metadata) = object.metadata_mut() {
-            FIELDS.iter().for_each(|field| drop(metadata.remove(field)));
+            for field in FIELDS {
+                metadata.remove(field);
+            }
         }
         object
     };
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_role_has_only_what_its_author_has() {
+    async fn a_role_needs_its_own_permissions_or_the_verb_escalate() {
         let escalation = escalation(alice);
         let alice = user("alice", &["devs", "system:authenticated"]);
         assert_eq!(write(&escalation, &alice, "roles", &role(&["get"], &["pods"]), None).await, Ok(()));
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_may_escalate_is_not_asked() {
+    async fn the_verb_escalate_lifts_the_check() {
         let escalation = escalation(|policy| {
             policy.set_role("n", "escalator", Some(&right("escalate", "roles")));
             policy.set_binding("n", "alice", Some(&binding("Role escalator", &["User alice"])));
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_binding_gives_only_what_its_author_has_or_may_bind() {
+    async fn a_binding_needs_the_permissions_of_its_role_or_the_verb_bind() {
         let escalation = escalation(|policy| {
             alice(policy);
             policy.set_role("n", "big", Some(&role(&["get"], &["secrets"])));
@@ -329,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_could_not_be_found_out_is_told() {
+    async fn an_error_of_the_relations_is_returned() {
         let escalation = escalation(|policy| {
             policy.set_binding("", "b", Some(&binding("ClusterRole gone", &["User alice"])));
         });

@@ -59,10 +59,8 @@ impl<S: Source> Authorizer for Rbac<S> {
         }
         // A binding must count once its creation was answered.
         self.source.catch_up().await;
-        self.source.read(|policy| match policy.changes() == seen {
-            true => verdict,
-            false => policy.authorize(attributes),
-        })
+        self.source
+            .read(|policy| if policy.changes() == seen { verdict } else { policy.authorize(attributes) })
     }
 
     async fn add_rules(&self, user: &User, namespace: &str, rules: &mut Rules) {

@@ -130,9 +130,10 @@ impl Policy {
     /// Forgets the bindings of the cluster, or those of all namespaces.
     pub fn clear_bindings(&mut self, of_cluster: bool) {
         self.changes += 1;
-        let scopes: Vec<Scope> = match of_cluster {
-            true => vec![std::mem::take(&mut self.cluster)],
-            false => std::mem::take(&mut self.namespaces).into_values().collect(),
+        let scopes: Vec<Scope> = if of_cluster {
+            vec![std::mem::take(&mut self.cluster)]
+        } else {
+            std::mem::take(&mut self.namespaces).into_values().collect()
         };
         for binding in scopes.iter().flat_map(|scope| scope.bindings.values()) {
             self.roles.leave(&binding.role);

@@ -111,9 +111,10 @@ impl Rule {
 
 impl Compiled {
     pub(crate) fn new(rule: Rule) -> Compiled {
-        let verbs = match rule.verbs.iter().any(|verb| verb == ALL) {
-            true => u16::MAX,
-            false => rule.verbs.iter().fold(0, |verbs, verb| verbs | bit(verb)),
+        let verbs = if rule.verbs.iter().any(|verb| verb == ALL) {
+            u16::MAX
+        } else {
+            rule.verbs.iter().fold(0, |verbs, verb| verbs | bit(verb))
         };
         Compiled { verbs, rule }
     }
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_match_themselves_or_what_they_begin_with() {
+    fn paths_match_themselves_or_a_prefix() {
         for (rule, path, expected) in [
             ("/healthz", "/healthz", true),
             ("/healthz", "/healthz/ping", false),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_shown_without_what_it_does_not_say() {
+    fn a_rule_is_shown_without_empty_fields() {
         let rule = Rule {
             verbs: list(&["get", "list"]),
             groups: list(&[""]),

@@ -18,9 +18,12 @@ impl Conditions {
     pub fn new(texts: &[&str]) -> Result<Conditions, String> {
         let environment = Environment::new(Declarations::new().variable("request", Type::object(Request)));
         let compile = |text: &&str| {
-            let program = environment.compile(text).map_err(|error| match error.is_instantiation() {
-                true => format!("program instantiation failed: {error}"),
-                false => format!("compilation failed: {error}"),
+            let program = environment.compile(text).map_err(|error| {
+                if error.is_instantiation() {
+                    format!("program instantiation failed: {error}")
+                } else {
+                    format!("compilation failed: {error}")
+                }
             })?;
             match program.result_type() {
                 Type::Bool => Ok(((*text).to_owned(), program)),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_must_say() {
+    fn a_header_needs_its_fields() {
         for algorithm in ALGORITHMS {
             let header = format!(r#"{{"alg":"{algorithm}","kid":"k","typ":"JWT"}}"#);
             assert_eq!(read(&header).as_deref(), Ok("k"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_at_all() {
+    fn a_malformed_header_is_refused() {
         assert_eq!(
             Header::read("e30=").unwrap_err(),
             "while unwrapping header: illegal base64 data at input byte 3"

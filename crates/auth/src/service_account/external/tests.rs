@@ -148,7 +148,7 @@ fn claims() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_put_together_out_of_what_the_signer_gives() {
+async fn a_token_has_the_header_and_signature_of_the_signer() {
     let fixture = Fixture::new();
     let external = fixture.connect().await.unwrap();
     let expect = ["called /v1.ExternalJWTSigner/FetchKeys OK", "fetched OK", "dated 1700000000.5"];
@@ -164,7 +164,7 @@ async fn a_token_is_put_together_out_of_what_the_signer_gives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_signer_gives_wrong_is_told() {
+async fn errors_of_the_signer_are_returned() {
     let fixture = Fixture::new();
     let external = fixture.connect().await.unwrap();
     fixture.counted.take();
@@ -226,7 +226,7 @@ async fn keys_are_looked_for_once_more_when_one_is_not_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_who_look_for_the_same_share_a_fetch() {
+async fn concurrent_lookups_of_a_key_share_a_fetch() {
     let fixture = Fixture::new();
     let external = fixture.connect().await.unwrap();
     fixture.counted.take();
@@ -336,7 +336,7 @@ async fn keys_that_cannot_be_used_are_refused_at_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_signs_no_tokens_is_in_nobodys_way_unless_it_is_to_be_shown() {
+async fn an_ed25519_key_is_ignored_unless_it_is_published() {
     use crate::service_account::openid::{Documents, Error};
     let fixture = Fixture::new();
     let good = fixture.answers.lock().unwrap().keys.clone();
