@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pintle_admission::{Chain, Gate, Request, Target};
+use pintle_admission::{Chain, Request, RequestAdmission, Target};
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authorizer, User};
 use pintle_meta::gvk::GroupVersionResource;
@@ -199,7 +199,7 @@ impl Endpoints<'_> {
                 user: user.clone(),
                 ..Request::default()
             };
-            Box::new(Gate::new(chain.clone(), request)) as _
+            Box::new(RequestAdmission::new(chain.clone(), request)) as _
         });
         let store = Arc::new(kept.store.with_strategy(strategy));
         Some(Client::of_subresource(store, served, subresource).admitted_by(admission))

@@ -237,8 +237,10 @@ impl Plane {
             authorizer: options.authorizer.clone(),
             features: options.features,
             toleration_seconds: options.toleration_seconds,
+            clock: Clock::system(),
         };
-        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster);
+        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster)
+            .with_observer(Arc::new(pintle_admission::Metrics::new(metrics.registry())?));
         let leading = Endpoints {
             resources: &resources,
             kept: &kept,

@@ -118,6 +118,8 @@ fn controller_runtime(tasks: &Tasks, registry: &Registry, lifecycle: &Lifecycle)
 
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
     let features = flags.features();
+    // Ends the loops of authenticators when it is dropped.
+    let (clock, tasks) = (Clock::system(), Tasks::new());
     let mut stop = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
@@ -148,7 +150,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let (ways, peers_way) = (ways.as_ref(), egress::control_plane(ways.as_ref()));
     // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
     let waiting = async {
-        let signer = ExternalSigner::connect(options, &auth_metrics).await?;
+        let signer = ExternalSigner::connect(options, &auth_metrics, clock.clone(), &tasks.spawner()).await?;
         let dialer = egress::etcd(ways);
         let storage = storage::open(options, dialer.clone()).await?;
         anyhow::Ok((signer, storage, storage::open_elsewhere(options, dialer).await?))
@@ -197,6 +199,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         own: accounts.issuers.clone(),
         networks: options.peers.issuer_networks,
         ways: ways.cloned(),
+        clock: clock.clone(),
+        spawner: tasks.spawner(),
     };
     let believed = issuers::load(&options.peers, &issuer_means, &auth_metrics)?;
     let tokens = config::tokens(

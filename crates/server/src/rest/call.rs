@@ -1,9 +1,9 @@
 //! One request for an endpoint, and what all of them share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use pintle_admission::{Chain, Gate};
+use pintle_admission::{Chain, Notes, RequestAdmission};
 use pintle_auth::Authorizer;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
@@ -48,6 +48,8 @@ pub(crate) struct Call<'a> {
     pub(crate) shared: &'a Shared,
     /// Told to the client beside the answer.
     pub(crate) warnings: Vec<String>,
+    /// Warnings and audit annotations of admission plugins; made when a write is admitted.
+    pub(crate) notes: OnceLock<Notes>,
 }
 
 impl Call<'_> {
@@ -64,7 +66,7 @@ impl Call<'_> {
     }
 
     /// Who else has a say in this write.
-    pub(crate) fn gate(&self, endpoint: &Endpoint, context: &Context, dry_run: bool) -> Gate {
+    pub(crate) fn gate(&self, endpoint: &Endpoint, context: &Context, dry_run: bool) -> RequestAdmission {
         let request = pintle_admission::Request {
             target: endpoint.target.clone(),
             namespace: context.namespace.clone(),
@@ -72,7 +74,9 @@ impl Call<'_> {
             user: self.request.user.clone().unwrap_or_default(),
             dry_run,
             options: None,
+            conversion: Some(endpoint.conversion.clone()),
+            notes: self.notes.get_or_init(Notes::default).clone(),
         };
-        Gate::new(self.shared.admission.clone(), request)
+        RequestAdmission::new(self.shared.admission.clone(), request)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pintle_admission::Target;
+use pintle_admission::{ObjectConversion, ServedVersions, Target};
 use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
@@ -18,6 +18,8 @@ pub struct Endpoint {
     config: EndpointConfig,
     /// What admission is told.
     pub(crate) target: Arc<Target>,
+    /// Shows objects to admission plugins in the version of the request.
+    pub(crate) conversion: Arc<dyn ObjectConversion>,
     pub(crate) metrics: EndpointMetrics,
     /// `v1`, `apps/v1`.
     api_version: String,
@@ -86,6 +88,7 @@ impl Endpoint {
         Endpoint {
             api_version: kind.api_version(),
             list_kind: config.served.list_kind(),
+            conversion: Arc::new(ServedVersions::new([config.served.clone()])),
             config,
             target,
             metrics: EndpointMetrics::default(),

@@ -1,10 +1,11 @@
 //! Which endpoint a request is for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
+use pintle_admission::Notes;
 use pintle_meta::Status;
 
 use super::answer::Negotiated;
@@ -73,7 +74,8 @@ impl Rest {
         }
         let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
         warnings.extend(later);
-        let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
+        let mut call =
+            Call { request, negotiated, shared: &self.shared, warnings: Vec::new(), notes: OnceLock::new() };
         let work = async {
             match &endpoint.behind {
                 Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
@@ -109,6 +111,7 @@ impl Rest {
         };
         let answer = bounded(verb, work).await;
         warnings.append(&mut call.warnings);
+        warnings.extend(call.notes.get().into_iter().flat_map(Notes::take_warnings));
         answer
     }
 }

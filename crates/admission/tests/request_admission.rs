@@ -1,4 +1,4 @@
-//! The chain in front of a real store.
+//! Admission of requests to a real store.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    Attributes, Chain, Cluster, Gate, Operation, Phase, Plugin, Request, Result, StoredNamespaces,
-    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
+    AdmissionType, Attributes, Chain, Cluster, Notes, Observation, Observer, Operation, PLUGINS, Phase,
+    Plugin, Request, RequestAdmission, Result, StoredNamespaces, StoredObjects, StoredPriorityClasses,
+    Target, TolerationSeconds,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -17,6 +18,7 @@ use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
 use pintle_registry::testing::{Put, Untyped, object as value};
 use pintle_registry::{AdmitAll, Context, DeleteOptions, Store, StoreConfig, Strategy, WriteOptions};
+use pintle_runtime::Clock;
 use pintle_storage_embedded::Options;
 
 struct Anything;
@@ -67,7 +69,7 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
     Request { target: Arc::new(target), namespace: namespace.into(), name: name.into(), ..Request::default() }
 }
 
-/// With all gates open.
+/// Returns a cluster with all features on.
 fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
     Cluster {
         namespaces: Arc::new(StoredNamespaces::new(namespaces, phase)),
@@ -76,20 +78,21 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         authorizer: Arc::new(PrivilegedGroup),
         features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
+        clock: Clock::system(),
     }
 }
 
 #[tokio::test]
-async fn a_namespace_goes_through_its_life() {
+async fn creates_follow_the_life_cycle_of_their_namespace() {
     let fixture = fixture().await;
     let cluster = cluster(fixture.namespaces.clone(), Untyped::PHASE);
     let chain = Chain::named(["NamespaceLifecycle"], &cluster);
     let create = async |name: &str| {
         let object = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
-        let gate = Gate::new(chain.clone(), request("Thing", "things", "n", ""));
-        let object = gate.on_create(object).await?;
+        let admission = RequestAdmission::new(chain.clone(), request("Thing", "things", "n", ""));
+        let object = admission.on_create(object).await?;
         let mut context = Context { namespace: "n".into(), ..Context::default() };
-        fixture.things.create(&mut context, &object, &gate, WriteOptions::default()).await
+        fixture.things.create(&mut context, &object, &admission, WriteOptions::default()).await
     };
     assert_eq!(create("a").await.unwrap_err().message, "namespaces \"n\" not found");
 
@@ -97,12 +100,13 @@ async fn a_namespace_goes_through_its_life() {
         value(r#"{"metadata":{"name":"n","finalizers":["x.com/y"]},"status":{"phase":"Active"}}"#);
     let mut context = Context::default();
     fixture.namespaces.create(&mut context, &namespace, &AdmitAll, WriteOptions::default()).await.unwrap();
-    // At once, whether the cache has seen it or not.
+    // Also while the cache does not have the namespace yet.
     create("a").await.unwrap();
     assert_eq!(cluster.namespaces.live("n").await.unwrap(), Some(Phase::Active));
 
-    let gate = Gate::new(chain.clone(), request("Namespace", "namespaces", "", "n"));
-    let deleted = fixture.namespaces.delete(&context, "n", &gate, DeleteOptions::default()).await.unwrap();
+    let admission = RequestAdmission::new(chain.clone(), request("Namespace", "namespaces", "", "n"));
+    let deleted =
+        fixture.namespaces.delete(&context, "n", &admission, DeleteOptions::default()).await.unwrap();
     assert!(!deleted.is_gone());
     let going =
         value(r#"{"metadata":{"name":"n","finalizers":["x.com/y"]},"status":{"phase":"Terminating"}}"#);
@@ -112,14 +116,14 @@ async fn a_namespace_goes_through_its_life() {
     let text = "things \"b\" is forbidden: unable to create new content in namespace n because it is being terminated";
     assert_eq!(refused.message, text);
 
-    let gate = Gate::new(chain, request("Namespace", "namespaces", "", "default"));
+    let admission = RequestAdmission::new(chain, request("Namespace", "namespaces", "", "default"));
     let object = value(r#"{"metadata":{"name":"default"}}"#);
     fixture.namespaces.create(&mut context, &object, &AdmitAll, options).await.unwrap();
-    let refused = fixture.namespaces.delete(&context, "default", &gate, DeleteOptions::default()).await;
+    let refused = fixture.namespaces.delete(&context, "default", &admission, DeleteOptions::default()).await;
     assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
 }
 
-/// Writes down what it is asked, and puts a mark on objects.
+/// Records its calls and marks objects.
 #[derive(Default)]
 struct Witness {
     seen: Mutex<Vec<String>>,
@@ -127,16 +131,16 @@ struct Witness {
 }
 
 impl Witness {
-    fn note(&self, half: &str, attributes: &Attributes<'_>) {
-        let shown = |object: &Option<Value>| {
-            object.as_ref().map_or("-".to_owned(), |object| object.text_at(&["mark"]).to_owned())
+    fn note(&self, part: &str, attributes: &Attributes<'_>) {
+        let shown = |object: Option<&Value>| {
+            object.map_or("-".to_owned(), |object| object.text_at(&["mark"]).to_owned())
         };
         let line = format!(
-            "{half} {:?} {:?} {} {}",
+            "{part} {:?} {:?} {} {}",
             attributes.operation,
             attributes.name(),
-            shown(&attributes.object),
-            shown(&attributes.old_object)
+            shown(attributes.object()),
+            shown(attributes.old_object())
         );
         self.seen.lock().unwrap().push(line);
     }
@@ -156,7 +160,7 @@ impl Plugin for Shared {
 
     async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
         self.0.note("admit", attributes);
-        if let Some(object) = attributes.object.as_mut().and_then(Value::as_object_mut) {
+        if let Some(object) = attributes.object_mut().and_then(Value::as_object_mut) {
             let mark = self.0.marks.fetch_add(1, Ordering::Relaxed);
             object.insert("mark", format!("m{mark}"));
         }
@@ -174,25 +178,25 @@ impl Plugin for Shared {
 }
 
 #[tokio::test]
-async fn each_half_sees_what_the_other_left_and_the_generated_name() {
+async fn validation_sees_the_mutated_object_and_the_generated_name() {
     let fixture = fixture().await;
     let witness = Arc::new(Witness::default());
     let plugin: Arc<dyn Plugin> = Arc::new(Shared(witness.clone()));
-    // Twice: the second sees what the first did.
+    // Twice: the second run sees the change of the first.
     let chain = Chain::new([plugin.clone(), plugin]);
     let mut context = Context { namespace: "n".into(), ..Context::default() };
-    let gate = |name: &str| Gate::new(chain.clone(), request("Thing", "things", "n", name));
+    let admission = |name: &str| RequestAdmission::new(chain.clone(), request("Thing", "things", "n", name));
     let options = WriteOptions::default();
     let seen = || std::mem::take(&mut *witness.seen.lock().unwrap());
 
-    let creating = gate("");
+    let creating = admission("");
     let object = creating.on_create(value(r#"{"metadata":{"generateName":"a-"}}"#)).await.unwrap();
     let created = fixture.things.create(&mut context, &object, &creating, options).await.unwrap();
     let name = created.name().to_owned();
     let validate = format!("validate Create {name:?} m1 -");
     assert_eq!(seen(), ["admit Create \"\"  -", "admit Create \"\" m0 -", &validate, &validate]);
 
-    let updating = gate(&name);
+    let updating = admission(&name);
     let new = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
     let new = updating.on_update(new, &created).await.unwrap();
     fixture.things.update(&mut context, &name, &mut Put(new), &updating, false, options).await.unwrap();
@@ -200,22 +204,22 @@ async fn each_half_sees_what_the_other_left_and_the_generated_name() {
     assert_eq!(lines[0], format!("admit Update {name:?}  m1"));
     assert_eq!(lines.last().unwrap(), &format!("validate Update {name:?} m3 m1"));
 
-    let deleting = gate(&name);
+    let deleting = admission(&name);
     fixture.things.delete(&context, &name, &deleting, DeleteOptions::default()).await.unwrap();
     let (admit, validate) = (format!("admit Delete {name:?} - m3"), format!("validate Delete {name:?} - m3"));
     assert_eq!(seen(), [&*admit, &*admit, &*validate, &*validate]);
 
-    gate("p").on_connect(value("{}")).await.unwrap();
+    admission("p").on_connect(value("{}")).await.unwrap();
     assert_eq!(seen()[2], "validate Connect \"p\" m5 -");
 }
 
 #[tokio::test]
-async fn the_first_refusal_is_the_answer() {
+async fn the_first_rejection_is_the_answer() {
     let cluster = cluster(fixture().await.namespaces, 0);
     let refused = async |names: &[&str], object: &str| {
         let chain = Chain::named(names.iter().copied(), &cluster);
-        let gate = Gate::new(chain, request("Thing", "things", "n", ""));
-        gate.on_create(value(object)).await.map_err(|status| status.message)
+        let admission = RequestAdmission::new(chain, request("Thing", "things", "n", ""));
+        admission.on_create(value(object)).await.map_err(|status| status.message)
     };
     let named = r#"{"metadata":{"name":"a"}}"#;
     let denied = "is forbidden: admission control is denying all modifications";
@@ -231,14 +235,99 @@ async fn the_first_refusal_is_the_answer() {
     refused(&["AlwaysAdmit"], named).await.unwrap();
 }
 
+/// Changes the object in the first run and asks for a second one.
+struct Reinvoking(Arc<Mutex<Vec<bool>>>);
+
+#[async_trait]
+impl Plugin for Reinvoking {
+    fn name(&self) -> &'static str {
+        "Reinvoking"
+    }
+
+    fn admits(&self, operation: Operation, _: &Target) -> bool {
+        operation == Operation::Create
+    }
+
+    async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
+        let runs: &mut usize = attributes.reinvocation.record("Reinvoking").unwrap();
+        *runs += 1;
+        assert_eq!(*runs == 2, attributes.reinvocation.is_second_run());
+        self.0.lock().unwrap().push(attributes.reinvocation.is_second_run());
+        attributes.reinvocation.request();
+        attributes.request.notes.warn("changed");
+        attributes.request.notes.annotate("reinvoking.test/run", "changed").unwrap();
+        Ok(())
+    }
+}
+
 #[tokio::test]
-async fn the_command_line_knows_which_plugins_are_there() {
+async fn a_second_run_is_made_once_and_notes_are_kept() {
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let chain = Chain::new([Arc::new(Reinvoking(runs.clone())) as Arc<dyn Plugin>]);
+    let notes = Notes::default();
+    let request = Request { notes: notes.clone(), ..request("Thing", "things", "n", "") };
+    RequestAdmission::new(chain, request).on_create(value("{}")).await.unwrap();
+    assert_eq!(*runs.lock().unwrap(), [false, true]);
+    assert_eq!(notes.take_warnings(), ["changed"]);
+    assert_eq!(notes.annotations()["reinvoking.test/run"], "changed");
+}
+
+#[derive(Default)]
+struct Recorded(Mutex<Vec<String>>);
+
+impl Recorded {
+    fn add(&self, name: &str, observation: Observation) {
+        let Observation { admission, operation, rejected, .. } = observation;
+        let line = format!("{name} {} {} {rejected}", admission.as_str(), operation.as_str());
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+impl Observer for Recorded {
+    fn step(&self, observation: Observation) {
+        self.add("step", observation);
+    }
+
+    fn plugin(&self, name: &'static str, observation: Observation) {
+        self.add(name, observation);
+    }
+}
+
+#[tokio::test]
+async fn only_plugins_that_ran_are_measured() {
     let cluster = cluster(fixture().await.namespaces, 0);
+    let recorded = Arc::new(Recorded::default());
+    let chain = Chain::named(["NodeRestriction", "AlwaysDeny"], &cluster).with_observer(recorded.clone());
+    let admission = RequestAdmission::new(chain, request("Thing", "things", "n", ""));
+    admission.on_create(value("{}")).await.unwrap_err();
+    pintle_registry::Admission::create(&admission, &value("{}")).await.unwrap_err();
+    let expect = [
+        "AlwaysDeny admit CREATE true",
+        "step admit CREATE true",
+        "AlwaysDeny validate CREATE true",
+        "step validate CREATE true",
+    ];
+    assert_eq!(*recorded.0.lock().unwrap(), expect);
+    assert_eq!(AdmissionType::Admit.as_str(), "admit");
+}
+
+#[tokio::test]
+async fn the_command_line_and_the_documentation_have_every_plugin() {
+    let cluster = cluster(fixture().await.namespaces, 0);
+    let active = pintle_flags::ADMISSION_PLUGINS.iter().filter(|plugin| plugin.effect == Effect::Active);
+    let active: Vec<_> = active.map(|plugin| (plugin.name, plugin.on)).collect();
+    let made: Vec<_> = PLUGINS.iter().map(|plugin| (plugin.name, plugin.on_by_default)).collect();
+    assert_eq!(made, active, "pintle_flags::ADMISSION_PLUGINS has the same, in the same order");
+    let chain = Chain::named(PLUGINS.iter().map(|plugin| plugin.name), &cluster);
+    assert!(
+        chain.names().eq(PLUGINS.iter().map(|plugin| plugin.name)),
+        "plugins have the names of the table"
+    );
+    let documentation = include_str!("../../../docs/admission.md");
     for plugin in pintle_flags::ADMISSION_PLUGINS {
-        let made: Vec<_> = Chain::named([plugin.name], &cluster).names().collect();
-        match plugin.effect {
-            Effect::Active => assert_eq!(made, [plugin.name]),
-            _ => assert!(made.is_empty(), "{} works", plugin.name),
-        }
+        let default = if plugin.on { "on" } else { "off" };
+        let is_there = if plugin.effect == Effect::Active { "yes" } else { "no" };
+        let row = format!("| `{}` | {default} | {is_there} |", plugin.name);
+        assert!(documentation.contains(&row), "docs/admission.md has no row {row}");
     }
 }
