@@ -26,6 +26,7 @@ use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
+use pintle_runtime::{Clock, Random};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
@@ -281,6 +282,8 @@ impl Plane {
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,
+            clock: Clock::system(),
+            random: Random::system(),
             features: options.features,
             stop,
             termination: Some(options.watch_termination)

@@ -15,6 +15,7 @@ use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_resources::strategy::Settings;
 use pintle_resources::unenforced::Missing;
+use pintle_runtime::{Clock, Random};
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
 use pintle_server::filter::Handler;
@@ -280,6 +281,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             encodings,
             compression: features.enabled(Feature::APIResponseCompression),
             waiting,
+            clock: Clock::system(),
+            random: Random::system(),
         },
         version: kubernetes,
         metrics: metrics.clone(),

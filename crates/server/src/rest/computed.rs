@@ -88,7 +88,14 @@ fn answer(endpoint: &Endpoint, negotiated: Negotiated, objects: Vec<Value>) -> R
         }
         Shape::Table(version, include) => {
             let meta = partial::ListMeta::default();
-            negotiated.tree(&shown::objects_table(endpoint, objects, meta, version, include)?)?
+            negotiated.tree(&shown::objects_table(
+                endpoint,
+                objects,
+                meta,
+                version,
+                include,
+                negotiated.now,
+            )?)?
         }
         Shape::PartialList(version) => {
             let list = partial::list(version, &partial::ListMeta::default(), &objects);

@@ -14,7 +14,7 @@ pub(crate) async fn create(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let mut context = serving.context(call.request);
     let gate = call.gate(serving, &context, options.dry_run);
     let manager = call.field_manager(serving, &options.field_manager);
-    let write = serving.write(&manager, &gate, &options);
+    let write = serving.write(&manager, &gate, &options, &call.shared.clock);
     let created = write.create(&mut context, &serving.store, object).await;
     call.warnings.append(&mut context.warnings);
     call.negotiated.object(serving, created?, StatusCode::CREATED)

@@ -71,7 +71,7 @@ impl Rest {
             // A patch of an unknown type is refused as that, whatever answer was asked for.
             patch::kind_of(endpoint, request, self.shared.encodings)?;
         }
-        let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
+        let negotiated = Negotiated::new(endpoint, request, self.shared.encodings, &self.shared.clock)?;
         warnings.extend(later);
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
         let work = async {
@@ -83,8 +83,13 @@ impl Rest {
                 _ if verb == "patch" => patch::patch(endpoint, &mut call).await,
                 _ if verb == "update" => update::update(endpoint, &mut call).await,
                 Behind::Store(store) => {
-                    let (store, pool) = (store.clone(), self.shared.pool.clone());
-                    let serving = Serving { endpoint: endpoint.clone(), store, pool };
+                    let serving = Serving {
+                        endpoint: endpoint.clone(),
+                        store: store.clone(),
+                        pool: self.shared.pool.clone(),
+                        clock: self.shared.clock.clone(),
+                        random: self.shared.random.clone(),
+                    };
                     match verb {
                         "get" => get::get(&serving, call.request, negotiated).await,
                         "list" => list::list(&serving, &call).await,

@@ -15,12 +15,14 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Form, Frame, Next};
 use pintle_codec::negotiate::Encoding;
+use pintle_codec::partial::Version;
+use pintle_codec::table::Include;
 use pintle_codec::{cbor, frame, json, partial, protobuf};
 use pintle_features::Feature;
 use pintle_meta::selector::field;
 use pintle_meta::{Status, Value};
+use pintle_runtime::Random;
 use prometheus::Histogram;
-use rand::Rng;
 use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -53,7 +55,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
     let timeout = match options.timeout_seconds {
         // Less than nothing is over at once.
         Some(seconds) if seconds != 0 => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
-        _ => call.shared.min_request_timeout.mul_f64(rand::rng().random_range(1.0..2.0)),
+        _ => call.shared.random.jitter(call.shared.min_request_timeout, 1.0),
     };
     let (metrics, is_websocket) =
         (&call.shared.metrics, websocket::is_asked_for(&call.request.parts.headers));
@@ -91,7 +93,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         last: expired,
         state,
         bookmarks: options.allow_bookmarks,
-        next_bookmark: next_bookmark(deadline),
+        next_bookmark: next_bookmark(deadline, &serving.random),
         deadline,
         stop: call.shared.stop.clone(),
         ended: serving.ended.clone(),
@@ -220,7 +222,7 @@ async fn start_uncached(
     if everything || version == 0 {
         let current = cache.current_revision().await?;
         if version > current {
-            let retry = rand::rng().random_range(1..4);
+            let retry = 1 + (serving.random.number() % 3) as u32;
             return Err(Failed::Within(Box::new(Status::resource_version_too_large(
                 version, current, retry,
             ))));
@@ -258,10 +260,10 @@ fn lost(error: &Error) -> Option<Box<Status>> {
 }
 
 /// Now and then, and once more shortly before the end; then no more.
-fn next_bookmark(deadline: Instant) -> Instant {
+fn next_bookmark(deadline: Instant, random: &Random) -> Instant {
     let now = Instant::now();
     let last = deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
-    last.map_or(deadline, |last| last.min(now + BOOKMARK.mul_f64(rand::rng().random_range(0.75..1.0))))
+    last.map_or(deadline, |last| last.min(now + BOOKMARK.mul_f64(0.75 + 0.25 * random.fraction())))
 }
 
 /// Where a watch stands.
@@ -376,7 +378,7 @@ impl Stream {
                 return Poll::Pending;
             }
             if self.bookmarks && now >= self.next_bookmark {
-                self.next_bookmark = next_bookmark(self.deadline);
+                self.next_bookmark = next_bookmark(self.deadline, &self.writer.serving.random);
                 if let Some(revision) = state.source.progress().filter(|revision| *revision >= state.after) {
                     let bookmark = self.writer.bookmark(revision, false);
                     return Poll::Ready(Some(bookmark.map(|event| self.writer.sent(event))));
@@ -664,7 +666,7 @@ impl Writer {
         let object = match self.negotiated.shape {
             Shape::Table(version, include) => {
                 let first = !std::mem::replace(&mut self.told_columns, true);
-                let table = shown::event_table(&self.serving, object, version, include, first)?;
+                let table = self.table(object, version, include, first)?;
                 return self.untyped(event, &table);
             }
             _ => self.serving.served.to_served(object)?,
@@ -700,10 +702,15 @@ impl Writer {
             }
             Shape::Table(version, include) => {
                 let first = !std::mem::replace(&mut self.told_columns, true);
-                let table = shown::event_table(&self.serving, object, version, include, first)?;
+                let table = self.table(object, version, include, first)?;
                 self.untyped(event, &table)
             }
         }
+    }
+
+    fn table(&self, object: Value, version: Version, include: Include, first: bool) -> Result<Value> {
+        let now = self.serving.clock.now().into();
+        shown::event_table(&self.serving, object, version, include, first, now)
     }
 
     fn untyped(&self, event: &str, object: &Value) -> Result<Bytes> {
