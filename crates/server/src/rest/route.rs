@@ -11,9 +11,8 @@ use super::answer::Negotiated;
 use super::bound::bounded;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{
-    Result, bad_request, computed, connect, create, delete, get, list, patch, subresource, update, watch,
-};
+use super::verbs::{connect, create, delete, get, list, patch, update, watch};
+use super::{Result, bad_request, computed, subresource};
 use crate::delegation::Delegate;
 use crate::filters::warn;
 use crate::metrics::{self, Counted, Kind};

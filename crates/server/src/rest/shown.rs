@@ -13,7 +13,7 @@ use pintle_registry::Table;
 
 use super::answer::{Negotiated, Shape};
 use super::endpoint::{Endpoint, Serving};
-use super::list::{Page, Parts};
+use super::verbs::list::{Page, Parts};
 use super::{Result, internal};
 use crate::Response;
 

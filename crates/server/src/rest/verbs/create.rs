@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 
-use super::Result;
-use super::call::Call;
-use super::endpoint::Serving;
-use super::write::Sent;
 use crate::Response;
+use crate::rest::Result;
+use crate::rest::call::Call;
+use crate::rest::endpoint::Serving;
+use crate::rest::write::Sent;
 
 pub(crate) async fn create(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
     let Sent { mut object, options } = Sent::by_post(serving, call).await?;
