@@ -428,7 +428,7 @@ fn stores(
             .with_options(policy.of(version.group, resource.name));
             // Who defines a resource finds it served, as it is defined now.
             if resource.name == "customresourcedefinitions" {
-                store = store.settling();
+                store = store.read_your_writes();
             }
             if (version.group, resource.name) == ("", "services") {
                 store = store.reserving(allocations.clone());

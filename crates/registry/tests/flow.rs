@@ -469,7 +469,7 @@ async fn what_is_shown_in_the_place_of_an_object_is_not_compared_or_stored() {
     let sent = r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#;
     let created = fixture.create(sent).await.unwrap();
     assert!(shown(&created) && shown(&fixture.get("a").await.unwrap()));
-    // What there is has nothing of it, so that this changes nothing.
+    // The stored object has nothing of it, so that this changes nothing.
     let same = fixture.put("a", sent).await.unwrap();
     assert_eq!(same, created);
     let dry = WriteOptions { dry_run: true };
@@ -483,7 +483,7 @@ async fn what_is_shown_in_the_place_of_an_object_is_not_compared_or_stored() {
     assert_eq!(seen.0.as_ref().map(shown), Some(false), "an update begins with what is stored");
 }
 
-/// What an update is shown, which it leaves as it is.
+/// Keeps the object that an update is given, and leaves it as it is.
 #[derive(Default)]
 struct Seen(Option<Value>);
 

@@ -34,7 +34,7 @@ impl Store {
                 Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
                 done => {
                     let object = done?;
-                    self.settle(&object).await;
+                    self.wait_for_cache(&object).await;
                     return Ok(self.shown(object));
                 }
             }
@@ -99,7 +99,7 @@ impl Store {
             self.config.backend.txn(txn).await
         };
         let mut result = write(&stored).await;
-        // Who manages what may be what makes it too large.
+        // Managed fields may be what makes it too large.
         if matches!(result, Err(pintle_storage::Error::TooLarge { .. }))
             && let Some(smaller) = metadata::without_managers(&object)
         {

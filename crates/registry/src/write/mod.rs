@@ -106,7 +106,7 @@ impl Write<'_> {
             wipe_system_fields(&mut object);
         }
         let object = self.prepare_new(context, object).await?;
-        // What it writes may drop the warnings of an attempt.
+        // Its own writes may drop the warnings of an attempt.
         let earlier = mem::take(&mut context.warnings);
         let created = subresource.create(context, parent, object, self.admission, self.options).await;
         context.warnings.splice(0..0, earlier);

@@ -1,4 +1,4 @@
-//! What objects hold beside themselves: taken once, given back whenever they are not written.
+//! Reservations: taken once, given back whenever the object is not written.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
