@@ -4,20 +4,19 @@
 //! Rest (which endpoint) -> negotiate -> options -> get | list | watch | create | update | delete | delete collection -> answer
 //! ```
 
-mod answer;
 mod apply;
 mod body;
 mod bound;
 mod call;
-mod change;
 mod computed;
 mod endpoint;
 mod may_create;
 mod options;
+mod patch_body;
+mod representation;
 mod revision;
 mod route;
 mod select;
-mod shown;
 mod stored;
 mod subresource;
 mod token;

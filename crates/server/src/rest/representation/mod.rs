@@ -1,42 +1,49 @@
-//! How a client wants its answer, and answers with one object.
+//! How a client is shown objects: their shape, encoding and layout, for single answers, lists, events and computed objects alike.
+//!
+//! ```text
+//! object -> Document (a tree, or a protobuf message) -> framed as an answer or as an event of a watch
+//! entry  -> body that the cache keeps encoded -> framed in the same way, without a tree
+//! ```
+
+mod list;
+mod negotiate;
+mod parts;
+mod table;
 
 use std::sync::Arc;
 
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_cache::Entry;
-use pintle_codec::frame;
-use pintle_codec::negotiate::{self, Accepted, Encoding};
+use pintle_codec::frame::{self, TypeMeta};
+use pintle_codec::negotiate::Encoding;
 use pintle_codec::partial::{self, Version};
 use pintle_codec::table::Include;
 use pintle_codec::{cbor, json, protobuf, yaml};
 use pintle_meta::time::Time;
-use pintle_meta::{Details, Reason, Status, Value};
-use pintle_runtime::Clock;
+use pintle_meta::{Reason, Status, Value};
 
-use super::endpoint::{Endpoint, Serving};
-use super::{Result, bad_request, internal, shown};
-use crate::filters::{encoded, wants_pretty};
-use crate::{Body, Request, Response};
-
-/// The only version of `meta.k8s.io` that `sv` may name.
-const SERVER_VERSION: &str = "v1";
+use super::endpoint::{Endpoint, StoredEndpoint};
+use super::{Result, internal};
+use crate::filters::encoded;
+use crate::{Body, Response};
 
 /// How much faster stored bytes become an answer without a tree than with one.
 const TRANSCODED: usize = 4;
 
-/// As what objects are shown.
+/// The kind that objects are shown as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
+    /// Their own.
     Own,
     Table(Version, Include),
     Partial(Version),
     PartialList(Version),
 }
 
-/// What was agreed on with the client.
+/// The representation that was negotiated with a client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Negotiated {
+pub(crate) struct Representation {
     pub(crate) encoding: Encoding,
     pub(crate) pretty: bool,
     pub(crate) shape: Shape,
@@ -44,88 +51,68 @@ pub(crate) struct Negotiated {
     pub(crate) now: Time,
 }
 
-impl Negotiated {
-    /// Errors: not acceptable; a bad `includeObject`.
-    pub(crate) fn new(
-        endpoint: &Endpoint,
-        request: &Request,
-        encodings: &'static [Encoding],
-        clock: &Clock,
-    ) -> Result<Negotiated> {
-        let accept = request.header(&ACCEPT).unwrap_or_default();
-        let streams = endpoint.allows("watch") && request.info.parts.len() < 2;
-        if !endpoint.is_defined && !router_accepts(accept, encodings, streams) {
-            return Err(Box::new(router_refuses(encodings, streams)));
-        }
-        let Some(accepted) = negotiate::output(accept, encodings, |asked| allows(endpoint, asked)) else {
-            let known: Vec<&str> = encodings.iter().map(|encoding| encoding.media_type()).collect();
-            return Err(Box::new(Status::not_acceptable(&known)));
-        };
-        let shape = match &accepted.convert {
-            None => Shape::Own,
-            Some(kind) => {
-                let version = Version::parse(&kind.version).unwrap_or(Version::V1);
-                match kind.kind.as_str() {
-                    "Table" => {
-                        let include = request.query("includeObject").next().unwrap_or_default();
-                        Shape::Table(version, Include::parse(&include).map_err(bad_request)?)
-                    }
-                    "PartialObjectMetadata" => Shape::Partial(version),
-                    _ => Shape::PartialList(version),
-                }
+/// An object in a shape, before it is framed.
+pub(crate) enum Document<'a> {
+    Tree(Value),
+    /// A protobuf message, and the type that its envelope names.
+    Message(TypeMeta<'a>, Vec<u8>),
+}
+
+impl Representation {
+    /// Shows an object of the stored version; a table says its columns if `columns`.
+    pub(crate) fn document<'a>(
+        &self,
+        endpoint: &'a Endpoint,
+        object: Value,
+        columns: bool,
+    ) -> Result<Document<'a>> {
+        let object = if self.shape == Shape::Own { endpoint.served.to_served(object)? } else { object };
+        self.served_document(endpoint, object, columns)
+    }
+
+    /// The same for an object that is of the served version already.
+    pub(crate) fn served_document<'a>(
+        &self,
+        endpoint: &'a Endpoint,
+        object: Value,
+        columns: bool,
+    ) -> Result<Document<'a>> {
+        match self.shape {
+            Shape::Own if self.encoding == Encoding::Protobuf && !endpoint.served.is_custom() => {
+                let mut message = Vec::new();
+                endpoint.served.write_protobuf(&object, &mut message).map_err(internal)?;
+                Ok(Document::Message(endpoint.type_meta(), message))
             }
-        };
-        let pretty = accepted.pretty || wants_pretty(&request.parts.uri, &request.user_agent());
-        Ok(Negotiated {
-            encoding: accepted.encoding,
-            pretty: pretty && accepted.encoding == Encoding::Json,
-            shape,
-            now: clock.now().into(),
-        })
+            Shape::Own => Ok(Document::Tree(object)),
+            Shape::Partial(version) | Shape::PartialList(version) => {
+                self.meta_document("PartialObjectMetadata", version, partial::object(version, &object))
+            }
+            Shape::Table(version, include) => {
+                table::of_object(endpoint, object, version, include, columns, self.now).map(Document::Tree)
+            }
+        }
+    }
+
+    /// A document of `meta.k8s.io`.
+    fn meta_document(&self, kind: &'static str, version: Version, tree: Value) -> Result<Document<'static>> {
+        if self.encoding != Encoding::Protobuf {
+            return Ok(Document::Tree(tree));
+        }
+        message(TypeMeta { kind, api_version: version.api_version() }, &tree)
     }
 
     /// Answers with an object of the stored version.
     pub(crate) fn object(&self, endpoint: &Endpoint, object: Value, code: StatusCode) -> Result<Response> {
-        match self.shape {
-            Shape::Own => {
-                let object = endpoint.served.to_served(object)?;
-                let body = match self.encoding {
-                    Encoding::Protobuf if !endpoint.served.is_custom() => {
-                        let mut message = Vec::new();
-                        endpoint.served.write_protobuf(&object, &mut message).map_err(internal)?;
-                        let mut body = Vec::with_capacity(message.len() + 64);
-                        frame::protobuf_object(endpoint.type_meta(), &message, &mut body);
-                        body
-                    }
-                    _ => self.tree(&object)?,
-                };
-                Ok(self.respond(code, body))
-            }
-            Shape::Partial(version) => {
-                let view = partial::object(version, &object);
-                Ok(self.respond(code, self.view("PartialObjectMetadata", version, &view)?))
-            }
-            Shape::PartialList(_) => {
-                let message = partial::refuse_object(&endpoint.served.internal_name());
-                Err(Box::new(shown::not_acceptable(message)))
-            }
-            Shape::Table(version, include) => {
-                let table = shown::object_table(endpoint, object, version, include, self.now)?;
-                Ok(self.respond(code, self.tree(&table)?))
-            }
+        if let Shape::PartialList(_) = self.shape {
+            let message = partial::refuse_object(&endpoint.served.internal_name());
+            return Err(not_acceptable(message));
         }
-    }
-
-    /// The cost of making an answer of stored objects, as bytes of JSON.
-    pub(crate) fn weight(&self, stored: usize) -> usize {
-        let is_transcoded = self.shape == Shape::Own
-            && matches!(self.encoding, Encoding::Json | Encoding::Protobuf)
-            && !self.pretty;
-        if is_transcoded { stored / TRANSCODED } else { stored }
+        let body = self.encoded(self.document(endpoint, object, true)?)?;
+        Ok(self.respond(code, body))
     }
 
     /// Answers with an object of the cache.
-    pub(crate) fn entry(&self, serving: &Serving, entry: &Arc<Entry>) -> Result<Response> {
+    pub(crate) fn entry(&self, serving: &StoredEndpoint, entry: &Arc<Entry>) -> Result<Response> {
         // The cache keeps what the resource itself shows; a subresource does not decorate what is stored.
         let is_kept = serving.subresource.is_none() || entry.is_as_stored();
         let form = serving.served.form(self.encoding).filter(|_| self.shape == Shape::Own && is_kept);
@@ -147,9 +134,28 @@ impl Negotiated {
         Ok(self.respond(StatusCode::OK, out))
     }
 
-    /// A document that is no object of an endpoint's own kind.
-    pub(crate) fn tree(&self, tree: &Value) -> Result<Vec<u8>> {
-        // What most objects fit in, so that they are not moved while they grow.
+    /// The cost of making an answer of stored objects, as bytes of JSON.
+    pub(crate) fn weight(&self, stored: usize) -> usize {
+        let is_transcoded = self.shape == Shape::Own
+            && matches!(self.encoding, Encoding::Json | Encoding::Protobuf)
+            && !self.pretty;
+        if is_transcoded { stored / TRANSCODED } else { stored }
+    }
+
+    /// The bytes of a document as a whole answer.
+    fn encoded(&self, document: Document<'_>) -> Result<Vec<u8>> {
+        match document {
+            Document::Tree(tree) => self.tree(&tree),
+            Document::Message(of, message) => {
+                let mut body = Vec::with_capacity(message.len() + 64);
+                frame::protobuf_object(of, &message, &mut body);
+                Ok(body)
+            }
+        }
+    }
+
+    fn tree(&self, tree: &Value) -> Result<Vec<u8>> {
+        // Most objects fit, so that they are not moved while they grow.
         let mut out = Vec::with_capacity(8 << 10);
         match self.encoding {
             Encoding::Json if self.pretty => json::encode_pretty(tree, &mut out),
@@ -161,19 +167,6 @@ impl Negotiated {
             Encoding::Cbor => cbor::encode(tree, &mut out),
             Encoding::Protobuf => return Err(internal("a document without a protobuf form")),
         }
-        Ok(out)
-    }
-
-    /// A document of `meta.k8s.io`.
-    pub(crate) fn view(&self, kind: &str, version: Version, tree: &Value) -> Result<Vec<u8>> {
-        if self.encoding != Encoding::Protobuf {
-            return self.tree(tree);
-        }
-        let name = format!("meta/v1.{kind}");
-        let of = pintle_schema::find(&name).ok_or_else(|| internal("no such type"))?;
-        let (mut message, mut out) = (Vec::new(), Vec::new());
-        protobuf::encode(of, tree, &mut message).map_err(internal)?;
-        protobuf::envelope::write(version.api_version(), kind, &message, &mut out);
         Ok(out)
     }
 
@@ -194,58 +187,23 @@ impl Negotiated {
     }
 }
 
-/// Whether an endpoint can answer in this encoding and form. A clause that it cannot answer is passed over, so that clients
-/// that prefer protobuf get JSON of custom resources.
-fn allows(endpoint: &Endpoint, asked: &Accepted) -> bool {
-    if !matches!(&*asked.server_version, "" | SERVER_VERSION) {
-        return false;
-    }
-    // Custom resources have no protobuf form of their own, and neither do their subresources; their metadata has.
-    let Some(convert) = &asked.convert else {
-        return !(endpoint.is_defined && asked.encoding == Encoding::Protobuf);
-    };
-    if convert.group != "meta.k8s.io" || Version::parse(&convert.version).is_none() {
-        return false;
-    }
-    match convert.kind.as_str() {
-        "Table" => {
-            matches!(asked.encoding, Encoding::Json | Encoding::Yaml) && endpoint.served.table().is_some()
-        }
-        "PartialObjectMetadata" | "PartialObjectMetadataList" => true,
-        _ => false,
-    }
+/// A tree of a kind of `meta.k8s.io` as a protobuf message.
+pub(crate) fn message(of: TypeMeta<'static>, tree: &Value) -> Result<Document<'static>> {
+    let known = pintle_schema::find(&format!("meta/v1.{}", of.kind));
+    let mut message = Vec::new();
+    protobuf::encode(known.ok_or_else(|| internal("no such type"))?, tree, &mut message).map_err(internal)?;
+    Ok(Document::Message(of, message))
 }
 
-/// The first look at `Accept`: by media types alone, and only those that are spelled out.
-fn router_accepts(accept: &str, encodings: &[Encoding], streams: bool) -> bool {
-    if accept.is_empty() {
-        return true;
-    }
-    accept.split(',').any(|clause| {
-        let media = clause.split(';').next().unwrap_or_default().trim();
-        media == "*/*" || media.is_empty() || produced(encodings, streams).any(|known| known == media)
-    })
-}
-
-fn produced(encodings: &[Encoding], streams: bool) -> impl Iterator<Item = &'static str> {
-    let plain = encodings.iter().map(|encoding| encoding.media_type());
-    let streamed =
-        encodings.iter().filter(move |_| streams).filter_map(|encoding| encoding.stream_media_type());
-    plain.chain(streamed)
-}
-
-/// The router's own words for an `Accept` that nothing matches.
-fn router_refuses(encodings: &[Encoding], streams: bool) -> Status {
-    let known: Vec<&str> = produced(encodings, streams).collect();
-    let mut status = Status::not_acceptable(&known);
-    status.message = format!("406: Not Acceptable\n\nAvailable representations: {}", known.join(", "));
+fn not_acceptable(message: String) -> Box<Status> {
+    let mut status = Status::not_acceptable::<&str>(&[]);
+    status.message = message;
     status.reason = Reason::NotAcceptable;
-    status.details = Some(Details::default());
-    status
+    Box::new(status)
 }
 
 /// A JSON document, indented as for people.
-pub(crate) fn indented(document: &[u8]) -> Vec<u8> {
+fn indented(document: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(document.len() * 2);
     let mut indenter = json::Indenter::default();
     indenter.write(document, &mut out);

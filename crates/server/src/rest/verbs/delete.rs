@@ -12,7 +12,7 @@ use pintle_registry::{Context, DeleteOptions, Deleted, Listed, Preconditions, Pr
 
 use crate::request_info::Selectors;
 use crate::rest::call::Call;
-use crate::rest::endpoint::Serving;
+use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::options::{self, ListOptions};
 use crate::rest::select::Selection;
 use crate::rest::verbs::list::{self, Page};
@@ -20,10 +20,10 @@ use crate::rest::{Result, bad_request, body, revision};
 use crate::{Request, Response};
 
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
-/// What a user must be allowed besides deleting.
+/// The verb that a user must be allowed besides `delete`.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
-pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+pub(crate) async fn delete(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<Response> {
     let options = read_options(serving, call).await?;
     let context = serving.context(call.request);
     if options.ignore_read_errors {
@@ -36,12 +36,12 @@ pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Res
     let deleted = serving.store.delete(&context, &name, &gate, options).await?;
     let code = if waits && !deleted.is_gone() { StatusCode::ACCEPTED } else { StatusCode::OK };
     match deleted {
-        Deleted::Object { object, .. } => call.negotiated.object(serving, object, code),
-        Deleted::Status { status, .. } => Ok(call.negotiated.status(&status, code)),
+        Deleted::Object { object, .. } => call.representation.object(serving, object, code),
+        Deleted::Status { status, .. } => Ok(call.representation.status(&status, code)),
     }
 }
 
-pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<Response> {
     let list_options =
         ListOptions::read(call.request, false, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.features)?;
@@ -58,13 +58,13 @@ pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) ->
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
     // Before anything is deleted: there may be no room, and a client that is told so tries again.
-    pintle_work::aside(page.weight(call.negotiated)).await;
+    pintle_work::aside(page.weight(call.representation)).await;
     serving.store.delete_each(&context, &page.entries, Listed::Named, &gate, &options, workers).await?;
-    list::answer(serving, call.negotiated, page)
+    call.representation.page(serving, page)
 }
 
 /// Deletes what cannot be read, for those who may do that as well.
-async fn delete_unreadable(serving: &Serving, call: &Call<'_>, context: &Context) -> Result<Response> {
+async fn delete_unreadable(serving: &StoredEndpoint, call: &Call<'_>, context: &Context) -> Result<Response> {
     let (info, user) = (&call.request.info, call.request.user.clone().unwrap_or_default());
     let refuse =
         |why: &str| Err(Box::new(Status::forbidden(&serving.group, &serving.resource, &info.name, why)));
@@ -81,16 +81,16 @@ async fn delete_unreadable(serving: &Serving, call: &Call<'_>, context: &Context
         return refuse(&format!("not permitted to do \"{UNSAFE_DELETE}\", reason: {}", verdict.reason));
     }
     serving.store.delete_unreadable(context, &info.name).await?;
-    // Nobody knows what it was.
+    // The object cannot be shown.
     let kind = serving.served.kind().kind.to_string();
     let details = Details { name: info.name.clone(), kind, ..Details::default() };
     let mut status = Status::success(details);
     status.code = 200;
-    Ok(call.negotiated.status(&status, StatusCode::OK))
+    Ok(call.representation.status(&status, StatusCode::OK))
 }
 
 /// From the body, or without one from the query.
-async fn read_options(serving: &Serving, call: &mut Call<'_>) -> Result<DeleteOptions> {
+async fn read_options(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<DeleteOptions> {
     let bytes = body::read(call.request).await?;
     let mut errors = Vec::new();
     let mut options = if bytes.is_empty() {

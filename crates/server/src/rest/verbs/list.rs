@@ -2,36 +2,24 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http::StatusCode;
-use pintle_cache::{Entry, Error, Form, Snapshot};
-use pintle_codec::frame::{self, JSON_LIST_END, ListMeta};
-use pintle_codec::json::Indenter;
+use pintle_cache::{Entry, Error, Snapshot};
+use pintle_codec::frame::ListMeta;
 use pintle_codec::negotiate::Encoding;
-use pintle_codec::protobuf::envelope;
 use pintle_features::{Feature, Features};
-use pintle_meta::{Cause, CauseType, Details, Object, Reason, Status, Value};
+use pintle_meta::{Cause, CauseType, Details, Reason, Status};
 
-use crate::rest::answer::{Negotiated, Shape, indented};
+use crate::Response;
 use crate::rest::call::Call;
-use crate::rest::endpoint::{Endpoint, Serving};
+use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::options::{ListOptions, Match};
+use crate::rest::representation::{Representation, Shape};
 use crate::rest::revision::{self, WAIT};
 use crate::rest::select::Selection;
 use crate::rest::token::Token;
-use crate::rest::{Result, bad_request, cache_error, internal, shown, stored, uncached, unexpected};
-use crate::{Body, Response};
+use crate::rest::{Result, bad_request, cache_error, stored, uncached, unexpected};
 
-/// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
-const WHOLE: usize = 128 * 1024;
 /// So many objects that cannot be read are told of.
 const MOST_CORRUPT: usize = 100;
-/// How much of a longer one is put together before it is sent.
-const CHUNK: usize = 96 * 1024;
-/// Room for the object that makes it enough. Together less than what allocators ask the system for each time.
-const LAST: usize = 24 * 1024;
-
 /// The objects of a page and what its metadata says.
 pub(crate) struct Page {
     pub(crate) entries: Vec<Arc<Entry>>,
@@ -45,9 +33,9 @@ pub(crate) struct Page {
 impl Page {
     /// The cost of the work before the answer begins, as bytes of JSON. Lists of whole objects
     /// are made while they are sent.
-    pub(crate) fn weight(&self, negotiated: Negotiated) -> usize {
-        if negotiated.shape == Shape::Own
-            && matches!(negotiated.encoding, Encoding::Json | Encoding::Protobuf)
+    pub(crate) fn weight(&self, representation: Representation) -> usize {
+        if representation.shape == Shape::Own
+            && matches!(representation.encoding, Encoding::Json | Encoding::Protobuf)
         {
             return 0;
         }
@@ -64,34 +52,18 @@ impl Page {
     }
 }
 
-pub(crate) async fn list(serving: &Serving, call: &Call<'_>) -> Result<Response> {
+pub(crate) async fn list(serving: &StoredEndpoint, call: &Call<'_>) -> Result<Response> {
     let features = call.shared.features;
     let options = ListOptions::read(call.request, false, features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, features)?;
     revision::reached(serving, call.request.slot.as_ref(), &options).await?;
     let page = page(serving, &options, &selection, features).await?;
-    pintle_work::aside(page.weight(call.negotiated)).await;
-    answer(serving, call.negotiated, page)
-}
-
-/// Objects as a list, in the shape that was asked for.
-pub(crate) fn answer(serving: &Serving, negotiated: Negotiated, page: Page) -> Result<Response> {
-    if negotiated.shape != Shape::Own {
-        return shown::list(serving, negotiated, page);
-    }
-    match serving.served.form(negotiated.encoding) {
-        Some(form) if negotiated.encoding == Encoding::Protobuf => protobuf(serving, negotiated, form, page),
-        Some(form) => json(serving, negotiated, form, page),
-        None => {
-            let objects = page.entries.iter().map(|entry| serving.store.object(entry));
-            let list = tree(serving, &page.meta(), objects)?;
-            Ok(negotiated.respond(StatusCode::OK, negotiated.tree(&list)?))
-        }
-    }
+    pintle_work::aside(page.weight(call.representation)).await;
+    call.representation.page(serving, page)
 }
 
 pub(crate) async fn page(
-    serving: &Serving,
+    serving: &StoredEndpoint,
     options: &ListOptions,
     selection: &Selection,
     features: Features,
@@ -157,7 +129,7 @@ pub(in crate::rest) fn finish(
     selection: &Selection,
     token: String,
     remaining: Option<i64>,
-    serving: &Serving,
+    serving: &StoredEndpoint,
 ) -> Result<Page> {
     if serving.store.allows_unsafe_deletion() {
         refuse_corrupt(serving, &entries)?;
@@ -171,8 +143,8 @@ pub(in crate::rest) fn finish(
     Ok(Page { entries, revision: revision.to_string(), token, remaining, shard })
 }
 
-/// Who may delete what cannot be read is told of all of it, or much.
-fn refuse_corrupt(serving: &Serving, entries: &[Arc<Entry>]) -> Result<()> {
+/// Lists the objects that cannot be read, for clients that may delete them.
+fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()> {
     let corrupt = entries.iter().filter_map(|entry| Some((entry, entry.read().err()?)));
     let mut causes: Vec<Cause> = corrupt
         .take(MOST_CORRUPT + 1)
@@ -215,7 +187,11 @@ enum Objects {
 }
 
 /// The objects that the options ask for, and where to begin among them.
-async fn objects(serving: &Serving, options: &ListOptions, features: Features) -> Result<(Objects, String)> {
+async fn objects(
+    serving: &StoredEndpoint,
+    options: &ListOptions,
+    features: Features,
+) -> Result<(Objects, String)> {
     let cache = serving.store.cache();
     let failed = |error: Error| cache_error(&error);
     if !options.continue_token.is_empty() {
@@ -254,7 +230,7 @@ async fn objects(serving: &Serving, options: &ListOptions, features: Features) -
 
 /// The objects at an older revision, if the changes since are kept; else they are to be read from the store.
 async fn past(
-    serving: &Serving,
+    serving: &StoredEndpoint,
     revision: u64,
     features: Features,
 ) -> std::result::Result<Option<Snapshot>, Error> {
@@ -286,206 +262,6 @@ pub(in crate::rest) fn expired(token: &Token) -> Box<Status> {
     );
     status.continue_token = Token { revision: -1, start: token.start.clone() }.encode();
     Box::new(status)
-}
-
-/// The list in parts that are made when they are sent, so that a slow reader holds no more than one.
-fn json(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
-    let (mut head, mut end) = (Vec::new(), Vec::new());
-    match serving.served.is_custom() {
-        true => {
-            frame::json_unstructured_list_begin(serving.list_type_meta(), &mut head);
-            frame::json_unstructured_list_end(serving.list_type_meta(), &page.meta(), &mut end);
-        }
-        false => {
-            frame::json_list_begin(serving.list_type_meta(), &page.meta(), &mut head);
-            end.extend_from_slice(JSON_LIST_END);
-        }
-    }
-    let bodies = bodies(serving, form, page.entries);
-    let mut first = true;
-    let parts = Parts::new(head, bodies, &end, move |body, out| {
-        if !std::mem::take(&mut first) {
-            out.push(b',');
-        }
-        out.extend_from_slice(&body);
-        Ok(())
-    });
-    parts.respond(negotiated)
-}
-
-/// The length comes first. Where it can be told without the bodies, they are made while they are sent, and not kept: they
-/// are nearly what is stored.
-fn protobuf(serving: &Serving, negotiated: Negotiated, form: Form, page: Page) -> Result<Response> {
-    let kind = serving.store.cache().kind().clone();
-    let lengths = page.entries.iter().map(|entry| kind.body_length(entry, form));
-    let lengths: Option<Vec<usize>> = lengths.collect();
-    let (mut head, mut end) = (Vec::new(), Vec::new());
-    envelope::close(&mut end);
-    let begin = |lengths: &mut dyn Iterator<Item = usize>, head: &mut Vec<u8>| {
-        let items = lengths.map(frame::protobuf_item_length).sum();
-        frame::protobuf_list_begin(serving.list_type_meta(), &page.meta(), items, head);
-    };
-    if let Some(lengths) = lengths {
-        begin(&mut lengths.iter().copied(), &mut head);
-        let items = page.entries.into_iter().zip(lengths).map(Ok);
-        let write = move |(entry, length): (Arc<Entry>, usize), out: &mut Vec<u8>| {
-            frame::protobuf_item_begin(length, out);
-            let start = out.len();
-            kind.write_body(&entry, form, out)?;
-            // All that follows would be read wrong.
-            if out.len() - start == length {
-                Ok(())
-            } else {
-                Err(format!("{} has an odd length", entry.key()))
-            }
-        };
-        return Parts::new(head, items, &end, write).respond(negotiated);
-    }
-    let bodies: std::result::Result<Vec<Bytes>, String> =
-        bodies(serving, form, page.entries.clone()).collect();
-    let bodies = bodies.map_err(internal)?;
-    begin(&mut bodies.iter().map(Bytes::len), &mut head);
-    let write = |body: Bytes, out: &mut Vec<u8>| {
-        frame::protobuf_item_begin(body.len(), out);
-        out.extend_from_slice(&body);
-        Ok(())
-    };
-    Parts::new(head, bodies.into_iter().map(Ok), &end, write).respond(negotiated)
-}
-
-fn bodies(
-    serving: &Serving,
-    form: Form,
-    entries: Vec<Arc<Entry>>,
-) -> impl Iterator<Item = std::result::Result<Bytes, String>> + Send + use<> {
-    let serving = serving.clone();
-    entries.into_iter().map(move |entry| {
-        let kind = serving.store.cache().kind();
-        entry.body(&**kind, &serving.pool, form)
-    })
-}
-
-/// A long document, put together while it is sent.
-pub(crate) struct Parts<I, W> {
-    items: I,
-    /// How many items are written before others get their turn.
-    at_once: usize,
-    write: W,
-    buffer: Vec<u8>,
-    end: Option<Vec<u8>>,
-}
-
-impl<T, I, W> Parts<I, W>
-where
-    I: Iterator<Item = std::result::Result<T, String>> + Send + 'static,
-    W: FnMut(T, &mut Vec<u8>) -> std::result::Result<(), String> + Send + 'static,
-{
-    pub(crate) fn new(head: Vec<u8>, items: I, end: &[u8], write: W) -> Parts<I, W> {
-        Parts { items, at_once: usize::MAX, write, buffer: head, end: Some(end.to_vec()) }
-    }
-
-    /// For items that take more time than their length says.
-    #[must_use]
-    pub(crate) fn at_once(self, items: usize) -> Parts<I, W> {
-        Parts { at_once: items, ..self }
-    }
-
-    pub(crate) fn respond(mut self, negotiated: Negotiated) -> Result<Response> {
-        let mut indenter = negotiated.pretty.then(Indenter::default);
-        let Some(first) = self.part(WHOLE, usize::MAX) else {
-            return Ok(negotiated.respond(StatusCode::OK, Body::empty()));
-        };
-        let first = first.map_err(internal)?;
-        // What fits in one part is sent with its length.
-        if self.end.is_none() {
-            let whole = if negotiated.pretty { indented(&first).into() } else { first };
-            return Ok(negotiated.respond(StatusCode::OK, whole));
-        }
-        let mut parts =
-            std::iter::once(Ok(first)).chain(std::iter::from_fn(move || self.part(CHUNK, self.at_once)));
-        let parts = std::iter::from_fn(move || {
-            let part = parts.next()?;
-            // The client sees a broken answer, not a list that lacks something.
-            Some(part.map_err(crate::body::Error::from).map(|part| match &mut indenter {
-                None => part,
-                Some(indenter) => {
-                    let mut out = Vec::with_capacity(part.len() * 2);
-                    indenter.write(&part, &mut out);
-                    out.into()
-                }
-            }))
-        });
-        Ok(negotiated.respond(StatusCode::OK, Body::stream(stream::iter(parts))))
-    }
-
-    fn part(&mut self, most: usize, items: usize) -> Option<std::result::Result<Bytes, String>> {
-        self.end.as_ref()?;
-        self.buffer.reserve(CHUNK + LAST);
-        let mut left = items;
-        while self.buffer.len() < most && left > 0 {
-            left -= 1;
-            let failed = match self.items.next() {
-                Some(Ok(item)) => (self.write)(item, &mut self.buffer).err(),
-                Some(Err(reason)) => Some(reason),
-                None => {
-                    self.buffer.extend(self.end.take().unwrap_or_default());
-                    break;
-                }
-            };
-            if let Some(reason) = failed {
-                self.end = None;
-                return Some(Err(reason));
-            }
-        }
-        Some(Ok(std::mem::take(&mut self.buffer).into()))
-    }
-}
-
-/// An object as an item of a list: what it is, the list says.
-pub(crate) fn item(endpoint: &Endpoint, object: Value) -> Result<Value> {
-    let mut item = endpoint.served.to_served(object)?;
-    if endpoint.served.is_custom() {
-        return Ok(item);
-    }
-    if let Some(item) = item.as_object_mut() {
-        item.remove("kind");
-        item.remove("apiVersion");
-    }
-    Ok(item)
-}
-
-/// The list as a tree, for encodings that the cache has no bodies of.
-pub(crate) fn tree(
-    endpoint: &Endpoint,
-    meta: &ListMeta<'_>,
-    objects: impl Iterator<Item = Result<Value>>,
-) -> Result<Value> {
-    let items: Vec<Value> = objects.map(|object| item(endpoint, object?)).collect::<Result<_>>()?;
-    let mut metadata = Object::new();
-    if endpoint.served.is_custom() {
-        metadata.insert("continue", "");
-    }
-    if !meta.resource_version.is_empty() {
-        metadata.insert("resourceVersion", meta.resource_version);
-    }
-    if !meta.continue_token.is_empty() {
-        metadata.insert("continue", meta.continue_token);
-    }
-    if let Some(remaining) = meta.remaining {
-        metadata.insert("remainingItemCount", remaining);
-    }
-    if !meta.shard.is_empty() && !endpoint.served.is_custom() {
-        let mut shard = Object::new();
-        shard.insert("selector", meta.shard);
-        metadata.insert("shardInfo", shard);
-    }
-    let of = endpoint.list_type_meta();
-    let mut list = Object::new();
-    list.insert("kind", of.kind);
-    list.insert("apiVersion", of.api_version);
-    list.insert("metadata", metadata);
-    list.insert("items", items);
-    Ok(list.into())
 }
 
 /// A revision as clients name it.

@@ -6,10 +6,10 @@ use crate::Response;
 use crate::rest::Result;
 use crate::rest::call::Call;
 use crate::rest::endpoint::Endpoint;
-use crate::rest::write::{Sent, update as write};
+use crate::rest::write::{WriteRequest, update as write};
 
 pub(crate) async fn update(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Response> {
-    let Sent { object, options } = Sent::by_put(endpoint, call).await?;
+    let WriteRequest { object, options } = WriteRequest::by_put(endpoint, call).await?;
     let mut context = endpoint.context(call.request);
     let mut replace = Replace::new(object, &mut context, &call.request.info.name)?;
     write(endpoint, call, context, &options, &mut replace).await

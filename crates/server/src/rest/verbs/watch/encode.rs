@@ -5,26 +5,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pintle_cache::{Change, Entry, Form, Frame};
 use pintle_codec::negotiate::Encoding;
-use pintle_codec::partial::Version;
-use pintle_codec::table::Include;
-use pintle_codec::{cbor, frame, json, partial, protobuf};
+use pintle_codec::{cbor, frame, json};
 use pintle_meta::{Status, Value};
 use prometheus::Histogram;
 use tokio::time::Instant;
 
 use super::stream::Event;
 use crate::metrics::EventMetrics;
-use crate::rest::answer::{Negotiated, Shape};
-use crate::rest::endpoint::Serving;
-use crate::rest::{Result, internal, shown};
+use crate::rest::endpoint::StoredEndpoint;
+use crate::rest::representation::{self, Document, Representation, Shape};
+use crate::rest::{Result, internal};
 
 /// Marks the bookmark after which a client has seen every object that existed.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Writes events in the encoding and shape that were agreed on.
 pub(super) struct Encoder {
-    pub(super) serving: Serving,
-    pub(super) negotiated: Negotiated,
+    pub(super) serving: StoredEndpoint,
+    pub(super) representation: Representation,
     /// Only the first table says what its columns are.
     pub(super) has_sent_columns: bool,
     pub(super) metrics: Option<EventMetrics>,
@@ -37,7 +35,7 @@ impl Encoder {
     pub(super) fn sent(&self, event: Bytes) -> Bytes {
         if let Some(metrics) = &self.metrics {
             // The length before a message is not part of it.
-            let frame = if self.negotiated.encoding == Encoding::Protobuf { 4 } else { 0 };
+            let frame = if self.representation.encoding == Encoding::Protobuf { 4 } else { 0 };
             metrics.sent(event.len().saturating_sub(frame));
         }
         event
@@ -45,7 +43,10 @@ impl Encoder {
 
     /// Forms of which frames are shared.
     fn form(&self) -> Option<Form> {
-        self.serving.served.form(self.negotiated.encoding).filter(|_| self.negotiated.shape == Shape::Own)
+        self.serving
+            .served
+            .form(self.representation.encoding)
+            .filter(|_| self.representation.shape == Shape::Own)
     }
 
     pub(super) fn change(&mut self, change: &Arc<Change>, event: Event) -> Result<Bytes> {
@@ -77,14 +78,14 @@ impl Encoder {
             }
             None => {
                 let object = self.serving.store.object(entry)?;
-                self.tree(event, object)
+                self.object(event, object)
             }
         }
     }
 
     fn framed(&self, event: &str, body: &[u8]) -> Bytes {
         let mut out = Vec::with_capacity(body.len() + 128);
-        match self.negotiated.encoding {
+        match self.representation.encoding {
             Encoding::Protobuf => frame::protobuf_watch(event, self.serving.type_meta(), body, &mut out),
             _ => {
                 let of = (!self.serving.served.is_custom()).then(|| self.serving.type_meta());
@@ -104,64 +105,46 @@ impl Encoder {
                 metadata.insert("annotations", annotations);
             }
         }
-        self.served("BOOKMARK", object)
+        let columns = self.is_first();
+        let document = self.at_this_time().served_document(&self.serving, object, columns)?;
+        Ok(self.document("BOOKMARK", document))
     }
 
     /// An object of the stored version.
-    pub(super) fn tree(&mut self, event: &str, object: Value) -> Result<Bytes> {
-        let object = match self.negotiated.shape {
-            Shape::Table(version, include) => {
-                let first = !std::mem::replace(&mut self.has_sent_columns, true);
-                let table = self.table(object, version, include, first)?;
-                return self.untyped(event, &table);
-            }
-            _ => self.serving.served.to_served(object)?,
-        };
-        self.served(event, object)
+    fn object(&mut self, event: &str, object: Value) -> Result<Bytes> {
+        let columns = self.is_first();
+        let document = self.at_this_time().document(&self.serving, object, columns)?;
+        Ok(self.document(event, document))
     }
 
-    /// An object of the served version.
-    fn served(&mut self, event: &str, object: Value) -> Result<Bytes> {
-        match self.negotiated.shape {
-            Shape::Own => match self.negotiated.encoding {
-                Encoding::Protobuf => {
-                    let (mut message, mut out) = (Vec::new(), Vec::new());
-                    self.serving.served.write_protobuf(&object, &mut message).map_err(internal)?;
-                    frame::protobuf_watch(event, self.serving.type_meta(), &message, &mut out);
-                    Ok(out.into())
-                }
-                _ => self.untyped(event, &object),
-            },
-            Shape::Partial(version) | Shape::PartialList(version) => {
-                let view = partial::object(version, &object);
-                if self.negotiated.encoding != Encoding::Protobuf {
-                    return self.untyped(event, &view);
-                }
-                let of = pintle_schema::find("meta/v1.PartialObjectMetadata");
-                let of = of.ok_or_else(|| internal("no such type"))?;
-                let (mut message, mut out) = (Vec::new(), Vec::new());
-                protobuf::encode(of, &view, &mut message).map_err(internal)?;
-                let api_version = version.api_version();
-                let type_meta = frame::TypeMeta { kind: "PartialObjectMetadata", api_version };
-                frame::protobuf_watch(event, type_meta, &message, &mut out);
-                Ok(out.into())
-            }
-            Shape::Table(version, include) => {
-                let first = !std::mem::replace(&mut self.has_sent_columns, true);
-                let table = self.table(object, version, include, first)?;
-                self.untyped(event, &table)
+    fn document(&self, event: &str, document: Document<'_>) -> Bytes {
+        match document {
+            Document::Tree(tree) => self.untyped(event, &tree),
+            Document::Message(of, message) => {
+                let mut out = Vec::new();
+                frame::protobuf_watch(event, of, &message, &mut out);
+                out.into()
             }
         }
     }
 
-    fn table(&self, object: Value, version: Version, include: Include, first: bool) -> Result<Value> {
-        let now = self.serving.clock.now().into();
-        shown::event_table(&self.serving, object, version, include, first, now)
+    /// Ages in tables are as of the event.
+    fn at_this_time(&self) -> Representation {
+        match self.representation.shape {
+            Shape::Table(..) => {
+                Representation { now: self.serving.clock.now().into(), ..self.representation }
+            }
+            _ => self.representation,
+        }
     }
 
-    fn untyped(&self, event: &str, object: &Value) -> Result<Bytes> {
+    fn is_first(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_sent_columns, true)
+    }
+
+    fn untyped(&self, event: &str, object: &Value) -> Bytes {
         let mut out = Vec::new();
-        match self.negotiated.encoding {
+        match self.representation.encoding {
             Encoding::Cbor => {
                 let mut pair = pintle_meta::Object::new();
                 pair.insert("type", event);
@@ -174,13 +157,13 @@ impl Encoder {
                 frame::json_watch(event, None, &body, &mut out);
             }
         }
-        Ok(out.into())
+        out.into()
     }
 
     pub(super) fn error(&self, status: &Status) -> Result<Bytes> {
         let body = status.to_json();
         let of = pintle_schema::find("meta/v1.Status").ok_or_else(|| internal("no such type"))?;
-        match self.negotiated.encoding {
+        match self.representation.encoding {
             Encoding::Json | Encoding::Yaml => {
                 let mut out = Vec::new();
                 frame::json_watch("ERROR", None, body.trim_ascii_end(), &mut out);
@@ -188,13 +171,10 @@ impl Encoder {
             }
             Encoding::Protobuf => {
                 let tree = json::decode(of, &body).map_err(internal)?.value;
-                let (mut message, mut out) = (Vec::new(), Vec::new());
-                protobuf::encode(of, &tree, &mut message).map_err(internal)?;
-                let type_meta = frame::TypeMeta { kind: "Status", api_version: "v1" };
-                frame::protobuf_watch("ERROR", type_meta, &message, &mut out);
-                Ok(out.into())
+                let of = frame::TypeMeta { kind: "Status", api_version: "v1" };
+                Ok(self.document("ERROR", representation::message(of, &tree)?))
             }
-            Encoding::Cbor => self.untyped("ERROR", &json::decode(of, &body).map_err(internal)?.value),
+            Encoding::Cbor => Ok(self.untyped("ERROR", &json::decode(of, &body).map_err(internal)?.value)),
         }
     }
 }

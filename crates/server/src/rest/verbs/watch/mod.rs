@@ -25,7 +25,7 @@ pub(in crate::rest) use self::stream::Stream;
 use self::stream::{Other, next_bookmark};
 use crate::lifecycle::WatchTermination;
 use crate::rest::call::Call;
-use crate::rest::endpoint::Serving;
+use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::options::ListOptions;
 use crate::rest::route::scope;
 use crate::rest::select::Selection;
@@ -35,7 +35,7 @@ use crate::{Body, Response};
 /// Size up to which events are put together for one write.
 const BATCH: usize = 64 * 1024;
 
-pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+pub(crate) async fn watch(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<Response> {
     let options = ListOptions::read(call.request, true, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.features)?;
     let content_type = content_type(call)?;
@@ -48,7 +48,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         (&call.shared.metrics, websocket::is_asked_for(&call.request.parts.headers));
     let mut encoder = Encoder {
         serving: serving.clone(),
-        negotiated: call.negotiated,
+        representation: call.representation,
         has_sent_columns: false,
         // The reference does not count those that go over WebSockets.
         metrics: (!is_websocket).then(|| metrics.events(serving.place())),
@@ -69,7 +69,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
     let deadline = Instant::now() + timeout;
     let (state, expired) = match start(serving, &options, selection).await {
         Ok(state) => (Some(state), None),
-        // What is too old is told within the watch, as clients expect it.
+        // A revision that is too old is an event of the watch, as clients expect it.
         Err(Failed::Cache(error @ Error::TooOld { .. })) => (None, Some(cache_error(&error))),
         Err(Failed::Within(status)) => (None, Some(status)),
         Err(Failed::Cache(error)) => return Err(cache_error(&error)),
@@ -91,7 +91,7 @@ pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Resp
         _counted: metrics.long_running(serving.place(), "WATCH", scope),
     };
     if is_websocket {
-        let encoding = call.negotiated.encoding;
+        let encoding = call.representation.encoding;
         // A message is an event.
         return websocket::serve(call.request, encoding, Stream { at_once: 0, ..stream });
     }
@@ -109,7 +109,7 @@ fn names_namespace(selector: &str) -> bool {
 
 /// Of the stream. YAML has none, since its documents cannot follow each other.
 fn content_type(call: &Call<'_>) -> Result<&'static str> {
-    let encoding = call.negotiated.encoding;
+    let encoding = call.representation.encoding;
     match encoding {
         Encoding::Yaml => {
             let known: Vec<&str> =

@@ -6,7 +6,7 @@ use pintle_cache::{Entry, Error};
 use pintle_meta::Status;
 
 use super::stream::{Source, State, lost};
-use crate::rest::endpoint::Serving;
+use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::options::ListOptions;
 use crate::rest::revision::WAIT;
 use crate::rest::select::Selection;
@@ -29,7 +29,7 @@ impl From<Error> for Failed {
 
 /// Starts a watch at the revision that the client asks for, with the objects that exist if it wants them.
 pub(super) async fn start(
-    serving: &Serving,
+    serving: &StoredEndpoint,
     options: &ListOptions,
     selection: Selection,
 ) -> Result<State, Failed> {
@@ -90,7 +90,7 @@ pub(super) async fn start(
 /// The watch of a resource that is not kept in memory: what the store has now, if that is asked for, and then what the
 /// store tells.
 async fn start_uncached(
-    serving: &Serving,
+    serving: &StoredEndpoint,
     options: &ListOptions,
     selection: Selection,
     version: u64,

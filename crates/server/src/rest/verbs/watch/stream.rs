@@ -26,7 +26,7 @@ const BOOKMARK: Duration = Duration::from_secs(60);
 /// Time of the last bookmark before the end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// What the store has forgotten is told within the watch.
+/// The event that ends a watch whose revision the store has compacted.
 pub(super) fn lost(error: &Error) -> Option<Box<Status>> {
     match error {
         Error::Storage(pintle_storage::Error::Compacted { .. }) => {
@@ -43,9 +43,9 @@ pub(super) fn next_bookmark(deadline: Instant, random: &Random) -> Instant {
     last.map_or(deadline, |last| last.min(now + BOOKMARK.mul_f64(0.75 + 0.25 * random.fraction())))
 }
 
-/// Where a watch stands.
+/// The progress of a watch.
 pub(super) struct State {
-    /// What was there at the beginning, still to be sent.
+    /// Objects that existed at the start, still to be sent.
     pub(super) initial: std::vec::IntoIter<Arc<Entry>>,
     /// The revision of the bookmark that follows it.
     pub(super) ends: Option<u64>,
@@ -56,14 +56,14 @@ pub(super) struct State {
     pub(super) pending: std::vec::IntoIter<Arc<Change>>,
 }
 
-/// Who tells of changes.
+/// The source of changes.
 pub(super) enum Source {
     Cache(Cursor),
     Store(Follow),
 }
 
 impl Source {
-    /// The revision up to which everything was told, if anybody knows.
+    /// Returns the revision up to which every change was delivered, if it is known.
     fn progress(&mut self) -> Option<u64> {
         match self {
             Source::Cache(cursor) => cursor.progress(),
@@ -180,14 +180,14 @@ impl Chunks for Stream {
     }
 }
 
-/// What ends a wait for changes: the time for a bookmark or the end, and the end of the server.
+/// The other ends of a wait for changes: the time for a bookmark or the end, and the end of the server.
 ///
 /// Nearly every wait ends with a change. So these are asked to wake a task when it waits for the first time, and not again
 /// for every change.
 pub(super) struct Other {
     timer: Pin<Box<Sleep>>,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// Whom they wake.
+    /// The task that they wake.
     waker: Option<Waker>,
 }
 
@@ -284,7 +284,7 @@ impl State {
     }
 }
 
-/// What a change is to a watcher.
+/// The event that a change is to a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Added,
