@@ -63,7 +63,7 @@ impl<T: Reflect> Mirror<T> {
 
     /// Waits until everything is here that is known to be stored. For those who are about to say no: a write that was
     /// answered a moment ago must not be missed. Where the store would have to be asked, nobody waits.
-    pub async fn wait_for_cache(&self) {
+    pub async fn settle(&self) {
         let Some(store) = self.stores.first() else { return };
         if let Some(revision) = store.config().backend.known_revision() {
             // A cache that does not catch up in time is read as it is.
