@@ -30,7 +30,7 @@ use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
-use pintle_runtime::{Clock, Tasks};
+use pintle_runtime::{Clock, Random, Tasks};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
@@ -295,6 +295,8 @@ impl Plane {
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,
+            clock: Clock::system(),
+            random: Random::system(),
             features: options.features,
             parse_shards: options
                 .features
@@ -449,7 +451,7 @@ fn stores(
             .with_options(policy.of(version.group, resource.name));
             // Who defines a resource finds it served, as it is defined now.
             if resource.name == "customresourcedefinitions" {
-                store = store.settling();
+                store = store.read_your_writes();
             }
             if (version.group, resource.name) == ("", "services") {
                 store = store.reserving(allocations.clone());

@@ -307,6 +307,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             encodings,
             compression: features.enabled(Feature::APIResponseCompression),
             waiting,
+            clock: Clock::system(),
+            random: Random::system(),
         },
         version: kubernetes,
         metrics: metrics.clone(),

@@ -1,4 +1,4 @@
-//! One request for an endpoint, and what all of them share.
+//! One request for an endpoint, and the state that all of them share.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,27 +11,30 @@ use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_meta::shards::ShardParser;
 use pintle_registry::Context;
+use pintle_runtime::{Clock, Random};
 
-use super::answer::Negotiated;
 use super::endpoint::Endpoint;
+use super::representation::Representation;
 use crate::lifecycle::{Signal, WatchTermination};
 use crate::{Metrics, Request};
 
-/// What every endpoint of a control plane uses.
+/// The state that all endpoints of a control plane share.
 pub struct Shared {
     /// Of all encoded bodies.
     pub pool: Arc<Pool>,
-    /// What clients may ask for.
+    /// Encodings that clients may ask for.
     pub encodings: &'static [Encoding],
-    /// Who is asked before something is written.
+    /// The admission chain.
     pub admission: Chain,
-    /// Who is asked whether a user may create what an update or an apply found missing.
+    /// Decides whether a user may create the object that an update or apply found missing.
     pub authorizer: Arc<dyn Authorizer>,
     /// How many deletions of a collection go on at once.
     pub delete_workers: usize,
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,
     pub metrics: Metrics,
+    pub clock: Clock,
+    pub random: Random,
     pub features: Features,
     /// The parser of `shardSelector`; `None` ignores the parameter (`ShardedListAndWatch`).
     pub parse_shards: Option<ShardParser>,
@@ -44,7 +47,7 @@ pub struct Shared {
 /// A request that has found its endpoint.
 pub(crate) struct Call<'a> {
     pub(crate) request: &'a mut Request,
-    pub(crate) negotiated: Negotiated,
+    pub(crate) representation: Representation,
     pub(crate) shared: &'a Shared,
     /// Told to the client beside the answer.
     pub(crate) warnings: Vec<String>,
@@ -53,8 +56,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// A path may name what a subresource creates. Elsewhere a name in the path is only what plugins are told.
-    pub(crate) fn settle_name(&self, object: &mut Value) {
+    /// Names an object that a subresource creates after the path. Elsewhere a name in the path is for admission alone.
+    pub(crate) fn name_from_path(&self, object: &mut Value) {
         let name = &self.request.info.name;
         if !name.is_empty()
             && self.request.info.parts.len() > 2
@@ -65,8 +68,13 @@ impl Call<'_> {
         }
     }
 
-    /// Who else has a say in this write.
-    pub(crate) fn gate(&self, endpoint: &Endpoint, context: &Context, dry_run: bool) -> RequestAdmission {
+    /// Makes the admission of this request.
+    pub(crate) fn admission(
+        &self,
+        endpoint: &Endpoint,
+        context: &Context,
+        dry_run: bool,
+    ) -> RequestAdmission {
         let request = pintle_admission::Request {
             target: endpoint.target.clone(),
             namespace: context.namespace.clone(),

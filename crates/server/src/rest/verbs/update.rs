@@ -2,14 +2,14 @@
 
 use pintle_registry::Replace;
 
-use super::Result;
-use super::call::Call;
-use super::endpoint::Endpoint;
-use super::write::{Sent, update as write};
 use crate::Response;
+use crate::rest::Result;
+use crate::rest::call::Call;
+use crate::rest::endpoint::Endpoint;
+use crate::rest::write::{WriteRequest, update as write};
 
 pub(crate) async fn update(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Response> {
-    let Sent { object, options } = Sent::by_put(endpoint, call).await?;
+    let WriteRequest { object, options } = WriteRequest::by_put(endpoint, call).await?;
     let mut context = endpoint.context(call.request);
     let mut replace = Replace::new(object, &mut context, &call.request.info.name)?;
     write(endpoint, call, context, &options, &mut replace).await

@@ -1,62 +1,25 @@
-//! Objects as tables, or by their metadata alone.
+//! Objects as tables.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use pintle_cache::Entry;
 use pintle_codec::negotiate::Encoding;
-use pintle_codec::partial::{self, ListMeta, Version};
+use pintle_codec::partial::{ListMeta, Version};
 use pintle_codec::table::{self, Head, Include, Row, Writer};
+use pintle_meta::Value;
 use pintle_meta::time::Time;
-use pintle_meta::{Reason, Status, Value};
 use pintle_registry::Table;
 
-use super::answer::{Negotiated, Shape};
-use super::endpoint::{Endpoint, Serving};
-use super::list::{Page, Parts};
-use super::{Result, internal};
+use super::parts::Parts;
+use super::{Representation, list};
 use crate::Response;
+use crate::rest::endpoint::{Endpoint, StoredEndpoint};
+use crate::rest::verbs::list::Page;
+use crate::rest::{Result, internal};
 
 /// Rows that are made in about a millisecond.
 const ROWS: usize = 32;
-
-pub(crate) fn not_acceptable(message: String) -> Status {
-    let mut status = Status::not_acceptable::<&str>(&[]);
-    status.message = message;
-    status.reason = Reason::NotAcceptable;
-    status
-}
-
-/// A list in another shape than its own.
-pub(crate) fn list(serving: &Serving, negotiated: Negotiated, page: Page) -> Result<Response> {
-    match negotiated.shape {
-        Shape::Own | Shape::Partial(_) => Err(refuse_list(serving)),
-        Shape::PartialList(version) => {
-            let mut items = Vec::with_capacity(page.entries.len());
-            for entry in &page.entries {
-                items.push(serving.store.object(entry)?);
-            }
-            let list = partial::list(version, &meta(&page), &items);
-            let body = negotiated.view("PartialObjectMetadataList", version, &list)?;
-            Ok(negotiated.respond(StatusCode::OK, body))
-        }
-        Shape::Table(version, include) => list_table(serving, negotiated, version, include, page),
-    }
-}
-
-/// A list is not one object.
-pub(crate) fn refuse_list(endpoint: &Endpoint) -> Box<Status> {
-    let name = format!("{}List", endpoint.served.internal_name());
-    Box::new(not_acceptable(partial::refuse_list(&name)))
-}
-
-fn meta(page: &Page) -> ListMeta<'_> {
-    ListMeta {
-        resource_version: &page.revision,
-        continue_token: &page.token,
-        remaining_item_count: page.remaining,
-    }
-}
 
 fn table_of(endpoint: &Endpoint) -> Result<&dyn Table> {
     endpoint.served.table().ok_or_else(|| internal("the resource has no columns"))
@@ -83,27 +46,14 @@ impl Prepared {
     }
 }
 
-fn now() -> Time {
-    std::time::SystemTime::now().into()
-}
-
-/// The table of one object.
-pub(crate) fn object_table(
-    endpoint: &Endpoint,
-    object: Value,
-    version: Version,
-    include: Include,
-) -> Result<Value> {
-    event_table(endpoint, object, version, include, true)
-}
-
-/// The table of one object in a watch: only the first says what the columns are.
-pub(crate) fn event_table(
+/// Makes the table of one object. In a watch only the first says what the columns are.
+pub(super) fn of_object(
     endpoint: &Endpoint,
     object: Value,
     version: Version,
     include: Include,
     defined: bool,
+    now: Time,
 ) -> Result<Value> {
     let table = table_of(endpoint)?;
     let revision = object.resource_version().to_owned();
@@ -114,23 +64,24 @@ pub(crate) fn event_table(
         columns: (defined || table.always_defined()).then_some(&*columns),
         empty: table.empty(),
     };
-    let prepared = Prepared::new(endpoint, object, include, now())?;
+    let prepared = Prepared::new(endpoint, object, include, now)?;
     Ok(table::tree(&head, vec![table::row_tree(version, &prepared.row(include))]))
 }
 
-/// The table of many objects.
-pub(crate) fn objects_table(
+/// Makes the table of many objects.
+pub(super) fn of_objects(
     endpoint: &Endpoint,
     mut objects: Vec<Value>,
     meta: ListMeta<'_>,
     version: Version,
     include: Include,
+    now: Time,
 ) -> Result<Value> {
     let table = table_of(endpoint)?;
     if let Some(order) = table.order() {
         objects.sort_by(order);
     }
-    let (now, mut rows) = (now(), Vec::with_capacity(objects.len()));
+    let mut rows = Vec::with_capacity(objects.len());
     for object in objects {
         let prepared = Prepared::new(endpoint, object, include, now)?;
         rows.push(table::row_tree(version, &prepared.row(include)));
@@ -140,28 +91,29 @@ pub(crate) fn objects_table(
     Ok(table::tree(&head, rows))
 }
 
-fn list_table(
-    serving: &Serving,
-    negotiated: Negotiated,
+/// Answers with the table of a page, whose rows are made while they are sent.
+pub(super) fn of_page(
+    serving: &StoredEndpoint,
+    representation: Representation,
     version: Version,
     include: Include,
     page: Page,
 ) -> Result<Response> {
     let table = table_of(serving)?;
-    let (now, owner) = (now(), serving.clone());
+    let (now, owner) = (representation.now, serving.clone());
     let columns = table.columns();
-    let head = Head { version, meta: meta(&page), columns: Some(&*columns), empty: table.empty() };
+    let head = Head { version, meta: list::meta(&page), columns: Some(&*columns), empty: table.empty() };
     let prepare = move |entry: Arc<Entry>| {
         let object = owner.store.object(&entry)?;
         Prepared::new(&owner, object, include, now)
     };
-    if negotiated.encoding != Encoding::Json || table.order().is_some() {
+    if representation.encoding != Encoding::Json || table.order().is_some() {
         let mut objects = Vec::with_capacity(page.entries.len());
         for entry in &page.entries {
             objects.push(serving.store.object(entry)?);
         }
-        let table = objects_table(serving, objects, meta(&page), version, include)?;
-        return Ok(negotiated.respond(StatusCode::OK, negotiated.tree(&table)?));
+        let table = of_objects(serving, objects, list::meta(&page), version, include, now)?;
+        return Ok(representation.respond(StatusCode::OK, representation.tree(&table)?));
     }
     let mut start = Vec::new();
     let mut writer = Writer::begin(&head, &mut start);
@@ -174,5 +126,5 @@ fn list_table(
         writer.row(&prepared.row(include), out);
         Ok(())
     });
-    parts.at_once(ROWS).respond(negotiated)
+    parts.at_once(ROWS).respond(representation)
 }

@@ -10,16 +10,16 @@ use pintle_meta::{Details, Status, Value};
 use pintle_registry::{Change, IfMissing, Write};
 use pintle_schema::Type;
 
-use super::apply::{Format, apply};
-use super::call::Call;
-use super::change::PatchBody;
-use super::endpoint::Endpoint;
-use super::options::{FieldValidation, WriteOptions};
-use super::write::update as write;
-use super::{Result, body};
+use crate::rest::apply::{Format, apply};
+use crate::rest::call::Call;
+use crate::rest::endpoint::Endpoint;
+use crate::rest::options::{FieldValidation, WriteOptions};
+use crate::rest::patch_body::PatchBody;
+use crate::rest::write::update as write;
+use crate::rest::{Result, body};
 use crate::{Request, Response};
 
-/// What kinds of patches there are.
+/// The media types of patches.
 const TYPES: [&str; 5] = [JSON, MERGE, STRATEGIC, APPLY, APPLY_CBOR];
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -72,7 +72,7 @@ fn strategic_type(of: Option<&'static Type>) -> Result<&'static Type> {
     of.ok_or_else(|| Box::new(Status::unsupported_media_type(&[JSON, MERGE, APPLY])))
 }
 
-/// What only an apply may and must say.
+/// Checks the options that only an apply may, and must, have.
 fn check_apply(request: &Request, kind: &str) -> Vec<Error> {
     let given = |name: &'static str| request.query(name).next();
     match kind {

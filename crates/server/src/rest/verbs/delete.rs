@@ -10,38 +10,38 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Details, Status};
 use pintle_registry::{Context, DeleteOptions, Deleted, Listed, Preconditions, Propagation};
 
-use super::call::Call;
-use super::endpoint::Serving;
-use super::list::{self, Page};
-use super::options::{self, ListOptions};
-use super::select::Selection;
-use super::{Result, bad_request, body, revision};
 use crate::request_info::Selectors;
+use crate::rest::call::Call;
+use crate::rest::endpoint::StoredEndpoint;
+use crate::rest::options::{self, ListOptions};
+use crate::rest::select::Selection;
+use crate::rest::verbs::list::{self, Page};
+use crate::rest::{Result, bad_request, body, revision};
 use crate::{Request, Response};
 
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
-/// What a user must be allowed besides deleting.
+/// The verb that a user must be allowed besides `delete`.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
-pub(crate) async fn delete(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+pub(crate) async fn delete(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<Response> {
     let options = read_options(serving, call).await?;
     let context = serving.context(call.request);
     if options.ignore_read_errors {
         return delete_unreadable(serving, call, &context).await;
     }
-    let gate = call.gate(serving, &context, options.dry_run);
+    let admission = call.admission(serving, &context, options.dry_run);
     let name = call.request.info.name.clone();
     let waits = options.orphan_dependents == Some(false);
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
-    let deleted = serving.store.delete(&context, &name, &gate, options).await?;
+    let deleted = serving.store.delete(&context, &name, &admission, options).await?;
     let code = if waits && !deleted.is_gone() { StatusCode::ACCEPTED } else { StatusCode::OK };
     match deleted {
-        Deleted::Object { object, .. } => call.negotiated.object(serving, object, code),
-        Deleted::Status { status, .. } => Ok(call.negotiated.status(&status, code)),
+        Deleted::Object { object, .. } => call.representation.object(serving, object, code),
+        Deleted::Status { status, .. } => Ok(call.representation.status(&status, code)),
     }
 }
 
-pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<Response> {
     let list_options =
         ListOptions::read(call.request, false, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
@@ -52,19 +52,19 @@ pub(crate) async fn delete_collection(serving: &Serving, call: &mut Call<'_>) ->
         options::refuse("DeleteOptions", vec![error])?;
     }
     let context = serving.context(call.request);
-    let gate = call.gate(serving, &context, options.dry_run);
+    let admission = call.admission(serving, &context, options.dry_run);
     revision::reached(serving, call.request.slot.as_ref(), &list_options).await?;
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
     // Before anything is deleted: there may be no room, and a client that is told so tries again.
-    pintle_work::aside(page.weight(call.negotiated)).await;
-    serving.store.delete_each(&context, &page.entries, Listed::Named, &gate, &options, workers).await?;
-    list::answer(serving, call.negotiated, page)
+    pintle_work::aside(page.weight(call.representation)).await;
+    serving.store.delete_each(&context, &page.entries, Listed::Named, &admission, &options, workers).await?;
+    call.representation.page(serving, page)
 }
 
 /// Deletes what cannot be read, for those who may do that as well.
-async fn delete_unreadable(serving: &Serving, call: &Call<'_>, context: &Context) -> Result<Response> {
+async fn delete_unreadable(serving: &StoredEndpoint, call: &Call<'_>, context: &Context) -> Result<Response> {
     let (info, user) = (&call.request.info, call.request.user.clone().unwrap_or_default());
     let refuse =
         |why: &str| Err(Box::new(Status::forbidden(&serving.group, &serving.resource, &info.name, why)));
@@ -81,16 +81,16 @@ async fn delete_unreadable(serving: &Serving, call: &Call<'_>, context: &Context
         return refuse(&format!("not permitted to do \"{UNSAFE_DELETE}\", reason: {}", verdict.reason));
     }
     serving.store.delete_unreadable(context, &info.name).await?;
-    // Nobody knows what it was.
+    // The object cannot be shown.
     let kind = serving.served.kind().kind.to_string();
     let details = Details { name: info.name.clone(), kind, ..Details::default() };
     let mut status = Status::success(details);
     status.code = 200;
-    Ok(call.negotiated.status(&status, StatusCode::OK))
+    Ok(call.representation.status(&status, StatusCode::OK))
 }
 
 /// From the body, or without one from the query.
-async fn read_options(serving: &Serving, call: &mut Call<'_>) -> Result<DeleteOptions> {
+async fn read_options(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<DeleteOptions> {
     let bytes = body::read(call.request).await?;
     let mut errors = Vec::new();
     let mut options = if bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! What a patch makes of an object of the request's version: another one, or what the client is told.
+//! Patch bodies: JSON patch, merge patch and strategic merge, applied to an object of the request's version.
 
 use bytes::Bytes;
 use pintle_codec::kind::{strict_error, warnings};
@@ -98,7 +98,7 @@ fn read(
     let refuse = |why: &str| invalid(&String::from_utf8_lossy(&text), why);
     let received = served.parse(&text).map_err(|why| refuse(&why))?;
     strict.extend(received.strict);
-    settle(Received { object: received.object, strict }, validation, refuse)
+    validated(Received { object: received.object, strict }, validation, refuse)
 }
 
 /// A strategic merge goes from tree to tree: what it does not touch is neither copied nor read again.
@@ -124,7 +124,7 @@ fn merged_by_type(
     }
     let mut strict = decoded.strict;
     strict.extend(typed.strict);
-    settle(Received { object, strict }, validation, refuse)
+    validated(Received { object, strict }, validation, refuse)
 }
 
 fn not_mergeable(error: strategic::Error) -> Box<Status> {
@@ -140,7 +140,7 @@ fn invalid(shown: &str, why: &str) -> Box<Status> {
     Box::new(Status::invalid("", "", "", &[Error::invalid(&Path::new("patch"), shown, why)]))
 }
 
-fn settle(
+fn validated(
     received: Received,
     validation: FieldValidation,
     refuse: impl FnOnce(&str) -> Box<Status>,
