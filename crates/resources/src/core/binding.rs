@@ -6,7 +6,7 @@ use pintle_meta::{Status, Value};
 use pintle_registry::Preconditions;
 
 use crate::core::pod;
-use crate::strategy::{Settings, tree};
+use crate::framework::strategy::{Settings, tree};
 
 /// Checks a `Binding` before it is tried. `name` is the pod's of the request's path; the older resource has it in the object.
 pub fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {

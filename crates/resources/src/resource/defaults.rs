@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(
@@ -59,8 +59,8 @@ fn multipliers(device: &mut Place<'_>) {
 mod tests {
     use pintle_meta::time::Time;
 
-    use crate::defaults::Settings;
-    use crate::defaults::tests::{check, check_with};
+    use crate::framework::defaults::Settings;
+    use crate::framework::defaults::tests::{check, check_with};
 
     #[test]
     fn requests_are_for_one_device() {

@@ -10,7 +10,7 @@ use pintle_registry::{
 };
 
 use crate::core::binding::{assign, check, preconditions};
-use crate::strategy::Settings;
+use crate::framework::strategy::Settings;
 
 /// Binds pods of a store.
 pub struct Binding {

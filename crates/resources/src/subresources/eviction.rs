@@ -9,8 +9,8 @@ use pintle_registry::{
 };
 
 use crate::core::pod;
+use crate::framework::strategy::{self, Settings};
 use crate::policy::eviction;
-use crate::strategy::{self, Settings};
 
 /// How often a pod that changes all the time is tried.
 const ATTEMPTS: usize = 20;

@@ -19,7 +19,7 @@ use super::fields::{self, ADDRESS, ADDRESSES};
 use super::node_ports;
 use super::ports::{NodePorts, PortRange, Refusal};
 use super::repair::Repair;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 /// What a dry run shows where a port would be found, and counts on from.
 const GUESSED_PORT: i64 = 32_768;

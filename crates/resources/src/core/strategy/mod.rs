@@ -15,8 +15,8 @@ use pintle_registry::{GarbageCollection, Strategy};
 
 use self::{claims::CLAIMS, namespaces::NAMESPACES, pods::PODS, services::SERVICES};
 use super::{pod, validation};
-use crate::conversion::build;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 /// What most kinds of this group allow: a PUT without a resourceVersion.
 const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };

@@ -19,9 +19,9 @@ use pintle_registry::{Received, Result, Served, Submitted, Table};
 use pintle_schema::normal::zero_struct;
 use pintle_schema::{Resource, Type, find, find_kind};
 
-use crate::builtin::{Body, Builtin};
-use crate::columns::{self, Columns};
-use crate::{conversion, defaults, deprecation, field_labels};
+use super::{conversion, defaults, deprecation, field_labels};
+use crate::framework::builtin::{Body, Builtin};
+use crate::framework::columns::{self, Columns};
 
 /// A version of a built-in kind.
 #[derive(Debug)]

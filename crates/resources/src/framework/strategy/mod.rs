@@ -24,7 +24,7 @@ use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::Strategy;
 
-use crate::unenforced::Missing;
+use crate::framework::unenforced::Missing;
 
 pub(crate) use self::rules::{Entry, Recheck, Rules, find};
 

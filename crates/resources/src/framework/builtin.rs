@@ -11,7 +11,7 @@ use pintle_meta::Value;
 use pintle_registry::{Stored, Strategy};
 use pintle_schema::{Resource, Resources, Type};
 
-use crate::{conversion, defaults, field_labels};
+use super::{conversion, defaults, field_labels};
 
 /// What is kept as JSON and not as protobuf: what the reference's two other servers store.
 const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.io"];
@@ -358,7 +358,7 @@ mod tests {
     fn only_what_a_strategy_decorates_is_kept_twice() {
         let resources = Resources::builtin().unwrap();
         let service = pintle_schema::find("core/v1.Service").unwrap();
-        let strategy = crate::strategy::of("", "services", &Default::default()).unwrap();
+        let strategy = crate::framework::strategy::of("", "services", &Default::default()).unwrap();
         let services = Builtin::decorated_by(strategy, Encoding::Protobuf, service, &resources);
         let stored = |spec: &str| {
             let text = format!(
