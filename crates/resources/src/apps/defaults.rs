@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_spec_with(settings: &Settings<'_>, kind: &str, input: &str, expected: &str) {
+    fn check_spec_with(settings: &Settings, kind: &str, input: &str, expected: &str) {
         let status = match kind.rsplit('.').next() {
             Some("DaemonSet") => {
                 r#"{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}"#

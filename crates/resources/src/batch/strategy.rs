@@ -206,7 +206,7 @@ mod tests {
                 r#"{{"metadata":{{"name":"j","namespace":"n","uid":"u"{labels}}},"spec":{{"template":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}"#
             );
             let mut object = pintle_codec::json::decode(of_job, json.as_bytes()).unwrap().value;
-            crate::framework::defaults::apply(of_job, &mut object);
+            crate::framework::defaults::apply(of_job, &mut object, &Default::default());
             let mut object = crate::framework::conversion::convert_from(of_job, of_job, object).unwrap();
             super::generate_selector(&mut object);
             text(object.at(&["metadata", "labels"]).unwrap())

@@ -76,8 +76,8 @@ fn add_entries<'a>(pod: &mut Value, map: &'static str, entries: impl Iterator<It
 
 #[cfg(test)]
 mod tests {
+    use crate::framework::strategy::testing::clock_at;
     use pintle_codec::json;
-    use pintle_meta::time::Time;
 
     use super::*;
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn settings() -> Settings {
-        Settings { now: || Time::from_unix(1_700_000_000, 0), ..Settings::default() }
+        Settings { clock: clock_at("2023-11-14T22:13:20Z"), ..Settings::default() }
     }
 
     #[test]

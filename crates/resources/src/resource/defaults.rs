@@ -57,7 +57,7 @@ fn multipliers(device: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use pintle_meta::time::Time;
+    use crate::framework::strategy::testing::clock_at;
 
     use crate::framework::defaults::Settings;
     use crate::framework::defaults::tests::{check, check_with};
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn taints_are_from_now_if_nobody_says() {
-        let settings = Settings { now: &|| Time::from_unix(1_700_000_000, 5), ..Settings::default() };
+        let settings = Settings { clock: clock_at("2023-11-14T22:13:20Z"), ..Settings::default() };
         for version in ["v1", "v1beta2", "v1beta1", "v1alpha3"] {
             let kind = format!("resource/{version}.DeviceTaint");
             check_with(

@@ -27,7 +27,7 @@ mod tests {
         let of = pintle_schema::find("scheduling/v1alpha2.PodGroup").unwrap();
         let mut group =
             pintle_codec::json::decode(of, br#"{"spec":{"schedulingPolicy":{"basic":{}}}}"#).unwrap().value;
-        crate::framework::defaults::apply(of, &mut group);
+        crate::framework::defaults::apply(of, &mut group, &Default::default());
         assert_eq!(group.text_at(&["spec", "disruptionMode"]), "Pod");
     }
 }

@@ -20,7 +20,7 @@ pub struct Binding {
 
 impl Binding {
     pub fn new(pods: &Store, settings: &Settings) -> Binding {
-        Binding { pods: pods.with_strategy(Arc::new(AsItIs)), settings: *settings }
+        Binding { pods: pods.with_strategy(Arc::new(AsItIs)), settings: settings.clone() }
     }
 }
 

@@ -30,7 +30,7 @@ impl Eviction {
     pub fn new(pods: &Store, budgets: Loopback, settings: &Settings) -> Option<Eviction> {
         let strategies = ["pods", "pods/status"].map(|name| strategy::of("", name, settings));
         let [own, status] = strategies.map(|strategy| Some(pods.with_strategy(strategy?)));
-        Some(Eviction { pods: own?, statuses: status?, budgets, settings: *settings })
+        Some(Eviction { pods: own?, statuses: status?, budgets, settings: settings.clone() })
     }
 }
 

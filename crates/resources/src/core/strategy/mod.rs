@@ -199,7 +199,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 /// Gives a name to what may come without one.
 fn name_it(settings: &Settings, object: &mut Value) {
     if object.name().is_empty() {
-        let random = (u128::from((settings.random)()) << 64) | u128::from((settings.random)());
+        let random = (u128::from(settings.random.number()) << 64) | u128::from(settings.random.number());
         tree::set(object, &["metadata", "name"], names::uuid(random));
     }
 }

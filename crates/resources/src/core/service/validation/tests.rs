@@ -5,7 +5,7 @@ fn tree(services: &Subject, spec: &str) -> Value {
     let metadata = r#"{"name":"s","namespace":"n"}"#;
     let mut service = services.tree(&format!(r#"{{"metadata":{metadata},"spec":{spec}}}"#));
     let of = pintle_schema::find("core/v1.Service").unwrap();
-    crate::framework::defaults::apply(of, &mut service);
+    crate::framework::defaults::apply(of, &mut service, &Default::default());
     fields::complete_new(&mut service);
     service
 }
