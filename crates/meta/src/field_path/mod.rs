@@ -28,6 +28,7 @@ pub struct Path<'a> {
 enum Step<'a> {
     Nowhere,
     Name(&'a str),
+    Names(&'a [&'a str]),
     Index(usize),
     Key(&'a str),
 }
@@ -47,6 +48,15 @@ impl<'a> Path<'a> {
         'a: 'b,
     {
         Path { parent: self.as_parent(), step: Step::Name(name) }
+    }
+
+    /// A field of a field of the object at this path, and so on.
+    #[must_use]
+    pub fn descendant<'b>(&'b self, names: &'b [&'b str]) -> Path<'b>
+    where
+        'a: 'b,
+    {
+        Path { parent: self.as_parent(), step: Step::Names(names) }
     }
 
     /// An item of the list at this path.
@@ -83,6 +93,12 @@ impl fmt::Display for Path<'_> {
         }
         for (position, step) in steps.iter().rev().enumerate() {
             match step {
+                Step::Names(names) => {
+                    for (below, name) in names.iter().enumerate() {
+                        let separator = if position + below == 0 { "" } else { "." };
+                        write!(f, "{separator}{name}")?;
+                    }
+                }
                 Step::Nowhere => f.write_str("<nil>")?,
                 // A nameless field, which validation of a whole object reports on, shows as an empty subscript.
                 Step::Name("") => f.write_str("[]")?,
@@ -109,6 +125,9 @@ mod tests {
         let annotations = Path::new("metadata.annotations");
         assert_eq!(annotations.key("example.com/a b").to_string(), "metadata.annotations[example.com/a b]");
         assert_eq!(Path::new("a").index(1).index(2).key("").to_string(), "a[1][2][]");
+        let template = Path::NOWHERE.descendant(&["spec", "template"]).to_string();
+        assert_eq!(template, "spec.template");
+        assert_eq!(spec.descendant(&["a", "b"]).child("c").to_string(), "spec.a.b.c");
     }
 
     #[test]

@@ -23,15 +23,17 @@ const DEFINITIONS: Rules = Rules {
     standard_finalizers: false,
     on_create: |_, _, definition| note_stored_version(definition),
     on_update: |_, _, definition, _| note_stored_version(definition),
-    validate: |_, new| definition::validate(new),
-    validate_update: |_, new, old| definition::validate_update(new, old),
+    validate: |_, new| new.report(definition::validate(new.value())),
+    validate_update: |_, new| new.report(definition::validate_update(new.value(), new.before().value())),
     warnings: unknown_formats,
     stages: Some(Stages { begin: begin_deletion, is_held: |_| false, first_decides: false }),
     ..Rules::CLUSTER.with_status().counting_spec()
 };
 
 const STATUS: Rules = Rules {
-    validate_update: |_, new, old| definition::validate_status_update(new, old),
+    validate_update: |_, new| {
+        new.report(definition::validate_status_update(new.value(), new.before().value()))
+    },
     ..DEFINITIONS.of_status()
 };
 

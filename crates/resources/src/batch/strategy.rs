@@ -34,7 +34,7 @@ const CRON_JOBS: Rules = Rules {
     on_update: |settings, _, job, old| {
         pod::drop_disabled_template(&settings.features, job, Some(old), CRON_TEMPLATE);
     },
-    validate: |_, job| long_name(job),
+    validate: |_, job| job.report(long_name(job.value())),
     warnings: cron_job_warnings,
     ..WORKLOADS
 };

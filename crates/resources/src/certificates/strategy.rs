@@ -33,7 +33,9 @@ const TABLE: &[Entry] = &[
             keeps: &[&["spec"], &["status", "certificate"]],
             resets: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
             on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
-            validate_update: |_, request, old| validate_update(request, old, Write::Approval),
+            validate_update: |_, request| {
+                request.report(validate_update(request.value(), request.before().value(), Write::Approval))
+            },
             ..REQUESTS
         },
     },
@@ -47,7 +49,9 @@ const TABLE: &[Entry] = &[
                 conditions::keep_decision(request, old);
                 conditions::note_times(request, old, &settings.time());
             },
-            validate_update: |_, request, old| validate_update(request, old, Write::Status),
+            validate_update: |_, request| {
+                request.report(validate_update(request.value(), request.before().value(), Write::Status))
+            },
             ..REQUESTS
         },
     },
@@ -73,8 +77,10 @@ const REQUESTS: Rules = Rules {
     name: |_, _| Vec::new(),
     recheck: Recheck::Both,
     unconditional_update: true,
-    validate: |_, request| request::validate(request, None),
-    validate_update: |_, request, old| validate_update(request, old, Write::Request),
+    validate: |_, request| request.report(request::validate(request.value(), None)),
+    validate_update: |_, request| {
+        request.report(validate_update(request.value(), request.before().value(), Write::Request))
+    },
     ..Rules::CLUSTER
 };
 

@@ -1,12 +1,18 @@
-//! The group's kinds.
+//! The core group (`""`): one file or folder per resource that has rules of its own. [`strategy`] is the table of all its
+//! resources.
 
 pub mod binding;
 pub(crate) mod columns;
 pub mod component_status;
+mod config_map;
 pub(crate) mod conversion;
+mod data;
 pub(crate) mod defaults;
+pub(crate) mod event;
 mod key_pair;
+mod namespace;
+pub(crate) mod persistent_volume_claim;
 pub(crate) mod pod;
+mod secret;
 pub mod service;
 pub(crate) mod strategy;
-pub(crate) mod validation;

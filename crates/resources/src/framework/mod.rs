@@ -12,3 +12,4 @@ pub mod field_labels;
 pub mod served;
 pub mod strategy;
 pub mod unenforced;
+pub(crate) mod validation;

@@ -26,30 +26,28 @@ const NAMESPACED: Rules = Rules {
 const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 
 const ROLE: Rules = Rules {
-    validate: |_, role| validation::role(role),
-    validate_update: |_, new, _| validation::role(new),
+    validate: |_, role| role.report(validation::role(role.value())),
+    validate_update: |_, new| new.report(validation::role(new.value())),
     ..NAMESPACED
 };
 const CLUSTER_ROLE: Rules = Rules {
-    validate: |_, role| validation::cluster_role(role),
-    validate_update: |_, new, old| validation::cluster_role_update(new, old),
+    validate: |_, role| role.report(validation::cluster_role(role.value())),
+    validate_update: |_, new| new.report(validation::cluster_role_update(new.value(), new.before().value())),
     ..CLUSTER
 };
 const ROLE_BINDING: Rules = Rules {
-    validate: |_, binding| validation::role_binding(binding),
-    validate_update: |_, new, old| {
-        let mut errors = validation::role_binding(new);
-        errors.extend(validation::unchanged_role(new, old));
-        errors
+    validate: |_, binding| binding.report(validation::role_binding(binding.value())),
+    validate_update: |_, new| {
+        new.report(validation::role_binding(new.value()));
+        new.report(validation::unchanged_role(new.value(), new.before().value()));
     },
     ..NAMESPACED
 };
 const CLUSTER_ROLE_BINDING: Rules = Rules {
-    validate: |_, binding| validation::cluster_role_binding(binding),
-    validate_update: |_, new, old| {
-        let mut errors = validation::cluster_role_binding(new);
-        errors.extend(validation::unchanged_role(new, old));
-        errors
+    validate: |_, binding| binding.report(validation::cluster_role_binding(binding.value())),
+    validate_update: |_, new| {
+        new.report(validation::cluster_role_binding(new.value()));
+        new.report(validation::unchanged_role(new.value(), new.before().value()));
     },
     ..CLUSTER
 };

@@ -16,7 +16,7 @@ const TABLE: &[Entry] = &[
         rules: Rules {
             unconditional_update: true,
             on_create: |_, _, class| tree::set(class, &["metadata", "generation"], 1),
-            validate: |_, class| reserved_name(class),
+            validate: |_, class| class.report(reserved_name(class.value())),
             forbids_deletion: |name| {
                 let why = "this is a system priority class and cannot be deleted";
                 SYSTEM.iter().any(|(known, _)| *known == name).then_some(why)

@@ -2,6 +2,7 @@
 
 pub(crate) mod app_armor_profile;
 pub(crate) mod parts;
+pub(crate) mod strategy;
 pub(crate) mod update;
 pub(crate) mod warnings;
 

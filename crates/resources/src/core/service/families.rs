@@ -68,7 +68,7 @@ impl Families {
             };
             tree::set(service, FAMILY_POLICY, policy);
         }
-        let errors = validation::addresses(service, old);
+        let errors = validation::cluster_ip_errors(service, old);
         invalid(service, &errors)?;
         let mut errors = Vec::new();
         if let Some(old) = old {

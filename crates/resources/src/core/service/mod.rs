@@ -10,6 +10,8 @@
 //! ports        node ports: a bit that could be written is taken
 //! node_ports   which of them a service needs
 //! allocations  all of it, on the registry's seam; what a write has taken
+//! strategy     the strategy of services
+//! validation   their validation
 //! repair       what was lost or left behind when a server died
 //! ```
 
@@ -22,6 +24,7 @@ mod node_ports;
 mod ports;
 mod ranges;
 mod repair;
+pub(in crate::core) mod strategy;
 pub(crate) mod validation;
 
 pub use allocations::{Links, ServiceAllocations, ServiceNetwork};

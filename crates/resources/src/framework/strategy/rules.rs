@@ -13,6 +13,7 @@ use pintle_schema::Type;
 
 use super::Settings;
 use super::tree::{self, Path};
+use crate::framework::validation::{Cursor, Errors};
 
 /// Which rules hold for a resource or subresource of a group.
 pub(crate) struct Entry {
@@ -38,6 +39,9 @@ pub(crate) enum Recheck {
 
 /// What is wrong with a name of this object, or with the prefix of a generated one.
 pub(crate) type NameWithin = fn(&Value, &str, bool) -> Vec<String>;
+
+/// Reports the errors of an object, given as the cursor of the whole.
+pub(crate) type Validate = fn(&Settings, &Cursor<'_, '_>);
 
 /// What is particular to a resource. The fields of `Rules::NAMESPACED` and `Rules::CLUSTER` do nothing.
 #[derive(Clone, Copy)]
@@ -70,10 +74,10 @@ pub(crate) struct Rules {
     pub(crate) on_create: fn(&Settings, &Context, &mut Value),
     /// New and old, after `keeps` and before `counts`.
     pub(crate) on_update: fn(&Settings, &Context, &mut Value, &Value),
-    /// Beside the metadata.
-    pub(crate) validate: fn(&Settings, &Value) -> Vec<Error>,
-    /// New and old; beside the metadata.
-    pub(crate) validate_update: fn(&Settings, &Value, &Value) -> Vec<Error>,
+    /// Validates a new object beside its metadata.
+    pub(crate) validate: Validate,
+    /// Validates a changed object beside its metadata.
+    pub(crate) validate_update: Validate,
     /// Of a new object, or with the old one of a changed one.
     pub(crate) warnings: fn(&Settings, &Value, Option<&Value>) -> Vec<String>,
     /// See [`Strategy::forbids_deletion`].
@@ -108,8 +112,8 @@ impl Rules {
         early_warnings: |_| Vec::new(),
         on_create: |_, _, _| {},
         on_update: |_, _, _, _| {},
-        validate: |_, _| Vec::new(),
-        validate_update: |_, _, _| Vec::new(),
+        validate: |_, _| {},
+        validate_update: |_, _| {},
         warnings: |_, _, _| Vec::new(),
         forbids_deletion: |_| None,
         delete_warnings: |_| Vec::new(),
@@ -217,6 +221,12 @@ impl Tabled {
         errors
     }
 
+    fn walk(&self, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
+        let errors = Errors::default();
+        validate(&self.settings, &Cursor::root(object, old, &errors));
+        errors.into_vec()
+    }
+
     fn check_finalizers(&self, object: &Value) -> Vec<Error> {
         if !self.rules.standard_finalizers {
             return Vec::new();
@@ -251,7 +261,7 @@ impl Strategy for Tabled {
 
     fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
         let mut errors = self.check_metadata(object);
-        errors.extend((self.rules.validate)(&self.settings, object));
+        errors.extend(self.walk(self.rules.validate, object, None));
         errors
     }
 
@@ -278,7 +288,7 @@ impl Strategy for Tabled {
         if matches!(self.rules.recheck, Recheck::Whole | Recheck::Both) {
             errors.extend(self.check_metadata(new));
         }
-        errors.extend((self.rules.validate_update)(&self.settings, new, old));
+        errors.extend(self.walk(self.rules.validate_update, new, Some(old)));
         errors
     }
 

@@ -5,15 +5,15 @@ use pintle_meta::Value;
 use pintle_meta::field_path::Path;
 use pintle_meta::value::Key;
 
-use super::NAMESPACED;
 use crate::core::pod;
+use crate::core::strategy::NAMESPACED;
 use crate::framework::conversion::build;
 use crate::framework::strategy::{Rules, tree};
 
 const SOURCE: &str = "dataSource";
 const REFERENCE: &str = "dataSourceRef";
 
-pub(super) const CLAIMS: Rules = Rules {
+pub(in crate::core) const CLAIMS: Rules = Rules {
     returns_deleted_object: true,
     on_create: |settings, _, claim| {
         if let Some(spec) = claim.get_mut("spec") {

@@ -9,15 +9,15 @@ use pintle_meta::value::{Key, Object};
 use pintle_meta::{Value, Warnings};
 use pintle_registry::{DeleteOptions, ResetFields};
 
-use super::NAMESPACED;
 use crate::core::pod::{self, app_armor_profile};
+use crate::core::strategy::NAMESPACED;
 use crate::framework::conversion::build;
 use crate::framework::strategy::tree::{self, Path};
 use crate::framework::strategy::{Recheck, Rules, Settings};
 
 const STATUS: &[Path] = &[&["status"]];
 
-pub(super) const PODS: Rules = Rules {
+pub(in crate::core) const PODS: Rules = Rules {
     recheck: Recheck::Both,
     keeps: STATUS,
     counts: &[&["spec"]],
@@ -26,15 +26,15 @@ pub(super) const PODS: Rules = Rules {
     early_warnings: app_armor_profile::warnings,
     on_create: |settings, _, pod| create(settings, pod),
     on_update: |settings, _, new, old| drop_disabled(&settings.features, new, old),
-    validate_update: |_, new, old| pod::update::changes(new, old),
-    validate: |_, pod| pod::update::creation(pod),
+    validate_update: |_, new| new.report(pod::update::changes(new.value(), new.before().value())),
+    validate: |_, pod| pod.report(pod::update::creation(pod.value())),
     // Later nobody is told: people seldom change pods themselves.
     warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },
     grace: Some(|_, pod, options| grace(pod, options)),
     ..NAMESPACED
 };
 
-pub(super) const POD_STATUS: Rules = Rules {
+pub(in crate::core) const POD_STATUS: Rules = Rules {
     recheck: Recheck::Changes,
     keeps: &[&["spec"], &["metadata", "ownerReferences"]],
     counts: &[],
@@ -50,12 +50,12 @@ pub(super) const POD_STATUS: Rules = Rules {
         drop_disabled(&settings.features, new, old);
         drop_disabled_status(&settings.features, new, old);
     },
-    validate_update: |_, _, _| Vec::new(),
+    validate_update: |_, _| {},
     warnings: |_, pod, _| addresses(pod),
     ..PODS
 };
 
-pub(super) const EPHEMERAL_CONTAINERS: Rules = Rules {
+pub(in crate::core) const EPHEMERAL_CONTAINERS: Rules = Rules {
     // The reference has a filter for them, and does not use it; nor for a resize.
     resets: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
@@ -67,11 +67,11 @@ pub(super) const EPHEMERAL_CONTAINERS: Rules = Rules {
         }
         drop_disabled(&settings.features, new, old);
     },
-    validate_update: |_, new, old| pod::parts::ephemeral_containers(new, old),
+    validate_update: |_, new| new.report(pod::parts::ephemeral_containers(new.value(), new.before().value())),
     ..PODS
 };
 
-pub(super) const RESIZE: Rules = Rules {
+pub(in crate::core) const RESIZE: Rules = Rules {
     // What of this may change with the containers is looked at below.
     keeps: &[],
     resets: ResetFields::These(&[]),
@@ -79,7 +79,7 @@ pub(super) const RESIZE: Rules = Rules {
         resize(new, old);
         drop_disabled(&settings.features, new, old);
     },
-    validate_update: |_, new, old| pod::parts::resize(new, old),
+    validate_update: |_, new| new.report(pod::parts::resize(new.value(), new.before().value())),
     ..PODS
 };
 

@@ -1,19 +1,20 @@
 //! Namespaces, whose deletion begins with the deletion of what is in them.
 
 use pintle_meta::Value;
-use pintle_meta::field_path::{self, Error, Path as FieldPath};
+use pintle_meta::field_path::Value as Shown;
 use pintle_meta::validation::{object_meta, qualified_name};
 use pintle_registry::{ResetFields, Stages};
 
-use super::CLUSTER;
+use crate::core::strategy::CLUSTER;
 use crate::framework::strategy::{Recheck, Rules, rules, tree};
+use crate::framework::validation::Cursor;
 
 /// Held by the controller that empties namespaces.
 const KUBERNETES: &str = "kubernetes";
 const FINALIZERS: tree::Path = &["spec", "finalizers"];
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-pub(super) const NAMESPACES: Rules = Rules {
+pub(in crate::core) const NAMESPACES: Rules = Rules {
     name: object_meta::label_name,
     recheck: Recheck::Both,
     keeps: &[FINALIZERS, &["status"]],
@@ -23,7 +24,7 @@ pub(super) const NAMESPACES: Rules = Rules {
         require_finalizer(namespace);
     },
     validate: |_, namespace| validate(namespace),
-    validate_update: |_, new, _| validate(new),
+    validate_update: |_, namespace| validate(namespace),
     canonicalize: label,
     stages: Some(Stages {
         begin: |namespace| tree::set(namespace, &["status", "phase"], "Terminating"),
@@ -34,28 +35,26 @@ pub(super) const NAMESPACES: Rules = Rules {
     ..CLUSTER.with_status()
 };
 
-pub(super) const NAMESPACE_STATUS: Rules = Rules {
-    validate_update: |_, new, _| {
-        let is_going = new.deletion_timestamp().is_some();
-        let (phase, when) = if is_going { ("Terminating", "not empty") } else { ("Active", "empty") };
-        let given = new.text_at(&["status", "phase"]);
-        let wrong = format!("may only be '{phase}' if `deletionTimestamp` is {when}");
-        let path = FieldPath::new("status");
-        let error = Error::invalid(&path.child("Phase"), field_path::Value::json(given), wrong);
-        if given == phase { Vec::new() } else { vec![error] }
+pub(in crate::core) const NAMESPACE_STATUS: Rules = Rules {
+    validate_update: |_, namespace| {
+        let is_going = namespace.value().deletion_timestamp().is_some();
+        let (wanted, when) = if is_going { ("Terminating", "not empty") } else { ("Active", "empty") };
+        let status = namespace.field("status");
+        let phase = status.at_as(&["phase"], "Phase");
+        if phase.text() != wanted {
+            let why = format!("may only be '{wanted}' if `deletionTimestamp` is {when}");
+            phase.invalid(Shown::json(phase.text()), why);
+        }
     },
     ..NAMESPACES.of_status()
 };
 
-pub(super) const FINALIZE: Rules = Rules {
+pub(in crate::core) const FINALIZE: Rules = Rules {
     recheck: Recheck::Changes,
     keeps: &[&["status"]],
     resets: ResetFields::These(&[&["status"]]),
-    validate_update: |_, new, _| {
-        let path = FieldPath::new("spec");
-        let path = path.child("finalizers");
-        let names = new.items_at(FINALIZERS).iter().filter_map(Value::as_str).enumerate();
-        names.flat_map(|(index, name)| check_finalizer(&path.index(index), name)).collect()
+    validate_update: |_, namespace| {
+        namespace.at(FINALIZERS).each(|finalizer| check_finalizer(finalizer, finalizer.text()));
     },
     ..NAMESPACES
 };
@@ -73,18 +72,15 @@ fn require_finalizer(namespace: &mut Value) {
     }
 }
 
-fn validate(namespace: &Value) -> Vec<Error> {
-    let path = FieldPath::new("spec");
-    let path = path.child("finalizers");
-    let names = namespace.items_at(FINALIZERS).iter().filter_map(Value::as_str);
-    names.flat_map(|name| check_finalizer(&path, name)).collect()
+/// Errors name the list, as in the reference, and not the item.
+fn validate(namespace: &Cursor<'_, '_>) {
+    let finalizers = namespace.at(FINALIZERS);
+    finalizers.texts().into_iter().for_each(|name| check_finalizer(&finalizers, name));
 }
 
-fn check_finalizer(path: &FieldPath<'_>, name: &str) -> Vec<Error> {
-    let wrong = qualified_name(name).into_iter();
-    let mut errors: Vec<Error> = wrong.map(|wrong| Error::invalid(path, name, wrong)).collect();
-    errors.extend(rules::standard_finalizer(path, name));
-    errors
+fn check_finalizer(place: &Cursor<'_, '_>, name: &str) {
+    qualified_name(name).into_iter().for_each(|why| place.invalid(name, why));
+    place.report(rules::standard_finalizer(place.path(), name));
 }
 
 /// A namespace carries its name as a label. Defaults see to that too, but not where the name was generated after them.
@@ -96,7 +92,9 @@ fn label(namespace: &mut Value) {
     if let Some(metadata) = namespace.metadata_mut() {
         let labels = metadata.get_or_insert_with("labels", Value::default);
         match labels.as_object_mut() {
-            Some(labels) => drop(labels.insert(NAME_LABEL, name)),
+            Some(labels) => {
+                labels.insert(NAME_LABEL, name);
+            }
             None => *labels = Value::object([(NAME_LABEL, name)].into_iter().collect()),
         }
     }

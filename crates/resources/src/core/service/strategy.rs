@@ -4,32 +4,32 @@ use pintle_meta::field_path::Path as FieldPath;
 use pintle_meta::validation::{cidr_warnings, ip_warnings, object_meta};
 use pintle_meta::{Value, Warnings};
 
-use super::NAMESPACED;
 use crate::core::service::fields::{
     ADDRESS, ADDRESSES, ALLOCATES, FAMILIES, FAMILY_POLICY, HEALTH_PORT, PORTS, address, addresses,
     has_address, has_health_port, has_node_ports, has_selector, is_ipv6, is_reached_from_outside, kind,
     node_port, node_ports,
 };
 use crate::core::service::validation;
+use crate::core::strategy::NAMESPACED;
 use crate::framework::strategy::tree::{self, Path};
 use crate::framework::strategy::{Rules, Settings};
 
 const INTERNAL_POLICY: Path = &["spec", "internalTrafficPolicy"];
 const LOAD_BALANCER: Path = &["status", "loadBalancer"];
 
-pub(super) const SERVICES: Rules = Rules {
+pub(in crate::core) const SERVICES: Rules = Rules {
     name: object_meta::label_name,
     create_on_update: true,
     returns_deleted_object: true,
     on_update: |_, _, new, old| drop_what_another_type_had(new, old),
-    validate: |_, service| validation::service(service, None),
-    validate_update: |_, new, old| validation::service_update(new, old),
+    validate: |_, service| validation::service(service),
+    validate_update: |_, service| validation::service_update(service),
     warnings: |_, service, _| warnings(service),
     decorated,
     ..NAMESPACED.with_status()
 };
 
-pub(super) const SERVICE_STATUS: Rules = Rules {
+pub(in crate::core) const SERVICE_STATUS: Rules = Rules {
     warnings: |_, service, _| {
         let path = FieldPath::new("status.loadBalancer.ingress");
         let points = service.items_at(&["status", "loadBalancer", "ingress"]).iter().enumerate();
@@ -39,7 +39,7 @@ pub(super) const SERVICE_STATUS: Rules = Rules {
         );
         warnings.into_texts()
     },
-    validate_update: |_, new, old| validation::status_update(new, old),
+    validate_update: |_, service| validation::status_update(service),
     ..SERVICES.of_status()
 };
 
