@@ -3,7 +3,7 @@
 use pintle_features::Feature;
 use pintle_meta::Value;
 
-use crate::framework::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["apps/v1.Deployment", "apps/v1beta2.Deployment"], |deployment| {
@@ -70,7 +70,7 @@ const EXTENSIONS: Deployment = Deployment {
     any_strategy: true,
 };
 
-fn deployment(deployment: &mut Place<'_>, with: &Deployment) {
+fn deployment(deployment: &mut Draft<'_>, with: &Deployment) {
     deployment.within("spec", |spec| {
         spec.default("replicas", 1);
         spec.within("strategy", |strategy| {
@@ -88,7 +88,7 @@ fn deployment(deployment: &mut Place<'_>, with: &Deployment) {
     });
 }
 
-fn daemon_set(set: &mut Place<'_>, strategy: &'static str) {
+fn daemon_set(set: &mut Draft<'_>, strategy: &'static str) {
     set.within("spec", |spec| {
         spec.within("updateStrategy", |update| {
             update.default("type", strategy);
@@ -103,7 +103,7 @@ fn daemon_set(set: &mut Place<'_>, strategy: &'static str) {
     });
 }
 
-fn stateful_set(set: &mut Place<'_>) {
+fn stateful_set(set: &mut Draft<'_>) {
     set.within("spec", |spec| {
         spec.default("podManagementPolicy", "OrderedReady");
         spec.within("updateStrategy", |strategy| {
@@ -125,12 +125,12 @@ fn stateful_set(set: &mut Place<'_>) {
     });
 }
 
-fn replica_set(set: &mut Place<'_>) {
+fn replica_set(set: &mut Draft<'_>) {
     set.within("spec", |spec| spec.default("replicas", 1));
 }
 
 /// The labels of the pods are those of the controller, and what it selects by, if nothing else was said.
-fn select_template(controller: &mut Place<'_>) {
+fn select_template(controller: &mut Draft<'_>) {
     let template = controller.get("spec").and_then(|spec| spec.at(&["template", "metadata", "labels"]));
     let Some(labels) = template.cloned() else { return };
     controller.within("spec", |spec| {

@@ -10,8 +10,8 @@ use pintle_meta::field_path::Error;
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
 
-use super::conditions::{self, Write};
-use super::request;
+use super::certificate_signing_request::conditions::{self, Write};
+use super::certificate_signing_request::validation;
 use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
@@ -77,7 +77,7 @@ const REQUESTS: Rules = Rules {
     name: |_, _| Vec::new(),
     recheck: Recheck::Both,
     unconditional_update: true,
-    validate: |_, request| request.report(request::validate(request.value(), None)),
+    validate: |_, request| request.report(validation::validate(request.value(), None)),
     validate_update: |_, request| {
         request.report(validate_update(request.value(), request.before().value(), Write::Request))
     },
@@ -86,7 +86,7 @@ const REQUESTS: Rules = Rules {
 
 /// All of it on every write, since all of it is what somebody decides about.
 fn validate_update(request: &Value, old: &Value, write: Write) -> Vec<Error> {
-    let mut errors = request::validate(request, Some(old));
+    let mut errors = validation::validate(request, Some(old));
     errors.extend(conditions::validate(request, old, write));
     errors
 }

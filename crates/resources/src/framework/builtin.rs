@@ -136,11 +136,11 @@ impl Builtin {
             return None;
         }
         let object = protobuf::decode(self.stored, envelope.raw).ok()?;
-        self.is_settled(&object).then_some(object)
+        self.is_canonical(&object).then_some(object)
     }
 
     /// Whether an object has all its defaults, and comes as it is from the way through the internal types.
-    fn is_settled(&self, object: &Value) -> bool {
+    fn is_canonical(&self, object: &Value) -> bool {
         let mut through = object.clone();
         conversion::round_trip(self.stored, &mut through).is_ok()
             && through.is_same(object)
@@ -206,7 +206,7 @@ impl Stored for Builtin {
     fn decode_again(&self, object: Value, stored: &[u8]) -> Result<Value, String> {
         let kept = self.encoding == Encoding::Protobuf
             && protobuf::keeps(self.stored, &object)
-            && self.is_settled(&object);
+            && self.is_canonical(&object);
         if kept { Ok(object) } else { self.decode(stored) }
     }
 }

@@ -4,7 +4,7 @@
 use pintle_meta::Value;
 
 /// One resource that a missing admission plugin would act on.
-struct Unenforced {
+struct Effect {
     plugin: &'static str,
     resource: &'static str,
     /// Whether the plugin would act on this object.
@@ -13,12 +13,12 @@ struct Unenforced {
     what: &'static str,
 }
 
-const TABLE: &[Unenforced] = &[
+const TABLE: &[Effect] = &[
     line("LimitRanger", "limitranges", "enforce LimitRanges"),
     line("MutatingAdmissionPolicy", "mutatingadmissionpolicies", "apply MutatingAdmissionPolicies"),
     line("MutatingAdmissionPolicy", "mutatingadmissionpolicybindings", "apply MutatingAdmissionPolicies"),
     line("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", "call mutating admission webhooks"),
-    Unenforced { concerns: has_level, ..line("PodSecurity", "namespaces", "enforce Pod Security Standards") },
+    Effect { concerns: has_level, ..line("PodSecurity", "namespaces", "enforce Pod Security Standards") },
     line("ResourceQuota", "resourcequotas", "enforce ResourceQuotas"),
     line("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "enforce ValidatingAdmissionPolicies"),
     line(
@@ -33,8 +33,8 @@ const TABLE: &[Unenforced] = &[
     ),
 ];
 
-const fn line(plugin: &'static str, resource: &'static str, what: &'static str) -> Unenforced {
-    Unenforced { plugin, resource, concerns: |_| true, what }
+const fn line(plugin: &'static str, resource: &'static str, what: &'static str) -> Effect {
+    Effect { plugin, resource, concerns: |_| true, what }
 }
 
 /// Whether a namespace asks for a level of pod security that allows less than everything.
@@ -45,16 +45,16 @@ fn has_level(namespace: &Value) -> bool {
 
 /// The lines of [`TABLE`] whose plugin is on and not built, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missing(u32);
+pub struct Unenforced(u32);
 
-impl Missing {
+impl Unenforced {
     /// Of these admission plugins. Names that have nothing to do with objects are passed over.
-    pub fn plugins(names: &[&str]) -> Missing {
+    pub fn plugins(names: &[&str]) -> Unenforced {
         let lines = TABLE.iter().enumerate().filter(|(_, line)| names.contains(&line.plugin));
-        Missing(lines.fold(0, |bits, (place, _)| bits | 1 << place))
+        Unenforced(lines.fold(0, |bits, (place, _)| bits | 1 << place))
     }
 
-    fn lines(self) -> impl Iterator<Item = &'static Unenforced> {
+    fn lines(self) -> impl Iterator<Item = &'static Effect> {
         TABLE.iter().enumerate().filter(move |(place, _)| self.0 >> place & 1 == 1).map(|(_, line)| line)
     }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_resource_is_told_about_while_its_plugin_is_missing() {
-        let missing = Missing::plugins(&["LimitRanger", "DefaultStorageClass"]);
+        let missing = Unenforced::plugins(&["LimitRanger", "DefaultStorageClass"]);
         let object = Value::default();
         assert_eq!(
             missing.warning("limitranges", &object).as_deref(),
@@ -97,14 +97,14 @@ mod tests {
         );
         assert_eq!(missing.warning("resourcequotas", &object), None);
         assert_eq!(missing.warning("pods", &object), None);
-        assert_eq!(Missing::default().warning("limitranges", &object), None);
+        assert_eq!(Unenforced::default().warning("limitranges", &object), None);
         assert_eq!(missing.sentence().as_deref(), Some("This server does not yet: enforce LimitRanges"));
-        assert_eq!(Missing::plugins(&["DefaultStorageClass"]).sentence(), None);
+        assert_eq!(Unenforced::plugins(&["DefaultStorageClass"]).sentence(), None);
     }
 
     #[test]
     fn namespaces_are_told_about_where_a_level_allows_less_than_everything() {
-        let missing = Missing::plugins(&["PodSecurity"]);
+        let missing = Unenforced::plugins(&["PodSecurity"]);
         let told = |labels: &str| missing.warning("namespaces", &namespace(labels)).is_some();
         assert!(told(r#"{"pod-security.kubernetes.io/enforce":"restricted"}"#));
         assert!(told(r#"{"pod-security.kubernetes.io/warn":"baseline"}"#));

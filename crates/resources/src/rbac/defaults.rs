@@ -1,6 +1,6 @@
 //! Defaults of role bindings: the groups of what they name.
 
-use crate::framework::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -31,7 +31,7 @@ pub(crate) const RULES: &[Rule] = &[
     }),
 ];
 
-fn is_user_or_group(subject: &Place<'_>) -> bool {
+fn is_user_or_group(subject: &Draft<'_>) -> bool {
     matches!(subject.text("kind"), "User" | "Group")
 }
 

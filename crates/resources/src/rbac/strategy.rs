@@ -1,11 +1,12 @@
-//! The strategies of the group's resources. Who may grant what is not theirs to say.
+//! The table of the group's strategies. Escalation of permissions is checked by a guard, not here.
 
 use std::sync::Arc;
 
 use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 
-use super::validation;
+use super::role::{CLUSTER_ROLE, ROLE};
+use super::role_binding::{CLUSTER_ROLE_BINDING, ROLE_BINDING};
 use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
@@ -15,7 +16,7 @@ const TABLE: &[Entry] = &[
     Entry { name: "roles", kind: "rbac/v1.Role", rules: ROLE },
 ];
 
-const NAMESPACED: Rules = Rules {
+pub(super) const NAMESPACED: Rules = Rules {
     // A prefix is no exception.
     name: |name, _| object_meta::path_segment_name(name, false),
     recheck: Recheck::Both,
@@ -23,34 +24,7 @@ const NAMESPACED: Rules = Rules {
     unconditional_update: true,
     ..Rules::NAMESPACED
 };
-const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
-
-const ROLE: Rules = Rules {
-    validate: |_, role| role.report(validation::role(role.value())),
-    validate_update: |_, new| new.report(validation::role(new.value())),
-    ..NAMESPACED
-};
-const CLUSTER_ROLE: Rules = Rules {
-    validate: |_, role| role.report(validation::cluster_role(role.value())),
-    validate_update: |_, new| new.report(validation::cluster_role_update(new.value(), new.before().value())),
-    ..CLUSTER
-};
-const ROLE_BINDING: Rules = Rules {
-    validate: |_, binding| binding.report(validation::role_binding(binding.value())),
-    validate_update: |_, new| {
-        new.report(validation::role_binding(new.value()));
-        new.report(validation::unchanged_role(new.value(), new.before().value()));
-    },
-    ..NAMESPACED
-};
-const CLUSTER_ROLE_BINDING: Rules = Rules {
-    validate: |_, binding| binding.report(validation::cluster_role_binding(binding.value())),
-    validate_update: |_, new| {
-        new.report(validation::cluster_role_binding(new.value()));
-        new.report(validation::unchanged_role(new.value(), new.before().value()));
-    },
-    ..CLUSTER
-};
+pub(super) const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {

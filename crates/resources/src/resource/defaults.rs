@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::framework::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(
@@ -41,7 +41,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
 ];
 
-fn allocation(request: &mut Place<'_>) {
+fn allocation(request: &mut Draft<'_>) {
     request.default("allocationMode", "ExactCount");
     if request.text("allocationMode") == "ExactCount" {
         request.default("count", 1);
@@ -49,7 +49,7 @@ fn allocation(request: &mut Place<'_>) {
 }
 
 /// What a device takes of a node is taken once for each allocation.
-fn multipliers(device: &mut Place<'_>) {
+fn multipliers(device: &mut Draft<'_>) {
     device.each_entry("nodeAllocatableResourceMappings", |mapping| {
         mapping.default("allocationMultiplier", Value::literal("1"));
     });

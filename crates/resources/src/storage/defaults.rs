@@ -4,7 +4,7 @@ use pintle_features::Feature;
 use pintle_meta::Value;
 
 use crate::framework::defaults::Fill::Text;
-use crate::framework::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -20,7 +20,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["storage/v1beta1.CSIDriver"], csi_driver),
 ];
 
-fn csi_driver(driver: &mut Place<'_>) {
+fn csi_driver(driver: &mut Draft<'_>) {
     driver.within("spec", |spec| {
         spec.default("attachRequired", true);
         spec.default("podInfoOnMount", false);

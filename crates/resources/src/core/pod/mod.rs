@@ -1,7 +1,12 @@
 //! What several kinds need to know of pods and of templates for them.
 
 pub(crate) mod app_armor_profile;
+pub(crate) mod binding;
+pub(in crate::core) mod columns;
+pub(in crate::core) mod defaults;
+mod image;
 pub(crate) mod parts;
+mod resource_defaults;
 pub(crate) mod strategy;
 pub(crate) mod update;
 pub(crate) mod warnings;

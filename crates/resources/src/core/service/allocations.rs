@@ -129,7 +129,7 @@ impl Reserve for ServiceAllocations {
         options: WriteOptions,
     ) -> Result<Reservation> {
         fields::keep_allocated(new, old);
-        fields::settle_addresses(new, old);
+        fields::complete_changed(new, old);
         let mut taken = self.begin(context, new, options)?;
         match taken.for_changed(new, old).await {
             Ok(()) => Ok(Reservation::new(Box::new(taken))),
@@ -233,13 +233,13 @@ impl Taken {
     }
 
     async fn for_new(&mut self, service: &mut Value) -> Result<()> {
-        self.pools.families.settle(service, None)?;
+        self.pools.families.choose(service, None)?;
         self.all_addresses(service).await?;
         node_ports::of_new(service, self).await
     }
 
     async fn for_changed(&mut self, new: &mut Value, old: &Value) -> Result<()> {
-        self.pools.families.settle(new, Some(old))?;
+        self.pools.families.choose(new, Some(old))?;
         self.changed_addresses(new, old).await?;
         node_ports::of_changed(new, old, self).await
     }

@@ -147,7 +147,7 @@ pub(crate) fn keep_allocated(new: &mut Value, old: &Value) {
 }
 
 /// Brings the list of addresses in line with the first of them, for clients that know only that.
-pub(crate) fn settle_addresses(new: &mut Value, old: &Value) {
+pub(crate) fn complete_changed(new: &mut Value, old: &Value) {
     if new.items_at(ADDRESSES).is_empty() && address(new) == address(old) {
         tree::keep(new, old, ADDRESSES);
     }
@@ -172,7 +172,7 @@ mod tests {
         let tree = |spec: &str| services.tree(&format!(r#"{{"spec":{spec}}}"#));
         let (mut new, old) = (tree(new), tree(old));
         keep_allocated(&mut new, &old);
-        settle_addresses(&mut new, &old);
+        complete_changed(&mut new, &old);
         text(new.get("spec").unwrap())
     }
 

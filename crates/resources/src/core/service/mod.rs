@@ -18,6 +18,8 @@
 mod addresses;
 mod allocations;
 mod bitmap;
+pub(in crate::core) mod columns;
+pub(in crate::core) mod defaults;
 mod families;
 pub(crate) mod fields;
 mod node_ports;

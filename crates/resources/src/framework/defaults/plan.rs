@@ -8,7 +8,7 @@ use pintle_meta::value::Key;
 use pintle_schema::{Field, Kind, Shape, Struct, Type, normal};
 
 use super::Settings;
-use super::place::{Place, element, is_unset, would_change};
+use super::draft::{Draft, element, is_unset, would_change};
 
 /// What a group says about types of its own.
 pub(crate) struct Rule {
@@ -20,7 +20,7 @@ pub(crate) struct Rule {
     pub(crate) call: Option<Call>,
 }
 
-pub(crate) type Call = fn(&mut Place<'_>);
+pub(crate) type Call = fn(&mut Draft<'_>);
 
 /// For types that are no structs: what it should be, if that is something else.
 pub(crate) type Amend = fn(&Value) -> Option<Value>;
@@ -130,7 +130,7 @@ impl Plan {
             match step {
                 Step::Call(call) => {
                     if would_change(self.of, value, settings, call) {
-                        call(&mut Place::change(self.of, value, settings));
+                        call(&mut Draft::change(self.of, value, settings));
                     }
                 }
                 Step::Fill(field, fill) => {

@@ -25,7 +25,7 @@ use pintle_registry::Strategy;
 use pintle_runtime::{Clock, Random};
 
 use crate::framework::defaults;
-use crate::framework::unenforced::Missing;
+use crate::framework::unenforced::Unenforced;
 
 pub(crate) use self::rules::{Entry, Recheck, Rules, find};
 
@@ -41,7 +41,7 @@ pub struct Settings {
     /// Whether services get IPv6 addresses first.
     pub ipv6_first: bool,
     /// Resources whose objects are stored and not acted on.
-    pub unenforced: Missing,
+    pub unenforced: Unenforced,
 }
 
 impl Settings {
@@ -65,7 +65,7 @@ impl Default for Settings {
             random: Random::system(),
             features: Features::default(),
             ipv6_first: false,
-            unenforced: Missing::default(),
+            unenforced: Unenforced::default(),
         }
     }
 }

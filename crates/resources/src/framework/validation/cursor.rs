@@ -63,6 +63,7 @@ impl<'p, 'v> Cursor<'p, 'v> {
     }
 
     /// Returns the items of this list, each beside the first old item with the same key.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no kind has moved yet whose items move in their list"))]
     pub(crate) fn items_by<'q, K: Hash + Eq + 'v>(
         &'q self,
         key: impl Fn(&'v Value) -> K + 'q,
@@ -100,11 +101,6 @@ impl<'v> Cursor<'_, 'v> {
     /// Returns the new value; null where nothing is set.
     pub(crate) fn value(&self) -> &'v Value {
         self.new.unwrap_or(&Value::NULL)
-    }
-
-    /// Returns the old value, if there is an old object and it has one.
-    pub(crate) fn old(&self) -> Option<&'v Value> {
-        self.old
     }
 
     pub(crate) fn is_set(&self) -> bool {

@@ -1,5 +1,7 @@
 //! `pods/binding` and the older `bindings`: a scheduler's word on where a pod runs.
 
+mod assign;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,7 +11,7 @@ use pintle_registry::{
     WriteOptions,
 };
 
-use crate::core::binding::{assign, check, preconditions};
+use self::assign::{assign, check, preconditions};
 use crate::framework::strategy::Settings;
 
 /// Binds pods of a store.

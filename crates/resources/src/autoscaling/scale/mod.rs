@@ -7,16 +7,21 @@
 //!
 //! A write changes nothing of the parent but its replicas and who manages them. Objects are of the stored versions.
 
+mod subresource;
+
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::selector::{LabelSelector, label};
-use pintle_meta::validation::{non_negative, object_meta};
+use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
 use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
 
 use crate::framework::conversion::build;
+use crate::framework::validation::{Cursor, Errors};
 
 /// The version in which clients see a scale.
+pub use self::subresource::{Scale, Scaled};
+
 pub const API_VERSION: &str = "autoscaling/v1";
 
 /// A resource that has a scale.
@@ -151,8 +156,9 @@ fn managers(object: &Value) -> Result<Managed, Box<Status>> {
 
 fn validate(scale: &Value) -> Vec<Error> {
     let mut errors = object_meta::validate(scale, true, &object_meta::subdomain_name, &Path::new("metadata"));
-    let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
-    errors.extend(non_negative(&Path::new("spec").child("replicas"), replicas));
+    let found = Errors::default();
+    Cursor::root(scale, None, &found).at(&["spec", "replicas"]).non_negative();
+    errors.extend(found.into_vec());
     errors
 }
 

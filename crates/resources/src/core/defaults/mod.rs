@@ -1,15 +1,12 @@
 //! Defaults of the core group.
 
-mod image;
-mod pod;
-mod pod_resources;
-mod service;
-
 use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 
+use super::pod::defaults as pod;
+use super::service::defaults as service;
 use crate::framework::defaults::Fill::{Int, Text, Zero};
-use crate::framework::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     // Pods.
@@ -108,7 +105,7 @@ fn round_amount(amount: &str) -> Option<String> {
 }
 
 /// The labels of the pods are those of the controller, and what it selects by, if nothing else was said.
-fn replication_controller(controller: &mut Place<'_>) {
+fn replication_controller(controller: &mut Draft<'_>) {
     let Some(labels) =
         controller.get("spec").and_then(|spec| spec.at(&["template", "metadata", "labels"])).cloned()
     else {
@@ -118,7 +115,7 @@ fn replication_controller(controller: &mut Place<'_>) {
     controller.within("metadata", |metadata| metadata.default("labels", labels.clone()));
 }
 
-fn persistent_volume(volume: &mut Place<'_>) {
+fn persistent_volume(volume: &mut Draft<'_>) {
     volume.within("status", |status| status.default("phase", "Pending"));
     volume.within("spec", |spec| {
         spec.default("persistentVolumeReclaimPolicy", "Retain");
@@ -127,7 +124,7 @@ fn persistent_volume(volume: &mut Place<'_>) {
 }
 
 /// A namespace carries its name as a label, whatever was there. One whose name is to be generated gets it later.
-fn namespace(namespace: &mut Place<'_>) {
+fn namespace(namespace: &mut Draft<'_>) {
     const LABEL: &str = "kubernetes.io/metadata.name";
     namespace.within("metadata", |metadata| {
         let name = metadata.text("name");
@@ -142,14 +139,14 @@ fn namespace(namespace: &mut Place<'_>) {
 }
 
 /// What a node has is what can be given to pods, if it does not say.
-fn node_status(status: &mut Place<'_>) {
+fn node_status(status: &mut Draft<'_>) {
     if let Some(capacity) = status.copy("capacity") {
         status.default("allocatable", capacity);
     }
 }
 
 /// For containers: no default limit is the maximum, no default request the default limit, or else the minimum.
-fn limit_range_item(item: &mut Place<'_>) {
+fn limit_range_item(item: &mut Draft<'_>) {
     if item.text("type") != "Container" {
         return;
     }

@@ -1,5 +1,7 @@
 //! `pods/eviction`: deletes a pod if its disruption budget lets it go.
 
+mod budget;
+
 use async_trait::async_trait;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Reason, Status, Value};
@@ -8,9 +10,9 @@ use pintle_registry::{
     Transform, WriteOptions,
 };
 
+use self::budget as eviction;
 use crate::core::pod;
 use crate::framework::strategy::{self, Settings};
-use crate::policy::eviction;
 
 /// How often a pod that changes all the time is tried.
 const ATTEMPTS: usize = 20;

@@ -5,7 +5,7 @@ use pintle_meta::Value;
 use crate::framework::columns::descriptions as doc;
 use crate::framework::columns::{Columns, Context, cell, named, text, wide};
 
-pub(super) static EVENT: Columns = Columns::new(
+pub(in crate::core) static EVENT: Columns = Columns::new(
     "core/v1.Event",
     &[
         text("Last Seen", doc::EVENT_LAST_TIMESTAMP),

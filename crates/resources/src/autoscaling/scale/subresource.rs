@@ -8,7 +8,7 @@ use pintle_registry::{
     Admission, Context, Created, Preconditions, Result, Store, Subresource, Transform, WriteOptions,
 };
 
-use crate::autoscaling::scale::Parent;
+use super::Parent;
 
 /// How the replicas of a kind of objects are found and set.
 pub trait Scaled: Send + Sync + 'static {

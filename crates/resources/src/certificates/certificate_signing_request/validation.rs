@@ -40,7 +40,7 @@ const LONGEST_SIGNER: usize = LONGEST_DOMAIN + 1 + (253 + 63 + 1);
 
 /// What is wrong with a request that is created, or changed in whatever way. Uses and signers that were stored so before may
 /// stay so.
-pub(super) fn validate(request: &Value, old: Option<&Value>) -> Vec<Error> {
+pub(in crate::certificates) fn validate(request: &Value, old: Option<&Value>) -> Vec<Error> {
     let path = Path::new("spec");
     let mut errors = Vec::new();
     let content = request.at(&["spec", "request"]).and_then(Value::as_bytes).unwrap_or_default();

@@ -2,12 +2,12 @@
 
 use pintle_meta::{Node, Value};
 
-use crate::framework::defaults::Place;
+use crate::framework::defaults::Draft;
 
 /// How long a client stays with its endpoint: three hours.
 const AFFINITY_SECONDS: i64 = 10_800;
 
-pub(super) fn service(service: &mut Place<'_>) {
+pub(in crate::core) fn service(service: &mut Draft<'_>) {
     service.within("spec", |spec| {
         spec.default("sessionAffinity", "None");
         match spec.text("sessionAffinity") {
@@ -30,7 +30,7 @@ pub(super) fn service(service: &mut Place<'_>) {
 }
 
 /// A configuration without a timeout is replaced as a whole.
-fn session_affinity(spec: &mut Place<'_>) {
+fn session_affinity(spec: &mut Draft<'_>) {
     let timeout =
         spec.get("sessionAffinityConfig").and_then(|config| config.at(&["clientIP", "timeoutSeconds"]));
     if timeout.is_none_or(Value::is_null) {
@@ -41,7 +41,7 @@ fn session_affinity(spec: &mut Place<'_>) {
     }
 }
 
-fn port(port: &mut Place<'_>) {
+fn port(port: &mut Draft<'_>) {
     port.default("protocol", "TCP");
     let target = port.get("targetPort").map(Value::node);
     if matches!(target, None | Some(Node::Int(0) | Node::String("") | Node::Null)) {
@@ -50,7 +50,7 @@ fn port(port: &mut Place<'_>) {
     }
 }
 
-fn traffic_policies(spec: &mut Place<'_>) {
+fn traffic_policies(spec: &mut Draft<'_>) {
     let internal = matches!(spec.text("type"), "ClusterIP" | "NodePort" | "LoadBalancer");
     let external = match spec.text("type") {
         "LoadBalancer" | "NodePort" => true,
@@ -65,7 +65,7 @@ fn traffic_policies(spec: &mut Place<'_>) {
     }
 }
 
-fn ip_mode(ingress: &mut Place<'_>) {
+fn ip_mode(ingress: &mut Draft<'_>) {
     if !ingress.text("ip").is_empty() {
         ingress.default("ipMode", "VIP");
     }

@@ -1,7 +1,7 @@
 //! Names of container images, as far as it takes to know which tag they mean.
 
 /// Whether an image's tag is `latest`, because it says so or says nothing. What is no name of an image has no tag.
-pub(super) fn is_latest(image: &str) -> bool {
+pub(in crate::core) fn is_latest(image: &str) -> bool {
     tag(image) == Some("latest")
 }
 

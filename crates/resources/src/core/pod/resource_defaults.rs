@@ -6,10 +6,10 @@ use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::value::Object;
 
-use crate::framework::defaults::Place;
+use crate::framework::defaults::Draft;
 
 /// Limits for huge pages first, because requests may come from them.
-pub(super) fn default(spec: &mut Place<'_>) {
+pub(in crate::core) fn default(spec: &mut Draft<'_>) {
     let is_set = |name| spec.get("resources").and_then(|resources| resources.get(name)).is_some();
     if is_set("limits") || is_set("requests") {
         huge_page_limits(spec);
@@ -18,14 +18,14 @@ pub(super) fn default(spec: &mut Place<'_>) {
 }
 
 /// A pod may use as many huge pages as its containers together, unless it says how many it may or needs.
-fn huge_page_limits(spec: &mut Place<'_>) {
+fn huge_page_limits(spec: &mut Draft<'_>) {
     let says = |name: &str| is_given(spec, "limits", name) || is_given(spec, "requests", name);
     let limits = of_containers(spec, "limits", |name| is_huge_page(name) && !says(name));
     complete(spec, "limits", limits);
 }
 
 /// Where a pod has limits, it needs what its containers need together, and of other resources as much as it may use.
-fn requests(spec: &mut Place<'_>) {
+fn requests(spec: &mut Draft<'_>) {
     let Some(limits) = spec.get("resources").and_then(|resources| resources.get("limits")).cloned() else {
         return;
     };
@@ -37,11 +37,11 @@ fn requests(spec: &mut Place<'_>) {
 }
 
 /// Whether a pod says how much of something it needs or may use.
-fn is_given(spec: &Place<'_>, what: &str, name: &str) -> bool {
+fn is_given(spec: &Draft<'_>, what: &str, name: &str) -> bool {
     spec.get("resources").and_then(|resources| resources.at(&[what, name])).is_some()
 }
 
-fn complete(spec: &mut Place<'_>, what: &str, amounts: Amounts) {
+fn complete(spec: &mut Draft<'_>, what: &str, amounts: Amounts) {
     if !amounts.is_empty() {
         let amounts = amounts.into_iter().map(|(name, amount)| (name, amount.to_string()));
         let amounts = Value::object(amounts.collect());
@@ -74,7 +74,7 @@ type Amounts = BTreeMap<String, Quantity>;
 /// init c 4          1 + 4
 /// containers 2, 1   1 + 2 + 1      most at a time: 5
 /// ```
-fn of_containers(spec: &Place<'_>, what: &str, wanted: impl Fn(&str) -> bool) -> Amounts {
+fn of_containers(spec: &Draft<'_>, what: &str, wanted: impl Fn(&str) -> bool) -> Amounts {
     let amounts = |container: &Value| -> Amounts {
         let map = container.at(&["resources", what]).and_then(Value::as_object);
         let parse = |amount: &Value| Quantity::parse(amount.as_str()?).ok();

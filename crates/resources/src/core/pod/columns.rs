@@ -9,7 +9,7 @@ use pintle_meta::time::Time;
 use crate::framework::columns::descriptions as doc;
 use crate::framework::columns::{AGE, Columns, Context, NAME, cell, text, wide};
 
-pub(super) static POD: Columns = Columns::new(
+pub(in crate::core) static POD: Columns = Columns::new(
     "core/v1.Pod",
     &[
         NAME,

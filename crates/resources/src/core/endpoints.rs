@@ -5,7 +5,7 @@ use pintle_meta::Value;
 use crate::framework::columns::descriptions as doc;
 use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
-pub(super) static ENDPOINTS: Columns = Columns::new(
+pub(in crate::core) static ENDPOINTS: Columns = Columns::new(
     "core/v1.Endpoints",
     &[NAME, text("Endpoints", doc::ENDPOINTS_SUBSETS), AGE],
     |object, context, cells| {

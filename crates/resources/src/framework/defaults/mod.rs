@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A walk looks before it changes: nothing is copied, allocated or taken for writing where all is as it should be. See
-//! [`Place`] for how one function does both.
+//! [`Draft`] for how one function does both.
 
-mod place;
+mod draft;
 mod plan;
 
 use pintle_features::Features;
@@ -22,7 +22,7 @@ use pintle_meta::Value;
 use pintle_runtime::Clock;
 use pintle_schema::Type;
 
-pub(crate) use self::place::Place;
+pub(crate) use self::draft::Draft;
 pub(crate) use self::plan::{Fill, Rule};
 
 /// Inputs of defaulting beside the object: those of the control plane.

@@ -14,7 +14,7 @@ use super::Settings;
 /// A struct that a function fills in. It comes in two modes, so that whether something would change is known without
 /// changing it: looking, where the first change is only noted (from then on what the function reads need not make sense
 /// any more, since the answer is known), and changing, where it is made.
-pub(crate) struct Place<'a> {
+pub(crate) struct Draft<'a> {
     of: &'static Struct,
     at: At<'a>,
     settings: &'a Settings,
@@ -25,18 +25,18 @@ enum At<'a> {
     Change(&'a mut Value),
 }
 
-impl<'a> Place<'a> {
+impl<'a> Draft<'a> {
     fn look(
         of: &'static Struct,
         value: &'a Value,
         changes: &'a Cell<bool>,
         settings: &'a Settings,
-    ) -> Place<'a> {
-        Place { of, at: At::Look(value, changes), settings }
+    ) -> Draft<'a> {
+        Draft { of, at: At::Look(value, changes), settings }
     }
 
-    pub(super) fn change(of: &'static Struct, value: &'a mut Value, settings: &'a Settings) -> Place<'a> {
-        Place { of, at: At::Change(value), settings }
+    pub(super) fn change(of: &'static Struct, value: &'a mut Value, settings: &'a Settings) -> Draft<'a> {
+        Draft { of, at: At::Change(value), settings }
     }
 
     pub(crate) fn features(&self) -> Features {
@@ -140,7 +140,7 @@ impl<'a> Place<'a> {
 
     /// Works on a struct below, if it is there. Like everything that works below, it is taken for writing only if the
     /// work changes it, which is found out first.
-    pub(crate) fn within(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
+    pub(crate) fn within(&mut self, name: &str, work: impl Fn(&mut Draft<'_>)) {
         if self.map(name).is_none() {
             return;
         }
@@ -149,21 +149,21 @@ impl<'a> Place<'a> {
         match &mut self.at {
             At::Look(value, changes) => {
                 if let Some(value) = value.get(name) {
-                    work(&mut Place::look(of, value, changes, settings));
+                    work(&mut Draft::look(of, value, changes, settings));
                 }
             }
             At::Change(value) => {
                 if value.get(name).is_some_and(|value| would_change(of, value, settings, &work))
                     && let Some(value) = value.get_mut(name)
                 {
-                    work(&mut Place::change(of, value, settings));
+                    work(&mut Draft::change(of, value, settings));
                 }
             }
         }
     }
 
     /// Works on a struct below, made first if it is not there.
-    pub(crate) fn make(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
+    pub(crate) fn make(&mut self, name: &str, work: impl Fn(&mut Draft<'_>)) {
         let Some(of) = self.structure_of(name) else { return };
         if self.unset(name) {
             self.set(name, normal::zero_struct(of));
@@ -172,7 +172,7 @@ impl<'a> Place<'a> {
     }
 
     /// Works on each struct of a list.
-    pub(crate) fn each(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
+    pub(crate) fn each(&mut self, name: &str, work: impl Fn(&mut Draft<'_>)) {
         let count = self.items(name).len();
         if count == 0 {
             return;
@@ -182,7 +182,7 @@ impl<'a> Place<'a> {
         match &mut self.at {
             At::Look(value, changes) => {
                 for item in value.get(name).and_then(Value::as_list).unwrap_or_default() {
-                    work(&mut Place::look(of, item, changes, settings));
+                    work(&mut Draft::look(of, item, changes, settings));
                 }
             }
             At::Change(value) => {
@@ -191,7 +191,7 @@ impl<'a> Place<'a> {
                     if item.is_some_and(|item| would_change(of, item, settings, &work))
                         && let Some(items) = value.get_mut(name).and_then(Value::as_list_mut)
                     {
-                        work(&mut Place::change(of, &mut items[place], settings));
+                        work(&mut Draft::change(of, &mut items[place], settings));
                     }
                 }
             }
@@ -199,7 +199,7 @@ impl<'a> Place<'a> {
     }
 
     /// Works on each struct of a map.
-    pub(crate) fn each_entry(&mut self, name: &str, work: impl Fn(&mut Place<'_>)) {
+    pub(crate) fn each_entry(&mut self, name: &str, work: impl Fn(&mut Draft<'_>)) {
         let shape = self.of.field(name).map(|field| field.shape.underlying());
         let of = if let Some(Shape::Map(_, of)) = shape { of.structure() } else { None };
         debug_assert!(of.is_some(), "no map of structs at {name}");
@@ -209,7 +209,7 @@ impl<'a> Place<'a> {
                 for (_, value) in
                     value.get(name).and_then(Value::as_object).into_iter().flat_map(Object::iter)
                 {
-                    work(&mut Place::look(of, value, changes, settings));
+                    work(&mut Draft::look(of, value, changes, settings));
                 }
             }
             At::Change(value) => {
@@ -221,7 +221,7 @@ impl<'a> Place<'a> {
                 let map = value.get_mut(name).and_then(Value::as_object_mut);
                 for (_, value) in map.into_iter().flat_map(Object::iter_mut) {
                     if changing(value) {
-                        work(&mut Place::change(of, value, settings));
+                        work(&mut Draft::change(of, value, settings));
                     }
                 }
             }
@@ -260,11 +260,11 @@ pub(super) fn would_change(
     of: &'static Struct,
     value: &Value,
     settings: &Settings,
-    work: impl Fn(&mut Place<'_>),
+    work: impl Fn(&mut Draft<'_>),
 ) -> bool {
     let changes = Cell::new(false);
     if value.as_object().is_some() {
-        work(&mut Place::look(of, value, &changes, settings));
+        work(&mut Draft::look(of, value, &changes, settings));
     }
     changes.get()
 }

@@ -15,7 +15,7 @@ const FAILED: &str = "Failed";
 
 /// Through what a request is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Write {
+pub(in crate::certificates) enum Write {
     Request,
     Approval,
     Status,
@@ -30,7 +30,7 @@ fn of_kind<'a>(request: &'a Value, wanted: &str) -> Vec<&'a Value> {
 }
 
 /// Approvals and denials stay as they were, where there are as many as before.
-pub(super) fn keep_decision(request: &mut Value, old: &Value) {
+pub(in crate::certificates) fn keep_decision(request: &mut Value, old: &Value) {
     for decision in [APPROVED, DENIED] {
         let before = of_kind(old, decision);
         let now = of_kind(request, decision);
@@ -45,7 +45,7 @@ pub(super) fn keep_decision(request: &mut Value, old: &Value) {
 }
 
 /// Fills in the times that nobody gave: of the last change, and of the last turn.
-pub(super) fn note_times(request: &mut Value, old: &Value, now: &Value) {
+pub(in crate::certificates) fn note_times(request: &mut Value, old: &Value, now: &Value) {
     const UPDATED: tree::Path = &["lastUpdateTime"];
     const TURNED: tree::Path = &["lastTransitionTime"];
     let is_unset = |condition: &Value, path: tree::Path| condition.text_at(path).is_empty();
@@ -72,7 +72,7 @@ pub(super) fn note_times(request: &mut Value, old: &Value, now: &Value) {
 }
 
 /// What is wrong with a changed status. What was stored so before may stay so.
-pub(super) fn validate(request: &Value, old: &Value, write: Write) -> Vec<Error> {
+pub(in crate::certificates) fn validate(request: &Value, old: &Value, write: Write) -> Vec<Error> {
     let path = Path::new("status");
     let path = path.child("conditions");
     let mut errors = each(request, old, &path);

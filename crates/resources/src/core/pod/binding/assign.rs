@@ -9,7 +9,7 @@ use crate::core::pod;
 use crate::framework::strategy::{Settings, tree};
 
 /// Checks a `Binding` before it is tried. `name` is the pod's of the request's path; the older resource has it in the object.
-pub fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
+pub(super) fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
     if name != binding.name() {
         return Err(Box::new(Status::bad_request("name in URL does not match name in Binding object")));
     }
@@ -30,13 +30,13 @@ pub fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
 }
 
 /// What a binding asks of the pod that it means.
-pub fn preconditions(binding: &Value) -> Preconditions {
+pub(super) fn preconditions(binding: &Value) -> Preconditions {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Preconditions { uid: given(binding.uid()), resource_version: given(binding.resource_version()) }
 }
 
 /// Binds a pod to the node that a checked `Binding` names. The pod is then to be stored as it is, without its strategy.
-pub fn assign(pod: &mut Value, binding: &Value, settings: &Settings) -> Result<(), Box<Status>> {
+pub(super) fn assign(pod: &mut Value, binding: &Value, settings: &Settings) -> Result<(), Box<Status>> {
     let name = pod.name();
     let refuse = |why: String| Err(Box::new(Status::conflict("", "pods/binding", name, why)));
     if pod.deletion_timestamp().is_some() {

@@ -2,18 +2,18 @@
 
 use pintle_features::Feature;
 
-use super::{image, pod_resources};
-use crate::framework::defaults::Place;
+use super::{image, resource_defaults};
+use crate::framework::defaults::Draft;
 
 /// What only pods have filled in, and not the templates of controllers.
-pub(super) fn pod(pod: &mut Place<'_>) {
+pub(in crate::core) fn pod(pod: &mut Draft<'_>) {
     const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
     pod.within("spec", |spec| {
         for containers in CONTAINERS {
             spec.each(containers, |container| container.within("resources", requests_from_limits));
         }
         if spec.features().enabled(Feature::PodLevelResources) {
-            pod_resources::default(spec);
+            resource_defaults::default(spec);
         }
         spec.default("enableServiceLinks", true);
         if spec.flag("hostNetwork") {
@@ -25,19 +25,19 @@ pub(super) fn pod(pod: &mut Place<'_>) {
 }
 
 /// Whoever limits a resource and does not say how much is needed needs all of it.
-fn requests_from_limits(resources: &mut Place<'_>) {
+fn requests_from_limits(resources: &mut Draft<'_>) {
     if let Some(limits) = resources.copy("limits") {
         resources.complete("requests", &limits, |_| true);
     }
 }
 
 /// On the host's network a container's port is the host's.
-fn host_port(port: &mut Place<'_>) {
+fn host_port(port: &mut Draft<'_>) {
     let number = port.number("containerPort");
     port.default("hostPort", number);
 }
 
-pub(super) fn container(container: &mut Place<'_>) {
+pub(in crate::core) fn container(container: &mut Draft<'_>) {
     if container.unset("imagePullPolicy") {
         let policy = pull_policy(container.text("image"));
         container.set("imagePullPolicy", policy);
@@ -50,7 +50,7 @@ fn pull_policy(image: &str) -> &'static str {
 }
 
 /// A volume that does not say what it is is an empty directory.
-pub(super) fn volume(volume: &mut Place<'_>) {
+pub(in crate::core) fn volume(volume: &mut Draft<'_>) {
     if volume.is_only("name") {
         volume.make("emptyDir", |_| {});
     }
@@ -62,7 +62,7 @@ pub(super) fn volume(volume: &mut Place<'_>) {
     });
 }
 
-pub(super) fn log_options(options: &mut Place<'_>) {
+pub(in crate::core) fn log_options(options: &mut Draft<'_>) {
     if options.features().enabled(Feature::PodLogsQuerySplitStreams) {
         options.default("stream", "All");
     }

@@ -7,7 +7,7 @@ use pintle_meta::Value;
 use crate::framework::columns::descriptions as doc;
 use crate::framework::columns::{AGE, Columns, NAME, cell, text, wide};
 
-pub(super) static NODE: Columns = Columns::new(
+pub(in crate::core) static NODE: Columns = Columns::new(
     "core/v1.Node",
     &[
         NAME,

@@ -5,7 +5,7 @@ use pintle_meta::Value;
 use crate::framework::columns::descriptions as doc;
 use crate::framework::columns::{AGE, Columns, NAME, cell, text, wide};
 
-pub(super) static PERSISTENT_VOLUME: Columns = Columns::new(
+pub(in crate::core) static PERSISTENT_VOLUME: Columns = Columns::new(
     "core/v1.PersistentVolume",
     &[
         NAME,
@@ -44,7 +44,7 @@ pub(super) static PERSISTENT_VOLUME: Columns = Columns::new(
     },
 );
 
-pub(super) static PERSISTENT_VOLUME_CLAIM: Columns = Columns::new(
+pub(in crate::core) static PERSISTENT_VOLUME_CLAIM: Columns = Columns::new(
     "core/v1.PersistentVolumeClaim",
     &[
         NAME,

@@ -1,11 +1,13 @@
 //! Events by their older name, where little is asked of them.
 
+pub(in crate::core) mod columns;
+
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::{dns1123_subdomain, object_meta, qualified_name};
 use pintle_registry::GarbageCollection;
 
-use super::strategy::NAMESPACED;
+use crate::core::strategy::NAMESPACED;
 use crate::framework::strategy::{Recheck, Rules};
 
 pub(crate) const EVENTS: Rules = Rules {

@@ -4,7 +4,7 @@ use pintle_meta::{Object, Value};
 
 use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
-pub(super) static RESOURCE_QUOTA: Columns = Columns::new(
+pub(in crate::core) static RESOURCE_QUOTA: Columns = Columns::new(
     "core/v1.ResourceQuota",
     &[
         NAME,
