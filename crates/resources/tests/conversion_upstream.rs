@@ -48,7 +48,7 @@ fn differences(path: &str, a: &Value, b: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// What is not the same after the way to the stored version and back, and why. In the full objects, fields that must agree
+/// Differences after the way to the stored version and back, with the reason. In the full objects, fields that must agree
 /// hold different texts.
 fn lossy(of: &str, difference: &str) -> Option<&'static str> {
     let ends = |text: &str| difference.ends_with(text);

@@ -293,7 +293,7 @@ async fn what_is_not_ready_goes_while_enough_others_are() {
         ("", NONE_LEFT.to_owned(), false),
         (r#","unhealthyPodEvictionPolicy":"IfHealthyBudget""#, NONE_LEFT.to_owned(), false),
         (r#","unhealthyPodEvictionPolicy":"AlwaysAllow""#, NONE_LEFT.to_owned(), true),
-        // Nobody has counted yet.
+        // The controller has not counted yet.
         ("", r#"{"observedGeneration":1}"#.to_owned(), false),
     ] {
         let fixture = Fixture::new().await;

@@ -23,7 +23,7 @@ use pintle_storage_embedded::Options;
 
 const PORTS: PortRange = PortRange { first: 30_000, last: 30_099 };
 
-/// Asks nobody.
+/// Admits everything.
 struct Free;
 
 #[async_trait]
@@ -377,7 +377,7 @@ async fn what_was_lost_is_repaired_before_anything_is_given_away() {
     let before = Cluster::on(&backend, false).await;
     before.add_range("kubernetes", r#""10.0.0.0/29""#).await;
     let made = before.create("a", r#"{"type":"NodePort","ports":[{"port":80}]}"#).await.expect("created");
-    // An address and a record of ports are lost; another address belongs to nobody.
+    // An address and a record of ports are lost; another address has no service.
     let ip = addresses(&made).remove(0);
     let addresses_of = &before.stores["ipaddresses"];
     addresses_of.delete(&context(""), &ip, &AdmitAll, DeleteOptions::default()).await.expect("lost");

@@ -184,7 +184,7 @@ fn a_write_leaves_what_is_said_to_be_reset() {
     assert!(checked > 80, "{checked}");
 }
 
-/// What the server sets for every object, or what is not a strategy's business.
+/// Fields that the registry sets for every object.
 fn without_system_metadata(mut object: Value) -> Value {
     let metadata = object.metadata_mut().unwrap();
     for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "namespace", "name"] {
@@ -193,7 +193,7 @@ fn without_system_metadata(mut object: Value) -> Value {
     object
 }
 
-/// What a strategy and what comes before it make of a new object, in the version of the request.
+/// Returns a new object after decoding, defaulting and its strategy, in the version of the request.
 fn created(resources: &Resources, resource: &Resource, group: &str, body: &str) -> Option<Value> {
     let builtin = Builtin::new(resource.storage?.kind, resources);
     let clock = ManualClock::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600)).clock();

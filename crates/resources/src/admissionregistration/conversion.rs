@@ -1,4 +1,4 @@
-//! What the internal types of webhooks hold otherwise.
+//! Conversions of webhooks.
 
 use crate::framework::conversion::Fix;
 

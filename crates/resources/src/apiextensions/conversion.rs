@@ -33,7 +33,7 @@ pub(crate) const FIXES: &[Fix] = &[
     Fix::new("apiextensions/v1beta1.ServiceReference").filled(&["port"]),
 ];
 
-/// What may be said once: in the definition, and in each version.
+/// Fields that stand either in the definition or in each version.
 const COMMON: &[(&str, &str)] = &[
     ("subresources", "subresources"),
     ("validation", "schema"),

@@ -73,7 +73,7 @@ fn conversion(spec: &mut Draft<'_>) {
     }
 }
 
-/// What is stored first is what is stored at all.
+/// The first stored version is the storage version.
 fn stored_versions(definition: &mut Draft<'_>) {
     let versions = definition.get("spec").map(|spec| spec.items_at(&["versions"])).unwrap_or_default();
     let stored =
@@ -90,7 +90,7 @@ fn stored_versions(definition: &mut Draft<'_>) {
 mod tests {
     use crate::framework::defaults::tests::check;
 
-    /// What the status of a definition prints in any case.
+    /// Fields that the status of a definition always prints.
     fn status(stored: &str) -> String {
         format!(
             r#"{{"conditions":null,"acceptedNames":{{"plural":"","kind":""}},"storedVersions":{stored}}}"#

@@ -85,7 +85,7 @@ fn note_stored_version(definition: &mut Value) {
     }
 }
 
-/// Formats that are ignored because nobody knows them; of a changed definition those that are new to it.
+/// Returns warnings about unknown formats, which are ignored; of a changed definition, those that are new to it.
 fn unknown_formats(_: &Settings, definition: &Value, old: Option<&Value>) -> Vec<String> {
     let (mut found, mut known) = (Vec::new(), Vec::new());
     formats_of(definition, &mut found);
@@ -133,7 +133,7 @@ fn in_schema<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     named("dependencies").for_each(|(_, schema)| in_schema(schema, found));
 }
 
-/// Those of strings; dashes in names do not matter.
+/// Formats of strings; dashes in names do not matter.
 const FORMATS: &[&str] = &[
     "bsonobjectid",
     "byte",

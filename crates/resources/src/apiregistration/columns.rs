@@ -17,12 +17,11 @@ static API_SERVICE: Columns = Columns::new(
         AGE,
     ],
     |object, context, cells| {
-        let service = match cell::has(object, &["spec", "service"]) {
-            false => "Local".into(),
-            true => {
-                let of = |field| object.text_at(&["spec", "service", field]);
-                format!("{}/{}", of("namespace"), of("name"))
-            }
+        let service = if cell::has(object, &["spec", "service"]) {
+            let of = |field| object.text_at(&["spec", "service", field]);
+            format!("{}/{}", of("namespace"), of("name"))
+        } else {
+            "Local".into()
         };
         cells.extend([cell::name(object), service.into(), available(object).into(), context.age(object)]);
     },

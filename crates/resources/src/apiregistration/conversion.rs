@@ -1,4 +1,4 @@
-//! What the internal types of API services hold otherwise.
+//! Conversions of API services.
 
 use crate::framework::conversion::Fix;
 

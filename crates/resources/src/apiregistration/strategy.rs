@@ -50,7 +50,7 @@ fn name(service: &Value, name: &str, _: bool) -> Vec<String> {
     vec![format!("must be `spec.version+\".\"+spec.group`: {}", pintle_meta::quote(&required))]
 }
 
-/// What this server serves itself is there at once.
+/// A local APIService is available at once.
 fn note_local(service: &mut Value, settings: &Settings) {
     if service.at(&["spec", "service"]).is_some_and(|service| !service.is_null()) {
         return;

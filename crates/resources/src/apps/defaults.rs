@@ -49,7 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
 
 const ROLLING_UPDATE: &str = "RollingUpdate";
 
-/// What differs between versions.
+/// Defaults of Deployments that differ between versions.
 struct Deployment {
     /// How many pods may be missing and how many too many during an update.
     slack: fn() -> Value,
@@ -148,7 +148,7 @@ mod tests {
     use crate::framework::defaults::Settings;
     use crate::framework::defaults::tests::{check, check_with};
 
-    /// What a template becomes of which nothing was said.
+    /// An empty template after defaulting.
     const TEMPLATE: &str = r#""template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always",
         "terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},
         "schedulerName":"default-scheduler"}}"#;
@@ -229,7 +229,7 @@ mod tests {
                 )
             };
             check_spec(kind, "", &rolling(""));
-            // Who names the strategy but not its parameters gets none.
+            // A strategy without parameters gets none.
             check_spec(
                 kind,
                 r#""updateStrategy":{"type":"RollingUpdate"}"#,

@@ -122,7 +122,7 @@ fn changed_template(settings: &Settings, workload: &mut Value, old: &Value) {
     pod::drop_disabled_template(&settings.features, workload, Some(old), TEMPLATE);
 }
 
-/// Where nobody says how many pods may be away at once, that stays only where it is already.
+/// Drops `maxUnavailable` while its feature is off, unless the old object has it.
 fn drop_unavailable(settings: &Settings, set: &mut Value, old: Option<&Value>) {
     const FIELD: tree::Path = &["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
     if !settings.features.enabled(Feature::MaxUnavailableStatefulSet)

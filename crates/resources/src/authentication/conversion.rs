@@ -1,4 +1,4 @@
-//! What the internal types of token requests hold otherwise.
+//! Conversions of token requests.
 
 use crate::framework::conversion::Fix;
 

@@ -185,7 +185,7 @@ mod tests {
             r#"{"matchLabels":{"batch.kubernetes.io/controller-uid":"u"}}"#
         );
         assert_eq!(created.generation(), 1);
-        // What was said already stays, and is refused later if it is wrong.
+        // Labels that are set stay, and validation rejects wrong ones.
         let given = r#""manualSelector":false,"selector":{"matchLabels":{"a":"b"}},
             "template":{"metadata":{"labels":{"job-name":"x"}}}"#;
         let created = of("batch", "jobs").created(&job(given));

@@ -1,6 +1,6 @@
 //! The strategies of the group's resources.
 //!
-//! A signing request is written in three ways, each of which changes its own part: whoever creates it says what is asked
+//! A signing request is written in three ways, each of which changes its own part: its creator says what is asked
 //! for, and the server who asks; `approval` says yes or no; `status` brings the certificate. Who may do so is not for here.
 
 use std::sync::Arc;
@@ -63,7 +63,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "podcertificaterequests",
         kind: "certificates/v1beta1.PodCertificateRequest",
-        // What nobody records is reset all the same.
+        // Fields without a recorded manager are reset all the same.
         rules: Rules { resets: ResetFields::These(&[]), ..Rules::NAMESPACED.with_status() },
     },
     Entry {
@@ -84,14 +84,14 @@ const REQUESTS: Rules = Rules {
     ..Rules::CLUSTER
 };
 
-/// All of it on every write, since all of it is what somebody decides about.
+/// Validates the whole request on every write, since approvers decide about the whole.
 fn validate_update(request: &Value, old: &Value, write: Write) -> Vec<Error> {
     let mut errors = validation::validate(request, Some(old));
     errors.extend(conditions::validate(request, old, write));
     errors
 }
 
-/// Who asks is what the server knows, not what the request says.
+/// Sets the requesting user from the request's identity, whatever the object says.
 fn note_user(request: &mut Value, context: &Context) {
     let texts = |texts: &[String]| texts.iter().map(Value::string).collect::<Vec<_>>();
     let extra = context.extra.iter().map(|(key, values)| (key.as_str(), Value::list(texts(values))));
@@ -302,7 +302,7 @@ mod tests {
                 "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)",
             ],
         );
-        // What was stored by others stays what it is.
+        // Stored values stay.
         let stored =
             request("").replace(usages, r#"["x","x"]"#).replace("a.b/c", "kubernetes.io/legacy-unknown");
         assert!(invalid_update(&requests("/approval"), &stored, &stored).is_empty());

@@ -1,4 +1,4 @@
-//! What the internal types of the core group hold otherwise than `v1`.
+//! Conversions of the core group: `v1` and the internal types.
 
 use pintle_meta::Value;
 use pintle_meta::value::Key;

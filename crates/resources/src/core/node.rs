@@ -61,10 +61,7 @@ fn roles(object: &Value) -> String {
         None => None,
     };
     let roles: BTreeSet<&str> = object.labels().filter_map(role).filter(|role| !role.is_empty()).collect();
-    match roles.is_empty() {
-        true => cell::NONE.into(),
-        false => roles.into_iter().collect::<Vec<_>>().join(","),
-    }
+    if roles.is_empty() { cell::NONE.into() } else { roles.into_iter().collect::<Vec<_>>().join(",") }
 }
 
 fn address(object: &Value, kind: &str) -> Value {

@@ -21,12 +21,11 @@ pub(in crate::core) static PERSISTENT_VOLUME: Columns = Columns::new(
         wide(text("VolumeMode", doc::PERSISTENT_VOLUME_SPEC_VOLUME_MODE)),
     ],
     |object, context, cells| {
-        let claim = match cell::has(object, &["spec", "claimRef"]) {
-            false => String::new(),
-            true => {
-                let of = |field| object.text_at(&["spec", "claimRef", field]);
-                format!("{}/{}", of("namespace"), of("name"))
-            }
+        let claim = if cell::has(object, &["spec", "claimRef"]) {
+            let of = |field| object.text_at(&["spec", "claimRef", field]);
+            format!("{}/{}", of("namespace"), of("name"))
+        } else {
+            String::new()
         };
         cells.extend([
             cell::name(object),

@@ -21,7 +21,7 @@ pub(in crate::core) static RESOURCE_QUOTA: Columns = Columns::new(
     },
 );
 
-/// What is used of what there is, limits apart from the rest.
+/// Returns used and hard amounts, limits apart from requests.
 fn used(object: &Value) -> (String, String) {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     let hard = object.at(&["status", "hard"]).and_then(Value::as_object);

@@ -34,7 +34,7 @@ const TABLE: &[Entry] = &[Entry {
     },
 }];
 
-/// The older version kept the name of a node among labels. Whoever writes this version changes that only by changing the
+/// The older version kept the name of a node among labels. A client of this version changes that only by changing the
 /// endpoints: then a name that was there moves to where it belongs, and the labels go.
 fn drop_topology(slice: &mut Value, old: Option<&Value>) {
     if old.is_some_and(|old| tree::is_same(slice, old, &["endpoints"])) {

@@ -44,7 +44,7 @@ fn validate(event: &Value) -> Vec<Error> {
     if !matches!(kind, "Normal" | "Warning") {
         refuse("type", format!("has invalid value: {kind}"));
     }
-    // What older clients said.
+    // Fields of older clients.
     for field in ["firstTimestamp", "lastTimestamp", "count"] {
         let value = event.get(field).unwrap_or(ZERO);
         if !value.is_null() && value.as_i64() != Some(0) {

@@ -13,10 +13,10 @@ use pintle_schema::{Resource, Resources, Type};
 
 use super::{conversion, defaults, field_labels};
 
-/// What is kept as JSON and not as protobuf: what the reference's two other servers store.
+/// Groups that are stored as JSON and not as protobuf: those of the reference's two other servers.
 const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
-/// What lists and watches of a kind select by so often that the cache has an index of it: each kubelet asks for its pods.
+/// Fields that lists and watches select by so often that the cache has an index: each kubelet asks for its pods.
 const INDEXED: &[(&str, &str)] = &[("core/v1.Pod", "spec.nodeName")];
 
 /// Kinds with objects in them that say their own kind in JSON (the claims of a stateful set) and cannot in protobuf, whose
@@ -36,7 +36,7 @@ pub enum Body {
 #[derive(Debug)]
 pub struct Builtin {
     stored: &'static Type,
-    /// What is written to the store. Read is whatever is there.
+    /// The encoding of new values. Values in any encoding are read.
     encoding: Encoding,
     /// The cache's values are JSON, not protobuf.
     as_json: bool,
@@ -117,11 +117,10 @@ impl Builtin {
     /// defaults, and as the way through the internal types leaves them. The first two need no tree, and refuse most of
     /// what is not.
     pub fn is_normal(&self, stored: &[u8]) -> bool {
-        match self.as_json {
-            false => self.normal_object(stored).is_some(),
-            true => {
-                self.decode(stored).and_then(|object| self.normal(&object)).is_ok_and(|again| again == stored)
-            }
+        if self.as_json {
+            self.decode(stored).and_then(|object| self.normal(&object)).is_ok_and(|again| again == stored)
+        } else {
+            self.normal_object(stored).is_some()
         }
     }
 
@@ -243,7 +242,7 @@ impl Kind for Builtin {
         if !self.is_direct(version) {
             return None;
         }
-        // What the cache has read is in normal form.
+        // Values of the cache are in normal form.
         let message = protobuf::envelope::message(entry.read().ok()?.value())?;
         protobuf::length_with_resource_version(message, &entry.revision().to_string())
     }
@@ -501,7 +500,7 @@ mod tests {
             let stored = Stored::encode(&*other, &object).unwrap();
             assert!(stored.starts_with(begin), "{encoding:?}: {}", String::from_utf8_lossy(&stored));
             assert_eq!(other.decode(&stored).unwrap(), object, "{encoding:?}");
-            // Whoever wrote it.
+            // In whichever encoding it was written.
             for reader in [&protobuf, &other] {
                 assert_eq!(reader.read("n/a", &stored).unwrap().value, normal, "{encoding:?}");
                 assert_eq!(reader.read("n/a", &normal).unwrap().value, normal, "{encoding:?}");

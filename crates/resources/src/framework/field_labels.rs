@@ -24,7 +24,7 @@ enum Refusal {
     Quoted(&'static str),
 }
 
-/// What can be selected by in a version of a kind, besides what every kind has.
+/// Field labels of a version of a kind, besides those of every kind.
 struct Labels {
     known: &'static [&'static str],
     /// Names that the stored version does not have, and what it calls them.
@@ -173,7 +173,7 @@ enum Source {
 
 use Source::{Bool, Either, Int, PodIp, Text};
 
-/// What stored kinds have besides their name and namespace.
+/// Fields of stored kinds besides name and namespace.
 const SOURCES: &[(&str, &[(&str, Source)])] = &[
     (
         "core/v1.Pod",
@@ -326,7 +326,7 @@ mod tests {
         let refusal =
             "\"data.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"";
         check("", "v1", "ConfigMap", "data.x", Err(refusal));
-        // It has the field, and does not let anybody ask for it.
+        // It has the field, which is not selectable.
         let refusal = refusal.replace("data.x", "status.replicas");
         check("apps", "v1", "ReplicaSet", "status.replicas", Err(&refusal));
         // A kind that is cluster-wide and has no rules of its own takes a namespace.

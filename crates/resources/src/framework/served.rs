@@ -28,7 +28,7 @@ use crate::framework::columns::{self, Columns};
 pub struct Version {
     kind: GroupVersionKind,
     of: &'static Type,
-    /// What it is stored as; itself for what is not stored.
+    /// The stored type; the type itself for objects that are not stored.
     stored: &'static Type,
     builtin: Option<Arc<Builtin>>,
     columns: Option<Shown>,
@@ -47,11 +47,11 @@ pub struct Version {
 struct Shown {
     columns: &'static Columns,
     stored: &'static Type,
-    /// What cells are made of.
+    /// The type that cells are read from.
     reads: &'static Type,
 }
 
-/// Columns that somebody else made.
+/// Columns of a custom resource's scale.
 struct OtherTable(Arc<dyn Table>);
 
 impl fmt::Debug for OtherTable {
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
     use crate::framework::strategy::{self, Settings};
 
-    /// What a client's JSON becomes in the store of a control plane with one gate set.
+    /// Returns a client's JSON as a control plane with one gate set stores it.
     fn stored(group: &str, name: &str, gate: (Feature, bool), text: &str) -> Value {
         let resources = Resources::builtin().unwrap();
         let resource = resources.find(group, "v1", name).unwrap();

@@ -1,4 +1,4 @@
-//! What must hold of the networks of services and of the addresses in them.
+//! Validation of ServiceCIDRs and IPAddresses.
 
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};

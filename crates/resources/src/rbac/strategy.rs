@@ -98,7 +98,7 @@ mod tests {
         let bad = role(r#"{"matchExpressions":[{"key":"a","operator":"In","values":["-"]}]}"#);
         let of_values = |wrong: Vec<String>| wrong.iter().filter(|wrong| wrong.contains("values[0]")).count();
         assert_eq!(of_values(invalid(&roles, &bad)), 1);
-        // What is stored like that may stay, as far as its values are concerned.
+        // Stored selectors may keep invalid values.
         assert_eq!(of_values(invalid_update(&roles, &bad, &bad)), 0);
         assert!(invalid(&roles, &role(r#"{"matchLabels":{"a":"b"}}"#)).is_empty());
     }

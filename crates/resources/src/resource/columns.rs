@@ -114,9 +114,10 @@ fn pool_status(object: &Value, context: &Context, cells: &mut Vec<Value>) {
         status = "Failed".into();
     } else if let Some(condition) = decided {
         completed = context.since(condition.get("lastTransitionTime"));
-        status = match count > pools.len() as i64 {
-            true => format!("Complete ({}/{count} pools)", pools.len()),
-            false => "Complete".into(),
+        status = if count > pools.len() as i64 {
+            format!("Complete ({}/{count} pools)", pools.len())
+        } else {
+            "Complete".into()
         };
     }
     cells.extend([cell::name(object), cell::text(object, &["spec", "driver"])]);

@@ -48,7 +48,7 @@ fn allocation(request: &mut Draft<'_>) {
     }
 }
 
-/// What a device takes of a node is taken once for each allocation.
+/// Node resources of a device are taken once for each allocation.
 fn multipliers(device: &mut Draft<'_>) {
     device.each_entry("nodeAllocatableResourceMappings", |mapping| {
         mapping.default("allocationMultiplier", Value::literal("1"));

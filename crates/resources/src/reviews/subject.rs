@@ -1,4 +1,4 @@
-//! Who am I: SelfSubjectReview.
+//! SelfSubjectReview: returns the user of the request.
 
 use async_trait::async_trait;
 use pintle_meta::Value;

@@ -1,4 +1,4 @@
-//! Whose token is this: TokenReview, by which other servers let this one authenticate their callers.
+//! TokenReview, by which other servers let this one authenticate their callers.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use serde_json::json;
 
 use super::{shown, typed, view};
 
-/// Answers by asking those who know tokens.
+/// Answers with the user that the server's authenticators find for a token.
 pub struct TokenReview {
     pub tokens: Arc<dyn TokenAuthenticator>,
-    /// Of this server, for those who ask about none.
+    /// The server's own audiences, for reviews that name none.
     pub audiences: Arc<[String]>,
-    /// Whether those without credentials are let in, wherever they ask.
+    /// Whether requests without credentials are anonymous.
     pub anonymous: bool,
     pub clock: Clock,
 }
@@ -78,7 +78,7 @@ impl TokenReview {
             return Ok(self.anonymous.then(anonymous));
         };
         let found = self.tokens.authenticate_token(token, audiences, self.clock.now()).await;
-        // In the reference, whoever knows the server's own token comes first and has nothing else to say.
+        // In the reference the authenticator of the loopback token comes first, and its error with it.
         let refused = |error| Error::all([Error::InvalidToken, error]).unwrap_or(Error::InvalidToken);
         found.map_err(refused)?.ok_or(Error::InvalidToken).map(Some)
     }

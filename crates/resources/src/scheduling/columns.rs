@@ -47,9 +47,10 @@ static POD_GROUP: Columns = Columns::new(
     ],
     |object, context, cells| {
         let gang = cell::has(object, &["spec", "schedulingPolicy", "gang"]);
-        let workload = match cell::has(object, &["spec", "podGroupTemplateRef"]) {
-            true => cell::text(object, &["spec", "podGroupTemplateRef", "workload", "workloadName"]),
-            false => Value::literal(cell::NONE),
+        let workload = if cell::has(object, &["spec", "podGroupTemplateRef"]) {
+            cell::text(object, &["spec", "podGroupTemplateRef", "workload", "workloadName"])
+        } else {
+            Value::literal(cell::NONE)
         };
         cells.extend([
             cell::name(object),

@@ -77,10 +77,7 @@ static STORAGE_CLASS: Columns = Columns::new(
         ];
         let is_default = annotations.iter().any(|key| object.annotation(key) == Some("true"));
         cells.extend([
-            match is_default {
-                true => format!("{} (default)", object.name()).into(),
-                false => cell::name(object),
-            },
+            if is_default { format!("{} (default)", object.name()).into() } else { cell::name(object) },
             cell::text(object, &["provisioner"]),
             cell::text_or(object, &["reclaimPolicy"], "Delete"),
             cell::text_or(object, &["volumeBindingMode"], "Immediate"),

@@ -218,7 +218,7 @@ mod tests {
                 r#"{{"kind":"Scale","apiVersion":"autoscaling/v1",{metadata},"spec":{{"replicas":3}},"status":{{"replicas":1,"selector":"a=1,b=2,c in (x,y)"}}}}"#
             )
         );
-        // What is zero is left out of the spec and not of the status.
+        // A zero is left out of the spec and not of the status.
         let idle = deployment(r#""replicas":0,"selector":{}"#, "");
         assert!(
             text(&deployments().of(&idle).unwrap()).ends_with(r#""spec":{},"status":{"replicas":1}}"#),

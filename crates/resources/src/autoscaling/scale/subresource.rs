@@ -99,7 +99,7 @@ struct Change<'a, S> {
 #[async_trait]
 impl<S: Scaled> Transform for Change<'_, S> {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        // Nobody creates a parent by its scale.
+        // A parent is not created through its scale.
         let Some(old) = old else { return Ok(Value::NULL) };
         let before = self.scaled.before_update(old)?;
         let scale = self.transform.transform(Some(&before)).await?;
@@ -115,7 +115,7 @@ impl<S: Scaled> Transform for Change<'_, S> {
     }
 }
 
-/// Whoever is asked about a scale sees scales.
+/// Admission sees scales, not the parents.
 struct OfScale<'a, S> {
     scaled: &'a S,
     admission: &'a dyn Admission,

@@ -44,7 +44,7 @@ pub(in crate::certificates) fn keep_decision(request: &mut Value, old: &Value) {
     }
 }
 
-/// Fills in the times that nobody gave: of the last change, and of the last turn.
+/// Fills in missing times: lastUpdateTime and lastTransitionTime.
 pub(in crate::certificates) fn note_times(request: &mut Value, old: &Value, now: &Value) {
     const UPDATED: tree::Path = &["lastUpdateTime"];
     const TURNED: tree::Path = &["lastTransitionTime"];
@@ -71,7 +71,7 @@ pub(in crate::certificates) fn note_times(request: &mut Value, old: &Value, now:
     }
 }
 
-/// What is wrong with a changed status. What was stored so before may stay so.
+/// Validates a changed status. Stored values that would be invalid today may stay.
 pub(in crate::certificates) fn validate(request: &Value, old: &Value, write: Write) -> Vec<Error> {
     let path = Path::new("status");
     let path = path.child("conditions");
@@ -99,7 +99,7 @@ pub(in crate::certificates) fn validate(request: &Value, old: &Value, write: Wri
     errors
 }
 
-/// What was stored so before may stay so, and may be replaced by something that is no better.
+/// A stored certificate that is invalid may stay, and may be replaced by another invalid one.
 fn certificate_content(request: &Value, old: &Value) -> Option<Error> {
     let content = |request: &Value| {
         request.at(&["status", "certificate"]).and_then(Value::as_bytes).unwrap_or_default().to_vec()

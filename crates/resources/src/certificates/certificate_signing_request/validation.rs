@@ -1,4 +1,4 @@
-//! What a signing request asks for: whether it is one at all, for which uses, and of whom.
+//! Validation of a signing request's spec: the request itself, its usages and its signer.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ const LONGEST_DOMAIN: usize = 253;
 /// A domain, and below it a label and a subdomain.
 const LONGEST_SIGNER: usize = LONGEST_DOMAIN + 1 + (253 + 63 + 1);
 
-/// What is wrong with a request that is created, or changed in whatever way. Uses and signers that were stored so before may
+/// Validates a request that is created, or changed through any subresource. Usages and signers that were stored so before may
 /// stay so.
 pub(in crate::certificates) fn validate(request: &Value, old: Option<&Value>) -> Vec<Error> {
     let path = Path::new("spec");

@@ -138,7 +138,7 @@ fn namespace(namespace: &mut Draft<'_>) {
     });
 }
 
-/// What a node has is what can be given to pods, if it does not say.
+/// A node's allocatable resources default to its capacity.
 fn node_status(status: &mut Draft<'_>) {
     if let Some(capacity) = status.copy("capacity") {
         status.default("allocatable", capacity);

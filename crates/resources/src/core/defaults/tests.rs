@@ -1,4 +1,4 @@
-//! What the core group fills in.
+//! Tests of the core group's defaults.
 
 use pintle_features::{Feature, Features};
 

@@ -50,7 +50,7 @@ fn cells(object: &Value, context: &Context, cells: &mut Vec<Value>) {
     ]);
 }
 
-/// What the containers come to.
+/// The summary of all containers.
 struct Summary {
     reason: String,
     /// How many containers are ready.
@@ -72,9 +72,10 @@ impl Restarts {
     }
 
     fn text(self, context: &Context) -> String {
-        match self.count == 0 || self.last.is_zero() {
-            true => self.count.to_string(),
-            false => format!("{} ({} ago)", self.count, context.since_time(&self.last)),
+        if self.count == 0 || self.last.is_zero() {
+            self.count.to_string()
+        } else {
+            format!("{} ({} ago)", self.count, context.since_time(&self.last))
         }
     }
 }
@@ -87,7 +88,7 @@ impl Summary {
         let reason = waits_for.unwrap_or_else(|| given_reason(object, conditions).into());
         let mut summary = Summary { reason, ready, restarts };
         if initialized {
-            // What has done its work is no longer counted.
+            // A finished container is no longer counted.
             summary.restarts = sidecar_restarts;
             summary.add_containers(object, conditions);
         }
@@ -182,7 +183,7 @@ fn phase(object: &Value) -> &str {
     object.text_at(&["status", "phase"])
 }
 
-/// What the status says of the pod as a whole.
+/// Returns the reason that the status gives for the whole pod.
 fn given_reason<'a>(object: &'a Value, conditions: &[Value]) -> &'a str {
     const GATED: &str = "SchedulingGated";
     let is_gated = |condition: &Value| {

@@ -5,7 +5,7 @@ use pintle_features::Feature;
 use super::{image, resource_defaults};
 use crate::framework::defaults::Draft;
 
-/// What only pods have filled in, and not the templates of controllers.
+/// Defaults of pods that pod templates do not have.
 pub(in crate::core) fn pod(pod: &mut Draft<'_>) {
     const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
     pod.within("spec", |spec| {
@@ -24,7 +24,7 @@ pub(in crate::core) fn pod(pod: &mut Draft<'_>) {
     });
 }
 
-/// Whoever limits a resource and does not say how much is needed needs all of it.
+/// Requests default to limits.
 fn requests_from_limits(resources: &mut Draft<'_>) {
     if let Some(limits) = resources.copy("limits") {
         resources.complete("requests", &limits, |_| true);

@@ -1,4 +1,4 @@
-//! What several kinds need to know of pods and of templates for them.
+//! Pods and pod templates: rules that several kinds share.
 
 pub(crate) mod app_armor_profile;
 pub(crate) mod binding;

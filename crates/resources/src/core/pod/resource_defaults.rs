@@ -65,7 +65,7 @@ fn may_be_overcommitted(name: &str) -> bool {
 
 type Amounts = BTreeMap<String, Quantity>;
 
-/// What all containers need or may use at a time. Init containers run one after the other before the rest, beside those
+/// Returns the amounts of all containers at a time. Init containers run one after the other before the rest, beside those
 /// before them that keep running.
 ///
 /// ```text
@@ -112,7 +112,9 @@ fn add(to: &mut Amounts, amounts: &Amounts) {
     for (name, amount) in amounts {
         match to.get_mut(name) {
             Some(known) => known.add(amount),
-            None => drop(to.insert(name.clone(), amount.clone())),
+            None => {
+                to.insert(name.clone(), amount.clone());
+            }
         }
     }
 }
@@ -122,7 +124,9 @@ fn raise(to: &mut Amounts, amounts: Amounts) {
         match to.get_mut(&name) {
             Some(known) if *known < amount => *known = amount,
             Some(_) => {}
-            None => drop(to.insert(name, amount)),
+            None => {
+                to.insert(name, amount);
+            }
         }
     }
 }

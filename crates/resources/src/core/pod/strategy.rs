@@ -28,7 +28,7 @@ pub(in crate::core) const PODS: Rules = Rules {
     on_update: |settings, _, new, old| drop_disabled(&settings.features, new, old),
     validate_update: |_, new| new.report(pod::update::changes(new.value(), new.before().value())),
     validate: |_, pod| pod.report(pod::update::creation(pod.value())),
-    // Later nobody is told: people seldom change pods themselves.
+    // No warnings on updates: users seldom change pods themselves.
     warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },
     grace: Some(|_, pod, options| grace(pod, options)),
     ..NAMESPACED
@@ -72,7 +72,7 @@ pub(in crate::core) const EPHEMERAL_CONTAINERS: Rules = Rules {
 };
 
 pub(in crate::core) const RESIZE: Rules = Rules {
-    // What of this may change with the containers is looked at below.
+    // Changes that are allowed with the containers are checked below.
     keeps: &[],
     resets: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {

@@ -14,12 +14,12 @@ use serde_json::json;
 use super::families::Family;
 use super::ranges::{Range, Ranges};
 
-/// Who looks after the objects of this kind that are for services.
+/// The label value of IPAddresses that are managed for services.
 pub(super) const MANAGED_BY: &str = "ipallocator.k8s.io";
 pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
 pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 
-/// How long somebody waits for what the store has already.
+/// Time to wait for the mirror to catch up with the store.
 const WAIT: Duration = Duration::from_secs(3);
 
 /// The service that an address is for.
@@ -95,19 +95,19 @@ impl Addresses {
         self.objects.cache().ready().await.map_err(|error| cache_error(&error))
     }
 
-    /// The ranges of a family; whoever finds nothing in them has waited for what was written a moment ago.
+    /// Returns the ranges of a family; if there are none, after waiting for the mirror to catch up.
     async fn ranges(&self, family: Family, serves: impl Fn(&Range) -> bool) -> Vec<Range> {
         let read = || self.ranges.read(|ranges| ranges.of(family));
         let ranges = read();
         if ranges.iter().any(&serves) {
             return ranges;
         }
-        // Who cannot be waited for decides by what is here.
+        // If the wait fails, the ranges known so far decide.
         let _ = self.range_objects.cache().wait_for_current(WAIT).await;
         read()
     }
 
-    /// Takes an address that somebody has chosen.
+    /// Allocates an address that the client has chosen.
     pub(super) async fn take(&self, owner: &Owner, ip: IpAddr) -> std::result::Result<(), Refusal> {
         let (family, ip) = family_of(ip);
         let serves = |range: &Range| range.is_ready && range.network.contains(ip);
@@ -155,7 +155,7 @@ impl Addresses {
         Err(Refusal::Full)
     }
 
-    /// What a dry run says of an address that somebody has chosen: nobody looks whether it is free.
+    /// Checks an address that a dry run asks for, without checking whether it is free.
     pub(super) async fn try_take(&self, family: Family, ip: IpAddr) -> std::result::Result<(), Refusal> {
         let (_, ip) = family_of(ip);
         match self.ranges(family, |_| true).await.first() {
@@ -193,7 +193,7 @@ impl Addresses {
         }
     }
 
-    /// Gives back an address that a service has. What is somebody else's by now stays theirs.
+    /// Releases an address of a service. An address of another service by now stays.
     pub(super) async fn give_back(&self, owner: &Owner, ip: IpAddr) {
         let (_, ip) = family_of(ip);
         let name = ip.to_string();

@@ -1,4 +1,4 @@
-//! What services hold, on the registry's seam.
+//! Allocations of services as a `registry::Reserve`.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -22,10 +22,10 @@ use super::ports::{NodePorts, PortRange, Refusal};
 use super::repair::Repair;
 use crate::framework::strategy::tree;
 
-/// What a dry run shows where a port would be found, and counts on from.
+/// The first node port that a dry run shows where one would be allocated.
 const GUESSED_PORT: i64 = 32_768;
 
-/// What flags say about the network of services.
+/// The service network of the command line.
 #[derive(Clone, Debug)]
 pub struct ServiceNetwork {
     /// Whether IPv6 comes first, of those that the cluster has...
@@ -36,7 +36,7 @@ pub struct ServiceNetwork {
     pub random: Random,
 }
 
-/// What allocations are kept in. It comes later than the stores that they are for.
+/// The stores of allocations, made after the store of services.
 pub struct Links {
     /// Whose they are.
     pub services: Weak<Store>,
@@ -85,7 +85,7 @@ impl ServiceAllocations {
         }));
     }
 
-    /// Finds what is held by nobody, and who holds what is not taken. To be done from time to time.
+    /// Releases allocations without a service and allocates those that services lack. Called periodically.
     pub async fn repair(&self) -> Result<()> {
         self.pools()?.repair().await
     }
@@ -193,7 +193,7 @@ impl Pools {
     }
 }
 
-/// What was taken for one write, and what is given up with it.
+/// The allocations and releases of one write.
 pub(super) struct Taken {
     pools: Arc<Pools>,
     owner: Owner,
@@ -309,9 +309,10 @@ impl Taken {
         pools.addresses.ready().await?;
         pools.repair.first(&pools).await;
         if wanted.is_empty() {
-            let taken = match self.dry_run {
-                true => pools.addresses.try_take_next(family).await,
-                false => pools.addresses.take_next(&self.owner, family).await,
+            let taken = if self.dry_run {
+                pools.addresses.try_take_next(family).await
+            } else {
+                pools.addresses.take_next(&self.owner, family).await
             };
             let ip = taken.map_err(|why| match why {
                 addresses::Refusal::Full => Box::new(Status::internal(format_args!(
@@ -327,9 +328,10 @@ impl Taken {
             let why = format!("failed to parse service IP {}", pintle_meta::quote(wanted));
             Box::new(Status::internal(why))
         })?;
-        let taken = match self.dry_run {
-            true => pools.addresses.try_take(family, ip).await,
-            false => pools.addresses.take(&self.owner, ip).await,
+        let taken = if self.dry_run {
+            pools.addresses.try_take(family, ip).await
+        } else {
+            pools.addresses.take(&self.owner, ip).await
         };
         taken.map_err(|why| refused(format!("failed to allocate IP {wanted}: {why}")))?;
         self.addresses.push(ip);
@@ -358,7 +360,7 @@ impl Taken {
         Ok(given)
     }
 
-    /// What a dry run shows. Ports that are named must be free.
+    /// Returns the ports of a dry run. Named ports must be free.
     async fn guess_ports(&self, wanted: &[Option<i64>]) -> std::result::Result<Vec<i64>, (usize, Refusal)> {
         let taken = self.pools.ports.taken().await.map_err(|status| (0, Refusal::Failed(status)))?;
         let (mut given, mut own, mut last) = (Vec::new(), BTreeSet::new(), GUESSED_PORT);
@@ -380,7 +382,7 @@ impl Taken {
     }
 }
 
-/// What a service holds that a list of them has.
+/// The allocations of a service of a list.
 pub(super) fn held_ports(service: &Value) -> Vec<i64> {
     let mut seen: HashMap<i64, HashSet<&str>> = HashMap::new();
     let mut ports = Vec::new();
@@ -405,8 +407,9 @@ pub(super) fn held_ports(service: &Value) -> Vec<i64> {
 
 /// The addresses of a service that has any.
 pub(super) fn held_addresses(service: &Value) -> Vec<&str> {
-    match fields::has_address(service) && fields::address(service) != fields::NONE {
-        true => service.items_at(ADDRESSES).iter().filter_map(Value::as_str).collect(),
-        false => Vec::new(),
+    if fields::has_address(service) && fields::address(service) != fields::NONE {
+        service.items_at(ADDRESSES).iter().filter_map(Value::as_str).collect()
+    } else {
+        Vec::new()
     }
 }

@@ -87,7 +87,7 @@ impl Families {
         if names.is_empty() {
             names.push(self.first.name().to_owned());
         }
-        // Endpoints that nobody selects may be of both, whatever the cluster has.
+        // A service without a selector may have endpoints of both families, whatever the cluster has.
         if names.len() == 1
             && wants_both
             && (self.both || is_anything(service))
@@ -135,7 +135,7 @@ impl Families {
         }
     }
 
-    /// What is asked for and not there.
+    /// Reports a family that the cluster does not have.
     fn missing(self, service: &Value, policy: &str) -> Vec<Error> {
         let mut errors = Vec::new();
         if policy == BOTH && !self.both {

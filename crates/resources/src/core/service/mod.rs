@@ -1,4 +1,4 @@
-//! What services have beside their fields: cluster IPs, which are `IPAddress` objects of their own, and node ports, which
+//! Services and their allocations: cluster IPs, which are `IPAddress` objects of their own, and node ports, which
 //! are bits of one record. Both are taken before a service is written and given back when it goes.
 //!
 //! ```text

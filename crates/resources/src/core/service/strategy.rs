@@ -118,11 +118,8 @@ fn families(settings: &Settings, service: &Value) -> (Vec<&'static str>, Option<
     const BOTH: Option<&str> = Some("RequireDualStack");
     if address(service) == "None" {
         let order = if settings.ipv6_first { ["IPv6", "IPv4"] } else { ["IPv4", "IPv6"] };
-        // Nobody knows what endpoints somebody gives to a service that selects none itself.
-        return match has_selector(service) {
-            true => (order[..1].to_vec(), SINGLE),
-            false => (order.to_vec(), BOTH),
-        };
+        // The endpoints of a service without a selector may be of either family.
+        return if has_selector(service) { (order[..1].to_vec(), SINGLE) } else { (order.to_vec(), BOTH) };
     }
     let addresses = addresses(service).into_iter();
     let families: Vec<_> = addresses.map(|address| if is_ipv6(address) { "IPv6" } else { "IPv4" }).collect();

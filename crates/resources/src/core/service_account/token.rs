@@ -18,17 +18,17 @@ const KIND: &str = "TokenRequest";
 const SHORTEST: i64 = 10 * 60;
 const LONGEST: i64 = 1 << 32;
 
-/// What the server says about tokens.
+/// Settings of issued tokens.
 #[derive(Clone)]
 pub struct TokenRequestSettings {
     pub issuer: Issuer,
-    /// Of this server, for those who ask for none.
+    /// The server's own audiences, for requests that name none.
     pub audiences: Arc<[String]>,
     /// The longest life that is given; zero is no limit.
     pub max_seconds: i64,
     /// Whether the tokens of pods may outlive what was asked for, with a warning.
     pub extend: bool,
-    /// How long they then live.
+    /// The life of such tokens.
     pub extended_seconds: i64,
     /// Whether the identity in a request must be the account's; a difference is warned of otherwise.
     pub validate_uid: bool,
@@ -44,7 +44,7 @@ pub struct TokenRequest {
     pub clock: Clock,
 }
 
-/// What a token is bound to.
+/// The objects that a token is bound to.
 #[derive(Default)]
 struct Bound {
     pod: Option<Ref>,
@@ -121,7 +121,7 @@ impl TokenRequest {
         Ok(())
     }
 
-    /// What a request leaves out, and what it has no say in.
+    /// Fills in fields that a request leaves out or may not set.
     fn fill(&self, request: &mut Value, account: &Value, now: SystemTime) {
         if request.items_at(&["spec", "audiences"]).is_empty() {
             let own = self.settings.audiences.iter().map(Value::string).collect();

@@ -19,7 +19,7 @@ use super::service::strategy::{SERVICE_STATUS, SERVICES};
 use crate::framework::conversion::build;
 use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
-/// What most kinds of this group allow: a PUT without a resourceVersion.
+/// Rules of most kinds of this group: a PUT needs no resourceVersion.
 pub(super) const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
 pub(super) const CLUSTER: Rules = Rules { unconditional_update: true, ..Rules::CLUSTER };
 

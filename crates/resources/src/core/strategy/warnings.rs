@@ -1,4 +1,4 @@
-//! What clients are told about objects of this group that are valid, but hardly meant so.
+//! Warnings about objects of the core group that are valid but probably mistaken.
 
 use pintle_meta::field_path::Path;
 use pintle_meta::quantity::Quantity;

@@ -1,4 +1,4 @@
-//! What cells are made of: reading fields that may be absent, and the ways that values are shown.
+//! Helpers of cells: reading fields that may be absent, and formatting values.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,7 @@ impl Context {
     }
 
     pub(crate) fn since_time(&self, time: &Time) -> String {
-        match time.is_zero() {
-            true => UNKNOWN.into(),
-            false => human_duration(self.now.nanos_since(time)),
-        }
+        if time.is_zero() { UNKNOWN.into() } else { human_duration(self.now.nanos_since(time)) }
     }
 
     pub(crate) fn age(&self, object: &Value) -> Value {

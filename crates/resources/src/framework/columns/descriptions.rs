@@ -1,4 +1,4 @@
-//! What columns say about themselves. Clients see these sentences in every table, so that they are kept to the letter; those of
+//! Descriptions of columns. Clients see these sentences in every table, so they are the reference's to the letter; those of
 //! fields are what the API documents about the field. Nothing else in here is made of them.
 
 pub(crate) use pintle_codec::table::{CREATION_TIMESTAMP, NAME};

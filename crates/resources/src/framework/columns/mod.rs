@@ -30,13 +30,13 @@ pub struct Columns {
     cells: fn(&Value, &Context, &mut Vec<Value>),
     completed: fn(&Value) -> Option<Completed>,
     order: Option<fn(&Value, &Value) -> Ordering>,
-    /// What a table without rows has for rows.
+    /// The rows of a table without objects.
     pub empty: Empty,
     /// Whether every event of a watch says the columns again.
     pub always_defined: bool,
 }
 
-/// What cells need to know besides the object.
+/// Inputs of cells besides the object.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     pub now: Time,

@@ -1,4 +1,4 @@
-//! What holds for the columns of all kinds.
+//! Tests of the columns of all kinds.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the way through the internal type changes about an object of a hub's version.
+//! Changes that the reference's internal type makes to an object of the hub version.
 
 use pintle_meta::Value;
 use pintle_meta::value::Key;

@@ -73,7 +73,7 @@ pub fn convert_from(from: &'static Type, to: &'static Type, mut value: Value) ->
     Ok(value)
 }
 
-/// What decoding into the internal type and encoding from it changes about an object whose version stays the same. What
+/// Applies the changes of decoding into the internal type and encoding from it, for an object whose version stays the same. What
 /// does not change is not copied.
 pub fn round_trip(of: &'static Type, value: &mut Value) -> Result<(), Error> {
     let tables = tables::tables();

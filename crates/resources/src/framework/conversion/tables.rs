@@ -27,7 +27,7 @@ pub(crate) struct Pair {
 /// Sees what was given, and completes what the fields of the same name have made of it.
 pub(crate) type Hook = fn(&Value, &mut Fields) -> Result<(), Error>;
 
-/// What the internal type cannot hold, or holds otherwise.
+/// A type that the internal type cannot hold, or holds otherwise.
 pub(crate) struct Fix {
     pub(crate) of: &'static str,
     /// Fields that may be absent, but not in the internal type, whence they come back as zero. Defaults fill them first.

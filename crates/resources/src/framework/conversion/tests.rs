@@ -20,7 +20,7 @@ fn write(value: &Value) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What `text` becomes in another version.
+/// Converts `text` to another version.
 #[track_caller]
 fn check(text: &str, to: &str, expected: &str) {
     let converted = convert(find(to).unwrap(), read(text)).unwrap();
@@ -38,7 +38,7 @@ fn check_both(a: &str, b: &str) {
     check(b, kind(a), a);
 }
 
-/// What the way through the internal type makes of an object.
+/// Returns an object after the way through the internal type.
 #[track_caller]
 fn check_trip(text: &str, expected: &str) {
     let mut value = read(text);

@@ -17,7 +17,7 @@ pub(super) fn structure(from: &'static Type, to: &'static Type, value: &Value) -
         let Some(known) = source.field(name) else { continue };
         match value.get(name) {
             Some(found) => fields.put(place, shape(known.shape, field.shape, found)?),
-            // What cannot be absent there is a pointer to zero here.
+            // A field that cannot be absent there is a pointer to zero here.
             None if is_value(known.shape) && is_pointer(field.shape) => fields.put(place, zero(known.shape)),
             None => {}
         }
@@ -92,7 +92,7 @@ fn is_pointer(shape: Shape) -> bool {
     matches!(shape.underlying(), Shape::Pointer(_))
 }
 
-/// Whether Go has a value here even if nobody set one, and not nil.
+/// Whether Go has a zero value here, and not nil, if none is set.
 fn is_value(shape: Shape) -> bool {
     matches!(shape.underlying(), Shape::Scalar(_) | Shape::Named(_))
 }

@@ -282,7 +282,7 @@ fn build<const N: usize>(of: &'static Struct, fields: [(&str, Value); N]) -> Val
     builder.close(frame)
 }
 
-/// What a pointer or a list is of.
+/// Returns the shape that a pointer or a list is of.
 pub(super) fn element(shape: Shape) -> Shape {
     match shape.underlying() {
         Shape::Pointer(of) | Shape::List(of) => element(*of),

@@ -10,13 +10,13 @@ use pintle_schema::{Field, Kind, Shape, Struct, Type, normal};
 use super::Settings;
 use super::draft::{Draft, element, is_unset, would_change};
 
-/// What a group says about types of its own.
+/// The defaults of some types of a group.
 pub(crate) struct Rule {
     /// Such as `core/v1.PodSpec`.
     pub(crate) types: &'static [&'static str],
     /// For fields that are not set.
     pub(crate) fields: &'static [(&'static str, Fill)],
-    /// What depends on something; called after `fields` were filled in.
+    /// Fills in values that depend on something; called after `fields` were filled in.
     pub(crate) call: Option<Call>,
 }
 
@@ -82,7 +82,7 @@ const WITHOUT: &[&str] = &["node/"];
 
 static PLANS: LazyLock<Vec<Option<Plan>>> = LazyLock::new(|| Planner::new().run());
 
-/// What to do with a type, if anything.
+/// Returns the plan of a type that has defaults.
 pub(super) fn of(of: &Type) -> Option<&'static Plan> {
     PLANS.get(of.place)?.as_ref()
 }
@@ -255,7 +255,7 @@ impl Planner {
             steps.push(Step::Amend(field, *amend));
             return;
         }
-        // What maps hold is not defaulted, but by functions.
+        // Values of maps are defaulted by functions only.
         let Shape::Named(below @ Type { kind: Kind::Struct(structure), .. }) = element(field.shape) else {
             return;
         };
@@ -263,9 +263,10 @@ impl Planner {
             // Its fields stand in this very struct.
             self.steps(below, structure, steps);
         } else if self.make(below) {
-            match is_list(field.shape) {
-                true => steps.push(Step::Each(field, below.place)),
-                false => steps.push(Step::Into(field, below.place)),
+            if is_list(field.shape) {
+                steps.push(Step::Each(field, below.place))
+            } else {
+                steps.push(Step::Into(field, below.place))
             }
         }
     }

@@ -35,7 +35,7 @@ fn defaulted(of: &'static Type, value: &Value, settings: &Settings) -> Value {
     after
 }
 
-/// What a type's object becomes, to the byte.
+/// Checks the defaulted object of a type to the byte.
 #[track_caller]
 pub(crate) fn check(name: &str, input: &str, expected: &str) {
     check_with(&Settings::default(), name, input, expected);
@@ -51,7 +51,7 @@ pub(crate) fn check_with(settings: &Settings, name: &str, input: &str, expected:
     assert_eq!(sorted, expected, "\n{name}\n{input}");
 }
 
-/// What types that stand on their own are called.
+/// Names of the types of whole objects.
 fn kinds() -> impl Iterator<Item = &'static Type> {
     let is_kind = |of: &&Type| match &of.kind {
         Kind::Struct(of) => {

@@ -1,4 +1,4 @@
-//! Labels and annotations of nodes that nobody should use any more.
+//! Deprecated labels and annotations of nodes.
 
 use pintle_meta::field_path::Path;
 use pintle_meta::{Value, Warnings};
@@ -26,12 +26,12 @@ const DEPRECATED: &[(&str, &str)] = &[
     ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
 ];
 
-/// What to say about a label of a node; `None` if there is nothing wrong with it.
+/// Returns the warning about a deprecated label of a node.
 pub(crate) fn deprecated(label: &str) -> Option<&'static str> {
     DEPRECATED.iter().find(|(known, _)| *known == label).map(|(_, why)| *why)
 }
 
-/// What to say about a selector of nodes.
+/// Returns the warnings about a selector of nodes.
 pub(crate) fn in_selector(selector: &Value, path: &Path<'_>) -> Vec<String> {
     let expressions = path.child("matchExpressions");
     let mut warnings = Warnings::new();

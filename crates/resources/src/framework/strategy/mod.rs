@@ -1,4 +1,4 @@
-//! What is particular to each resource on its way to the store: which fields a request may write, what counts as a new
+//! Strategies: which fields of a resource a request may write, what counts as a new
 //! generation, how a deletion goes.
 //!
 //! Every group has its own in `<group>/strategy.rs`, most of them as a line of a table of [`Rules`]; functions that a line

@@ -1,4 +1,4 @@
-//! A resource's strategy as a line of a table.
+//! A strategy as a table row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::Settings;
 use super::tree::{self, Path};
 use crate::framework::validation::{Cursor, Errors};
 
-/// Which rules hold for a resource or subresource of a group.
+/// The rules of a resource or subresource of a group.
 pub(crate) struct Entry {
     /// `pods`, `pods/status`.
     pub(crate) name: &'static str,
@@ -24,30 +24,30 @@ pub(crate) struct Entry {
     pub(crate) rules: Rules,
 }
 
-/// What a kind checks of the metadata when an object is changed, beside what every update does. Clients see what is
+/// The checks of metadata that a kind repeats on an update, beside those of every update. Clients see what is
 /// found twice as two causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recheck {
-    /// The kind has nothing to say about it.
+    /// No checks.
     Nothing,
-    /// That it was not changed where it may not.
+    /// Immutable metadata did not change.
     Changes,
-    /// All that is asked of a new object, its name too.
+    /// All checks of a new object, its name too.
     Whole,
     Both,
 }
 
-/// What is wrong with a name of this object, or with the prefix of a generated one.
+/// Returns the errors of a name of this object, or of the prefix of a generated one.
 pub(crate) type NameWithin = fn(&Value, &str, bool) -> Vec<String>;
 
 /// Reports the errors of an object, given as the cursor of the whole.
 pub(crate) type Validate = fn(&Settings, &Cursor<'_, '_>);
 
-/// What is particular to a resource. The fields of `Rules::NAMESPACED` and `Rules::CLUSTER` do nothing.
+/// The strategy of a resource as a table row. The functions of `Rules::NAMESPACED` and `Rules::CLUSTER` do nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) namespaced: bool,
-    /// What is wrong with a name, or with the prefix of a generated one.
+    /// Returns the errors of a name, or of the prefix of a generated one.
     pub(crate) name: fn(&str, bool) -> Vec<String>,
     /// As `name` and in its stead, where that depends on the rest of the object.
     pub(crate) name_within: Option<NameWithin>,
@@ -56,29 +56,29 @@ pub(crate) struct Rules {
     pub(crate) recheck: Recheck,
     /// Whether a finalizer without a domain must be one that Kubernetes knows.
     pub(crate) standard_finalizers: bool,
-    /// A new object has nothing there.
+    /// Fields that are reset in a new object.
     pub(crate) drops: &'static [Path],
-    /// An update leaves them as they are.
+    /// Fields that an update cannot change.
     pub(crate) keeps: &'static [Path],
-    /// A change there makes a new generation; a new object is of the first. Without any, nobody counts.
+    /// A change there increments `metadata.generation`, which starts at 1. Without paths it is not set.
     pub(crate) counts: &'static [Path],
-    /// For those who record managers; by itself it changes nothing.
+    /// Fields that managed fields leave out for this endpoint; by itself it changes nothing.
     pub(crate) resets: ResetFields,
     pub(crate) create_on_update: bool,
     pub(crate) unconditional_update: bool,
     pub(crate) returns_deleted_object: bool,
     pub(crate) garbage_collection: GarbageCollection,
-    /// Of a new object as it came.
+    /// Returns the warnings about a new object as it was decoded.
     pub(crate) early_warnings: fn(&Value) -> Vec<String>,
-    /// After `drops` and the first generation.
+    /// Prepares a new object, after `drops` and the first generation.
     pub(crate) on_create: fn(&Settings, &Context, &mut Value),
-    /// New and old, after `keeps` and before `counts`.
+    /// Prepares a changed object (new, old), after `keeps` and before `counts`.
     pub(crate) on_update: fn(&Settings, &Context, &mut Value, &Value),
     /// Validates a new object beside its metadata.
     pub(crate) validate: Validate,
     /// Validates a changed object beside its metadata.
     pub(crate) validate_update: Validate,
-    /// Of a new object, or with the old one of a changed one.
+    /// Returns the warnings about a new object or, with the old one, about a changed one.
     pub(crate) warnings: fn(&Settings, &Value, Option<&Value>) -> Vec<String>,
     /// See [`Strategy::forbids_deletion`].
     pub(crate) forbids_deletion: fn(&str) -> Option<&'static str>,

@@ -52,7 +52,7 @@ impl Subject {
         json::decode(self.of, text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}")).value
     }
 
-    /// What is made of a new object.
+    /// Returns a new object as the strategy prepares it.
     pub(crate) fn created(&self, object: &str) -> Value {
         self.created_by(&Context::default(), object)
     }
@@ -63,7 +63,7 @@ impl Subject {
         object
     }
 
-    /// What is made of a changed object.
+    /// Returns a changed object as the strategy prepares it.
     pub(crate) fn updated(&self, new: &str, old: &str) -> Value {
         let (mut new, old) = (self.tree(new), self.tree(old));
         self.strategy.prepare_for_update(&Context::default(), &mut new, &old);
@@ -71,20 +71,20 @@ impl Subject {
     }
 }
 
-/// What is wrong with a new object.
+/// Returns the errors of a new object.
 pub(crate) fn invalid(subject: &Subject, object: &str) -> Vec<String> {
     let errors = subject.strategy.validate(&Context::default(), &subject.tree(object));
     errors.iter().map(ToString::to_string).collect()
 }
 
-/// What is wrong with a changed object.
+/// Returns the errors of a changed object.
 pub(crate) fn invalid_update(subject: &Subject, new: &str, old: &str) -> Vec<String> {
     let (new, old) = (subject.tree(new), subject.tree(old));
     let errors = subject.strategy.validate_update(&Context::default(), &new, &old);
     errors.iter().map(ToString::to_string).collect()
 }
 
-/// What is said about a new object, or about a changed one.
+/// Returns the warnings about a new object, or about a changed one.
 pub(crate) fn warnings(subject: &Subject, new: &str, old: Option<&str>) -> Vec<String> {
     let (context, new) = (Context::default(), subject.tree(new));
     match old {

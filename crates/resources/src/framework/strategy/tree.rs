@@ -7,7 +7,7 @@ use pintle_schema::{Field, Type, normal};
 /// Fields from an object down to one of its parts.
 pub(crate) type Path = &'static [&'static str];
 
-/// Sets a field to what it is if nobody says anything.
+/// Sets a field to its zero value.
 pub(crate) fn reset(of: &'static Type, object: &mut Value, path: Path) {
     debug_assert!(field(of, path).is_some(), "{} has no {path:?}", of.name);
     let Some(field) = field(of, path) else { return };

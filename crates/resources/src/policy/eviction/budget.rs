@@ -1,4 +1,4 @@
-//! What disruption budgets say about the eviction of a pod.
+//! Rules of PodDisruptionBudgets for evictions.
 
 use pintle_meta::selector::LabelSelector;
 use pintle_meta::value::Key;
@@ -77,7 +77,7 @@ pub(crate) fn check(budget: &Value) -> Result<(), Box<Status>> {
     Ok(())
 }
 
-/// The answer while nobody knows what a budget allows.
+/// The answer while a budget's status is out of date.
 pub(crate) fn in_flux(budget: &str) -> Box<Status> {
     refused(10, format!("The disruption budget {budget} is still being processed by the server."))
 }

@@ -131,10 +131,10 @@ fn is_conflict(status: &Status) -> bool {
     status.reason == Reason::Conflict
 }
 
-/// What an eviction asks for.
+/// The options of an eviction.
 struct Asked {
     options: DeleteOptions,
-    /// What is wrong with the options, which matters when it comes to deleting.
+    /// The error of the options, reported when the pod is deleted.
     errors: Vec<Error>,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
     Err(Box::new(Status::plain(aggregate(&errors))))
 }
 
-/// What a binding asks of the pod that it means.
+/// Returns the preconditions that a binding sets for its pod.
 pub(super) fn preconditions(binding: &Value) -> Preconditions {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Preconditions { uid: given(binding.uid()), resource_version: given(binding.resource_version()) }

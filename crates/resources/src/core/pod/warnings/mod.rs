@@ -1,4 +1,4 @@
-//! What clients are told about pods and templates for them that are valid, but hardly meant so.
+//! Warnings about pods and pod templates that are valid but probably mistaken.
 
 mod containers;
 mod paths;
@@ -101,7 +101,7 @@ fn of(warnings: &mut Warnings, root: &Path<'_>, pod: &Value, is_template: bool) 
         .extend(given.flat_map(|(index, address)| ip_warnings(&aliases.index(index).child("ip"), address)));
 }
 
-/// Labels of nodes that nobody should select by any more.
+/// Warnings about deprecated node labels in selectors.
 fn nodes(warnings: &mut Warnings, path: &Path<'_>, spec: &Value) {
     const REQUIRED: &[&str] =
         &["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
@@ -186,7 +186,7 @@ fn affinity(warnings: &mut Warnings, path: &Path<'_>, spec: &Value) {
     }
 }
 
-/// What the items of a list have in a field.
+/// Returns a field of each item of a list.
 fn named<'a>(items: &'a [Value], field: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
     items.iter().enumerate().map(move |(index, item)| (index, item.text_at(&[field])))
 }

@@ -114,7 +114,7 @@ fn an_empty_selector_of_a_budget_means_another_thing_in_another_version() {
     check_both(&budget("v1", "{}"), &budget("v1beta1", &label("DoesNotExist")));
     check_trip(&budget("v1", "{}"), &budget("v1", "{}"));
     check_trip(&budget("v1", &label("Exists")), &budget("v1", &label("Exists")));
-    // Beside what somebody has selected, it goes.
+    // Beside a selector that is set, it goes.
     let own = label("Exists").replace(r#"{"matchE"#, r#"{"matchLabels":{"a":"b"},"matchE"#);
     check_trip(&budget("v1", &own), &budget("v1", r#"{"matchLabels":{"a":"b"}}"#));
 }

@@ -1,4 +1,4 @@
-//! What the way through the internal type changes.
+//! Tests of the changes that the internal type makes.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Objects that nobody would write, of every kind that has defaults.
+//! Arbitrary objects of every kind that has defaults.
 
 use pintle_schema::{Opaque, Scalar, Shape, Struct};
 use proptest::prelude::*;

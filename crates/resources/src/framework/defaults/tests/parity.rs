@@ -18,7 +18,7 @@ struct Exchange {
     answer: Value,
 }
 
-/// What was recorded as it was.
+/// Recorded objects.
 fn exchanges() -> Vec<Exchange> {
     let mut found = Vec::new();
     for (cases, golden) in recorded::exchanges() {
@@ -44,7 +44,7 @@ pub(super) fn kind_of(object: &Value) -> Option<&'static Type> {
     pintle_schema::find_kind(group, version, object.text_at(&["kind"]))
 }
 
-/// What is set after defaulting, by the registry or by admission. Paths end where the rest below is not compared.
+/// Fields that the registry or admission sets after defaulting. Nothing below such a path is compared.
 const LATER: &[(&str, &[&str])] = &[
     (
         "",
@@ -168,7 +168,7 @@ fn recorded_creates_have_their_defaults() {
 
 /// Whole objects of built-in kinds in a recorded answer.
 fn objects(value: &Value, found: &mut Vec<(&'static Type, Value)>) {
-    // Those that were stored, and not what a client made up.
+    // Stored objects only, not those that a client made up.
     let stored =
         |of: &&Type| value.at(&["metadata", "resourceVersion"]).is_some() || of.name.ends_with("List");
     if let Some(of) = kind_of(value).filter(stored) {
