@@ -7,7 +7,7 @@ use pintle_admission::{Chain, Gate, Request, Target};
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authorizer, User};
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Computed, Loopback, Served, Subresource};
+use pintle_registry::{Client, Computed, Served, Subresource};
 use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
@@ -166,7 +166,7 @@ impl Endpoints<'_> {
     }
 
     fn eviction(&self, pods: &Kept) -> Option<Eviction> {
-        let budgets = self.loopback("policy", "v1", "poddisruptionbudgets", "status")?;
+        let budgets = self.client("policy", "v1", "poddisruptionbudgets", "status")?;
         Eviction::new(&pods.store, budgets, self.settings)
     }
 
@@ -183,13 +183,7 @@ impl Endpoints<'_> {
     }
 
     /// A resource or subresource for the server itself.
-    pub(crate) fn loopback(
-        &self,
-        group: &str,
-        version: &str,
-        name: &str,
-        subresource: &str,
-    ) -> Option<Loopback> {
+    pub(crate) fn client(&self, group: &str, version: &str, name: &str, subresource: &str) -> Option<Client> {
         let resource = self.resources.find(group, version, name)?;
         let kept = self.kept.get(resource.storage?.path)?;
         let path = if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") };
@@ -201,7 +195,7 @@ impl Endpoints<'_> {
             subresource: subresource.into(),
         });
         let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
-        let gates = Arc::new(move |namespace: &str, name: &str| {
+        let admission = Arc::new(move |namespace: &str, name: &str| {
             let request = Request {
                 target: target.clone(),
                 namespace: namespace.into(),
@@ -211,6 +205,7 @@ impl Endpoints<'_> {
             };
             Box::new(Gate::new(chain.clone(), request)) as _
         });
-        Some(Loopback::new(kept.store.with_strategy(strategy), served, subresource, gates))
+        let store = Arc::new(kept.store.with_strategy(strategy));
+        Some(Client::of_subresource(store, served, subresource).admitted_by(admission))
     }
 }

@@ -267,7 +267,7 @@ impl Plane {
         allocations.connect(Links {
             services: Arc::downgrade(&services),
             addresses: leading
-                .loopback(NETWORKING, "v1", "ipaddresses", "")
+                .client(NETWORKING, "v1", "ipaddresses", "")
                 .context("there is no resource ipaddresses")?,
             ranges: ranges.store.clone(),
             endpoints: stored("endpoints").context("there is no resource endpoints")?,
