@@ -32,7 +32,7 @@ const DEFINITIONS: Rules = Rules {
 
 const STATUS: Rules = Rules {
     validate_update: |_, new| {
-        new.report(definition::validate_status_update(new.value(), new.before().value()))
+        new.report(definition::validate_status_update(new.value(), new.before().value()));
     },
     ..DEFINITIONS.of_status()
 };

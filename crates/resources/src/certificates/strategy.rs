@@ -34,7 +34,7 @@ const TABLE: &[Entry] = &[
             resets: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
             on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
             validate_update: |_, request| {
-                request.report(validate_update(request.value(), request.before().value(), Write::Approval))
+                request.report(validate_update(request.value(), request.before().value(), Write::Approval));
             },
             ..REQUESTS
         },
@@ -50,7 +50,7 @@ const TABLE: &[Entry] = &[
                 conditions::note_times(request, old, &settings.time());
             },
             validate_update: |_, request| {
-                request.report(validate_update(request.value(), request.before().value(), Write::Status))
+                request.report(validate_update(request.value(), request.before().value(), Write::Status));
             },
             ..REQUESTS
         },
@@ -79,7 +79,7 @@ const REQUESTS: Rules = Rules {
     unconditional_update: true,
     validate: |_, request| request.report(validation::validate(request.value(), None)),
     validate_update: |_, request| {
-        request.report(validate_update(request.value(), request.before().value(), Write::Request))
+        request.report(validate_update(request.value(), request.before().value(), Write::Request));
     },
     ..Rules::CLUSTER
 };

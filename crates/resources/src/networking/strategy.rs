@@ -31,7 +31,7 @@ const TABLE: &[Entry] = &[
             recheck: Recheck::Both,
             validate: |_, address| address.report(validation::address(address.value())),
             validate_update: |_, new| {
-                new.report(validation::address_update(new.value(), new.before().value()))
+                new.report(validation::address_update(new.value(), new.before().value()));
             },
             ..CLUSTER
         },

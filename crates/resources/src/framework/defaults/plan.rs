@@ -264,9 +264,9 @@ impl Planner {
             self.steps(below, structure, steps);
         } else if self.make(below) {
             if is_list(field.shape) {
-                steps.push(Step::Each(field, below.place))
+                steps.push(Step::Each(field, below.place));
             } else {
-                steps.push(Step::Into(field, below.place))
+                steps.push(Step::Into(field, below.place));
             }
         }
     }
