@@ -62,7 +62,7 @@ impl Endpoints<'_> {
     }
 
     fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
-        let plain = || Arc::new(Version::new(resource, None));
+        let plain = || Arc::new(Version::new(resource, None).with_defaults(self.settings.defaults()));
         if (version.group, resource.name) == ("", "componentstatuses") {
             return (plain(), Behind::Computed(self.components.clone()));
         }
@@ -80,7 +80,9 @@ impl Endpoints<'_> {
             }
             (_, Some("eviction")) => match self.eviction(kept) {
                 Some(eviction) => {
-                    let served = Version::new(resource, None).or("policy/v1beta1.Eviction");
+                    let served = Version::new(resource, None)
+                        .with_defaults(settings.defaults())
+                        .or("policy/v1beta1.Eviction");
                     (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
                 }
                 None => (plain(), Behind::Missing),
@@ -150,8 +152,9 @@ impl Endpoints<'_> {
                 tokens: self.tokens.tokens.clone(),
                 audiences: self.tokens.audiences.clone(),
                 anonymous: self.tokens.anonymous,
+                clock: self.settings.clock.clone(),
             }),
-            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview),
+            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview { clock: self.settings.clock.clone() }),
             _ => return None,
         })
     }
@@ -175,6 +178,7 @@ impl Endpoints<'_> {
             secrets: store("secrets")?,
             nodes: store("minions")?,
             settings: self.token_requests.clone()?,
+            clock: self.settings.clock.clone(),
         })
     }
 

@@ -434,7 +434,13 @@ fn stores(
             let Some(strategy) = strategy::of(version.group, resource.name, settings) else {
                 continue;
             };
-            let builtin = Builtin::decorated_by(strategy.clone(), stored_as, storage.kind, resources);
+            let builtin = Builtin::decorated_by(
+                strategy.clone(),
+                settings.defaults(),
+                stored_as,
+                storage.kind,
+                resources,
+            );
             let prefix = Bytes::from(format!("{root}{}/", storage.path));
             let Place { backend, feed } = places.of(version.group, resource.name);
             let mut store = Store::new(StoreConfig {

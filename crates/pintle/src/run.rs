@@ -16,7 +16,7 @@ use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_metrics::Registry;
 use pintle_resources::strategy::Settings;
-use pintle_resources::unenforced::Missing;
+use pintle_resources::unenforced::Unenforced;
 use pintle_runtime::{Clock, Random, Tasks};
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
@@ -69,7 +69,7 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
             "Admission plugins that are on by default and not in this version of Pintle: {missing}"
         );
     }
-    if let Some(sentence) = Missing::plugins(&flags.missing_plugins()).sentence() {
+    if let Some(sentence) = Unenforced::plugins(&flags.missing_plugins()).sentence() {
         tracing::warn!("{sentence}");
     }
     let options = Options::from_flags(flags)?;
@@ -181,7 +181,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         event_ttl: options.api.event_ttl,
         features,
         ipv6_first: options.serving.is_ipv6_first(),
-        unenforced: Missing::plugins(&flags.missing_plugins()),
+        unenforced: Unenforced::plugins(&flags.missing_plugins()),
         ..Settings::default()
     };
     let stores = Stores::open(
