@@ -16,6 +16,7 @@ const LEAVES: &[&str] = &["features", "meta", "metrics", "regex", "runtime", "wo
 /// The order is the architecture: vocabulary at the bottom, then the seams, then their implementations, then what
 /// serves them, and one binary that knows all.
 const LAYERS: &[(&str, &str)] = &[
+    ("metrics", "runtime"),
     ("work", "runtime"),
     ("cel", ""),
     ("logging", ""),

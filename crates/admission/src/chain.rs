@@ -1,73 +1,143 @@
 //! The plugins that are on, in order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pintle_auth::Authorizer;
 use pintle_features::Features;
+use pintle_runtime::{Clock, Stopwatch};
 
 use crate::attributes::Attributes;
 use crate::namespaces::NamespaceLister;
 use crate::objects::ObjectLister;
+use crate::observer::{AdmissionType, Observation, Observer};
 use crate::plugin::Plugin;
 use crate::priority_classes::PriorityClassLister;
 use crate::{Result, plugins};
 
-/// What plugins may know of the cluster.
+/// The parts of a control plane that plugins are made of.
 #[derive(Clone)]
 pub struct Cluster {
     pub namespaces: Arc<dyn NamespaceLister>,
     pub objects: Arc<dyn ObjectLister>,
     pub priority_classes: Arc<dyn PriorityClassLister>,
-    /// For what needs a permission of its own beside that for the request.
+    /// For permissions that a request needs beside that of its verb.
     pub authorizer: Arc<dyn Authorizer>,
     pub features: Features,
     pub toleration_seconds: TolerationSeconds,
+    pub clock: Clock,
 }
 
-/// For how long pods that do not say bear a node that is not well.
+/// The seconds for which pods tolerate a node that is not ready or unreachable, unless they have tolerations of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct TolerationSeconds {
     pub not_ready: i64,
     pub unreachable: i64,
 }
 
-/// Asks one plugin after the other; the first refusal is the answer.
+/// Runs plugins one after the other; the first rejection is the answer. Clones are the same chain.
 #[derive(Clone, Default)]
 pub struct Chain {
     plugins: Arc<[Arc<dyn Plugin>]>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Chain {
     pub fn new(plugins: impl IntoIterator<Item = Arc<dyn Plugin>>) -> Chain {
-        Chain { plugins: plugins.into_iter().collect() }
+        Chain { plugins: plugins.into_iter().collect(), observer: None }
     }
 
-    /// Of the plugins with these names, in their order. Those that are not written yet are left out.
+    /// Returns a chain of the plugins with these names, in their order. Names of plugins that are not implemented, or whose
+    /// feature gate is off, are left out.
     pub fn named<'n>(names: impl IntoIterator<Item = &'n str>, cluster: &Cluster) -> Chain {
         Chain::new(names.into_iter().filter_map(|name| plugins::make(name, cluster)))
+    }
+
+    /// Returns the same chain with measurements.
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Chain {
+        Chain { observer: Some(observer), ..self }
     }
 
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.plugins.iter().map(|plugin| plugin.name())
     }
 
-    /// The half that may change the object.
+    /// Runs the mutating plugins, twice if one of them asks for it.
     pub async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
+        let mut step = Measured::start(self, AdmissionType::Admit, attributes);
+        let mut result = self.admit_once(attributes, &mut step).await;
+        if result.is_ok() && attributes.reinvocation.begin_second_run() {
+            result = self.admit_once(attributes, &mut step).await;
+        }
+        step.end(&result);
+        result
+    }
+
+    async fn admit_once(&self, attributes: &mut Attributes<'_>, step: &mut Measured<'_>) -> Result<()> {
         for plugin in &*self.plugins {
             if plugin.admits(attributes.operation, attributes.target()) {
-                plugin.admit(attributes).await?;
+                step.plugin_starts();
+                let result = plugin.admit(attributes).await;
+                step.plugin_ends(plugin.name(), &result);
+                result?;
             }
         }
         Ok(())
     }
 
-    /// The half that only refuses.
+    /// Runs the validating plugins.
     pub async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
+        let mut step = Measured::start(self, AdmissionType::Validate, attributes);
+        let result = self.validate_measured(attributes, &mut step).await;
+        step.end(&result);
+        result
+    }
+
+    async fn validate_measured(&self, attributes: &Attributes<'_>, step: &mut Measured<'_>) -> Result<()> {
         for plugin in &*self.plugins {
             if plugin.validates(attributes.operation, attributes.target()) {
-                plugin.validate(attributes).await?;
+                step.plugin_starts();
+                let result = plugin.validate(attributes).await;
+                step.plugin_ends(plugin.name(), &result);
+                result?;
             }
         }
         Ok(())
+    }
+}
+
+/// The measurement of one part of admission: a single stopwatch, read around each plugin that runs.
+struct Measured<'a> {
+    observer: Option<&'a dyn Observer>,
+    /// `duration` is when the plugin that runs has started.
+    observation: Observation,
+    watch: Stopwatch,
+}
+
+impl<'a> Measured<'a> {
+    fn start(chain: &'a Chain, admission: AdmissionType, attributes: &Attributes<'_>) -> Measured<'a> {
+        let operation = attributes.operation;
+        let observation = Observation { admission, operation, rejected: false, duration: Duration::ZERO };
+        Measured { observer: chain.observer.as_deref(), observation, watch: Stopwatch::start() }
+    }
+
+    fn plugin_starts(&mut self) {
+        if self.observer.is_some() {
+            self.observation.duration = self.watch.elapsed();
+        }
+    }
+
+    fn plugin_ends(&self, name: &'static str, result: &Result<()>) {
+        if let Some(observer) = self.observer {
+            let duration = self.watch.elapsed().saturating_sub(self.observation.duration);
+            observer.plugin(name, Observation { rejected: result.is_err(), duration, ..self.observation });
+        }
+    }
+
+    fn end(&self, result: &Result<()>) {
+        if let Some(observer) = self.observer {
+            let duration = self.watch.elapsed();
+            observer.step(Observation { rejected: result.is_err(), duration, ..self.observation });
+        }
     }
 }

@@ -1,30 +1,43 @@
-//! Who may still say no, or change an object, after a request was authorized and before anything is stored.
+//! Admission: the plugins that may change or reject an object between authorization and storage.
 //!
 //! ```text
-//! create   Gate::on_create: plugins may change the object -> Store::create -> plugins may refuse what will be stored
-//! update   on every attempt: Gate::on_update on what the caller made of the old object -> plugins may refuse
-//! delete   on every attempt: both halves, with the object that is to go
+//! create   RequestAdmission::on_create: mutating plugins -> Store::create -> validating plugins, on the object to be stored
+//! update   on every attempt: RequestAdmission::on_update on the new object -> validating plugins
+//! delete   on every attempt: mutating and validating plugins, with the object to be deleted
+//! connect  before the connection: mutating and validating plugins, with its options
 //! ```
 //!
-//! A [`Plugin`] is one rule; the [`Chain`] has those that are on, in the reference's order; a [`Gate`] is the chain for
-//! one request, which is what the registry asks. Plugins read the cluster through the small traits defined here.
+//! A [`Plugin`] is one rule; the [`Chain`] has the plugins that are on, in the reference's order; a [`RequestAdmission`] is the
+//! chain for one request, called by the registry. Plugins decide by [`Attributes`] and read the cluster through the small
+//! traits defined here. `docs/admission.md` lists the plugins and shows how to add one.
 
 mod attributes;
 mod chain;
-mod gate;
+mod conversion;
+mod metrics;
 mod namespaces;
+mod notes;
 mod objects;
+mod observer;
 mod plugin;
 mod plugins;
 mod priority_classes;
+mod reinvocation;
+mod request_admission;
 
-pub use attributes::{Attributes, Operation, Request, Target};
+pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Cluster, TolerationSeconds};
-pub use gate::Gate;
+pub use conversion::{ObjectConversion, ServedVersions};
+pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
+pub use notes::{AnnotationError, Notes};
 pub use objects::{ObjectLister, Resource, StoredObjects};
+pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;
+pub use plugins::{PLUGINS, PluginEntry};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
+pub use reinvocation::Reinvocation;
+pub use request_admission::RequestAdmission;
 
 use pintle_meta::Status;
 

@@ -1,4 +1,4 @@
-//! What plugins know of namespaces.
+//! The phases of namespaces, for plugins.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use pintle_registry::{Context, Store};
 
 use crate::Result;
 
-/// Where a namespace stands.
+/// The phase of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Active,
     Terminating,
-    /// It does not say.
+    /// Absent or another one.
     Unknown,
 }
 
@@ -29,10 +29,10 @@ impl From<&str> for Phase {
 
 #[async_trait]
 pub trait NamespaceLister: Send + Sync + 'static {
-    /// The phase of a namespace as it was a moment ago; `None` if it was not there, or nothing is known yet.
+    /// Returns the phase by the cache; `None` if the cache does not have the namespace, or is not loaded.
     fn cached(&self, name: &str) -> Option<Phase>;
 
-    /// The phase now, from the store; `None` if there is no such namespace.
+    /// Returns the phase by a read of the store; `None` if there is no such namespace.
     async fn live(&self, name: &str) -> Result<Option<Phase>>;
 }
 
@@ -43,7 +43,7 @@ pub struct StoredNamespaces {
 }
 
 impl StoredNamespaces {
-    /// `phase` is the place of `status.phase` among the fields that the cache knows of a namespace.
+    /// `phase` is the index of `status.phase` among the fields that the cache knows of a namespace.
     pub fn new(store: Arc<Store>, phase: usize) -> StoredNamespaces {
         StoredNamespaces { store, phase }
     }
@@ -57,7 +57,7 @@ impl NamespaceLister for StoredNamespaces {
     }
 
     async fn live(&self, name: &str) -> Result<Option<Phase>> {
-        // Whoever asks next finds them in the cache; if it cannot be loaded, the store still answers.
+        // Loads the cache for the next request; if that fails, this one is still answered by the store.
         if let Err(error) = self.store.cache().ready().await {
             tracing::warn!(%error, "cannot load namespaces into the cache");
         }

@@ -1,4 +1,4 @@
-//! What plugins know of objects that they may have to look up.
+//! Objects that plugins look up by name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pintle_registry::{Context, Store};
 
 use crate::Result;
 
-/// A resource whose objects are looked up.
+/// A resource whose objects plugins look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     CsiDriver,
@@ -30,7 +30,7 @@ impl Resource {
         Resource::ServiceAccount,
     ];
 
-    /// The path of its keys, for those who look for its store.
+    /// Returns the path of its keys in the store.
     pub fn path(self) -> &'static str {
         match self {
             Resource::CsiDriver => "csidrivers",
@@ -42,7 +42,7 @@ impl Resource {
         }
     }
 
-    /// Group and name in messages, where what is looked up has the name of one.
+    /// Returns the group and the singular name that messages have.
     fn singular(self) -> (&'static str, &'static str) {
         match self {
             Resource::CsiDriver => ("storage.k8s.io", "csidriver"),
@@ -63,8 +63,8 @@ impl Resource {
 
 #[async_trait]
 pub trait ObjectLister: Send + Sync + 'static {
-    /// Returns an object of the stored version as the cache has it. What the cache lacks is read from the store, so that `None`
-    /// means that there is no such object now.
+    /// Returns an object of the stored version as the cache has it. An object that the cache lacks is read from the
+    /// store, so `None` means that there is no such object.
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>>;
 }
 

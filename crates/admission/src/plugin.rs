@@ -1,4 +1,4 @@
-//! The seam: one rule about what may be stored.
+//! The seam of admission: one rule about what may be stored.
 
 use async_trait::async_trait;
 
@@ -7,29 +7,30 @@ use crate::attributes::{Attributes, Operation, Target};
 
 /// One admission plugin.
 ///
-/// The two questions before each half are asked for every request and must cost nothing; a plugin that answers no costs
+/// [`Plugin::admits`] and [`Plugin::validates`] are called for every write and must be cheap; a plugin that returns `false` costs
 /// nothing else.
 #[async_trait]
 pub trait Plugin: Send + Sync + 'static {
-    /// As on the command line.
+    /// Returns the name, as in `--enable-admission-plugins`.
     fn name(&self) -> &'static str;
 
-    /// Whether [`Plugin::admit`] is to be called.
+    /// Returns whether [`Plugin::admit`] handles an operation on a resource.
     fn admits(&self, _operation: Operation, _target: &Target) -> bool {
         false
     }
 
-    /// Called before the object is validated, on every attempt; may change it. Later plugins see the change.
+    /// Called before the object is validated, on every attempt; may change it. Later plugins see the change. An error rejects
+    /// the request.
     async fn admit(&self, _attributes: &mut Attributes<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Whether [`Plugin::validate`] is to be called.
+    /// Returns whether [`Plugin::validate`] handles an operation on a resource.
     fn validates(&self, _operation: Operation, _target: &Target) -> bool {
         false
     }
 
-    /// Called with what will be stored, in the attempt that stores it.
+    /// Called with the object that will be stored, in the attempt that stores it. An error rejects the request.
     async fn validate(&self, _attributes: &Attributes<'_>) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What plugins know of priority classes: every new pod asks for one, so they are kept in a form that answers at once.
+//! Priority classes by name: every new pod needs one, so they are indexed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pintle_registry::{Mirror, Reflect, Store};
 
 use crate::Result;
 
-/// How long somebody who is about to be refused waits for what others have written.
+/// The longest wait for writes that have ended before a pod is rejected.
 const WAIT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,16 +22,16 @@ pub struct PriorityClass {
 
 #[async_trait]
 pub trait PriorityClassLister: Send + Sync + 'static {
-    /// Waits until classes are known; at once for all but the first.
+    /// Waits until the classes are loaded; only the first call does.
     async fn ready(&self) -> Result<()>;
 
-    /// Waits until everything is known that is stored now, for those who are about to say no.
-    async fn settle(&self);
+    /// Waits until the cache has every write that has ended. Called before a pod is rejected.
+    async fn catch_up(&self);
 
-    /// The class of a name, as current as the cache.
+    /// Returns a class by its name.
     fn class(&self, name: &str) -> Option<Arc<PriorityClass>>;
 
-    /// The class of those who name none. Two writers at the same time may have made several: then it is the lowest.
+    /// Returns the class of pods that name none. Concurrent writers may have made several defaults: then it is the lowest.
     fn default_class(&self) -> Option<Arc<PriorityClass>>;
 }
 
@@ -55,9 +55,9 @@ impl PriorityClassLister for StoredPriorityClasses {
         self.mirror.ready().await
     }
 
-    async fn settle(&self) {
+    async fn catch_up(&self) {
         let Some(store) = &self.store else { return };
-        // Who cannot be waited for decides by what is here.
+        // Without the wait, the classes at hand decide.
         if let Err(error) = store.cache().wait_for_current(WAIT).await {
             tracing::debug!(%error, "priority classes may be old");
         }
@@ -78,7 +78,7 @@ impl PriorityClassLister for StoredPriorityClasses {
 #[derive(Default)]
 struct Classes {
     by_name: HashMap<String, Arc<PriorityClass>>,
-    /// Values and names of those that are for everybody, the lowest first.
+    /// Values and names of the global defaults, the lowest first.
     defaults: BTreeSet<(i64, String)>,
 }
 
@@ -102,7 +102,7 @@ impl Reflect for Classes {
     }
 }
 
-/// Whether a class is for those who name none.
+/// Returns whether a class is the global default.
 pub(crate) fn is_default(class: &Value) -> bool {
     class.at(&["globalDefault"]).and_then(Value::as_bool).unwrap_or(false)
 }

@@ -1,10 +1,10 @@
-//! What a request for a certificate (PKCS #10) asks for, as far as it matters who one would be with it.
+//! The subject of a certificate request (PKCS #10).
 
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::{Pem, parse_x509_pem};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// Who the certificate would be of.
+/// The subject of the requested certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The last, if there are several.
@@ -65,7 +65,7 @@ pub fn check_certificates(pem: &[u8]) -> Result<(), String> {
     }
     let mut blocks = 0;
     for block in Pem::iter_from_buffer(pem) {
-        // What is no block is passed over, wherever it is.
+        // Text around blocks is ignored.
         let Ok(block) = block else { continue };
         if block.label != "CERTIFICATE" {
             let label = pintle_meta::quote(&block.label);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_who_one_would_be() {
+    fn a_certificate_request_has_a_subject() {
         let pem =
             request(&[(DnType::CommonName, "system:node:n1"), (DnType::OrganizationName, "system:nodes")]);
         let expected =
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn a_malformed_certificate_request_is_refused() {
         let pem = request(&[(DnType::CommonName, "a")]);
         let other = pem.replace("CERTIFICATE REQUEST", "CERTIFICATE");
         let cut = pem.lines().next().expect("a line").to_owned();

@@ -1,8 +1,8 @@
-//! Who is asking, and may they: authenticators and authorizers, one file each.
+//! Authentication and authorization: authenticators and authorizers, one file each.
 //!
-//! An authenticator looks at a request's [`Credentials`] and says who it is, that it does not know (`None`), or that
-//! something is wrong with them. An authorizer looks at [`Attributes`] and allows, denies or has no opinion; no opinion
-//! from anyone is a denial.
+//! An authenticator turns the [`Credentials`] of a request into a user, `None` if it has none of its kind, or an error if they
+//! are invalid. An authorizer looks at [`Attributes`] and allows, denies or has no opinion; if none has one, the request is
+//! denied.
 
 pub mod authenticator;
 pub mod authorizer;

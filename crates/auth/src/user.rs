@@ -1,4 +1,4 @@
-//! An identity, whoever established it.
+//! The user of a request.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ pub const PRIVILEGED_GROUP: &str = "system:masters";
 pub const ALL_AUTHENTICATED: &str = "system:authenticated";
 /// Every request without credentials is in this one.
 pub const ALL_UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The name of who came without credentials.
+/// The name of requests without credentials.
 pub const ANONYMOUS: &str = "system:anonymous";
 /// Every kubelet is in this group.
 pub const NODES: &str = "system:nodes";

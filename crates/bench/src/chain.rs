@@ -38,7 +38,7 @@ impl Source for Fixed {
         true
     }
 
-    async fn settle(&self) {}
+    async fn catch_up(&self) {}
 
     async fn current(&self) -> bool {
         true

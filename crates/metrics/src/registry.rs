@@ -10,7 +10,7 @@ use prometheus::{
     Opts, TextEncoder,
 };
 
-use crate::{Counters, Family, FloatGauges, Gauges, Histograms, Options};
+use crate::{Counters, Family, FloatGauges, Gauges, Histograms, Options, Summary};
 
 type Refresh = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
@@ -91,6 +91,18 @@ impl Registry {
     /// Makes a histogram without labels, which is exposed from the start.
     pub fn histogram(&self, name: &str, help: &str, buckets: &[f64]) -> Result<Histogram, Error> {
         Ok(self.histograms(name, help, &[], buckets)?.with(&[]))
+    }
+
+    /// Makes a summary with quantiles of the last hours, for at most `N` sets of label values.
+    pub fn summary<const N: usize>(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<Summary<N>, Error> {
+        let summary = Summary::new(name, help, labels)?;
+        self.register(name, Box::new(summary.clone()))?;
+        Ok(summary)
     }
 
     fn family<V: Collector + Clone + 'static>(

@@ -273,7 +273,7 @@ pub(crate) fn service_network(options: &Options, settings: &Settings) -> Service
         ipv6_first: options.serving.is_ipv6_first(),
         dual_stack: options.serving.service_ip_ranges.len() > 1,
         node_ports: options.api.node_ports,
-        random: settings.random,
+        random: settings.random.clone(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pintle_admission::{Chain, Gate, Request, Target};
+use pintle_admission::{Chain, Request, RequestAdmission, Target};
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authorizer, User};
 use pintle_meta::gvk::GroupVersionResource;
@@ -62,7 +62,7 @@ impl Endpoints<'_> {
     }
 
     fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
-        let plain = || Arc::new(Version::new(resource, None));
+        let plain = || Arc::new(Version::new(resource, None).with_defaults(self.settings.defaults()));
         if (version.group, resource.name) == ("", "componentstatuses") {
             return (plain(), Behind::Computed(self.components.clone()));
         }
@@ -80,7 +80,9 @@ impl Endpoints<'_> {
             }
             (_, Some("eviction")) => match self.eviction(kept) {
                 Some(eviction) => {
-                    let served = Version::new(resource, None).or("policy/v1beta1.Eviction");
+                    let served = Version::new(resource, None)
+                        .with_defaults(settings.defaults())
+                        .or("policy/v1beta1.Eviction");
                     (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
                 }
                 None => (plain(), Behind::Missing),
@@ -150,8 +152,9 @@ impl Endpoints<'_> {
                 tokens: self.tokens.tokens.clone(),
                 audiences: self.tokens.audiences.clone(),
                 anonymous: self.tokens.anonymous,
+                clock: self.settings.clock.clone(),
             }),
-            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview),
+            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview { clock: self.settings.clock.clone() }),
             _ => return None,
         })
     }
@@ -175,6 +178,7 @@ impl Endpoints<'_> {
             secrets: store("secrets")?,
             nodes: store("minions")?,
             settings: self.token_requests.clone()?,
+            clock: self.settings.clock.clone(),
         })
     }
 
@@ -199,7 +203,7 @@ impl Endpoints<'_> {
                 user: user.clone(),
                 ..Request::default()
             };
-            Box::new(Gate::new(chain.clone(), request)) as _
+            Box::new(RequestAdmission::new(chain.clone(), request)) as _
         });
         let store = Arc::new(kept.store.with_strategy(strategy));
         Some(Client::of_subresource(store, served, subresource).admitted_by(admission))

@@ -7,6 +7,7 @@ use anyhow::{anyhow, bail};
 use pintle_auth::Metrics;
 use pintle_auth::service_account::external::{self, External};
 use pintle_meta::format_duration;
+use pintle_runtime::{Clock, Spawner};
 
 use crate::options::Options;
 
@@ -31,6 +32,8 @@ impl ExternalSigner {
     pub(crate) async fn connect(
         options: &Options,
         metrics: &Metrics,
+        clock: Clock,
+        spawner: &Spawner,
     ) -> anyhow::Result<Option<ExternalSigner>> {
         let given = &options.service_accounts;
         let Some(address) = &given.signing_endpoint else { return Ok(None) };
@@ -47,7 +50,7 @@ impl ExternalSigner {
             std::future::pending().await
         };
         let signer = tokio::select! {
-            signer = External::connect(of, Arc::new(metrics.clone())) => signer.map_err(failed)?,
+            signer = External::connect(of, Arc::new(metrics.clone()), clock, spawner) => signer.map_err(failed)?,
             never = note => never,
         };
         let seconds = signer.max_token_seconds().await.map_err(failed)?;

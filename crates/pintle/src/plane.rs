@@ -30,7 +30,7 @@ use pintle_resources::served::Version;
 use pintle_resources::service::{Links, ServiceAllocations, ServiceNetwork};
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
-use pintle_runtime::{Clock, Tasks};
+use pintle_runtime::{Clock, Random, Tasks};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::lifecycle::{Hooks, Signal, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
@@ -237,8 +237,10 @@ impl Plane {
             authorizer: options.authorizer.clone(),
             features: options.features,
             toleration_seconds: options.toleration_seconds,
+            clock: Clock::system(),
         };
-        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster);
+        let admission = Chain::named(options.admission_plugins.iter().copied(), &cluster)
+            .with_observer(Arc::new(pintle_admission::Metrics::new(metrics.registry())?));
         let leading = Endpoints {
             resources: &resources,
             kept: &kept,
@@ -293,6 +295,8 @@ impl Plane {
             delete_workers: options.delete_workers,
             min_request_timeout: options.min_request_timeout,
             metrics,
+            clock: Clock::system(),
+            random: Random::system(),
             features: options.features,
             parse_shards: options
                 .features
@@ -430,7 +434,13 @@ fn stores(
             let Some(strategy) = strategy::of(version.group, resource.name, settings) else {
                 continue;
             };
-            let builtin = Builtin::decorated_by(strategy.clone(), stored_as, storage.kind, resources);
+            let builtin = Builtin::decorated_by(
+                strategy.clone(),
+                settings.defaults(),
+                stored_as,
+                storage.kind,
+                resources,
+            );
             let prefix = Bytes::from(format!("{root}{}/", storage.path));
             let Place { backend, feed } = places.of(version.group, resource.name);
             let mut store = Store::new(StoreConfig {
@@ -447,7 +457,7 @@ fn stores(
             .with_options(policy.of(version.group, resource.name));
             // Who defines a resource finds it served, as it is defined now.
             if resource.name == "customresourcedefinitions" {
-                store = store.settling();
+                store = store.read_your_writes();
             }
             if (version.group, resource.name) == ("", "services") {
                 store = store.reserving(allocations.clone());

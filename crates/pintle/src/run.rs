@@ -16,7 +16,7 @@ use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_metrics::Registry;
 use pintle_resources::strategy::Settings;
-use pintle_resources::unenforced::Missing;
+use pintle_resources::unenforced::Unenforced;
 use pintle_runtime::{Clock, Random, Tasks};
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
@@ -69,7 +69,7 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
             "Admission plugins that are on by default and not in this version of Pintle: {missing}"
         );
     }
-    if let Some(sentence) = Missing::plugins(&flags.missing_plugins()).sentence() {
+    if let Some(sentence) = Unenforced::plugins(&flags.missing_plugins()).sentence() {
         tracing::warn!("{sentence}");
     }
     let options = Options::from_flags(flags)?;
@@ -118,6 +118,8 @@ fn controller_runtime(tasks: &Tasks, registry: &Registry, lifecycle: &Lifecycle)
 
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
     let features = flags.features();
+    // Ends the loops of authenticators when it is dropped.
+    let (clock, tasks) = (Clock::system(), Tasks::new());
     let mut stop = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
@@ -148,7 +150,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let (ways, peers_way) = (ways.as_ref(), egress::control_plane(ways.as_ref()));
     // Whom the server waits for. The signer comes first, since nobody else is kept from anything meanwhile.
     let waiting = async {
-        let signer = ExternalSigner::connect(options, &auth_metrics).await?;
+        let signer = ExternalSigner::connect(options, &auth_metrics, clock.clone(), &tasks.spawner()).await?;
         let dialer = egress::etcd(ways);
         let storage = storage::open(options, dialer.clone()).await?;
         anyhow::Ok((signer, storage, storage::open_elsewhere(options, dialer).await?))
@@ -179,7 +181,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         event_ttl: options.api.event_ttl,
         features,
         ipv6_first: options.serving.is_ipv6_first(),
-        unenforced: Missing::plugins(&flags.missing_plugins()),
+        unenforced: Unenforced::plugins(&flags.missing_plugins()),
         ..Settings::default()
     };
     let stores = Stores::open(
@@ -197,6 +199,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         own: accounts.issuers.clone(),
         networks: options.peers.issuer_networks,
         ways: ways.cloned(),
+        clock: clock.clone(),
+        spawner: tasks.spawner(),
     };
     let believed = issuers::load(&options.peers, &issuer_means, &auth_metrics)?;
     let tokens = config::tokens(
@@ -303,6 +307,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
             encodings,
             compression: features.enabled(Feature::APIResponseCompression),
             waiting,
+            clock: Clock::system(),
+            random: Random::system(),
         },
         version: kubernetes,
         metrics: metrics.clone(),

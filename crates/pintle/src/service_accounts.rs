@@ -116,7 +116,6 @@ impl ServiceAccounts {
             extend: options.extend_expiration,
             extended_seconds: whole_seconds(self.lives.extended),
             validate_uid: options.validate_uid,
-            now: std::time::SystemTime::now,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Resources that nobody stores.
+//! Resources that are computed and not stored.
 
 use async_trait::async_trait;
 use pintle_meta::Value;
@@ -11,6 +11,6 @@ use crate::strategy::Context;
 pub trait Computed: Send + Sync + 'static {
     async fn get(&self, context: &Context, name: &str) -> Result<Value>;
 
-    /// All of them; who asks chooses among them.
+    /// All of them; the caller selects among them.
     async fn list(&self, context: &Context) -> Result<Vec<Value>>;
 }

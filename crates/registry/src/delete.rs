@@ -10,14 +10,14 @@ use pintle_meta::validation::object_meta::{FOREGROUND_DELETION, ORPHAN_DEPENDENT
 use pintle_meta::{Details, Status, Value};
 
 use crate::admission::Admission;
-use crate::store::swap::{Attempt, Step, Swapped};
+use crate::store::swap::{Attempt, Decision, Swapped};
 use crate::store::{Preconditions, Store, WriteOptions};
 use crate::strategy::{Context, GarbageCollection};
 use crate::{Result, key};
 
 pub use options::dry_run;
 
-/// What becomes of the dependents.
+/// A propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     Orphan,
@@ -25,7 +25,7 @@ pub enum Propagation {
     Foreground,
 }
 
-/// What a deletion asks for.
+/// The options of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
     pub grace_period_seconds: Option<i64>,
@@ -86,7 +86,7 @@ impl Store {
         }
         let deleted = self.delete_one(context, name, admission, options).await?;
         if let Deleted::Object { object, gone: false } = &deleted {
-            self.settle(object).await;
+            self.wait_for_cache(object).await;
         }
         Ok(deleted)
     }
@@ -264,7 +264,7 @@ impl Store {
 
     /// The finalizers that the dependents' fate asks for, if they differ from those that are there.
     fn finalizers(&self, object: &Value, options: &DeleteOptions) -> Option<Vec<Value>> {
-        // Nobody would ever take them away again.
+        // No garbage collector would ever remove them.
         if !self.collects_garbage() {
             return None;
         }
@@ -311,14 +311,14 @@ enum Ended {
 
 #[async_trait]
 impl Attempt for Mark<'_> {
-    async fn attempt(&mut self, old: Option<&Value>) -> Result<Step> {
+    async fn attempt(&mut self, old: Option<&Value>) -> Result<Decision> {
         let Some(old) = old else { return Err(self.store.not_found("")) };
         self.admission.delete(old).await?;
         let mut object = old.clone();
         let grace = self.store.before_delete(&mut object, self.options)?;
         if matches!(grace, Grace::Pending) {
             self.ended = Ended::Pending;
-            return Ok(Step::Stop);
+            return Ok(Decision::Stop);
         }
         if let Some(finalizers) = self.store.finalizers(&object, self.options)
             && let Some(metadata) = object.metadata_mut()
@@ -333,14 +333,14 @@ impl Attempt for Mark<'_> {
         if matches!(grace, Grace::None) {
             if !held {
                 self.ended = Ended::Now;
-                return Ok(Step::Stop);
+                return Ok(Decision::Stop);
             }
             mark_as_deleting(&mut object, &self.store.now());
         }
         let seconds = self.options.grace_period_seconds.unwrap_or_default();
         self.waits = held || (matches!(grace, Grace::Begins) && seconds > 0);
         self.ended = Ended::Marked;
-        Ok(Step::Write(object))
+        Ok(Decision::Write(object))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Recording who manages the fields of an object that is about to be written.
+//! Managed fields of an object that is about to be written.
 
 use pintle_meta::gvk::GroupVersion;
 use pintle_meta::time::Time;
@@ -10,7 +10,7 @@ use crate::Result;
 use crate::served::Served;
 use crate::strategy::ResetFields;
 
-/// Who writes, through what.
+/// A field manager of a resource or subresource.
 #[derive(Clone, Debug)]
 pub struct FieldManager {
     name: String,
@@ -70,7 +70,7 @@ impl FieldManager {
         now: &Time,
     ) -> Result<Value> {
         let kind = served.kind();
-        // What says no version that can be read is of no kind.
+        // A configuration without a valid apiVersion is of no kind.
         let version = GroupVersion::parse(config.api_version());
         let found = version.map(|version| version.with_kind(config.kind())).unwrap_or_default();
         if found != *kind {

@@ -1,4 +1,4 @@
-//! What happens to an object between a request and the store, the same way for every resource.
+//! The generic registry: the way of every object between a request and the store.
 //!
 //! ```text
 //! create   Guard -> name, uid, time -> Reserve -> Strategy::prepare_for_create, validate -> metadata -> admission -> write if absent
@@ -6,9 +6,10 @@
 //! delete   preconditions -> grace, finalizers: an update; or neither: gone; a collection: each of what was chosen
 //! ```
 //!
-//! An update's function may be called several times: whenever somebody else was faster, with what they left. What is
-//! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`]; what they hold beside
-//! themselves is taken and given back by its [`Reserve`].
+//! An update's function may be called several times: whenever another write came first, with the object as it is then. The
+//! rules of a resource are its [`Strategy`]; the bytes of its objects in the store are its [`Stored`]; addresses and ports
+//! are taken and given back by its [`Reserve`]. [`Write`] is the pipeline before the store, [`Client`] the server as a client
+//! of its own resources.
 
 mod admission;
 mod client;
@@ -35,7 +36,6 @@ pub use client::{Client, ObjectIdentity};
 pub use computed::Computed;
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
-pub use metadata::SystemFields;
 pub use mirror::{Mirror, Reflect};
 pub use record::Record;
 pub use reserve::{Reservation, Reserve, Settle};
@@ -52,7 +52,7 @@ pub use write::{Change, IfMissing, Replace, Target, Write};
 use bytes::Bytes;
 use pintle_meta::{Status, Value};
 
-/// As whom the server's own writes are recorded.
+/// The field manager of the server's own writes.
 pub const MANAGER: &str = "kube-apiserver";
 
 /// A failure, in the form in which the client gets it.
@@ -66,7 +66,7 @@ pub trait Stored: Send + Sync + 'static {
     /// The bytes of an object in the storage version.
     fn encode(&self, object: &Value) -> std::result::Result<Bytes, String>;
 
-    /// What [`Stored::decode`] makes of the bytes that [`Stored::encode`] made of an object: an encoding may not keep
+    /// Returns what [`Stored::decode`] makes of the bytes that [`Stored::encode`] made of an object: an encoding may not keep
     /// everything, such as an empty list apart from none.
     fn decode_again(&self, _object: Value, stored: &[u8]) -> std::result::Result<Value, String> {
         self.decode(stored)

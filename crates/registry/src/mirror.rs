@@ -1,6 +1,6 @@
-//! What is derived from objects and must be as current as the cache: an index of rules, a graph of references.
+//! Mirrors: values derived from objects that are as current as the cache, such as an index of rules or a graph of references.
 //!
-//! Nobody runs beside it. Whoever reads first takes in what has changed since the last reading, which mostly is nothing and
+//! No task runs beside it. The next reader takes in what has changed since the last reading, which mostly is nothing and
 //! then costs a few atomic loads. So it is never behind the cache, and one that nobody reads costs nothing but its cursors.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -66,7 +66,7 @@ impl<T: Reflect> Mirror<T> {
     pub async fn settle(&self) {
         let Some(store) = self.stores.first() else { return };
         if let Some(revision) = store.config().backend.known_revision() {
-            // Who cannot be waited for decides by what is here.
+            // A cache that does not catch up in time is read as it is.
             let _ = store.cache().wait_for(revision.0, WAIT).await;
         }
     }
@@ -120,14 +120,14 @@ impl<T: Reflect> State<T> {
                 }
             }
         }
-        // What was known stays until there is something to take its place.
+        // The old state stays until there is a new one.
         let Ok((snapshot, cursor)) = store.cache().snapshot_and_watch(Interest::Everything) else {
             store.cache().load_soon();
             return;
         };
         self.reflected.clear(place);
         for entry in snapshot.objects.iter() {
-            // What cannot be read says nothing.
+            // Objects that cannot be read are left out.
             if let Ok(object) = store.object(entry) {
                 self.reflected.set(place, entry.key(), Some(&object));
             }

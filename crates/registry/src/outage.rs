@@ -1,4 +1,4 @@
-//! What clients are told of a store that fails.
+//! The statuses that clients get when the store fails.
 //!
 //! A store that cannot be reached is waited for until the request's time is up, and then the request is late, whatever it was
 //! for. What comes here has failed before that: it is passed on in the store's own words, as something that nobody foresaw,

@@ -46,7 +46,7 @@ impl Record {
             let (new, result) = match change(last.as_ref().map(|(value, _)| value)) {
                 Ok((Some(new), result)) => (new, result),
                 outcome if is_current => return outcome.map(|(_, result)| result),
-                // What decided this may be out of date.
+                // The decision may rest on a stale value.
                 outcome => {
                     let before = last.as_ref().map(|(_, revision)| *revision);
                     *last = self.fetch().await?;

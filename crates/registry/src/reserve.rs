@@ -1,4 +1,4 @@
-//! What objects hold beside themselves: addresses, ports. It is taken before the object is written, and given back if it is
+//! Reservations: what objects hold beside themselves (addresses, ports). It is taken before the object is written, and given back if it is
 //! not, or when the object goes.
 //!
 //! ```text
@@ -41,7 +41,7 @@ pub trait Reserve: Send + Sync + 'static {
     async fn on_delete(&self, object: &Value);
 }
 
-/// What becomes of what was taken. One of them is called, once, and runs to its end whoever waits for it.
+/// The end of a reservation. One of the methods is called, once, and runs to its end even if its caller is dropped.
 #[async_trait]
 pub trait Settle: Send + 'static {
     /// The object was written: what it no longer holds is given back.
@@ -81,7 +81,7 @@ impl Reservation {
 
     pub(crate) async fn commit(mut self) {
         if let Some(taken) = self.taken.take() {
-            // Who is asked no longer must not leave it half done.
+            // A request that is dropped must not leave it half done.
             let _ = tokio::spawn(taken.commit()).await;
         }
     }

@@ -15,15 +15,15 @@ use pintle_schema::Type;
 
 use crate::Result;
 
-/// What a client sent, as an object of the served version, in normal form and without defaults.
+/// A client's input as an object of the served version, in normal form and without defaults.
 #[derive(Debug)]
 pub struct Received {
     pub object: Value,
-    /// What `fieldValidation` is about: unknown and duplicate fields.
+    /// Unknown and duplicate fields, which `fieldValidation` decides about.
     pub strict: Vec<String>,
 }
 
-/// What a client sent as a whole body, which says what it is.
+/// A whole request body, which says what kind it is.
 #[derive(Debug)]
 pub struct Submitted {
     pub kind: GroupVersionKind,
@@ -65,10 +65,10 @@ pub trait Served: Send + Sync + 'static {
     /// The place of a field in what the cache reads of an object.
     fn field_place(&self, label: &str) -> Option<usize>;
 
-    /// Who manages which field is told in terms of this type...
+    /// The type that managed fields are recorded by...
     fn managed_type(&self) -> TypeRef<'_>;
 
-    /// ...and of the other versions' types.
+    /// ...and the types of the other versions.
     fn managed_versions(&self) -> &dyn Converter;
 
     /// The type that strategic merge patches go by; `None` if there are none of this kind.
@@ -91,7 +91,7 @@ pub trait Served: Send + Sync + 'static {
     /// As messages call the internal type: `core.Pod`.
     fn internal_name(&self) -> String;
 
-    /// What every request for this version is warned of.
+    /// The warning that every request for this version gets.
     fn deprecation(&self) -> Option<&str> {
         None
     }
@@ -106,7 +106,7 @@ pub trait Served: Send + Sync + 'static {
 pub trait Table: Send + Sync {
     fn columns(&self) -> Cow<'_, [Column<'_>]>;
 
-    /// What a table without rows has for rows.
+    /// The rows of an empty table.
     fn empty(&self) -> Empty;
 
     /// Whether every event of a watch says the columns again.

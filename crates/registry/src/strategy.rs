@@ -1,4 +1,4 @@
-//! What is particular to a resource on its way to the store.
+//! Strategies: the rules of one resource on its way to the store.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,24 +11,26 @@ use pintle_meta::validation::object_meta;
 
 use crate::delete::DeleteOptions;
 
-/// What a request brings along.
+/// The part of a request that the registry and its strategies need.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Of the request's path; empty for what is in no namespace.
     pub namespace: String,
-    /// Who asks, for what is recorded about them.
+    /// The user's name, for what is recorded about them.
     pub user: String,
     pub user_uid: String,
     pub groups: Vec<String>,
-    /// What else the authenticator said about them.
+    /// The user's extra fields, from the authenticator.
     pub extra: BTreeMap<String, Vec<String>>,
-    /// What the request is for: `create`, `update` or `patch` where something is written.
+    /// The verb of a write: `create`, `update` or `patch`; else empty.
     pub verb: &'static str,
+    /// The reading of the clock that the whole write has; the store takes one where there is none.
+    pub time: Option<Time>,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
 }
 
-/// What becomes of an object's dependents when nobody says.
+/// The default propagation policy of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GarbageCollection {
     #[default]
@@ -62,7 +64,7 @@ pub struct Stages {
 
 /// One per resource or subresource. All objects are of the storage version and in normal form, and stay so.
 pub trait Strategy: Send + Sync + 'static {
-    /// What is wrong with a name; the prefix of a generated one when `is_prefix`.
+    /// Returns the errors of a name; the prefix of a generated one when `is_prefix`.
     fn validate_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
         object_meta::subdomain_name(name, is_prefix)
     }
@@ -107,7 +109,7 @@ pub trait Strategy: Send + Sync + 'static {
         ResetFields::These(&[])
     }
 
-    /// What clients are shown in the place of a stored object: mostly the object itself, which is `None`. Objects of older
+    /// Returns the object that clients get in place of a stored one; `None` for the stored object itself, which is the rule. Objects of older
     /// releases may lack what newer ones always have. Called once for each value that the cache reads, and for what a write
     /// answers; what is compared, patched and stored again is the object as it is stored.
     fn decorated(&self, _object: &Value) -> Option<Value> {
@@ -131,7 +133,7 @@ pub trait Strategy: Send + Sync + 'static {
         GarbageCollection::Background
     }
 
-    /// Why nobody may delete the object of a name. Not asked where a collection is deleted.
+    /// The reason why the object of a name cannot be deleted. Not called where a collection is deleted.
     fn forbids_deletion(&self, _name: &str) -> Option<&'static str> {
         None
     }

@@ -1,4 +1,4 @@
-//! What is made of other objects, or done to them, under a path of its own.
+//! Subresources with code of their own.
 
 use async_trait::async_trait;
 use pintle_meta::{Status, Value};
@@ -11,7 +11,7 @@ use crate::strategy::Context;
 /// A subresource that is not simply its parent by other rules. What it does not do, its endpoint has no verb for.
 #[async_trait]
 pub trait Subresource: Send + Sync + 'static {
-    /// What it shows.
+    /// Returns the object that the subresource shows.
     async fn get(&self, _context: &Context, name: &str) -> Result<Value> {
         Err(not_there(name))
     }

@@ -1,5 +1,9 @@
-//! What is particular to each built-in resource: one folder per group; in it the defaults, conversions and columns of its
-//! kinds, what they hold beside themselves, and later all of their validation.
+//! Built-in resources: defaults, conversions, strategies, validation, columns and subresources.
+//!
+//! Each folder is an API group, called after its name without the domain, and holds one file or folder per resource that has rules
+//! of its own. So `storage` is `storage.k8s.io`, `events` is `events.k8s.io` and `discovery` is `discovery.k8s.io`; none of
+//! them is the crate of that name. The two folders that are no groups are [`framework`], the machinery that all groups share, and
+//! [`reviews`], the objects of `authentication.k8s.io` and `authorization.k8s.io` that are answered and not stored.
 
 mod admissionregistration;
 mod apiextensions;
@@ -13,10 +17,10 @@ mod batch;
 mod certificates;
 mod coordination;
 mod core;
-mod deprecation;
 mod discovery;
 mod events;
 mod flowcontrol;
+mod framework;
 mod networking;
 mod node;
 mod policy;
@@ -26,15 +30,17 @@ mod scheduling;
 mod storage;
 mod storagemigration;
 
-pub mod builtin;
-pub mod columns;
-pub mod conversion;
-pub mod defaults;
-pub mod field_labels;
 pub mod reviews;
-pub mod served;
-pub mod strategy;
-pub mod subresources;
-pub mod unenforced;
 
-pub use self::core::{binding, component_status, service};
+/// Subresources with an object or an effect of their own.
+pub mod subresources {
+    pub use crate::autoscaling::scale::{Scale, Scaled};
+    pub use crate::core::pod::binding::Binding;
+    pub use crate::core::service_account::token::{TokenRequest, TokenRequestSettings};
+    pub use crate::policy::eviction::Eviction;
+}
+
+pub use self::core::{component_status, service};
+pub use self::framework::{
+    builtin, columns, conversion, defaults, field_labels, served, strategy, unenforced,
+};

@@ -48,7 +48,7 @@ fn differences(path: &str, a: &Value, b: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// What is not the same after the way to the stored version and back, and why. In the full objects, fields that must agree
+/// Differences after the way to the stored version and back, with the reason. In the full objects, fields that must agree
 /// hold different texts.
 fn lossy(of: &str, difference: &str) -> Option<&'static str> {
     let ends = |text: &str| difference.ends_with(text);
@@ -209,7 +209,7 @@ fn what_is_stored_is_listed_as_the_reference_lists_it() {
             let key = format!("/registry/{}/{place}", storage.path);
             let (of, value) = stored.get(&key).unwrap_or_else(|| panic!("{key}"));
             let mut value = value.clone();
-            defaults::apply(of, &mut value);
+            defaults::apply(of, &mut value, &Default::default());
             let mut value = convert_from(of, resource.kind, value).unwrap();
             let object = value.as_object_mut().unwrap();
             object.remove("kind");

@@ -62,7 +62,7 @@ struct Fixture {
 fn object(kind: &str, text: &str) -> Value {
     let of = pintle_schema::find(kind).expect(kind);
     let mut value = json::decode(of, text.as_bytes()).expect(text).value;
-    pintle_resources::defaults::apply(of, &mut value);
+    pintle_resources::defaults::apply(of, &mut value, &Default::default());
     value
 }
 
@@ -295,7 +295,7 @@ async fn what_is_not_ready_goes_while_enough_others_are() {
         ("", NONE_LEFT.to_owned(), false),
         (r#","unhealthyPodEvictionPolicy":"IfHealthyBudget""#, NONE_LEFT.to_owned(), false),
         (r#","unhealthyPodEvictionPolicy":"AlwaysAllow""#, NONE_LEFT.to_owned(), true),
-        // Nobody has counted yet.
+        // The controller has not counted yet.
         ("", r#"{"observedGeneration":1}"#.to_owned(), false),
     ] {
         let fixture = Fixture::new().await;

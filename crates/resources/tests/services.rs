@@ -35,7 +35,7 @@ fn memory() -> Arc<dyn Backend> {
 fn object(kind: &str, text: &str) -> Value {
     let of = pintle_schema::find(kind).expect(kind);
     let mut value = json::decode(of, text.as_bytes()).expect(text).value;
-    pintle_resources::defaults::apply(of, &mut value);
+    pintle_resources::defaults::apply(of, &mut value, &Default::default());
     value
 }
 
@@ -63,8 +63,12 @@ impl Cluster {
         let feed = Feed::start(backend.clone(), Bytes::from_static(b"/registry/"), Limits::default()).await;
         let feed = feed.expect("a feed");
         let resources = Resources::builtin().expect("resources");
-        let network =
-            ServiceNetwork { ipv6_first: false, dual_stack, node_ports: PORTS, random: settings.random };
+        let network = ServiceNetwork {
+            ipv6_first: false,
+            dual_stack,
+            node_ports: PORTS,
+            random: settings.random.clone(),
+        };
         let allocations = Arc::new(ServiceAllocations::new(network));
         let mut stores = HashMap::new();
         let mut addresses = None;
@@ -345,7 +349,7 @@ async fn what_was_lost_is_repaired_before_anything_is_given_away() {
     let before = Cluster::on(&backend, false).await;
     before.add_range("kubernetes", r#""10.0.0.0/29""#).await;
     let made = before.create("a", r#"{"type":"NodePort","ports":[{"port":80}]}"#).await.expect("created");
-    // An address and a record of ports are lost; another address belongs to nobody.
+    // An address and a record of ports are lost; another address has no service.
     let ip = addresses(&made).remove(0);
     let addresses_of = &before.stores["ipaddresses"];
     addresses_of.delete(&context(""), &ip, &AdmitAll, DeleteOptions::default()).await.expect("lost");

@@ -1,4 +1,4 @@
-//! What a reference server stored, read, defaulted and converted, is what it listed; where its data is present.
+//! Objects that a reference server stored, read here, are the objects it listed; where its data is present.
 
 use std::collections::BTreeMap;
 

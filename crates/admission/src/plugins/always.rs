@@ -1,4 +1,4 @@
-//! Two plugins that look at nothing.
+//! `AlwaysAdmit` and `AlwaysDeny`.
 
 use async_trait::async_trait;
 
@@ -6,7 +6,7 @@ use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 use crate::plugin::Plugin;
 
-/// Lets everything through, as happens without it.
+/// Admits every request, as an empty chain does.
 pub(crate) struct Admit;
 
 impl Plugin for Admit {
@@ -15,7 +15,7 @@ impl Plugin for Admit {
     }
 }
 
-/// Lets nothing through.
+/// Rejects every request.
 pub(crate) struct Deny;
 
 #[async_trait]

@@ -1,7 +1,6 @@
-//! Who may approve, sign and attest for which signer of certificates, and what may not be asked for.
+//! The plugins of certificates.k8s.io: permissions to approve, sign and attest for a signer, and a restriction of subjects.
 //!
-//! Signers are no objects: `signers` is a resource that only permissions speak of, by the signer's name or by its domain
-//! with `/*`.
+//! Signers are not objects: `signers` is a resource of RBAC rules alone, named by the signer or by its domain with `/*`.
 
 use std::sync::Arc;
 
@@ -15,19 +14,19 @@ use crate::chain::Cluster;
 use crate::plugin::Plugin;
 
 const GROUP: &str = "certificates.k8s.io";
-/// Signs certificates that the server itself believes.
-const CLIENTS_OF_THE_SERVER: &str = "kubernetes.io/kube-apiserver-client";
+/// Signer of client certificates that the API server accepts.
+const API_SERVER_CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 
-/// `CertificateApproval`: whoever says yes or no to a request needs `approve` on its signer.
+/// `CertificateApproval`: updates of `approval` need the verb `approve` on the signer.
 pub(crate) struct Approval(Arc<dyn Authorizer>);
 
-/// `CertificateSigning`: whoever brings the certificate needs `sign`.
+/// `CertificateSigning`: updates of the certificate in `status` need the verb `sign` on the signer.
 pub(crate) struct Signing(Arc<dyn Authorizer>);
 
-/// `CertificateSubjectRestriction`: nobody gets a certificate of `system:masters` for the asking.
+/// `CertificateSubjectRestriction`: rejects requests for client certificates of the group `system:masters`.
 pub(crate) struct SubjectRestriction;
 
-/// `ClusterTrustBundleAttest`: whoever says what a signer's roots are needs `attest`.
+/// `ClusterTrustBundleAttest`: writes of the trust bundle of a signer need the verb `attest` on it.
 pub(crate) struct BundleAttest(Arc<dyn Authorizer>);
 
 impl Approval {
@@ -58,8 +57,8 @@ fn signer(object: Option<&Value>) -> &str {
     object.map_or("", |object| object.text_at(&["spec", "signerName"]))
 }
 
-/// Whether a user may do something for a signer, or for all of its domain.
-async fn may(authorizer: &dyn Authorizer, user: &User, verb: &str, signer: &str) -> bool {
+/// Returns whether a user has a verb on a signer, or on all signers of its domain.
+async fn is_allowed(authorizer: &dyn Authorizer, user: &User, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     for name in [signer, &format!("{domain}/*")] {
         let attributes = authorizer::Attributes {
@@ -85,10 +84,10 @@ impl Plugin for Approval {
         operation == Operation::Update && is_request(target, "approval")
     }
 
-    /// By the signer of what there is: that of the new object is not to be believed.
+    /// The signer is that of the stored object: the client may have changed it in the new one.
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let signer = signer(attributes.old_object.as_ref());
-        if may(&*self.0, &attributes.request.user, "approve", signer).await {
+        let signer = signer(attributes.old_object());
+        if is_allowed(&*self.0, &attributes.request.user, "approve", signer).await {
             return Ok(());
         }
         let why = format!("user not permitted to approve requests with signerName {}", quote(signer));
@@ -108,15 +107,15 @@ impl Plugin for Signing {
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
         let same = |field: &str| {
-            let at = |object: &Option<Value>| {
-                let value = object.as_ref().and_then(|object| object.at(&["status", field])).cloned();
+            let at = |object: Option<&Value>| {
+                let value = object.and_then(|object| object.at(&["status", field])).cloned();
                 value.filter(|value| !is_empty(value))
             };
-            at(&attributes.object) == at(&attributes.old_object)
+            at(attributes.object()) == at(attributes.old_object())
         };
-        let signer = signer(attributes.old_object.as_ref());
+        let signer = signer(attributes.old_object());
         if (same("certificate") && same("conditions"))
-            || may(&*self.0, &attributes.request.user, "sign", signer).await
+            || is_allowed(&*self.0, &attributes.request.user, "sign", signer).await
         {
             return Ok(());
         }
@@ -136,8 +135,8 @@ impl Plugin for SubjectRestriction {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let request = attributes.object.as_ref();
-        if signer(request) != CLIENTS_OF_THE_SERVER {
+        let request = attributes.object();
+        if signer(request) != API_SERVER_CLIENT {
             return Ok(());
         }
         let pem = request.and_then(|request| request.at(&["spec", "request"])).and_then(Value::as_bytes);
@@ -145,7 +144,7 @@ impl Plugin for SubjectRestriction {
             .map_err(|error| attributes.forbidden(&format!("failed to parse CSR: {error}")))?;
         if subject.organizations.iter().any(|group| group == PRIVILEGED_GROUP) {
             let why =
-                format!("use of {CLIENTS_OF_THE_SERVER} signer with {PRIVILEGED_GROUP} group is not allowed");
+                format!("use of {API_SERVER_CLIENT} signer with {PRIVILEGED_GROUP} group is not allowed");
             return Err(attributes.forbidden(&why));
         }
         Ok(())
@@ -165,11 +164,11 @@ impl Plugin for BundleAttest {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let signer = signer(attributes.object.as_ref());
-        if signer.is_empty() || says_the_same(attributes) {
+        let signer = signer(attributes.object());
+        if signer.is_empty() || is_unchanged(attributes) {
             return Ok(());
         }
-        if may(&*self.0, &attributes.request.user, "attest", signer).await {
+        if is_allowed(&*self.0, &attributes.request.user, "attest", signer).await {
             return Ok(());
         }
         let why = format!("user not permitted to attest for signerName {}", quote(signer));
@@ -177,10 +176,10 @@ impl Plugin for BundleAttest {
     }
 }
 
-/// Whether an update only changes what garbage collection and the server note about an object.
-fn says_the_same(attributes: &Attributes<'_>) -> bool {
-    let rest = |object: &Option<Value>| {
-        let mut object = object.clone()?;
+/// Returns whether an update changes only fields that garbage collection and the server write.
+fn is_unchanged(attributes: &Attributes<'_>) -> bool {
+    let rest = |object: Option<&Value>| {
+        let mut object = object?.clone();
         if let Some(metadata) = object.metadata_mut() {
             for field in ["ownerReferences", "finalizers", "selfLink", "managedFields"] {
                 metadata.remove(field);
@@ -188,7 +187,7 @@ fn says_the_same(attributes: &Attributes<'_>) -> bool {
         }
         Some(object)
     };
-    attributes.operation == Operation::Update && rest(&attributes.object) == rest(&attributes.old_object)
+    attributes.operation == Operation::Update && rest(attributes.object()) == rest(attributes.old_object())
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -12,9 +12,10 @@ struct Signers(&'static str, &'static str);
 impl Authorizer for Signers {
     async fn authorize(&self, attributes: &authorizer::Attributes<'_>) -> Verdict {
         assert_eq!((attributes.group, attributes.resource), (GROUP, "signers"));
-        match (attributes.verb, attributes.name) == (self.0, self.1) {
-            true => Verdict::allow(""),
-            false => Verdict::no_opinion(""),
+        if (attributes.verb, attributes.name) == (self.0, self.1) {
+            Verdict::allow("")
+        } else {
+            Verdict::no_opinion("")
         }
     }
 }
@@ -38,7 +39,7 @@ async fn ask(
     };
     let request = Request { target: Arc::new(target), name: "a".into(), ..Request::default() };
     let old_object = (operation == Operation::Update).then(|| json(old));
-    let attributes = Attributes { request: &request, operation, object: Some(new), old_object };
+    let attributes = Attributes::new(&request, operation, Some(new), old_object);
     if !plugin.validates(operation, &request.target) {
         return None;
     }
@@ -49,10 +50,10 @@ async fn ask(
 const STORED: &str = r#"{"spec":{"signerName":"example.com/foo"},"status":{}}"#;
 
 #[tokio::test]
-async fn approving_needs_the_signer_or_its_domain() {
+async fn approval_needs_the_verb_approve_on_the_signer_or_its_domain() {
     let ask = async |verb, name| {
         let plugin = Approval(Arc::new(Signers(verb, name)));
-        // What the new object says of its signer does not count.
+        // The signer of the new object is ignored.
         let new = json(r#"{"spec":{"signerName":"other.com/x"}}"#);
         ask(&plugin, "certificatesigningrequests/approval", Operation::Update, new, STORED).await
     };
@@ -64,7 +65,7 @@ async fn approving_needs_the_signer_or_its_domain() {
 }
 
 #[tokio::test]
-async fn bringing_the_certificate_needs_the_right_to_sign() {
+async fn signing_needs_the_verb_sign_on_the_signer() {
     let ask = async |name, status: &str| {
         let plugin = Signing(Arc::new(Signers("sign", name)));
         let new = json(&format!(r#"{{"spec":{{"signerName":"example.com/foo"}},"status":{status}}}"#));
@@ -78,7 +79,7 @@ async fn bringing_the_certificate_needs_the_right_to_sign() {
 }
 
 #[tokio::test]
-async fn nobody_asks_for_a_certificate_of_the_masters() {
+async fn requests_for_the_group_system_masters_are_forbidden() {
     let asking = async |signer: &str, group: &str| {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::OrganizationName, group);
@@ -88,19 +89,19 @@ async fn nobody_asks_for_a_certificate_of_the_masters() {
         new.get_mut("spec").and_then(Value::as_object_mut).expect("a spec").insert("request", pem);
         ask(&SubjectRestriction, "certificatesigningrequests", Operation::Create, new, "").await
     };
-    assert_eq!(asking(CLIENTS_OF_THE_SERVER, "devs").await, None);
+    assert_eq!(asking(API_SERVER_CLIENT, "devs").await, None);
     assert_eq!(asking("example.com/x", "system:masters").await, None);
     assert_eq!(
-        asking(CLIENTS_OF_THE_SERVER, "system:masters").await.as_deref(),
+        asking(API_SERVER_CLIENT, "system:masters").await.as_deref(),
         Some("use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed")
     );
-    let empty = json(&format!(r#"{{"spec":{{"signerName":"{CLIENTS_OF_THE_SERVER}"}}}}"#));
+    let empty = json(&format!(r#"{{"spec":{{"signerName":"{API_SERVER_CLIENT}"}}}}"#));
     let refused = ask(&SubjectRestriction, "certificatesigningrequests", Operation::Create, empty, "").await;
     assert_eq!(refused.as_deref(), Some("failed to parse CSR: PEM block type must be CERTIFICATE REQUEST"));
 }
 
 #[tokio::test]
-async fn saying_what_a_signer_s_roots_are_needs_a_right() {
+async fn a_trust_bundle_needs_the_verb_attest_on_its_signer() {
     let plugin = BundleAttest(Arc::new(Signers("attest", "example.com/mine")));
     let bundle = |signer: &str, rest: &str| {
         json(&format!(r#"{{"metadata":{{"name":"a"{rest}}},"spec":{{"signerName":"{signer}"}}}}"#))

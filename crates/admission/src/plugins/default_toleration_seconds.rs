@@ -1,4 +1,5 @@
-//! A pod whose node is not ready or cannot be reached stays there for a while, unless it says what it tolerates.
+//! `DefaultTolerationSeconds`: pods tolerate a node that is not ready or unreachable for some time, unless they have
+//! tolerations of their own.
 
 use async_trait::async_trait;
 use pintle_meta::Value;
@@ -14,7 +15,7 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const EFFECT: &str = "NoExecute";
 
 pub(crate) struct DefaultTolerationSeconds {
-    /// Taints, and for how long they are borne.
+    /// Taints and the seconds for which they are tolerated.
     tolerated: [(&'static str, i64); 2],
 }
 
@@ -39,7 +40,7 @@ impl Plugin for DefaultTolerationSeconds {
     }
 
     async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-        let Some(pod) = &mut attributes.object else { return Ok(()) };
+        let Some(pod) = attributes.object_mut() else { return Ok(()) };
         let there = pod.items_at(&["spec", "tolerations"]);
         let missing = self.tolerated.iter().filter(|(key, _)| !there.iter().any(|one| covers(one, key)));
         let missing: Vec<Value> = missing.filter_map(|(key, seconds)| toleration(key, *seconds)).collect();
@@ -55,9 +56,9 @@ impl Plugin for DefaultTolerationSeconds {
     }
 }
 
-/// Whether a toleration says anything about a taint that drives pods away. Its operator and value do not matter.
+/// Returns whether a toleration is for the taint, whatever its operator and value.
 fn covers(toleration: &Value, key: &str) -> bool {
-    // What is not said means all.
+    // An empty key or effect matches all.
     let says = |field: &str, wanted: &str| ["", wanted].contains(&toleration.text_at(&[field]));
     says("key", key) && says("effect", EFFECT)
 }
@@ -97,10 +98,10 @@ mod tests {
         let of = find("core/v1.Pod").expect("the type");
         let pod = format!(r#"{{"spec":{{"containers":[],"tolerations":[{given}]}}}}"#);
         let pod = pintle_codec::json::decode(of, pod.as_bytes()).expect("a pod").value;
-        let mut attributes = Attributes { request: &request, operation, object: Some(pod), old_object: None };
+        let mut attributes = Attributes::new(&request, operation, Some(pod), None);
         assert!(PLUGIN.admits(operation, attributes.target()));
         PLUGIN.admit(&mut attributes).await.expect("admitted");
-        let pod = attributes.object.expect("a pod");
+        let pod = attributes.into_object().expect("a pod");
         let mut out = Vec::new();
         pintle_codec::json::encode(pod.at(&["spec", "tolerations"]).expect("some"), &mut out);
         let again = pintle_codec::json::decode(of, &encoded(&pod)).expect("a pod").value;
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_looked_at() {
+    fn other_resources_and_operations_are_not_handled() {
         assert!(!PLUGIN.admits(Operation::Update, &target("pods", "status")));
         assert!(!PLUGIN.admits(Operation::Create, &target("pods", "eviction")));
         assert!(!PLUGIN.admits(Operation::Create, &target("podtemplates", "")));

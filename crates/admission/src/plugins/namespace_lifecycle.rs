@@ -1,33 +1,40 @@
-//! Nothing is made in a namespace that is not there or is going away, and some namespaces never go away.
+//! `NamespaceLifecycle`: rejects objects in namespaces that do not exist or are terminating, and the deletion of the system
+//! namespaces.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use pintle_meta::{Cause, CauseType, Status};
-use tokio::time::Instant;
+use pintle_runtime::Clock;
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
+use crate::chain::Cluster;
 use crate::namespaces::{NamespaceLister, Phase};
 use crate::plugin::Plugin;
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// How long a deletion is remembered, and how many.
+/// The time for which a deletion is remembered, and the number of them.
 const REMEMBERED: Duration = Duration::from_secs(30);
 const MOST_REMEMBERED: usize = 100;
 
 pub(crate) struct NamespaceLifecycle {
     namespaces: Arc<dyn NamespaceLister>,
-    /// Namespaces that somebody began to delete through this server, the latest last. While the cache shows one of them as
-    /// active, the store is asked.
+    clock: Clock,
+    /// Namespaces whose deletion was admitted by this server and until when that matters, the latest last. Where the cache
+    /// still shows one of them as active, it is read from the store.
     deleted: Mutex<Vec<(Box<str>, Instant)>>,
 }
 
 impl NamespaceLifecycle {
-    pub(crate) fn new(namespaces: Arc<dyn NamespaceLister>) -> NamespaceLifecycle {
-        NamespaceLifecycle { namespaces, deleted: Mutex::default() }
+    pub(crate) fn new(cluster: &Cluster) -> NamespaceLifecycle {
+        NamespaceLifecycle::with(cluster.namespaces.clone(), cluster.clock.clone())
+    }
+
+    fn with(namespaces: Arc<dyn NamespaceLister>, clock: Clock) -> NamespaceLifecycle {
+        NamespaceLifecycle { namespaces, clock, deleted: Mutex::default() }
     }
 
     fn deleted(&self) -> MutexGuard<'_, Vec<(Box<str>, Instant)>> {
@@ -35,7 +42,7 @@ impl NamespaceLifecycle {
     }
 
     fn remember(&self, name: &str) {
-        let (mut deleted, now) = (self.deleted(), Instant::now());
+        let (mut deleted, now) = (self.deleted(), self.clock.instant());
         deleted.retain(|(known, until)| &**known != name && *until > now);
         if deleted.len() == MOST_REMEMBERED {
             deleted.remove(0);
@@ -46,19 +53,19 @@ impl NamespaceLifecycle {
     fn may_be_stale(&self, name: &str) -> bool {
         let deleted = self.deleted();
         !deleted.is_empty() && {
-            let now = Instant::now();
+            let now = self.clock.instant();
             deleted.iter().any(|(known, until)| &**known == name && *until > now)
         }
     }
 
-    /// The phase of a namespace that is there.
+    /// Returns the phase of a namespace; `NotFound` if it does not exist.
     async fn phase(&self, name: &str) -> Result<Phase> {
         match self.namespaces.cached(name) {
             Some(Phase::Active) if self.may_be_stale(name) => {}
             Some(phase) => return Ok(phase),
             None => {}
         }
-        // A read of the store sees what was written before, so that there is no need to wait for the cache and look again.
+        // The store shows every write that has ended, so there is no need to wait for the cache and look again.
         let live = self.namespaces.live(name).await.map_err(|error| Box::new(Status::internal(error)))?;
         live.ok_or_else(|| Box::new(Status::not_found("", "namespaces", name)))
     }
@@ -73,7 +80,7 @@ impl Plugin for NamespaceLifecycle {
     fn admits(&self, operation: Operation, target: &Target) -> bool {
         match operation {
             Operation::Create | Operation::Update => !target.is_namespace(),
-            // Whatever is in a namespace may go.
+            // Objects may be deleted in any namespace.
             Operation::Delete => target.is_namespace(),
             Operation::Connect => false,
         }
@@ -100,7 +107,7 @@ impl Plugin for NamespaceLifecycle {
     }
 }
 
-/// To say something about the namespace would tell those who may not know.
+/// A LocalSubjectAccessReview is admitted anywhere: an error would show whether the namespace exists.
 fn is_access_review(target: &Target) -> bool {
     target.resource.resource == "localsubjectaccessreviews" && target.resource.group == "authorization.k8s.io"
 }

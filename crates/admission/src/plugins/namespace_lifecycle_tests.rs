@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
+use pintle_runtime::ManualClock;
 
 use super::*;
 use crate::attributes::Request;
 
-/// What the cache has and what the store has.
+/// Namespaces of the cache and of the store.
 #[derive(Default)]
 struct Namespaces {
     cached: BTreeMap<&'static str, Phase>,
@@ -34,11 +36,12 @@ impl NamespaceLister for Namespaces {
 struct Fixture {
     namespaces: Arc<Namespaces>,
     plugin: NamespaceLifecycle,
+    clock: Arc<ManualClock>,
 }
 
 fn fixture(namespaces: Namespaces) -> Fixture {
-    let namespaces = Arc::new(namespaces);
-    Fixture { plugin: NamespaceLifecycle::new(namespaces.clone()), namespaces }
+    let (namespaces, clock) = (Arc::new(namespaces), ManualClock::starting_at(SystemTime::UNIX_EPOCH));
+    Fixture { plugin: NamespaceLifecycle::with(namespaces.clone(), clock.clock()), clock, namespaces }
 }
 
 fn target(group: &str, kind: &str, resource: &str) -> Arc<Target> {
@@ -59,8 +62,7 @@ impl Fixture {
     ) -> Result<()> {
         let request =
             Request { target, namespace: namespace.into(), name: name.into(), ..Request::default() };
-        let mut attributes =
-            Attributes { request: &request, operation, object: Some(Value::NULL), old_object: None };
+        let mut attributes = Attributes::new(&request, operation, Some(Value::NULL), None);
         if !self.plugin.admits(operation, &request.target) {
             return Ok(());
         }
@@ -85,7 +87,7 @@ fn phases(phases: &[(&'static str, Phase)]) -> BTreeMap<&'static str, Phase> {
 }
 
 #[tokio::test]
-async fn what_is_in_no_namespace_and_what_goes_away_is_not_looked_at() {
+async fn cluster_scoped_objects_deletions_and_connections_are_admitted() {
     let fixture = fixture(Namespaces::default());
     fixture.ask(Operation::Create, target("", "Node", "nodes"), "", "n").await.unwrap();
     fixture.pod(Operation::Delete, "gone").await.unwrap();
@@ -98,7 +100,7 @@ async fn what_is_in_no_namespace_and_what_goes_away_is_not_looked_at() {
 }
 
 #[tokio::test]
-async fn a_namespace_that_is_missing_is_not_found() {
+async fn a_missing_namespace_is_not_found() {
     let fixture = fixture(Namespaces::default());
     for operation in [Operation::Create, Operation::Update] {
         let status = fixture.pod(operation, "gone").await.unwrap_err();
@@ -129,7 +131,7 @@ async fn a_namespace_of_the_cache_costs_no_read() {
 }
 
 #[tokio::test]
-async fn nothing_new_is_made_in_a_namespace_that_is_going_away() {
+async fn creates_in_a_terminating_namespace_are_forbidden() {
     let fixture =
         fixture(Namespaces { cached: phases(&[("going", Phase::Terminating)]), ..Namespaces::default() });
     fixture.pod(Operation::Update, "going").await.unwrap();
@@ -145,7 +147,7 @@ async fn nothing_new_is_made_in_a_namespace_that_is_going_away() {
 }
 
 #[tokio::test]
-async fn some_namespaces_never_go() {
+async fn system_namespaces_cannot_be_deleted() {
     let fixture = fixture(Namespaces::default());
     for name in ["default", "kube-system", "kube-public"] {
         let status = fixture.namespace(Operation::Delete, name).await.unwrap_err();
@@ -155,8 +157,8 @@ async fn some_namespaces_never_go() {
     fixture.namespace(Operation::Delete, "kube-node-lease").await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn after_a_deletion_the_store_is_asked_for_a_while() {
+#[tokio::test]
+async fn after_a_deletion_the_namespace_is_read_from_the_store_for_30_seconds() {
     let fixture = fixture(Namespaces {
         cached: phases(&[("a", Phase::Active), ("b", Phase::Active)]),
         live: phases(&[("a", Phase::Terminating), ("b", Phase::Active)]),
@@ -167,13 +169,13 @@ async fn after_a_deletion_the_store_is_asked_for_a_while() {
     assert_eq!(fixture.pod(Operation::Create, "a").await.unwrap_err().reason, Reason::Forbidden);
     fixture.pod(Operation::Create, "b").await.unwrap();
     assert_eq!(fixture.reads(), 1);
-    tokio::time::advance(Duration::from_secs(31)).await;
+    fixture.clock.advance(Duration::from_secs(31));
     fixture.pod(Operation::Create, "a").await.unwrap();
     assert_eq!(fixture.reads(), 1);
 }
 
 #[tokio::test]
-async fn only_so_many_deletions_are_remembered() {
+async fn the_number_of_remembered_deletions_is_bounded() {
     let fixture = fixture(Namespaces { cached: phases(&[("n0", Phase::Active)]), ..Namespaces::default() });
     for number in 0..MOST_REMEMBERED {
         fixture.namespace(Operation::Delete, &format!("n{number}")).await.unwrap();

@@ -1,4 +1,4 @@
-//! How important a pod is, its priority class says, and only that.
+//! `Priority`: gives pods the priority and preemption policy of their priority class.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::priority_classes::{PriorityClass, PriorityClassLister, is_default};
 
 pub(crate) struct Priority {
     classes: Arc<dyn PriorityClassLister>,
-    /// Whether groups of pods have a priority.
+    /// Whether pod groups have a priority.
     groups: bool,
-    /// What holds where no class is for everybody.
+    /// Priority of pods where no class is the global default.
     none: Arc<PriorityClass>,
 }
 
@@ -30,7 +30,7 @@ impl Priority {
         }
     }
 
-    /// The class that an object names, or that of those that name none.
+    /// Returns the class that an object names, or the global default.
     async fn class_of(&self, attributes: &Attributes<'_>, object: &Value) -> Result<Arc<PriorityClass>> {
         self.classes.ready().await?;
         let name = object.text_at(&["spec", "priorityClassName"]);
@@ -39,14 +39,14 @@ impl Priority {
         }
         let mut class = self.classes.class(name);
         if class.is_none() {
-            self.classes.settle().await;
+            self.classes.catch_up().await;
             class = self.classes.class(name);
         }
         class.ok_or_else(|| attributes.forbidden(&format!("no PriorityClass with name {name} was found")))
     }
 
     async fn admit_pod(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-        let Some(pod) = &attributes.object else { return Ok(()) };
+        let Some(pod) = attributes.object() else { return Ok(()) };
         let class = self.class_of(attributes, pod).await?;
         if let Some((given, value)) = differing(pod, &class) {
             return Err(attributes.forbidden(&format!(
@@ -71,7 +71,7 @@ impl Priority {
     }
 
     async fn admit_group(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-        let Some(group) = &attributes.object else { return Ok(()) };
+        let Some(group) = attributes.object() else { return Ok(()) };
         let class = self.class_of(attributes, group).await?;
         if let Some((given, value)) = differing(group, &class) {
             return Err(attributes.forbidden(&format!(
@@ -117,9 +117,9 @@ impl Plugin for Priority {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let Some(class) = attributes.object.as_ref().filter(|class| is_default(class)) else { return Ok(()) };
+        let Some(class) = attributes.object().filter(|class| is_default(class)) else { return Ok(()) };
         self.classes.ready().await?;
-        self.classes.settle().await;
+        self.classes.catch_up().await;
         match self.classes.default_class() {
             Some(other) if attributes.operation == Operation::Create || other.name != class.name() => {
                 Err(attributes.forbidden(&format!(
@@ -140,14 +140,14 @@ fn is_scheduling(target: &Target, resource: &str) -> bool {
     target.resource.group == "scheduling.k8s.io" && target.resource.resource == resource
 }
 
-/// The priority that an object gives itself and that of its class, if they are not the same.
+/// Returns the priority that an object sets and that of its class, if they differ.
 fn differing(object: &Value, class: &PriorityClass) -> Option<(i64, i64)> {
     let given = object.at(&["spec", "priority"]).and_then(Value::as_i64)?;
     (given != class.value).then_some((given, class.value))
 }
 
 fn spec_of<'a>(attributes: &'a mut Attributes<'_>) -> Option<&'a mut Object> {
-    attributes.object.as_mut()?.get_mut("spec")?.as_object_mut()
+    attributes.object_mut()?.get_mut("spec")?.as_object_mut()
 }
 
 fn set_priority(attributes: &mut Attributes<'_>, class: &PriorityClass) {
@@ -158,10 +158,10 @@ fn set_priority(attributes: &mut Attributes<'_>, class: &PriorityClass) {
     spec.insert("priority", class.value);
 }
 
-/// An update that does not speak of what was once computed keeps it. That it does not change it, validation sees to.
+/// Copies the computed fields of the stored object to an update that leaves them out. Validation rejects changes of them.
 fn keep(attributes: &mut Attributes<'_>) {
     for field in ["priority", "preemptionPolicy"] {
-        let old = attributes.old_object.as_ref().and_then(|old| old.at(&["spec", field])).cloned();
+        let old = attributes.old_object().and_then(|old| old.at(&["spec", field])).cloned();
         if let (Some(old), Some(spec)) = (old, spec_of(attributes)) {
             spec.get_or_insert_with(field, || old);
         }

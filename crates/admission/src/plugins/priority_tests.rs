@@ -6,11 +6,11 @@ use pintle_schema::find;
 use super::*;
 use crate::attributes::Request;
 
-/// One of them is known only to those who wait.
+/// Priority classes, of which `late` is known only after [`PriorityClassLister::catch_up`].
 struct Classes {
     known: Vec<Arc<PriorityClass>>,
     default: Option<&'static str>,
-    settled: AtomicBool,
+    is_current: AtomicBool,
 }
 
 #[async_trait]
@@ -19,12 +19,12 @@ impl PriorityClassLister for Classes {
         Ok(())
     }
 
-    async fn settle(&self) {
-        self.settled.store(true, Ordering::Relaxed);
+    async fn catch_up(&self) {
+        self.is_current.store(true, Ordering::Relaxed);
     }
 
     fn class(&self, name: &str) -> Option<Arc<PriorityClass>> {
-        let is_seen = name != "late" || self.settled.load(Ordering::Relaxed);
+        let is_seen = name != "late" || self.is_current.load(Ordering::Relaxed);
         self.known.iter().find(|class| class.name == name && is_seen).cloned()
     }
 
@@ -45,7 +45,7 @@ fn plugin(default: Option<&'static str>) -> Priority {
         class("late", 3, Some("Never")),
     ];
     Priority {
-        classes: Arc::new(Classes { known, default, settled: AtomicBool::new(false) }),
+        classes: Arc::new(Classes { known, default, is_current: AtomicBool::new(false) }),
         groups: true,
         none: class("", 0, Some("PreemptLowerPriority")),
     }
@@ -75,20 +75,19 @@ fn encoded(value: &Value) -> String {
     String::from_utf8(out).expect("JSON")
 }
 
-/// The spec as the plugin leaves it, or the message.
+/// Returns the spec as the plugin leaves it, or the message of the rejection.
 async fn admitted(plugin: &Priority, resource: &str, spec: &str, old: Option<&str>) -> String {
     let of = if resource == "pods" { "core/v1.Pod" } else { "scheduling/v1alpha2.PodGroup" };
     let object = |spec: &str| decoded(of, &format!(r#"{{"metadata":{{"name":"p"}},"spec":{spec}}}"#));
     let request = Request { target: Arc::new(target(resource, "")), ..Request::default() };
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    let mut attributes =
-        Attributes { request: &request, operation, object: Some(object(spec)), old_object: old.map(object) };
+    let mut attributes = Attributes::new(&request, operation, Some(object(spec)), old.map(object));
     assert!(plugin.admits(operation, attributes.target()));
     if let Err(status) = plugin.admit(&mut attributes).await {
         assert_eq!(status.code, 403);
         return status.message;
     }
-    let admitted = attributes.object.expect("an object");
+    let admitted = attributes.into_object().expect("an object");
     assert_eq!(admitted, decoded(of, &encoded(&admitted)), "in normal form");
     let wanted = ["priorityClassName", "priority", "preemptionPolicy"];
     let found = wanted.iter().filter_map(|field| admitted.at(&["spec", field])).map(encoded);
@@ -96,7 +95,7 @@ async fn admitted(plugin: &Priority, resource: &str, spec: &str, old: Option<&st
 }
 
 #[tokio::test]
-async fn a_pod_is_as_important_as_its_class() {
+async fn a_pod_gets_the_priority_of_its_class() {
     let cases = [
         (None, "{}", r#"0 "PreemptLowerPriority""#),
         (None, r#"{"priority":0,"preemptionPolicy":"PreemptLowerPriority"}"#, r#"0 "PreemptLowerPriority""#),
@@ -142,7 +141,7 @@ async fn a_pod_is_as_important_as_its_class() {
 }
 
 #[tokio::test]
-async fn an_update_keeps_what_was_computed_and_computes_nothing() {
+async fn an_update_keeps_the_computed_fields() {
     let cases = [
         ("{}", r#"{"priority":9,"preemptionPolicy":"Never"}"#, r#"9 "Never""#),
         (r#"{"priority":1}"#, r#"{"priority":9,"preemptionPolicy":"Never"}"#, r#"1 "Never""#),
@@ -154,7 +153,7 @@ async fn an_update_keeps_what_was_computed_and_computes_nothing() {
 }
 
 #[tokio::test]
-async fn groups_of_pods_have_a_priority_where_the_gate_is_open() {
+async fn pod_groups_have_a_priority_if_the_feature_is_on() {
     let cases = [
         (None, "{}", "0"),
         (Some("gentle"), "{}", r#""gentle" 7"#),
@@ -181,7 +180,7 @@ async fn groups_of_pods_have_a_priority_where_the_gate_is_open() {
 }
 
 #[tokio::test]
-async fn only_one_class_is_for_everybody() {
+async fn only_one_class_is_the_global_default() {
     use Operation::{Create, Update};
     let refused = r#"priorityclasses.scheduling.k8s.io "new" is forbidden: PriorityClass high is already marked as default. Only one default can exist"#;
     let of_itself = r#"priorityclasses.scheduling.k8s.io "high" is forbidden: PriorityClass high is already marked as default. Only one default can exist"#;
@@ -199,7 +198,7 @@ async fn only_one_class_is_for_everybody() {
         let request = Request { target: Arc::new(target), ..Request::default() };
         let text = format!(r#"{{"metadata":{{"name":"{name}"}},"value":1,"globalDefault":{is_default}}}"#);
         let object = Some(decoded("scheduling/v1.PriorityClass", &text));
-        let attributes = Attributes { request: &request, operation, object, old_object: None };
+        let attributes = Attributes::new(&request, operation, object, None);
         let plugin = plugin(default);
         assert!(plugin.validates(operation, attributes.target()));
         let message = plugin.validate(&attributes).await.err().map(|status| status.message);

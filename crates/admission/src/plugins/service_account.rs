@@ -1,5 +1,5 @@
-//! Every pod runs as a service account of its namespace: `default` unless it says otherwise. Its containers find a token of
-//! it, unless the pod or the account does not want that.
+//! `ServiceAccount`: every pod runs as a service account of its namespace, `default` unless it names another, and its
+//! containers get a token of it, unless the pod or the account opts out.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use pintle_auth::authorizer::node::{Kind, used_by};
 use pintle_codec::json;
 use pintle_meta::{Status, Value, names};
+use pintle_runtime::Clock;
 use pintle_schema::find;
 
 use crate::Result;
@@ -19,21 +20,22 @@ use crate::plugin::Plugin;
 
 const DEFAULT: &str = "default";
 const MIRROR: &str = "kubernetes.io/config.mirror";
-/// Where containers look for their token.
+/// Path at which clients in containers look for their token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const VOLUME: &str = "kube-api-access-";
 /// An account with this annotation allows only the secrets that it names.
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
-/// The account that somebody makes for every namespace is waited for.
+/// Reads of the account `default`, which a controller creates in every namespace.
 const ATTEMPTS: usize = 10;
 
 pub(crate) struct ServiceAccount {
     objects: Arc<dyn ObjectLister>,
+    clock: Clock,
 }
 
 impl ServiceAccount {
     pub(crate) fn new(cluster: &Cluster) -> ServiceAccount {
-        ServiceAccount { objects: cluster.objects.clone() }
+        ServiceAccount { objects: cluster.objects.clone(), clock: cluster.clock.clone() }
     }
 
     /// Returns the account from the cache. A missing one is read from the store, the default account several times.
@@ -43,7 +45,7 @@ impl ServiceAccount {
         let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
         for attempt in 0..attempts {
             if attempt > 0 {
-                tokio::time::sleep(pause).await;
+                self.clock.sleep(pause).await;
             }
             match self.objects.object(Resource::ServiceAccount, namespace, name).await {
                 Ok(Some(account)) => return Ok(account),
@@ -71,8 +73,8 @@ impl Plugin for ServiceAccount {
     }
 
     async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-        let Some(mut pod) = attributes.object.clone() else { return Ok(()) };
-        // Those are what a file on a node says, and stay so.
+        let Some(mut pod) = attributes.object().cloned() else { return Ok(()) };
+        // A mirror pod shows a static pod of a node and is not changed.
         if pod.annotation(MIRROR).is_some() {
             return self.validate(attributes).await;
         }
@@ -85,7 +87,7 @@ impl Plugin for ServiceAccount {
             spec.insert("serviceAccountName", name.as_str());
             spec.insert("serviceAccount", name.as_str());
         }
-        attributes.object = Some(pod.clone());
+        attributes.set_object(pod.clone());
         let account = self.account(attributes, &name).await?;
         if wants_token(&account, &pod) {
             mount_token(&mut pod)?;
@@ -98,7 +100,7 @@ impl Plugin for ServiceAccount {
             spec.insert("imagePullSecrets", Value::list(secrets.to_vec()));
         }
         let refused = refusal(attributes, &pod, &account);
-        attributes.object = Some(pod);
+        attributes.set_object(pod);
         refused
     }
 
@@ -112,7 +114,7 @@ impl Plugin for ServiceAccount {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let Some(pod) = &attributes.object else { return Ok(()) };
+        let Some(pod) = attributes.object() else { return Ok(()) };
         if attributes.operation == Operation::Create && pod.annotation(MIRROR).is_some() {
             return validate_mirror(attributes, pod);
         }
@@ -128,7 +130,7 @@ impl Plugin for ServiceAccount {
     }
 }
 
-/// Refuses a pod that uses a secret which its account must name and does not.
+/// Rejects a pod that uses a secret which its account must list and does not.
 fn refusal(attributes: &Attributes<'_>, pod: &Value, account: &Value) -> Result<()> {
     if !enforces(account) {
         return Ok(());
@@ -144,11 +146,11 @@ fn is_pod(target: &Target) -> bool {
     target.resource.group.is_empty() && target.resource.resource == "pods"
 }
 
-/// The pod's wish comes before the account's.
+/// Returns whether the containers get a token. The field of the pod takes precedence over that of the account.
 fn wants_token(account: &Value, pod: &Value) -> bool {
-    let wish = |object: Option<&Value>| object.and_then(Value::as_bool);
-    wish(pod.at(&["spec", "automountServiceAccountToken"]))
-        .or(wish(account.at(&["automountServiceAccountToken"])))
+    let flag = |value: Option<&Value>| value.and_then(Value::as_bool);
+    flag(pod.at(&["spec", "automountServiceAccountToken"]))
+        .or(flag(account.at(&["automountServiceAccountToken"])))
         .unwrap_or(true)
 }
 
@@ -172,7 +174,7 @@ fn validate_mirror(attributes: &Attributes<'_>, pod: &Value) -> Result<()> {
     Ok(())
 }
 
-/// What a pod refers to that its account does not name.
+/// Returns why a pod is rejected that refers to a secret which its account does not list.
 fn foreign_secret(account: &Value, pod: &Value) -> Option<String> {
     let account_name = account.name();
     let mountable = named(account, "secrets");
@@ -203,7 +205,7 @@ fn foreign_secret(account: &Value, pod: &Value) -> Option<String> {
     None
 }
 
-/// The same among the environments of containers.
+/// Returns the same for the environments of containers.
 fn foreign_in(account: &Value, pod: &Value, containers: &str, what: &str) -> Option<String> {
     let mountable = named(account, "secrets");
     for container in pod.items_at(&["spec", containers]) {
@@ -235,7 +237,7 @@ fn named<'a>(account: &'a Value, field: &str) -> HashSet<&'a str> {
     account.items_at(&[field]).iter().map(|reference| reference.text_at(&["name"])).collect()
 }
 
-/// Mounts a volume with a token into every container that has nothing at its place.
+/// Mounts a volume with a token into every container that mounts nothing at its path.
 fn mount_token(pod: &mut Value) -> Result<()> {
     let volumes = pod.items_at(&["spec", "volumes"]).iter();
     let there = volumes.map(|volume| volume.text_at(&["name"])).find(|name| name.starts_with(VOLUME));
@@ -274,7 +276,7 @@ fn add(object: &mut Value, field: &'static str, value: Value) {
     }
 }
 
-/// The token, whom to trust, and where the pod is.
+/// Returns the JSON of the volume: the token, the CA of the server and the namespace.
 fn token_volume(name: &str) -> String {
     format!(
         r#"{{"name":"{name}","projected":{{"defaultMode":420,"sources":[

@@ -29,7 +29,7 @@ fn account(name: &'static str, rest: &str) -> (&'static str, Value) {
 
 fn with(accounts: impl IntoIterator<Item = (&'static str, Value)>) -> (ServiceAccount, Arc<Accounts>) {
     let accounts = Arc::new(Accounts { known: accounts.into_iter().collect(), ..Accounts::default() });
-    (ServiceAccount { objects: accounts.clone() }, accounts)
+    (ServiceAccount { objects: accounts.clone(), clock: Clock::system() }, accounts)
 }
 
 async fn admit(plugin: &ServiceAccount, pod: &str) -> std::result::Result<Value, String> {
@@ -41,13 +41,13 @@ async fn admit(plugin: &ServiceAccount, pod: &str) -> std::result::Result<Value,
     let request = Request { target: Arc::new(target), namespace: "n".into(), ..Request::default() };
     let pod = typed("core/v1.Pod", pod).unwrap();
     let (operation, object) = (Operation::Create, Some(pod));
-    let mut attributes = Attributes { request: &request, operation, object, old_object: None };
+    let mut attributes = Attributes::new(&request, operation, object, None);
     assert!(
         plugin.admits(operation, attributes.target()) && plugin.validates(operation, attributes.target())
     );
     plugin.admit(&mut attributes).await.map_err(|status| status.message)?;
     plugin.validate(&attributes).await.map_err(|status| status.message)?;
-    Ok(attributes.object.unwrap())
+    Ok(attributes.into_object().unwrap())
 }
 
 fn shown(value: Option<&Value>) -> String {
@@ -60,7 +60,7 @@ const POD: &str =
     r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],"initContainers":[{"name":"i"}]}}"#;
 
 #[tokio::test]
-async fn a_pod_runs_as_the_default_account_and_finds_its_token() {
+async fn a_pod_gets_the_default_account_and_its_token() {
     let (plugin, _) = with([account("default", r#"},"imagePullSecrets":[{"name":"pull"}]"#)]);
     let pod = admit(&plugin, POD).await.unwrap();
     assert_eq!(pod.text_at(&["spec", "serviceAccountName"]), "default");
@@ -85,7 +85,7 @@ async fn a_pod_runs_as_the_default_account_and_finds_its_token() {
 }
 
 #[tokio::test]
-async fn who_does_not_want_a_token_gets_none() {
+async fn a_pod_or_account_can_opt_out_of_the_token() {
     let (plugin, _) =
         with([account("default", r#"},"automountServiceAccountToken":false"#), account("a", "}")]);
     assert!(admit(&plugin, POD).await.unwrap().items_at(&["spec", "volumes"]).is_empty());
@@ -99,7 +99,7 @@ async fn who_does_not_want_a_token_gets_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_account_that_is_not_there_is_told_after_the_default_one_was_waited_for() {
+async fn a_missing_account_is_forbidden_and_the_default_account_is_waited_for() {
     let (plugin, accounts) = with([]);
     let why = admit(&plugin, POD).await.unwrap_err();
     assert_eq!(
@@ -114,7 +114,7 @@ async fn an_account_that_is_not_there_is_told_after_the_default_one_was_waited_f
 }
 
 #[tokio::test]
-async fn an_account_may_allow_only_the_secrets_that_it_names() {
+async fn an_account_can_enforce_mountable_secrets() {
     let rest =
         r#","annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}},"secrets":[{"name":"s"}]"#;
     let (plugin, _) = with([account("default", rest)]);
@@ -152,7 +152,7 @@ async fn an_account_may_allow_only_the_secrets_that_it_names() {
 }
 
 #[tokio::test]
-async fn mirror_pods_use_nothing() {
+async fn mirror_pods_refer_to_no_secrets_and_accounts() {
     let (plugin, _) = with([]);
     let mirror = |spec: &str| {
         format!(

@@ -1,5 +1,5 @@
-//! What holds data does not go while somebody uses it: a finalizer on every new claim, volume and class of volumes, which
-//! controllers take away.
+//! `StorageObjectInUseProtection`: adds a finalizer to every new PersistentVolumeClaim, PersistentVolume and
+//! VolumeAttributesClass, which controllers remove when it is not in use.
 
 use async_trait::async_trait;
 use pintle_meta::Value;
@@ -35,7 +35,7 @@ impl Plugin for StorageObjectInUseProtection {
 
     async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
         let finalizer = finalizer(attributes.target());
-        let (Some(finalizer), Some(object)) = (finalizer, &mut attributes.object) else { return Ok(()) };
+        let (Some(finalizer), Some(object)) = (finalizer, attributes.object_mut()) else { return Ok(()) };
         if object.finalizers().any(|there| there == finalizer) {
             return Ok(());
         }
@@ -63,16 +63,16 @@ mod tests {
         let request = Request { target: Arc::new(target), ..Request::default() };
         let object = Some(pintle_registry::testing::object(object));
         let operation = Operation::Create;
-        let mut attributes = Attributes { request: &request, operation, object, old_object: None };
+        let mut attributes = Attributes::new(&request, operation, object, None);
         if !StorageObjectInUseProtection.admits(operation, attributes.target()) {
             return None;
         }
         StorageObjectInUseProtection.admit(&mut attributes).await.expect("admitted");
-        Some(attributes.object?.finalizers().map(str::to_owned).collect())
+        Some(attributes.into_object()?.finalizers().map(str::to_owned).collect())
     }
 
     #[tokio::test]
-    async fn what_holds_data_is_protected_once() {
+    async fn the_finalizer_is_added_once() {
         let new = r#"{"metadata":{"name":"a"}}"#;
         let own = Some(vec!["kubernetes.io/pvc-protection".to_owned()]);
         assert_eq!(finalizers("", "persistentvolumeclaims", new).await, own);

@@ -1,4 +1,4 @@
-//! A new node takes no pods before somebody has seen that it is ready.
+//! `TaintNodesByCondition`: taints every new node as not ready, until the node controller has seen that it is.
 
 use async_trait::async_trait;
 use pintle_meta::Value;
@@ -27,7 +27,7 @@ impl Plugin for TaintNodesByCondition {
     }
 
     async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-        let Some(node) = &mut attributes.object else { return Ok(()) };
+        let Some(node) = attributes.object_mut() else { return Ok(()) };
         let is_there = |taint: &Value| (taint.text_at(&["key"]), taint.text_at(&["effect"])) == (KEY, EFFECT);
         if node.items_at(&["spec", "taints"]).iter().any(is_there) {
             return Ok(());
@@ -67,22 +67,17 @@ mod tests {
         let request = Request { target: Arc::new(target), ..Request::default() };
         let of = find("core/v1.Node").expect("the type");
         let node = pintle_codec::json::decode(of, node.as_bytes()).expect("a node").value;
-        let mut attributes = Attributes {
-            request: &request,
-            operation: Operation::Create,
-            object: Some(node),
-            old_object: None,
-        };
+        let mut attributes = Attributes::new(&request, Operation::Create, Some(node), None);
         assert!(TaintNodesByCondition.admits(Operation::Create, attributes.target()));
         TaintNodesByCondition.admit(&mut attributes).await.expect("admitted");
         let mut out = Vec::new();
-        let node = attributes.object.expect("a node");
+        let node = attributes.into_object().expect("a node");
         pintle_codec::json::encode(node.get("spec").expect("a spec"), &mut out);
         String::from_utf8(out).expect("JSON")
     }
 
     #[tokio::test]
-    async fn a_new_node_is_not_ready() {
+    async fn a_new_node_is_tainted_once() {
         let not_ready = r#"{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}"#;
         assert_eq!(tainted("{}").await, format!(r#"{{"taints":[{not_ready}]}}"#));
         let other = r#"{"key":"a","value":"b","effect":"NoExecute"}"#;

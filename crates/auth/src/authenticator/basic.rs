@@ -16,7 +16,7 @@ use http::header::{AUTHORIZATION, HeaderValue};
 use super::{Authenticator, Credentials, Error, Identity};
 use crate::User;
 
-/// What a client that was refused is told to come back with.
+/// The `WWW-Authenticate` challenge of a 401 response.
 pub const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic realm=\"kubernetes-master\"");
 
 /// Passwords are kept as digests under a key of this process, and compared in constant time.

@@ -57,7 +57,7 @@ fn parse(token: &[u8]) -> Option<(&str, &[u8])> {
     (plain(id) && plain(secret)).then_some((std::str::from_utf8(id).ok()?, secret))
 }
 
-/// Whose a secret is, if the token is its own and it may be used. The error is for the log.
+/// Returns the user of a secret that has this token and may be used. The error is for the log.
 fn user(secret: &Value, id: &str, token_secret: &[u8], now: SystemTime) -> Result<User, &'static str> {
     let data = |key: &str| secret.at(&["data", key]).and_then(Value::as_bytes).unwrap_or_default();
     if secret.deletion_timestamp().is_some() {
@@ -82,7 +82,7 @@ fn user(secret: &Value, id: &str, token_secret: &[u8], now: SystemTime) -> Resul
     Ok(User { name: format!("{USER_PREFIX}{id}"), groups, ..User::default() })
 }
 
-/// What does not say when it ends never does; what says so badly has.
+/// Returns whether a token has expired. One without an expiration never does; one that cannot be parsed has.
 fn has_expired(expiration: &[u8], now: SystemTime) -> bool {
     if expiration.is_empty() {
         return false;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_look_like_one_is_somebody_else_s() {
+    async fn a_token_of_another_form_is_no_opinion() {
         struct Nobody;
         #[async_trait]
         impl BootstrapSecrets for Nobody {

@@ -1,4 +1,4 @@
-//! The seam of authentication, and the order in which authenticators are asked.
+//! Authentication: the seam, and combinations of authenticators.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -28,7 +28,7 @@ pub use webhook::WebhookTokens;
 pub use websocket::{WebSocketToken, forget_protocol_token};
 pub use x509::{ClientCertificates, PeerCertificates, RootError, merge_bundles};
 
-/// What a request brings to show who it is.
+/// The credentials of a request.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     pub headers: &'a HeaderMap,
@@ -39,7 +39,7 @@ pub struct Credentials<'a> {
 }
 
 impl<'a> Credentials<'a> {
-    /// What an `Authorization` header holds.
+    /// Returns the bearer token of the `Authorization` header.
     pub fn bearer(&self) -> Bearer<'a> {
         self.headers
             .get(http::header::AUTHORIZATION)
@@ -55,7 +55,7 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// What the text of an `Authorization` header is to those who look for a bearer token.
+/// The bearer token of an `Authorization` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bearer<'a> {
     Absent,
@@ -65,7 +65,7 @@ pub enum Bearer<'a> {
 }
 
 impl<'a> Bearer<'a> {
-    /// What a client is told whose token is [`Bearer::BehindSpaces`].
+    /// The warning for a token that is [`Bearer::BehindSpaces`].
     pub const SPACES_WARNING: &'static str =
         "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
@@ -83,18 +83,18 @@ impl<'a> Bearer<'a> {
     }
 }
 
-/// Who it is, and what was found out on the way.
+/// An authenticated user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// In the groups that it belongs to, [`crate::ALL_AUTHENTICATED`] included.
     pub user: Arc<User>,
-    /// For whom the token is, among those who were asked about; `None` if nobody was asked about.
+    /// The requested audiences that the token is for; `None` if none were requested.
     pub audiences: Option<Arc<[String]>>,
     /// `None`, mostly. Kept with the identity where that is kept.
     pub notes: Option<Arc<Notes>>,
 }
 
-/// What is said about a request because of its credentials.
+/// Warnings and audit annotations that credentials cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Sent to the client as `Warning` headers.
@@ -120,7 +120,7 @@ pub enum Error {
     Certificate { certificate: String, reason: String },
     #[error("{0}")]
     Refused(String),
-    /// What several had to say: `[a, b]`, each text once.
+    /// The errors of several authenticators: `[a, b]`, each text once.
     #[error("{}", listed(.0))]
     Several(Vec<Error>),
 }
@@ -152,20 +152,19 @@ impl Error {
     }
 }
 
-/// One way to find out who is asking.
+/// Authenticates requests by one kind of credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
-    /// Called once per request. `Ok(None)`: there is nothing here that this authenticator understands. An error: there
-    /// is, and it is not valid. Others are still asked; if none accepts, the request is refused.
+    /// Called once per request. `Ok(None)`: the request has no credentials of this kind. An error: it has, and they are not
+    /// valid. The other authenticators are still called; if none accepts, the answer is 401.
     async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Option<Identity>, Error>;
 }
 
 /// One kind of token.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync + 'static {
-    /// Called for every token that was not seen a moment ago, wherever it came from. `audiences`: for whom it must be, one
-    /// of them at least; the answer says which. None are asked about by a server that has no audiences of its own. The
-    /// results mean what those of [`Authenticator::authenticate`] mean.
+    /// Called for every token without a cached verdict. The token must be for at least one of `audiences`, unless there are
+    /// none; the identity has those that it is for. Results are as of [`Authenticator::authenticate`].
     async fn authenticate_token(
         &self,
         token: &[u8],
@@ -174,7 +173,7 @@ pub trait TokenAuthenticator: Send + Sync + 'static {
     ) -> Result<Option<Identity>, Error>;
 }
 
-/// Asks several in order; the first that knows the user wins. Fails if none does and at least one failed.
+/// Authenticators in order; the first that knows the user wins. Fails if none does and at least one failed.
 pub struct Union(pub Vec<Arc<dyn Authenticator>>);
 
 #[async_trait]
@@ -192,7 +191,7 @@ impl Authenticator for Union {
     }
 }
 
-/// Asks several about a token, in order.
+/// Token authenticators in order, as [`Union`].
 pub struct TokenUnion(pub Vec<Arc<dyn TokenAuthenticator>>);
 
 #[async_trait]
@@ -254,7 +253,7 @@ impl<T: TokenAuthenticator> TokenAuthenticator for ForThisServer<T> {
     }
 }
 
-/// The token of an `Authorization: Bearer` header. One that nobody knows is refused rather than passed over.
+/// The token of an `Authorization: Bearer` header. One that no authenticator knows is an error.
 pub struct BearerToken {
     pub tokens: Arc<dyn TokenAuthenticator>,
     /// Of this server.
@@ -270,7 +269,7 @@ impl Authenticator for BearerToken {
     }
 }
 
-/// Lets in who brings no credentials, under a name that the policy can speak of. Wrong credentials stay wrong.
+/// Authenticates requests without credentials as `system:anonymous`. Invalid credentials remain an error.
 pub struct OrAnonymous<A> {
     inner: A,
     anonymous: Arc<User>,

@@ -1,7 +1,7 @@
-//! A front proxy that has authenticated somebody and says whom in headers.
+//! Users that a front proxy has authenticated and names in headers.
 //!
-//! Its certificate must be of an authority that is for front proxies only, since whoever has one can be anybody. From all
-//! others such headers mean nothing, and nobody behind the authentication gets to see them.
+//! The proxy's certificate must be of an authority for front proxies alone, since its holder can act as any user. From all other
+//! clients the headers are ignored, and they are removed before the request goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl FrontProxyHeaders {
         FrontProxyHeaders { user: names(user), uid: names(uid), group: names(group), extra }
     }
 
-    /// Those that are never let through, whatever is configured.
+    /// Headers that are always removed, whatever is configured.
     pub fn standard() -> FrontProxyHeaders {
         let name = |name: &str| [name.to_owned()];
         FrontProxyHeaders::new(
@@ -62,7 +62,7 @@ impl FrontProxyHeaders {
         names.iter().filter_map(|name| headers.get(name)).find(|value| !value.is_empty())
     }
 
-    /// Whom the headers name; `None` if nobody.
+    /// Returns the user that the headers name; `None` if there is no name.
     fn user(&self, headers: &HeaderMap) -> Result<Option<User>, Error> {
         let Some(name) = FrontProxyHeaders::first(&self.user, headers) else { return Ok(None) };
         let uid = FrontProxyHeaders::first(&self.uid, headers).map(text).transpose()?.unwrap_or_default();
@@ -86,7 +86,7 @@ fn text(value: &HeaderValue) -> Result<String, Error> {
         .map_err(|_| Error::Refused("a header of the front proxy about the user is not UTF-8".into()))
 }
 
-/// What is not escaped well stays as it is.
+/// Decodes percent-encoding; a malformed escape stays as it is.
 fn unescaped(key: &str) -> String {
     let bytes = key.as_bytes();
     let well = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%').all(|(at, _)| {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_trusted_proxy_says_who_it_is() {
+    async fn a_trusted_proxy_names_the_user() {
         let proxies = authority();
         let user = ask(
             &proxy(&proxies, &["front"]),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_that_names_nobody_is_no_opinion() {
+    async fn a_proxy_without_a_user_header_is_no_opinion() {
         let proxies = authority();
         let groups = [("x-remote-user", ""), ("x-remote-group", "system:masters")];
         assert_eq!(ask(&proxy(&proxies, &[]), &certificate(&proxies, "any"), &groups).await, Ok(None));

@@ -1,22 +1,23 @@
-//! Remembers for a few seconds what was found out about a token.
+//! A cache of verdicts on tokens, for a few seconds.
 //!
-//! A verdict is kept under a keyed digest of the token *and* of whom it was asked for, so that no token's verdict can
-//! become another's, nor one audience's another's. The key is this cache's own: nobody can prepare tokens that collide, and
-//! no token stays in memory. What is asked several times at once is found out once.
+//! The key is a keyed digest of the token *and* of the requested audiences, so verdicts of different tokens or audiences are
+//! never mixed up. The HMAC key is random for each cache: a client cannot prepare tokens that collide, and no token stays in
+//! memory. Concurrent requests with one token share one lookup.
 //!
-//! What is remembered cannot be taken back: a token whose pod was deleted is accepted until its verdict is too old, as
-//! with the reference. Errors may have passed by the next time, so a cache for those who ask elsewhere keeps none.
+//! Verdicts are not revoked: a token whose pod was deleted is accepted until its verdict expires, as by the reference. Errors
+//! of a webhook may be transient, so its cache keeps none.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use aws_lc_rs::{hmac, rand};
 use futures_util::FutureExt;
 use futures_util::future::{Shared, WeakShared};
+use pintle_runtime::Stopwatch;
 
 use super::{Error, Identity, TokenAuthenticator};
 
@@ -46,15 +47,15 @@ impl Default for TokenCacheOptions {
     }
 }
 
-/// Told what the cache does, for figures about it.
+/// Receives the cache's events for metrics.
 pub trait TokenCacheEvents: Send + Sync + 'static {
     /// A token was looked up, and whether its verdict was there.
     fn looked_up(&self, hit: bool, took: Duration);
-    /// Somebody began (`1`) or ceased (`-1`) to wait for a verdict.
+    /// A request began (`1`) or ceased (`-1`) to wait for a verdict.
     fn waiting(&self, change: i64);
-    /// Finding out began.
+    /// A lookup began.
     fn fetching(&self);
-    /// Finding out is over; `ok` is nothing if everybody has lost interest.
+    /// A lookup ended; `ok` is `None` if every waiting request was cancelled.
     fn fetched(&self, ok: Option<bool>);
 }
 
@@ -62,7 +63,7 @@ type Verdict = Result<Option<Identity>, Error>;
 type Digest = [u8; 32];
 type Lookup = Pin<Box<dyn Future<Output = Verdict> + Send>>;
 
-/// Asks another authenticator, unless it was asked the same a moment ago.
+/// An authenticator in front of another one that caches its verdicts.
 pub struct TokenCache {
     inner: Arc<dyn TokenAuthenticator>,
     key: hmac::Key,
@@ -77,7 +78,7 @@ struct State {
     order: VecDeque<(Digest, u64)>,
     next: u64,
     bytes: usize,
-    /// What is being found out.
+    /// The lookups under way.
     pending: HashMap<Digest, (u64, WeakShared<Lookup>)>,
 }
 
@@ -131,7 +132,7 @@ impl TokenCache {
         digest
     }
 
-    /// What somebody else is finding out already, or else what is found out from now on by whoever waits for it.
+    /// Returns the lookup under way for this token, or a new one.
     fn lookup(&self, digest: Digest, token: &[u8], audiences: &[String], now: SystemTime) -> Shared<Lookup> {
         let mut state = lock(&self.state);
         if let Some(lookup) = state.pending.get(&digest).and_then(|(_, lookup)| lookup.upgrade()) {
@@ -161,7 +162,7 @@ impl TokenCache {
     }
 }
 
-/// One lookup, which is no longer pending when this is gone: done, or given up by all who waited.
+/// One lookup. Dropping it, when it is done or every waiting request was cancelled, removes it from the pending ones.
 struct Fetch {
     state: Weak<Mutex<State>>,
     digest: Digest,
@@ -174,7 +175,7 @@ impl Drop for Fetch {
     fn drop(&mut self) {
         if let Some(state) = self.state.upgrade() {
             let mut state = lock(&state);
-            // Somebody may have begun anew after all others had given this one up.
+            // A later request may have started another lookup after all requests of this one were cancelled.
             if state.pending.get(&self.digest).is_some_and(|(number, _)| *number == self.number) {
                 state.pending.remove(&self.digest);
             }
@@ -193,29 +194,29 @@ impl TokenAuthenticator for TokenCache {
         audiences: &[String],
         now: SystemTime,
     ) -> Result<Option<Identity>, Error> {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let digest = self.digest(token, audiences);
         if let Some(verdict) = lock(&self.state).get(&digest, now) {
             if let Some(events) = &self.events {
-                events.looked_up(true, start.elapsed());
+                events.looked_up(true, watch.elapsed());
             }
             return verdict;
         }
         let lookup = self.lookup(digest, token, audiences, now);
-        let _waiting = Waiting::new(self.events.as_deref(), start);
+        let _waiting = Waiting::new(self.events.as_deref(), watch);
         lookup.await
     }
 }
 
-/// Somebody who waits, until they no longer do.
-struct Waiting<'a>(Option<&'a dyn TokenCacheEvents>, Instant);
+/// A request that waits for a lookup.
+struct Waiting<'a>(Option<&'a dyn TokenCacheEvents>, Stopwatch);
 
 impl<'a> Waiting<'a> {
-    fn new(events: Option<&'a dyn TokenCacheEvents>, since: Instant) -> Waiting<'a> {
+    fn new(events: Option<&'a dyn TokenCacheEvents>, watch: Stopwatch) -> Waiting<'a> {
         if let Some(events) = events {
             events.waiting(1);
         }
-        Waiting(events, since)
+        Waiting(events, watch)
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::User;
 use crate::authenticator::Notes;
 
-/// Says who a token is by its text, and counts how often it was asked.
+/// Authenticates a token as the user of its text, and counts calls.
 #[derive(Default)]
 struct Slow {
     asked: AtomicUsize,
@@ -98,7 +98,7 @@ async fn a_verdict_is_never_another_token_s_or_another_audience_s() {
 }
 
 #[tokio::test]
-async fn failures_are_found_out_anew_unless_told_otherwise() {
+async fn failures_are_cached_only_if_configured() {
     let (inner, kept) = cache(TokenCacheOptions::default());
     for _ in 0..3 {
         assert_eq!(ask(&kept, "unknown", &[], 0).await, Ok(None));
@@ -126,7 +126,7 @@ async fn failures_are_found_out_anew_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_bounded_in_number_and_size() {
+async fn cached_verdicts_are_bounded_in_number_and_size() {
     let (_, cache) = cache(TokenCacheOptions { entries: 10, bytes: 20_000, ..TokenCacheOptions::default() });
     for number in 0..100 {
         ask(&cache, &format!("token {number}"), &[], 0).await.unwrap();
@@ -147,7 +147,7 @@ async fn what_is_kept_is_bounded_in_number_and_size() {
 }
 
 #[tokio::test]
-async fn what_is_too_old_makes_room() {
+async fn expired_verdicts_make_room() {
     let (_, cache) = cache(TokenCacheOptions::default());
     for number in 0..100 {
         ask(&cache, &number.to_string(), &[], 0).await.unwrap();
@@ -184,7 +184,7 @@ impl TokenCacheEvents for Counts {
 }
 
 #[tokio::test]
-async fn who_asks_at_the_same_time_asks_once_even_if_the_first_goes_away() {
+async fn concurrent_requests_share_a_lookup_even_if_the_first_is_cancelled() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let inner = Arc::new(Slow { gate: Some(gate.clone()), ..Slow::default() });
     let counts = Arc::new(Counts::default());
@@ -213,7 +213,7 @@ async fn who_asks_at_the_same_time_asks_once_even_if_the_first_goes_away() {
 }
 
 #[tokio::test]
-async fn what_everybody_has_given_up_is_begun_anew() {
+async fn a_lookup_that_all_requests_cancelled_starts_anew() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let inner = Arc::new(Slow { gate: Some(gate.clone()), ..Slow::default() });
     let cache = TokenCache::new(inner.clone(), TokenCacheOptions::default(), None).unwrap();

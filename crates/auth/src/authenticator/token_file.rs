@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_token_is_somebody_else_s() {
+    async fn an_unknown_token_is_no_opinion() {
         let tokens = TokenFile::parse(FILE).unwrap();
         assert_eq!(ask(&tokens, "t").await, None);
     }
@@ -121,8 +121,8 @@ mod tests {
         );
     }
 
-    /// How long a comparison takes must not tell how much of a guess is right. What is compared is a digest under a key
-    /// that nobody knows, so that a guess that is nearly right is compared like any other.
+    /// The time of a comparison must not depend on how much of a guess is right. Digests under a secret key are compared, and
+    /// that of a near guess has nothing in common with that of the token.
     #[test]
     fn a_near_guess_looks_nothing_like_the_token() {
         let (one, other) = (TokenFile::parse(FILE).unwrap(), TokenFile::parse(FILE).unwrap());

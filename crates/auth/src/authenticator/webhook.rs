@@ -1,4 +1,4 @@
-//! Asks a webhook whose token something is.
+//! Tokens that a webhook authenticates by TokenReviews.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const KIND: &str = "TokenReview";
 pub struct WebhookTokens {
     pub webhook: Webhook,
     pub version: Version,
-    /// For whom a token is if the webhook says nothing about it: this server.
+    /// Audiences of this server, for tokens of which the webhook names none.
     pub audiences: Arc<[String]>,
 }
 
@@ -90,7 +90,7 @@ impl WebhookTokens {
         Ok(body)
     }
 
-    /// Who it is, by what the webhook says about a token for one of `audiences`.
+    /// Returns the identity of a review's status.
     fn judge(&self, status: Status, audiences: &[String]) -> Result<Option<Identity>, Error> {
         let mut good = None;
         if !audiences.is_empty() {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_whoever_s_the_webhook_says() {
+    async fn a_token_is_of_the_user_in_the_review_status() {
         let (found, sent) = ask(yes(Value::Null), Version::V1, &[]).await;
         let user = found.unwrap().unwrap().user;
         assert_eq!((user.name.as_str(), user.uid.as_str()), ("ann", "u1"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_is_no_opinion_and_an_error_is_told() {
+    async fn an_unauthenticated_status_is_no_opinion_and_its_error_is_returned() {
         let no = |status: Value| Reply::json(&json!({"status": status}));
         assert_eq!(ask(no(json!({"authenticated": false})), Version::V1, &[]).await.0, Ok(None));
         assert_eq!(ask(no(Value::Null), Version::V1, &[]).await.0, Ok(None));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_review_lets_nobody_in() {
+    async fn a_malformed_review_authenticates_no_user() {
         for reply in [
             Reply::text(200, "yes please"),
             Reply::json(&json!([])),

@@ -81,7 +81,7 @@ fn protocol_token(headers: &HeaderMap) -> Result<Option<String>, Error> {
     }
 }
 
-/// Takes tokens out of the offered subprotocols, so that nobody chooses or logs one.
+/// Takes tokens out of the offered subprotocols, so that no handler negotiates or logs one.
 pub fn forget_protocol_token(headers: &mut HeaderMap) {
     if !headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
         return;
@@ -92,8 +92,12 @@ pub fn forget_protocol_token(headers: &mut HeaderMap) {
     }
     let rest: Vec<&str> = protocols(headers).filter(|protocol| !is_token(protocol)).collect();
     match HeaderValue::try_from(rest.join(",")) {
-        Ok(rest) => drop(headers.insert(SEC_WEBSOCKET_PROTOCOL, rest)),
-        Err(_) => drop(headers.remove(SEC_WEBSOCKET_PROTOCOL)),
+        Ok(rest) => {
+            headers.insert(SEC_WEBSOCKET_PROTOCOL, rest);
+        }
+        Err(_) => {
+            headers.remove(SEC_WEBSOCKET_PROTOCOL);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Policies from a file (attribute-based access control), one JSON object per line.
 //!
 //! ```text
-//! # Whoever is in the group may read pods everywhere.
+//! # Members of the group may read pods everywhere.
 //! {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy",
 //!  "spec":{"group":"devs","namespace":"*","resource":"pods","readonly":true}}     (on one line)
 //! {"user":"bob"}
@@ -91,9 +91,10 @@ impl Policy {
             json::decode_untyped(json)
                 .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
         };
-        let object = match text.starts_with(b"{") {
-            true => parse(text)?.value,
-            false => parse(&yaml::to_json(text).map_err(|error| error.to_string())?)?.value,
+        let object = if text.starts_with(b"{") {
+            parse(text)?.value
+        } else {
+            parse(&yaml::to_json(text).map_err(|error| error.to_string())?)?.value
         };
         if object.as_object().is_none() {
             return Err("couldn't get version/kind; json parse error: a policy is an object".into());
@@ -158,7 +159,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Everybody means everybody who has said who they are.
+    /// `*` means every authenticated user.
     fn spread_subject(&mut self) {
         if self.user == ALL || self.group == ALL {
             self.group = SmolStr::new_static(ALL_AUTHENTICATED);
@@ -166,7 +167,7 @@ impl Policy {
         }
     }
 
-    /// A policy without user and group is of nobody.
+    /// A policy without user and group matches no user.
     fn is_of(&self, user: &User) -> bool {
         (self.user.is_empty() || self.user == user.name)
             && (self.group.is_empty() || user.is_in(&self.group))
@@ -176,17 +177,14 @@ impl Policy {
     fn allows(&self, attributes: &Attributes<'_>) -> bool {
         self.is_of(attributes.user)
             && (!self.read_only || attributes.is_read_only())
-            && match attributes.is_resource {
-                true => {
-                    is_or_all(&self.namespace, attributes.namespace)
-                        && is_or_all(&self.resource, attributes.resource)
-                        && is_or_all(&self.api_group, attributes.group)
-                }
-                false => {
-                    self.path == attributes.path
-                        || (self.path.ends_with('*')
-                            && attributes.path.starts_with(self.path.trim_end_matches('*')))
-                }
+            && if attributes.is_resource {
+                is_or_all(&self.namespace, attributes.namespace)
+                    && is_or_all(&self.resource, attributes.resource)
+                    && is_or_all(&self.api_group, attributes.group)
+            } else {
+                self.path == attributes.path
+                    || (self.path.ends_with('*')
+                        && attributes.path.starts_with(self.path.trim_end_matches('*')))
             }
     }
 
@@ -228,9 +226,10 @@ fn encoded(value: &Value) -> Vec<u8> {
 #[async_trait]
 impl Authorizer for Abac {
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
-        match self.policies.iter().any(|policy| policy.allows(attributes)) {
-            true => Verdict::allow(""),
-            false => Verdict::no_opinion(SmolStr::new_static("No policy matched.")),
+        if self.policies.iter().any(|policy| policy.allows(attributes)) {
+            Verdict::allow("")
+        } else {
+            Verdict::no_opinion(SmolStr::new_static("No policy matched."))
         }
     }
 

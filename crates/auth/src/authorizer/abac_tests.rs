@@ -27,14 +27,13 @@ fn user(name: &str) -> User {
 async fn allows(abac: &Abac, question: &str) -> bool {
     let words: Vec<&str> = question.split(' ').collect();
     let user = user(words[0]);
-    let attributes = match words[2].starts_with('/') {
-        true => Attributes::of_path(&user, words[1], words[2]),
-        false => {
-            let (resource, group) = words[2].split_once('.').unwrap_or((words[2], ""));
-            Attributes {
-                namespace: words.get(3).copied().unwrap_or_default(),
-                ..Attributes::of_resource(&user, words[1], group, resource)
-            }
+    let attributes = if words[2].starts_with('/') {
+        Attributes::of_path(&user, words[1], words[2])
+    } else {
+        let (resource, group) = words[2].split_once('.').unwrap_or((words[2], ""));
+        Attributes {
+            namespace: words.get(3).copied().unwrap_or_default(),
+            ..Attributes::of_resource(&user, words[1], group, resource)
         }
     };
     let verdict = abac.authorize(&attributes).await;
@@ -55,7 +54,7 @@ async fn check(policies: &str, allowed: &[&str], refused: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_policy_names_who_may_do_what_where() {
+async fn a_policy_allows_its_subjects_verbs_and_resources() {
     check(
         &[
             "# a comment",

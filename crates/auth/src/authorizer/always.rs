@@ -1,14 +1,14 @@
-//! Authorizers that do not look: for tests, and for clusters whose door is elsewhere.
+//! `AlwaysAllow` and `AlwaysDeny`.
 
 use async_trait::async_trait;
 
 use super::{Attributes, Authorizer, PathRule, ResourceRule, Rules, Verdict};
 use crate::User;
 
-/// Everybody may do everything.
+/// Allows every request.
 pub struct AlwaysAllow;
 
-/// Nobody may do anything.
+/// Denies every request.
 pub struct AlwaysDeny;
 
 #[async_trait]

@@ -23,7 +23,7 @@ pub use privileged::PrivilegedGroup;
 pub use rbac::Rbac;
 pub use webhook::{WebhookAuthorizer, WebhookEvents, WebhookOptions};
 
-/// What somebody wants to do.
+/// The attributes of a request that authorizers decide by.
 #[derive(Clone, Debug)]
 pub struct Attributes<'a> {
     pub user: &'a User,
@@ -38,12 +38,12 @@ pub struct Attributes<'a> {
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
-    /// Of list, watch and deletecollection. Whoever allows less than everything may take them into account.
+    /// Selectors of list, watch and deletecollection, which authorizers may take into account.
     pub field_selector: Selector<'a, field::Requirement>,
     pub label_selector: Selector<'a, label::Requirement>,
 }
 
-/// What is asked for of a collection.
+/// The selector of a request for a collection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Selector<'a, R> {
     Absent,
@@ -64,7 +64,7 @@ impl<R> Clone for Selector<'_, R> {
 impl<R> Copy for Selector<'_, R> {}
 
 impl<'a, R> Selector<'a, R> {
-    /// What surely holds for everything that is asked for.
+    /// Returns requirements that hold for every selected object.
     pub fn requirements(self) -> &'a [R] {
         match self {
             Selector::Absent => &[],
@@ -120,7 +120,7 @@ pub enum Decision {
     Allow,
     /// Ends the search.
     Deny,
-    /// Somebody else may allow it.
+    /// Another authorizer may allow it.
     NoOpinion,
 }
 
@@ -130,7 +130,7 @@ pub struct Verdict {
     pub decision: Decision,
     /// Shown to the client with a refusal, and in reviews; may be empty. Cheap to clone: make it once, not per request.
     pub reason: SmolStr,
-    /// What went wrong while deciding. A request that is not allowed is then answered with 500.
+    /// An error of the decision. A request that is not allowed is then answered with 500.
     pub error: Option<String>,
 }
 
@@ -152,7 +152,7 @@ impl Verdict {
     }
 }
 
-/// What somebody may do in a namespace, as far as it can be listed.
+/// The permissions of a user in a namespace, as far as they can be listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     pub resources: Vec<ResourceRule>,
@@ -179,15 +179,15 @@ pub struct PathRule {
 /// One source of decisions.
 #[async_trait]
 pub trait Authorizer: Send + Sync + 'static {
-    /// Called once per request, after authentication and impersonation; and wherever somebody asks whether they may.
+    /// Called once per request, after authentication and impersonation, and for access reviews.
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict;
 
-    /// Adds what a user may do in a namespace, for SelfSubjectRulesReview. Those who cannot tell say so in
-    /// [`Rules::incomplete`] and [`Rules::errors`]; those that the reference does not ask add nothing.
+    /// Adds the permissions of a user in a namespace, for SelfSubjectRulesReview. An authorizer that cannot list them sets
+    /// [`Rules::incomplete`] and adds to [`Rules::errors`]; one that the reference does not ask adds nothing.
     async fn add_rules(&self, _user: &User, _namespace: &str, _rules: &mut Rules) {}
 }
 
-/// Asks several in order; the first with an opinion decides, and none is a denial with all their reasons.
+/// Authorizers in order; the first with an opinion decides. No opinion is a denial with all their reasons.
 pub struct Union(pub Vec<Arc<dyn Authorizer>>);
 
 #[async_trait]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_s_opinion_carries_all_reasons_and_errors() {
+    async fn no_opinion_has_all_reasons_and_errors() {
         let failed = |error: &str| Verdict { error: Some(error.into()), ..Verdict::no_opinion("") };
         let members = ["a", "", "b"].map(Verdict::no_opinion).to_vec();
         assert_eq!(ask(members).await, Verdict::no_opinion("a\nb"));

@@ -1,4 +1,4 @@
-//! `AuthenticationConfiguration`: issuers of tokens, and who may come without credentials.
+//! `AuthenticationConfiguration`: issuers of tokens, and anonymous requests.
 
 use std::collections::BTreeSet;
 
@@ -102,10 +102,10 @@ pub struct UserValidationRule {
 
 const MOST_ISSUERS: usize = 64;
 
-/// What a file may say.
+/// Rules of a valid configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules<'a> {
-    /// Issuers of this server itself, which nobody else may be.
+    /// Issuers of this server itself, which must not be configured as others.
     pub disallowed: &'a [String],
     /// Whether issuers may be in another network.
     pub egress_selectors: bool,

@@ -27,7 +27,7 @@ fn a_good_file_is_read() {
 }
 
 #[test]
-fn what_is_no_such_file_is_refused() {
+fn a_malformed_file_is_refused() {
     assert_eq!(error(""), "empty config data");
     assert_eq!(error("a: b"), "Object 'Kind' is missing");
     assert_eq!(
@@ -37,7 +37,7 @@ fn what_is_no_such_file_is_refused() {
 }
 
 #[test]
-fn fields_too_many_are_all_told() {
+fn all_unknown_fields_are_reported() {
     assert_eq!(
         error(&format!("{}foo: 1\n", issuer("  claimMapping: {}\n"))),
         r#"strict decoding error: unknown field "foo", unknown field "jwt[0].claimMapping""#

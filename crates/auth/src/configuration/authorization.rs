@@ -1,4 +1,4 @@
-//! `AuthorizationConfiguration`: who decides, in which order.
+//! `AuthorizationConfiguration`: the authorizers, in order.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -77,12 +77,13 @@ impl AuthorizationConfiguration {
     /// Reads and validates. `required`: types that must be among them, since they were when the server began.
     pub fn read(text: &[u8], required: &[String]) -> Result<AuthorizationConfiguration, Error> {
         let failed = |why| Error::Read(format!("failed to load AuthorizationConfiguration from file: {why}"));
-        let mut configuration = match text.is_empty() {
-            true => AuthorizationConfiguration::default(),
-            false => match read::<AuthorizationConfiguration>(text, "AuthorizationConfiguration") {
+        let mut configuration = if text.is_empty() {
+            AuthorizationConfiguration::default()
+        } else {
+            match read::<AuthorizationConfiguration>(text, "AuthorizationConfiguration") {
                 Ok(configuration) => configuration,
                 Err(error) => return Err(failed(error.to_string())),
-            },
+            }
         };
         for authorizer in &mut configuration.authorizers {
             if let Some(webhook) = &mut authorizer.webhook {

@@ -1,4 +1,4 @@
-//! Files of the group `apiserver.config.k8s.io`: who is believed, and who decides.
+//! Files of the group `apiserver.config.k8s.io`: authentication and authorization.
 
 use pintle_meta::field_path;
 use pintle_outbound::configuration::{self, null_is_default};

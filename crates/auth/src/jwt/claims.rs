@@ -1,4 +1,4 @@
-//! What a token says, read by name and type.
+//! The claims of a token, read by name and type.
 
 use pintle_meta::Value;
 use pintle_meta::value::Node;
@@ -40,7 +40,7 @@ impl Claims {
         }
     }
 
-    /// For whom it is (`aud`): one text or several.
+    /// Returns the audiences (`aud`): one text or several.
     pub fn audiences(&self) -> Result<Vec<String>, Error> {
         match self.0.get("aud").map(Value::node) {
             None => Ok(Vec::new()),

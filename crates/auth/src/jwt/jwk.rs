@@ -64,7 +64,7 @@ fn ec(key: &Value, kind: Kind) -> Option<PublicKey> {
 }
 
 fn number(key: &Value, name: &str) -> Option<Vec<u8>> {
-    // Some issuers pad, which is not allowed and still read by everybody.
+    // Some issuers pad, which the format does not allow and other readers accept.
     URL_SAFE_NO_PAD.decode(key.get(name)?.as_str()?.trim_end_matches('=')).ok()
 }
 

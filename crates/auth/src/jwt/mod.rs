@@ -60,7 +60,7 @@ pub enum Error {
     Claim(&'static str),
 }
 
-/// A token whose signature nobody has checked yet.
+/// A token whose signature is not verified yet.
 pub struct Unverified<'a> {
     /// Header and payload as they came, which is what was signed.
     signed: &'a [u8],
@@ -98,7 +98,7 @@ impl<'a> Unverified<'a> {
         self.key_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// What anybody may have written, for finding out whom to ask about it. To be trusted in nothing.
+    /// Returns the claims without verification, to find the authenticator of the token. They must not be trusted.
     pub fn unverified_claims(&self) -> Result<Claims, Error> {
         self.claims()
     }

@@ -14,7 +14,7 @@ use x509_parser::x509::SubjectPublicKeyInfo;
 use super::Algorithm;
 use super::der::{rsa_key, rsa_spki, spki, without_leading_zeros};
 
-/// What kind of key it is, which decides what it can sign.
+/// The type of a key, which decides about its algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Rsa,
@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What tokens are signed with by whoever has such a key, unless told otherwise.
+    /// Returns the default algorithm of such a key.
     pub fn algorithm(self) -> Algorithm {
         match self {
             Kind::Rsa => Algorithm::Rs256,
@@ -117,7 +117,7 @@ impl PublicKey {
         Some(PublicKey { id, kind, spki })
     }
 
-    /// The same key under a name that somebody else gave it.
+    /// Returns the same key with another id.
     #[must_use]
     pub fn with_id(self, id: impl Into<String>) -> PublicKey {
         PublicKey { id: id.into(), ..self }

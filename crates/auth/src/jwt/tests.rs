@@ -42,7 +42,7 @@ fn refusal(token: &[u8]) -> Error {
 }
 
 #[test]
-fn what_was_signed_is_verified_and_what_was_changed_is_not() {
+fn a_signed_token_is_verified_and_a_changed_one_is_not() {
     let (_, rsa) = rsa();
     let (p256, _) = PrivateKey::generate().unwrap();
     for key in [rsa, p256, ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING), ecdsa(&ECDSA_P521_SHA512_FIXED_SIGNING)] {
@@ -108,7 +108,7 @@ fn published_examples_verify() {
 }
 
 #[test]
-fn a_token_without_a_signature_is_refused_whatever_it_calls_that() {
+fn an_unsigned_token_is_refused_whatever_its_algorithm() {
     for name in ["none", "None", "NONE", "nOnE", "", "null"] {
         let token = unsigned(&format!(r#"{{"alg":"{name}"}}"#), "{}") + ".";
         assert_eq!(refusal(token.as_bytes()), Error::Algorithm, "{name}");
@@ -176,7 +176,7 @@ fn a_key_that_a_token_brings_along_is_not_used() {
 }
 
 #[test]
-fn what_must_be_understood_is_not() {
+fn critical_headers_are_refused() {
     for crit in [r#"["b64"]"#, "[]", "null", r#""exp""#] {
         let header = format!(r#"{{"alg":"ES256","crit":{crit},"b64":false}}"#);
         assert_eq!(refusal((unsigned(&header, "{}") + ".AA").as_bytes()), Error::Critical, "{crit}");
@@ -341,7 +341,7 @@ fn keys_of_other_types_are_passed_over_and_broken_ones_fail_the_set() {
     );
 }
 
-/// What `openssl pkey -pubin -outform DER | openssl dgst -sha256` says of it.
+/// Its digest by `openssl pkey -pubin -outform DER | openssl dgst -sha256`.
 #[test]
 fn a_key_is_named_by_its_digest() {
     let pem = "-----BEGIN PUBLIC KEY-----\n\

@@ -15,7 +15,7 @@ use crate::jwt;
 const LEEWAY: Duration = Duration::from_secs(60);
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// What such a token says of its own, under `kubernetes.io`.
+/// The private claims of a bound token, under `kubernetes.io`.
 #[derive(Debug, Default)]
 pub(super) struct Private {
     namespace: String,
@@ -59,7 +59,7 @@ fn reference(value: Option<&Value>) -> Result<Option<Ref>, ()> {
     Ok(Some(Ref { name: text(value.get("name"))?, uid: text(value.get("uid"))? }))
 }
 
-/// Judges a token whose signature and issuer are good.
+/// Validates a token with a verified signature and issuer.
 pub(super) async fn validate(
     objects: &dyn Objects,
     public: &Public,

@@ -1,4 +1,4 @@
-//! What a new token says.
+//! The claims of a new token.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -26,7 +26,7 @@ pub struct Claims {
     pub account: Ref,
     pub pod: Option<Ref>,
     pub secret: Option<Ref>,
-    /// What it is bound to, or where the pod is that it is bound to.
+    /// The object it is bound to, and the node of a bound pod.
     pub node: Option<Ref>,
     pub audiences: Vec<String>,
     pub expiration_seconds: i64,
@@ -77,7 +77,7 @@ impl Issuer {
 }
 
 impl Claims {
-    /// What a token of an issuer says that is good from now on.
+    /// Returns the claims of a token of an issuer, valid from now on.
     pub(super) fn value(&self, issuer: &str, now: SystemTime) -> Value {
         let now = Time::from(now).unix_seconds();
         let mut own: Vec<(Key, Value)> = vec![

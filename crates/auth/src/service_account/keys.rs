@@ -70,7 +70,7 @@ impl Keys {
         self.keys.is_empty()
     }
 
-    /// Those that a token may mean; all of them if it does not say.
+    /// Returns the keys with the id of a token; all keys if it has none.
     pub(super) fn named(&self, id: Option<&str>) -> impl Iterator<Item = &PublicKey> {
         self.keys.iter().map(|key| &key.public).filter(move |key| id.is_none_or(|id| key.id() == id))
     }
@@ -80,7 +80,7 @@ impl Keys {
         self.keys.iter().any(|key| key.hidden && key.public.id() == id)
     }
 
-    /// Those that others are told of.
+    /// Returns the keys published for OpenID discovery.
     pub fn shown(&self) -> impl Iterator<Item = &PublicKey> {
         self.keys.iter().filter(|key| !key.hidden).map(|key| &key.public)
     }

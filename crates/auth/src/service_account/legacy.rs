@@ -18,7 +18,7 @@ const AUTOMATIC: &str = "Use tokens from the TokenRequest API or manually create
                          auto-generated secret-based tokens.";
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What such a token says of its own.
+/// The private claims of a secret-based token.
 #[derive(Debug)]
 pub(super) struct Private {
     account: String,
@@ -38,7 +38,7 @@ impl Private {
         })
     }
 
-    /// Judges a token whose signature and issuer are good. `objects` is nothing if nobody is to look.
+    /// Validates a token with a verified signature and issuer. Without `objects`, its secret and account are not looked up.
     pub(super) async fn validate(
         self,
         objects: Option<&dyn Objects>,
@@ -127,7 +127,7 @@ fn lists(account: &Value, secret: &str) -> bool {
     account.items_at(&["secrets"]).iter().any(|listed| listed.text_at(&["name"]) == secret)
 }
 
-/// Once a day. Servers whose clocks differ around midnight do not undo each other's mark.
+/// Records the use of a token once a day. Tomorrow's date is left alone, since the clocks of servers differ around midnight.
 async fn note_use(objects: &dyn Objects, secret: &Value, now: SystemTime) {
     let [today, tomorrow] = [now, now + DAY].map(|time| {
         let mut text = Time::from(time).truncated().to_string();

@@ -1,11 +1,10 @@
 //! Service accounts: their names as users, their tokens, and the keys that those are signed with.
 //!
-//! There are two kinds of tokens. Those that are asked for ([`Claims`]) say when they end and may be bound to a pod, secret
-//! or node: they end with it. The older ones are kept in secrets, name no end and no audience, and are good as long as
-//! their secret has them.
+//! There are two kinds of tokens. Those of the TokenRequest API ([`Claims`]) expire and may be bound to a pod, secret or node:
+//! they are invalid when it is deleted. Legacy tokens are stored in secrets, have no expiry and no audience, and are valid as
+//! long as their secret has them.
 //!
-//! Who signs ([`Signer`]) and whose signatures are accepted ([`KeySource`]) may be keys in files or another program
-//! ([`external`]).
+//! Tokens are signed ([`Signer`]) and verified ([`KeySource`]) with keys of files or by another program ([`external`]).
 
 mod bound;
 mod claims;
@@ -29,11 +28,11 @@ pub use self::tokens::{TokenSettings, Tokens};
 pub use crate::jwt::PublicKey;
 use crate::{ALL_AUTHENTICATED, User};
 
-/// What the older tokens name as their issuer.
+/// The issuer of legacy tokens.
 pub const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
-/// Whom a pod's token is extended for: a pod that asks for this, which is what pods get that ask for nothing.
+/// The expiration of a projected token by default. A token with it is extended to [`EXTENDED_SECONDS`].
 pub const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
-/// ...and how long such a token then lives at most.
+/// The longest life of an extended token.
 pub const EXTENDED_SECONDS: i64 = 24 * 365 * 60 * 60;
 
 /// All service accounts are in this group.
@@ -64,7 +63,7 @@ pub fn groups(namespace: &str) -> Vec<String> {
     vec![ALL_GROUP.into(), format!("{GROUP_PREFIX}{namespace}")]
 }
 
-/// What a token says about its bearer.
+/// The service account of a token, with the objects it is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bearer {
     namespace: String,
@@ -79,7 +78,9 @@ pub(crate) struct Bearer {
 impl Bearer {
     fn into_user(self) -> User {
         let mut extra = BTreeMap::new();
-        let mut add = |key: &str, value: String| drop(extra.insert(key.to_owned(), vec![value]));
+        let mut add = |key: &str, value: String| {
+            extra.insert(key.to_owned(), vec![value]);
+        };
         if let Some(pod) = self.pod.filter(|pod| !pod.name.is_empty() && !pod.uid.is_empty()) {
             add(POD_NAME, pod.name);
             add(POD_UID, pod.uid);

@@ -1,9 +1,9 @@
-//! What tokens are checked against.
+//! The objects that tokens are validated against.
 
 use async_trait::async_trait;
 use pintle_meta::Value;
 
-/// What a token can be of or bound to.
+/// A kind that a token is of or bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     ServiceAccount,
@@ -27,7 +27,7 @@ pub trait Objects: Send + Sync + 'static {
     fn count(&self, usage: Use);
 }
 
-/// What is counted about tokens that are used.
+/// Uses of tokens that metrics count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Use {
     /// One that names no audience.
@@ -36,7 +36,7 @@ pub enum Use {
     Stale,
     /// ...and before.
     Valid,
-    /// The token of a secret that somebody made by hand.
+    /// The token of a manually created secret.
     ManualSecret,
     /// The token of a secret that a service account lists.
     AutomaticSecret,

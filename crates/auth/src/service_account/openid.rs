@@ -1,4 +1,4 @@
-//! What others need to verify our tokens by themselves: OpenID Connect discovery, as far as it is about that.
+//! OpenID Connect discovery: the documents with which others verify service account tokens.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::jwt::write_set;
 
 /// Where the discovery document is.
 pub const CONFIGURATION_PATH: &str = "/.well-known/openid-configuration";
-/// Where the keys are, unless somebody else shows them.
+/// Path of the keys, unless `--service-account-jwks-uri` names another place.
 pub const KEYS_PATH: &str = "/openid/v1/jwks";
 
 /// Both documents, ready to be sent.
@@ -40,7 +40,7 @@ pub enum Error {
 }
 
 impl Documents {
-    /// `keys_uri` is empty unless somebody else shows the keys; `address` is where clients find this server.
+    /// `keys_uri` is empty unless the keys are published elsewhere; `address` is that of this server for clients.
     pub fn new(issuer: &str, keys_uri: &str, address: &str, keys: &Keys) -> Result<Documents, Error> {
         if !issuer.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
             return Err(Error::Scheme(issuer.into()));

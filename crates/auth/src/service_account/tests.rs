@@ -156,7 +156,7 @@ async fn a_pod_s_token_tells_the_pod_and_its_node() {
 }
 
 #[tokio::test]
-async fn what_a_token_is_bound_to_must_be_there_and_be_the_same() {
+async fn the_bound_object_must_exist_with_the_same_uid() {
     let cluster = Cluster::new();
     let bound = [
         (Kind::Pod, "ns/p", "pod", Claims { pod: Some(reference("p")), ..claims() }),
@@ -270,7 +270,7 @@ async fn a_token_without_audiences_is_for_this_server() {
 }
 
 #[tokio::test]
-async fn tokens_of_other_issuers_are_somebody_else_s() {
+async fn tokens_of_other_issuers_are_no_opinion() {
     let cluster = Cluster::new();
     let sign = |issuer: &str| sign(&claims(), issuer, &cluster.key);
     assert!(cluster.ask(&sign("older")).await.unwrap().is_some(), "one of several issuers");
@@ -294,7 +294,7 @@ async fn a_token_that_we_have_not_signed_is_refused() {
     assert_eq!(cluster.refusal(&format!("{header}.{}.{}", parts[1], parts[2])).await, crypto);
     let nameless = base64url(br#"{"alg":"ES256"}"#);
     assert_eq!(cluster.refusal(&format!("{nameless}.{}.{}", parts[1], parts[2])).await, crypto);
-    // What says that it is not signed is not even a token.
+    // The algorithm `none` is not a token.
     let none = base64url(br#"{"alg":"none"}"#);
     assert_eq!(cluster.ask(&format!("{none}.{}.", parts[1])).await, Ok(None));
     // An RSA signature is not tried against an ECDSA key.
@@ -496,7 +496,7 @@ async fn without_lookup_a_secret_s_token_is_taken_at_its_word() {
 }
 
 #[test]
-fn a_new_token_says_what_the_reference_s_would() {
+fn a_new_token_has_the_claims_of_the_reference() {
     let (key, _) = PrivateKey::generate().unwrap();
     let claims = Claims {
         pod: Some(reference("p")),
@@ -533,7 +533,7 @@ fn a_service_account_s_name_is_taken_apart_only_if_it_is_one() {
 }
 
 #[test]
-fn others_are_told_how_to_verify_tokens() {
+fn the_discovery_document_names_issuer_and_keys() {
     let (key, _) = PrivateKey::generate().unwrap();
     let keys = Keys::new([key.public().clone(), key.public().clone()]);
     let documents = |issuer: &str, uri: &str| Documents::new(issuer, uri, "10.0.0.1:6443", &keys);

@@ -1,4 +1,4 @@
-//! Whose a service account token is.
+//! The authenticator of service account tokens.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,10 +12,10 @@ use super::{KeySource, LEGACY_ISSUER, Objects, Use};
 use crate::authenticator::{Error, Identity, Notes, TokenAuthenticator};
 use crate::jwt::{Algorithm, Claims, Unverified, unverified_issuer};
 
-/// What a key of the given kind signs with, and what any service account's key may have.
+/// The accepted signature algorithms.
 const ALGORITHMS: &[Algorithm] = &Algorithm::ALL;
 
-/// What all service account tokens have in common.
+/// Settings of both kinds of service account tokens.
 #[derive(Clone)]
 pub struct TokenSettings {
     pub keys: Arc<dyn KeySource>,
@@ -24,7 +24,7 @@ pub struct TokenSettings {
     pub objects: Arc<dyn Objects>,
 }
 
-/// Accepts the tokens of one or several issuers; others are somebody else's.
+/// Authenticates the tokens of one or several issuers, and no others.
 pub struct Tokens {
     settings: TokenSettings,
     issuers: Vec<String>,
@@ -39,7 +39,7 @@ enum Rules {
     },
 }
 
-/// What every token says.
+/// The registered claims of a token.
 pub(super) struct Public {
     pub(super) issuer: String,
     pub(super) subject: String,
@@ -61,7 +61,7 @@ impl Tokens {
         Tokens { settings, issuers: vec![LEGACY_ISSUER.into()], rules: Rules::Legacy { lookup } }
     }
 
-    /// What one of the keys has signed.
+    /// Returns the claims, verified with one of the keys.
     async fn verified(&self, token: &Unverified<'_>) -> Result<Claims, Error> {
         let mut failed = Err(refused("invalid signature, no keys found"));
         let keys = self.settings.keys.knowing(token.key_id()).await;
@@ -75,7 +75,7 @@ impl Tokens {
         failed
     }
 
-    /// Among those that were asked about, whom the token is for.
+    /// Returns the requested audiences that the token is for.
     fn audiences(&self, own: &[String], asked: &[String]) -> Result<Vec<String>, Error> {
         let implicit = &self.settings.audiences;
         let asked = if asked.is_empty() { &implicit[..] } else { asked };
@@ -137,7 +137,7 @@ impl TokenAuthenticator for Tokens {
     }
 }
 
-/// We have signed it, so whoever wrote it had our key.
+/// The error of a verified token with claims of the wrong types.
 const UNREADABLE: &str = "service account token has claims that cannot be read";
 
 impl Public {

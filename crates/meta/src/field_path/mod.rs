@@ -27,6 +27,7 @@ pub struct Path<'a> {
 enum Segment<'a> {
     Nowhere,
     Name(&'a str),
+    Names(&'a [&'a str]),
     Index(usize),
     Key(&'a str),
 }
@@ -46,6 +47,15 @@ impl<'a> Path<'a> {
         'a: 'b,
     {
         Path { parent: self.as_parent(), segment: Segment::Name(name) }
+    }
+
+    /// Returns the path of a field of a field of the object at this path, and so on.
+    #[must_use]
+    pub fn descendant<'b>(&'b self, names: &'b [&'b str]) -> Path<'b>
+    where
+        'a: 'b,
+    {
+        Path { parent: self.as_parent(), segment: Segment::Names(names) }
     }
 
     /// Returns the path of an item of the list at this path.
@@ -82,6 +92,12 @@ impl fmt::Display for Path<'_> {
         }
         for (position, segment) in segments.iter().rev().enumerate() {
             match segment {
+                Segment::Names(names) => {
+                    for (below, name) in names.iter().enumerate() {
+                        let separator = if position + below == 0 { "" } else { "." };
+                        write!(f, "{separator}{name}")?;
+                    }
+                }
                 Segment::Nowhere => f.write_str("<nil>")?,
                 // A nameless field, which validation of a whole object reports on, prints as an empty subscript.
                 Segment::Name("") => f.write_str("[]")?,
@@ -108,6 +124,9 @@ mod tests {
         let annotations = Path::new("metadata.annotations");
         assert_eq!(annotations.key("example.com/a b").to_string(), "metadata.annotations[example.com/a b]");
         assert_eq!(Path::new("a").index(1).index(2).key("").to_string(), "a[1][2][]");
+        let template = Path::NOWHERE.descendant(&["spec", "template"]).to_string();
+        assert_eq!(template, "spec.template");
+        assert_eq!(spec.descendant(&["a", "b"]).child("c").to_string(), "spec.a.b.c");
     }
 
     #[test]

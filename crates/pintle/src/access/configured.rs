@@ -13,6 +13,7 @@ use pintle_auth::{Authorizer, Configuration, MeasuredAuthorizer, Metrics};
 use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
+use pintle_runtime::Clock;
 use pintle_server::WatchedFiles;
 
 /// Makes an authorizer that needs nothing but its type.
@@ -122,6 +123,6 @@ impl Parts {
             selectors: self.selectors,
         };
         let events = Arc::new(self.metrics.clone());
-        Ok(Arc::new(WebhookAuthorizer::new(client, options, conditions, Some(events))))
+        Ok(Arc::new(WebhookAuthorizer::new(client, options, conditions, Some(events), Clock::system())))
     }
 }

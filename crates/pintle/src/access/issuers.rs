@@ -13,6 +13,7 @@ use pintle_auth::configuration::authentication::{
 use pintle_auth::jwt::Algorithm;
 use pintle_auth::{Configuration, Metrics};
 use pintle_outbound::egress::Selector;
+use pintle_runtime::{Clock, Spawner};
 use pintle_server::WatchedFiles;
 use tokio::sync::Notify;
 
@@ -65,6 +66,8 @@ pub(crate) struct Means {
     /// Whether issuers may be in other networks, and the ways there.
     pub(crate) networks: bool,
     pub(crate) ways: Option<Selector>,
+    pub(crate) clock: Clock,
+    pub(crate) spawner: Spawner,
 }
 
 impl Means {
@@ -136,7 +139,9 @@ fn build(
     let events: Arc<dyn KeyEvents> = Arc::new(counted.clone());
     let one = |issuer: &JwtAuthenticator| {
         let (algorithms, events) = (algorithms.to_vec(), Some(events.clone()));
-        Oidc::new(issuer.clone(), algorithms, events, means.ways.as_ref()).map_err(|error| anyhow!(error))
+        let (clock, spawner) = (means.clock.clone(), means.spawner.clone());
+        Oidc::new(issuer.clone(), algorithms, events, means.ways.as_ref(), clock, spawner)
+            .map_err(|error| anyhow!(error))
     };
     configuration.jwt.iter().map(one).collect()
 }

@@ -83,7 +83,7 @@ impl Source for Roles {
         self.mirror.ready().await.is_ok()
     }
 
-    async fn settle(&self) {
+    async fn catch_up(&self) {
         // Nobody is refused for want of roles that are there in a moment.
         if !self.in_order.is_set() {
             let _ = tokio::time::timeout(BEGINNING, self.in_order.wait()).await;

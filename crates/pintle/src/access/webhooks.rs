@@ -11,6 +11,7 @@ use pintle_auth::{Authorizer, Decision, Metrics};
 use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
 use pintle_outbound::{Kubeconfig, Webhook};
+use pintle_runtime::Clock;
 
 use crate::options::{AuthorizationWebhookOptions, TokenWebhookOptions};
 
@@ -67,5 +68,6 @@ pub(crate) fn authorizer(
         on_error: Decision::NoOpinion,
         selectors,
     };
-    Ok(Arc::new(WebhookAuthorizer::new(webhook, options, None, Some(Arc::new(metrics.clone())))))
+    let events = Arc::new(metrics.clone());
+    Ok(Arc::new(WebhookAuthorizer::new(webhook, options, None, Some(events), Clock::system())))
 }

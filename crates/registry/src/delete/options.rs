@@ -1,4 +1,4 @@
-//! What a deletion asks for, as clients say it.
+//! Options of a deletion, decoded.
 
 use pintle_meta::Value;
 use pintle_meta::field_path::{self, Error, Path};
@@ -46,7 +46,7 @@ impl DeleteOptions {
 }
 
 impl Propagation {
-    /// What is none of them is added to the errors.
+    /// An unknown policy is added to the errors.
     pub fn parse(given: &str, errors: &mut Vec<Error>) -> Option<Propagation> {
         match given {
             "Orphan" => Some(Propagation::Orphan),

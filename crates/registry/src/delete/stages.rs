@@ -7,7 +7,7 @@ use pintle_meta::validation::object_meta::{FOREGROUND_DELETION, ORPHAN_DEPENDENT
 use super::{DeleteOptions, Deleted, Propagation};
 use crate::Result;
 use crate::admission::Admission;
-use crate::store::swap::{Attempt, Step, Swapped};
+use crate::store::swap::{Attempt, Decision, Swapped};
 use crate::store::{Store, WriteOptions};
 use crate::strategy::Stages;
 
@@ -61,7 +61,7 @@ struct Begin<'a> {
 
 #[async_trait]
 impl Attempt for Begin<'_> {
-    async fn attempt(&mut self, old: Option<&Value>) -> Result<Step> {
+    async fn attempt(&mut self, old: Option<&Value>) -> Result<Decision> {
         let Some(old) = old else { return Err(self.store.not_found("")) };
         self.admission.delete(old).await?;
         let mut object = old.clone();
@@ -78,7 +78,7 @@ impl Attempt for Begin<'_> {
             }
         }
         (self.stages.begin)(&mut object);
-        Ok(Step::Write(object))
+        Ok(Decision::Write(object))
     }
 }
 

@@ -34,7 +34,7 @@ impl Store {
                 Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
                 done => {
                     let object = done?;
-                    self.settle(&object).await;
+                    self.wait_for_cache(&object).await;
                     return Ok(self.shown(object));
                 }
             }
@@ -48,7 +48,7 @@ impl Store {
         admission: &dyn Admission,
         options: WriteOptions,
     ) -> Result<Value> {
-        metadata::fill(&mut object, &*self.system, &*self.config.strategy)?;
+        metadata::fill(&mut object, self.time_of(context), &self.random, &*self.config.strategy)?;
         let mut taken = self.reserve_new(context, &mut object, options).await?;
         let done = match self.checked_new(context, &mut object, admission).await {
             Ok(()) => {
@@ -99,7 +99,7 @@ impl Store {
             self.config.backend.txn(txn).await
         };
         let mut result = write(&stored).await;
-        // Who manages what may be what makes it too large.
+        // Managed fields may be what makes it too large.
         if matches!(result, Err(pintle_storage::Error::TooLarge { .. }))
             && let Some(smaller) = metadata::without_managers(&object)
         {
@@ -140,7 +140,7 @@ impl Store {
         name: &str,
     ) -> Result<Option<pintle_storage::LeaseId>> {
         // Less than a second is for good, as it is where lifetimes are whole seconds.
-        let time = self.config.strategy.time_to_live(object, self.system.now());
+        let time = self.config.strategy.time_to_live(object, self.now());
         match time.filter(|time| time.as_secs() > 0) {
             None => Ok(None),
             Some(time) => {

@@ -1,6 +1,6 @@
 //! Deleting what a selection matches.
 //!
-//! What is to go is chosen once, of a snapshot that has everything written before the request; so the reference's paging
+//! The objects are chosen once, from a snapshot that has everything written before the request; so the reference's paging
 //! of its own reads has no counterpart here, and the answer is what was chosen, as it was then.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ fn uid(entry: &Entry) -> Option<String> {
 }
 
 impl Store {
-    /// What matches in the context's namespace, or in all if it names none. Has everything that was written before the call.
+    /// Returns the objects that match in the context's namespace, or in all if it names none. Has everything that was written before the call.
     pub async fn select(
         &self,
         context: &Context,

@@ -17,9 +17,10 @@ use pintle_cache::{Entry, Resource};
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
+use pintle_runtime::{Clock, Random};
 use pintle_storage::{Backend, KeyValue, TxnResult};
 
-use crate::metadata::{self, Machine, SystemFields};
+use crate::metadata;
 use crate::reserve::{Reservation, Reserve};
 use crate::strategy::{Context, Strategy};
 use crate::write::enforce_namespace;
@@ -29,7 +30,7 @@ pub use delete_collection::{Listed, Selection};
 pub use list::cache_error;
 pub use policy::{StoreOptions, StorePolicy};
 
-/// What a store is made of.
+/// The parts of a [`Store`].
 #[derive(Clone)]
 pub struct StoreConfig {
     /// Empty for the core group.
@@ -49,20 +50,22 @@ pub struct StoreConfig {
 /// One resource: its objects, and the rules about them.
 pub struct Store {
     config: StoreConfig,
-    system: Arc<dyn SystemFields>,
+    clock: Clock,
+    random: Random,
     guard: Option<Arc<dyn Guard>>,
     reserve: Option<Arc<dyn Reserve>>,
-    /// Whether writes take something, or only deletions give it back.
+    /// Whether writes reserve, or only deletions give back.
     takes: bool,
     /// Whether a write is answered only when the cache has it.
-    settles: bool,
+    waits_for_cache: bool,
     options: StoreOptions,
 }
 
 /// How long a write waits for the cache.
-const SETTLE: Duration = Duration::from_secs(3);
+const CACHE_WAIT: Duration = Duration::from_secs(3);
 
-/// Asks who writes whether they may write this, which only the object tells. Others who have a say come later.
+/// A permission check of a write that depends on the object, such as RBAC's against escalation. It comes before admission's
+/// validating half.
 #[async_trait]
 pub trait Guard: Send + Sync + 'static {
     /// Called with what is about to be written, after plugins have changed it and before it is validated, on every attempt.
@@ -92,13 +95,13 @@ pub trait Transform: Send {
         false
     }
 
-    /// What must hold of the old object.
+    /// Conditions on the old object.
     fn preconditions(&self) -> Preconditions {
         Preconditions::default()
     }
 }
 
-/// What must hold of an object before it is written or deleted.
+/// Conditions on an object before it is written or deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
     pub uid: Option<String>,
@@ -131,33 +134,42 @@ impl Store {
     pub fn new(config: StoreConfig) -> Store {
         Store {
             config,
-            system: Arc::new(Machine),
+            clock: Clock::system(),
+            random: Random::system(),
             guard: None,
             reserve: None,
             takes: false,
-            settles: false,
+            waits_for_cache: false,
             options: StoreOptions::default(),
         }
     }
 
-    /// With other times, names and identities than the machine's.
+    /// The same objects, written at the times of another clock than the machine's.
     #[must_use]
-    pub fn with_system(mut self, system: Arc<dyn SystemFields>) -> Store {
-        self.system = system;
+    pub fn with_clock(mut self, clock: Clock) -> Store {
+        self.clock = clock;
         self
     }
 
-    /// The same objects by other rules, such as those of a subresource. Who writes by them takes nothing for an object; what
-    /// it holds is given back all the same when it goes.
+    /// The same objects, whose UIDs and generated names come from another source than the machine's.
+    #[must_use]
+    pub fn with_random(mut self, random: Random) -> Store {
+        self.random = random;
+        self
+    }
+
+    /// The same objects by other rules, such as those of a subresource. Writes by them reserve nothing; what an object holds is
+    /// given back all the same when it goes.
     #[must_use]
     pub fn with_strategy(&self, strategy: Arc<dyn Strategy>) -> Store {
         Store {
             config: StoreConfig { strategy, ..self.config.clone() },
-            system: self.system.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
             guard: self.guard.clone(),
             reserve: self.reserve.clone(),
             takes: false,
-            settles: self.settles,
+            waits_for_cache: self.waits_for_cache,
             options: self.options,
         }
     }
@@ -170,24 +182,25 @@ impl Store {
         self
     }
 
-    /// The same objects for those who must be asked whether they may.
+    /// The same objects for writers that a [`Guard`] checks.
     #[must_use]
     pub fn with_guard(&self, guard: Arc<dyn Guard>) -> Store {
         Store {
             config: self.config.clone(),
-            system: self.system.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
             guard: Some(guard),
             reserve: self.reserve.clone(),
             takes: self.takes,
-            settles: self.settles,
+            waits_for_cache: self.waits_for_cache,
             options: self.options,
         }
     }
 
-    /// The same objects, of which a write is answered only when the cache has it: for what other requests are served by.
+    /// The same objects, of which a write returns only when the cache has it: for objects that other requests are served by.
     #[must_use]
-    pub fn settling(mut self) -> Store {
-        self.settles = true;
+    pub fn read_your_writes(mut self) -> Store {
+        self.waits_for_cache = true;
         self
     }
 
@@ -202,16 +215,16 @@ impl Store {
         self.options.watch_cache
     }
 
-    /// Whether somebody looks after the dependents of what is deleted.
+    /// Whether a garbage collector runs in the cluster.
     pub(crate) fn collects_garbage(&self) -> bool {
         self.options.garbage_collection
     }
 
     /// Waits for the cache to have an object that was written, where that is asked for.
-    pub(crate) async fn settle(&self, written: &Value) {
-        if let Some(revision) = written.resource_version().parse().ok().filter(|_| self.settles) {
-            // Who cannot be waited for comes later.
-            let _ = self.config.cache.wait_for(revision, SETTLE).await;
+    pub(crate) async fn wait_for_cache(&self, written: &Value) {
+        if let Some(revision) = written.resource_version().parse().ok().filter(|_| self.waits_for_cache) {
+            // A cache that does not catch up in time is only late.
+            let _ = self.config.cache.wait_for(revision, CACHE_WAIT).await;
         }
     }
 
@@ -255,7 +268,7 @@ impl Store {
     async fn give_back(&self, object: &Value) {
         if let Some(reserve) = self.reserve.clone() {
             let object = self.shown(object.clone());
-            // To the end, whoever waits for it.
+            // To the end, even if the request is dropped.
             let _ = tokio::spawn(async move { reserve.on_delete(&object).await }).await;
         }
     }
@@ -339,14 +352,19 @@ impl Store {
         Ok(self.shown(metadata::at_revision(object, entry.revision())))
     }
 
-    /// What a client is shown of a stored object.
+    /// Decorates a stored object for clients.
     pub(crate) fn shown(&self, object: Value) -> Value {
         self.config.strategy.decorated(&object).unwrap_or(object)
     }
 
     /// The time that objects are written at.
     pub fn now(&self) -> pintle_meta::time::Time {
-        self.system.now()
+        self.clock.now().into()
+    }
+
+    /// The time of one write, which its managed fields have too.
+    fn time_of(&self, context: &Context) -> pintle_meta::time::Time {
+        context.time.unwrap_or_else(|| self.now())
     }
 
     fn key(&self, context: &Context, name: &str) -> Result<String> {
@@ -377,7 +395,7 @@ impl Store {
         self.options.unsafe_deletion
     }
 
-    /// What an object that cannot be read is called, where such may be deleted: its key and what is wrong with it.
+    /// Returns the key of an object that cannot be read and the message about it, where such objects may be deleted.
     pub fn corrupt(&self, own: &str, revision: u64, reason: &str) -> (String, String) {
         let key = format!("{}{own}", String::from_utf8_lossy(&self.config.prefix));
         let message = format!(
@@ -394,7 +412,7 @@ impl Store {
         Box::new(Status::plain(reason))
     }
 
-    /// What the cache has, which may be a moment old; `None` if it has nothing or is not loaded.
+    /// Returns the object that the cache has, which may be a moment old; `None` if it has none or is not loaded.
     fn cached(&self, own: &str) -> Option<State> {
         let entry = self.config.cache.get(own)?;
         let object = self.config.stored.decode(entry.stored()).ok()?;
@@ -410,7 +428,7 @@ impl Store {
     }
 
     fn invalid(&self, object: &Value, errors: &[pintle_meta::field_path::Error]) -> Box<Status> {
-        // What a custom resource says that it is may be what is wrong with it.
+        // A custom resource may be wrong in its kind.
         let kind = Some(object.kind()).filter(|kind| !kind.is_empty()).unwrap_or(&self.config.kind);
         Box::new(Status::invalid(&self.config.group, kind, object.name(), errors))
     }
@@ -431,7 +449,7 @@ impl Store {
         Ok((object, stored))
     }
 
-    /// What was written, as it will be read. Who stands before the store may have changed it on its way.
+    /// Returns what was written, as it will be read: a backend in between may have changed it.
     fn as_stored(&self, object: Value, stored: &[u8], done: &TxnResult) -> Result<Value> {
         let object = match done.written.first() {
             Some(written) => self.config.stored.decode(written),
@@ -441,7 +459,7 @@ impl Store {
         Ok(metadata::at_revision(object, done.revision.0))
     }
 
-    /// What would be read of an object if it were written.
+    /// Returns what would be read of an object if it were written.
     async fn rehearsed(&self, object: Value, stored: &Bytes, operation: &str, name: &str) -> Result<Value> {
         let read = self.config.backend.rehearse(stored.clone()).await;
         let read = read.map_err(|error| self.failed(&error, operation, name))?;
@@ -457,7 +475,7 @@ impl Store {
         if self.config.namespaced { &context.namespace } else { "" }
     }
 
-    /// What every new object passes.
+    /// Prepares and validates a new object.
     async fn before_create(&self, context: &mut Context, object: &mut Value) -> Result<()> {
         let strategy = &self.config.strategy;
         enforce_namespace(object, self.namespace_of(context))?;
@@ -477,7 +495,7 @@ impl Store {
         Ok(())
     }
 
-    /// What every changed object passes.
+    /// Prepares and validates a changed object.
     async fn before_update(&self, context: &mut Context, new: &mut Value, old: &Value) -> Result<()> {
         let strategy = &self.config.strategy;
         enforce_namespace(new, self.namespace_of(context))?;
@@ -517,7 +535,7 @@ impl Store {
     }
 }
 
-/// What is too large, in the words of whoever refuses it where the reference's store is: that, or the way to it.
+/// The refusal of a large object in the words of etcd, or of the gRPC client before it.
 fn too_large(size: usize) -> String {
     const MOST_SENT: usize = 2 << 20;
     if size > MOST_SENT {

@@ -1,13 +1,13 @@
-//! What the command line says about all stores, and about single ones.
+//! Options of stores, as the command line sets them for all and for single resources.
 
 /// How a store serves its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
     /// Clients' reads come from the cache; else from the store itself.
     pub watch_cache: bool,
-    /// Somebody looks after the dependents of what is deleted, and is told so by finalizers.
+    /// A garbage collector looks after dependents, and deletions leave it finalizers.
     pub garbage_collection: bool,
-    /// What cannot be read may be deleted, and is told of as such.
+    /// Objects that cannot be read may be deleted, and are reported as such.
     pub unsafe_deletion: bool,
 }
 

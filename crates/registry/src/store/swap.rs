@@ -1,4 +1,4 @@
-//! Compare and swap: tries until nobody else was faster, beginning with what the cache has.
+//! Compare and swap: tries until no other write came first, beginning with the object that the cache has.
 
 use async_trait::async_trait;
 use pintle_meta::{Status, Value};
@@ -7,8 +7,8 @@ use pintle_storage::{Revision, Txn};
 use super::{Preconditions, Store, WriteOptions};
 use crate::{Result, key, metadata};
 
-/// What one attempt wants.
-pub(crate) enum Step {
+/// The decision of one attempt.
+pub(crate) enum Decision {
     /// This is to be stored.
     Write(Value),
     /// Nothing is to be stored; the caller goes on with what is there.
@@ -18,7 +18,7 @@ pub(crate) enum Step {
 /// Decides on every attempt, with the object as it is now (with its resourceVersion).
 #[async_trait]
 pub(crate) trait Attempt: Send {
-    async fn attempt(&mut self, old: Option<&Value>) -> Result<Step>;
+    async fn attempt(&mut self, old: Option<&Value>) -> Result<Decision>;
 
     /// Whether what is too large is tried again without its managers.
     fn may_drop_managers(&self) -> bool {
@@ -26,7 +26,7 @@ pub(crate) trait Attempt: Send {
     }
 }
 
-/// What came of it.
+/// The outcome of a swap.
 pub(crate) enum Swapped {
     /// The object as it is now.
     Written(Value),
@@ -64,8 +64,8 @@ impl Store {
                 Err(failed) => Err(failed),
             };
             let new = match step {
-                Ok(Step::Write(new)) => new,
-                Ok(Step::Stop) if is_current => return Ok(Swapped::Stopped(old)),
+                Ok(Decision::Write(new)) => new,
+                Ok(Decision::Stop) if is_current => return Ok(Swapped::Stopped(old)),
                 Err(failed) if is_current => return Err(failed),
                 outcome => {
                     let before = state.as_ref().map(|state| state.revision);
@@ -145,7 +145,7 @@ impl Store {
             );
             self.conflict(name, why)
         };
-        // What is not there has neither.
+        // A missing object has neither.
         let (uid, version) = old.map_or(("", ""), |old| (old.uid(), old.resource_version()));
         match (&preconditions.uid, &preconditions.resource_version) {
             (Some(wanted), _) if wanted != uid => Err(failed("UID", wanted, uid)),

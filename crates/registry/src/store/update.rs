@@ -7,7 +7,7 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_patch::managed;
 
-use super::swap::{Attempt, Step, Swapped};
+use super::swap::{Attempt, Decision, Swapped};
 use super::{Created, Preconditions, Store, Transform, WriteOptions};
 use crate::admission::Admission;
 use crate::reserve::Reservation;
@@ -55,7 +55,7 @@ impl Store {
         match swapped? {
             Swapped::Written(object) => {
                 let created = attempt.created;
-                self.settle(&object).await;
+                self.wait_for_cache(&object).await;
                 Ok(Created { object: self.shown(object), created })
             }
             Swapped::Stopped(known) => {
@@ -92,7 +92,7 @@ struct Update<'a> {
 
 #[async_trait]
 impl Attempt for Update<'_> {
-    async fn attempt(&mut self, old: Option<&Value>) -> Result<Step> {
+    async fn attempt(&mut self, old: Option<&Value>) -> Result<Decision> {
         // The last attempt's object was not written.
         mem::take(&mut self.taken).revert().await;
         let (step, taken) = self.step(old).await?;
@@ -106,7 +106,7 @@ impl Attempt for Update<'_> {
 }
 
 impl Update<'_> {
-    async fn step(&mut self, old: Option<&Value>) -> Result<(Step, Reservation)> {
+    async fn step(&mut self, old: Option<&Value>) -> Result<(Decision, Reservation)> {
         let (store, options) = (self.store, self.options);
         self.context.warnings.clear();
         let Some(old) = old else {
@@ -115,21 +115,21 @@ impl Update<'_> {
             }
             let mut new = self.transform.transform(None).await?;
             store.check_guard(self.context, self.name, &new, None).await?;
-            metadata::fill(&mut new, &*store.system, &*store.config.strategy)?;
+            metadata::fill(&mut new, store.time_of(self.context), &store.random, &*store.config.strategy)?;
             self.created = true;
             let mut taken = store.reserve_new(self.context, &mut new, options).await?;
             let checked = store.checked_new(self.context, &mut new, self.admission).await;
             if checked.is_err() {
                 taken.revert().await;
-                return checked.map(|()| (Step::Stop, Reservation::default()));
+                return checked.map(|()| (Decision::Stop, Reservation::default()));
             }
             taken.writing();
-            return Ok((Step::Write(new), taken));
+            return Ok((Decision::Write(new), taken));
         };
         self.created = false;
         let mut new = self.transform.transform(Some(old)).await?;
         store.check_guard(self.context, self.name, &new, Some(old)).await?;
-        self.settle_version(&mut new, old)?;
+        self.check_version(&mut new, old)?;
         let Some(reserve) = store.taking() else {
             return Ok((self.checked(new, old).await?, Reservation::default()));
         };
@@ -147,7 +147,7 @@ impl Update<'_> {
         }
     }
 
-    async fn checked(&mut self, mut new: Value, old: &Value) -> Result<Step> {
+    async fn checked(&mut self, mut new: Value, old: &Value) -> Result<Decision> {
         let store = self.store;
         store.before_update(self.context, &mut new, old).await?;
         store.examine_guarded(self.context, &new, old).await?;
@@ -156,13 +156,13 @@ impl Update<'_> {
         self.admission.update(&new, old).await?;
         if loses_last_finalizer(&new, old) && store.config.strategy.may_go_during_update(&new, old) {
             self.emptied = Some(new);
-            return Ok(Step::Stop);
+            return Ok(Decision::Stop);
         }
-        Ok(Step::Write(new))
+        Ok(Decision::Write(new))
     }
 
     /// The new object is of the old one's revision, or says none where that means any.
-    fn settle_version(&self, new: &mut Value, old: &Value) -> Result<()> {
+    fn check_version(&self, new: &mut Value, old: &Value) -> Result<()> {
         let version = metadata::revision_of(new)?;
         if version == 0 {
             if self.store.config.strategy.allows_unconditional_update() {

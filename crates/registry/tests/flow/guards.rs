@@ -1,4 +1,4 @@
-//! Who may write what only the object tells.
+//! Guards: permissions that depend on the object.
 
 use std::sync::Mutex;
 
@@ -54,7 +54,7 @@ async fn a_guard_is_asked_before_anything_is_written() {
     assert_eq!(size(&open.get(&context(), "a").await.unwrap()), 0);
     let asked = guard.0.lock().unwrap().clone();
     assert_eq!(asked[..3], ["::2:None", "::2:None", ":a:2:None"]);
-    // Those who are not asked are the server itself.
+    // The server's own writes pass no guard.
     let mut put = Put(thing(&named(9)));
     open.update(&mut context(), "a", &mut put, &AdmitAll, false, WriteOptions::default()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is derived from objects follows them.
+//! Mirrors follow the objects that they are derived from.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

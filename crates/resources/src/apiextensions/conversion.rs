@@ -6,7 +6,7 @@ use pintle_meta::Value;
 use pintle_meta::value::Key;
 use pintle_schema::find;
 
-use crate::conversion::{Error, Fields, Fix, Pair, build, by_name, round_trip};
+use crate::framework::conversion::{Error, Fields, Fix, Pair, build, by_name, round_trip};
 
 const STORED_VERSION: &str = "apiextensions/v1beta1.CustomResourceDefinitionVersion";
 const STORED_COLUMN: &str = "apiextensions/v1beta1.CustomResourceColumnDefinition";
@@ -33,7 +33,7 @@ pub(crate) const FIXES: &[Fix] = &[
     Fix::new("apiextensions/v1beta1.ServiceReference").filled(&["port"]),
 ];
 
-/// What may be said once: in the definition, and in each version.
+/// Fields that stand either in the definition or in each version.
 const COMMON: &[(&str, &str)] = &[
     ("subresources", "subresources"),
     ("validation", "schema"),

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::Fill::Int;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Int;
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["apiextensions/v1.CustomResourceDefinition"], |definition| {
@@ -36,7 +36,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
 ];
 
-fn names(spec: &mut Place<'_>) {
+fn names(spec: &mut Draft<'_>) {
     spec.within("names", |names| {
         if names.unset("singular") {
             // One character for one, as Go has it.
@@ -52,7 +52,7 @@ fn names(spec: &mut Place<'_>) {
 }
 
 /// The first version of the kind had a single version of the resource, which is the first of several.
-fn versions(spec: &mut Place<'_>) {
+fn versions(spec: &mut Draft<'_>) {
     if spec.items("versions").is_empty() && !spec.text("version").is_empty() {
         let name = Value::string(spec.text("version"));
         let fields = [("name", name), ("served", true.into()), ("storage", true.into())];
@@ -67,14 +67,14 @@ fn versions(spec: &mut Place<'_>) {
     }
 }
 
-fn conversion(spec: &mut Place<'_>) {
+fn conversion(spec: &mut Draft<'_>) {
     if spec.unset("conversion") {
         spec.make("conversion", |conversion| conversion.set("strategy", "None"));
     }
 }
 
-/// What is stored first is what is stored at all.
-fn stored_versions(definition: &mut Place<'_>) {
+/// The first stored version is the storage version.
+fn stored_versions(definition: &mut Draft<'_>) {
     let versions = definition.get("spec").map(|spec| spec.items_at(&["versions"])).unwrap_or_default();
     let stored =
         versions.iter().find(|version| version.get("storage").and_then(Value::as_bool) == Some(true));
@@ -88,9 +88,9 @@ fn stored_versions(definition: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
-    /// What the status of a definition prints in any case.
+    /// Fields that the status of a definition always prints.
     fn status(stored: &str) -> String {
         format!(
             r#"{{"conditions":null,"acceptedNames":{{"plural":"","kind":""}},"storedVersions":{stored}}}"#

@@ -8,8 +8,8 @@ use pintle_meta::validation::object_meta;
 use pintle_meta::{Value, Warnings, quote};
 use pintle_registry::{Stages, Strategy};
 
-use crate::conversion::build;
-use crate::strategy::{Entry, Rules, Settings, find, tree};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "customresourcedefinitions", kind: KIND, rules: DEFINITIONS },
@@ -23,15 +23,17 @@ const DEFINITIONS: Rules = Rules {
     standard_finalizers: false,
     on_create: |_, _, definition| note_stored_version(definition),
     on_update: |_, _, definition, _| note_stored_version(definition),
-    validate: |_, new| definition::validate(new),
-    validate_update: |_, new, old| definition::validate_update(new, old),
+    validate: |_, new| new.report(definition::validate(new.value())),
+    validate_update: |_, new| new.report(definition::validate_update(new.value(), new.before().value())),
     warnings: unknown_formats,
     stages: Some(Stages { begin: begin_deletion, is_held: |_| false, first_decides: false }),
     ..Rules::CLUSTER.with_status().counting_spec()
 };
 
 const STATUS: Rules = Rules {
-    validate_update: |_, new, old| definition::validate_status_update(new, old),
+    validate_update: |_, new| {
+        new.report(definition::validate_status_update(new.value(), new.before().value()));
+    },
     ..DEFINITIONS.of_status()
 };
 
@@ -83,7 +85,7 @@ fn note_stored_version(definition: &mut Value) {
     }
 }
 
-/// Formats that are ignored because nobody knows them; of a changed definition those that are new to it.
+/// Returns warnings about unknown formats, which are ignored; of a changed definition, those that are new to it.
 fn unknown_formats(_: &Settings, definition: &Value, old: Option<&Value>) -> Vec<String> {
     let (mut found, mut known) = (Vec::new(), Vec::new());
     formats_of(definition, &mut found);
@@ -131,7 +133,7 @@ fn in_schema<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     named("dependencies").for_each(|(_, schema)| in_schema(schema, found));
 }
 
-/// Those of strings; dashes in names do not matter.
+/// Formats of strings; dashes in names do not matter.
 const FORMATS: &[&str] = &[
     "bsonobjectid",
     "byte",
@@ -177,7 +179,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, invalid_update, of, text, warnings};
+    use crate::framework::strategy::testing::{invalid, invalid_update, of, text, warnings};
 
     fn definition(name: &str, spec: &str) -> String {
         format!(

@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "APIService").then_some(&API_SERVICE)
@@ -17,12 +17,11 @@ static API_SERVICE: Columns = Columns::new(
         AGE,
     ],
     |object, context, cells| {
-        let service = match cell::has(object, &["spec", "service"]) {
-            false => "Local".into(),
-            true => {
-                let of = |field| object.text_at(&["spec", "service", field]);
-                format!("{}/{}", of("namespace"), of("name"))
-            }
+        let service = if cell::has(object, &["spec", "service"]) {
+            let of = |field| object.text_at(&["spec", "service", field]);
+            format!("{}/{}", of("namespace"), of("name"))
+        } else {
+            "Local".into()
         };
         cells.extend([cell::name(object), service.into(), available(object).into(), context.age(object)]);
     },
@@ -42,7 +41,7 @@ fn available(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_service_is_local_or_somewhere_and_available_or_not() {

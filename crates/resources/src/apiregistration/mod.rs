@@ -1,4 +1,4 @@
-//! The group's kinds.
+//! The API group `apiregistration.k8s.io`.
 
 pub(crate) mod columns;
 pub(crate) mod conversion;

@@ -3,7 +3,7 @@
 use pintle_features::Feature;
 use pintle_meta::Value;
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["apps/v1.Deployment", "apps/v1beta2.Deployment"], |deployment| {
@@ -49,7 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
 
 const ROLLING_UPDATE: &str = "RollingUpdate";
 
-/// What differs between versions.
+/// Defaults of Deployments that differ between versions.
 struct Deployment {
     /// How many pods may be missing and how many too many during an update.
     slack: fn() -> Value,
@@ -70,7 +70,7 @@ const EXTENSIONS: Deployment = Deployment {
     any_strategy: true,
 };
 
-fn deployment(deployment: &mut Place<'_>, with: &Deployment) {
+fn deployment(deployment: &mut Draft<'_>, with: &Deployment) {
     deployment.within("spec", |spec| {
         spec.default("replicas", 1);
         spec.within("strategy", |strategy| {
@@ -88,7 +88,7 @@ fn deployment(deployment: &mut Place<'_>, with: &Deployment) {
     });
 }
 
-fn daemon_set(set: &mut Place<'_>, strategy: &'static str) {
+fn daemon_set(set: &mut Draft<'_>, strategy: &'static str) {
     set.within("spec", |spec| {
         spec.within("updateStrategy", |update| {
             update.default("type", strategy);
@@ -103,7 +103,7 @@ fn daemon_set(set: &mut Place<'_>, strategy: &'static str) {
     });
 }
 
-fn stateful_set(set: &mut Place<'_>) {
+fn stateful_set(set: &mut Draft<'_>) {
     set.within("spec", |spec| {
         spec.default("podManagementPolicy", "OrderedReady");
         spec.within("updateStrategy", |strategy| {
@@ -125,12 +125,12 @@ fn stateful_set(set: &mut Place<'_>) {
     });
 }
 
-fn replica_set(set: &mut Place<'_>) {
+fn replica_set(set: &mut Draft<'_>) {
     set.within("spec", |spec| spec.default("replicas", 1));
 }
 
 /// The labels of the pods are those of the controller, and what it selects by, if nothing else was said.
-fn select_template(controller: &mut Place<'_>) {
+fn select_template(controller: &mut Draft<'_>) {
     let template = controller.get("spec").and_then(|spec| spec.at(&["template", "metadata", "labels"]));
     let Some(labels) = template.cloned() else { return };
     controller.within("spec", |spec| {
@@ -145,10 +145,10 @@ fn select_template(controller: &mut Place<'_>) {
 mod tests {
     use pintle_features::{Feature, Features};
 
-    use crate::defaults::Settings;
-    use crate::defaults::tests::{check, check_with};
+    use crate::framework::defaults::Settings;
+    use crate::framework::defaults::tests::{check, check_with};
 
-    /// What a template becomes of which nothing was said.
+    /// An empty template after defaulting.
     const TEMPLATE: &str = r#""template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always",
         "terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},
         "schedulerName":"default-scheduler"}}"#;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_spec_with(settings: &Settings<'_>, kind: &str, input: &str, expected: &str) {
+    fn check_spec_with(settings: &Settings, kind: &str, input: &str, expected: &str) {
         let status = match kind.rsplit('.').next() {
             Some("DaemonSet") => {
                 r#"{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}"#
@@ -229,7 +229,7 @@ mod tests {
                 )
             };
             check_spec(kind, "", &rolling(""));
-            // Who names the strategy but not its parameters gets none.
+            // A strategy without parameters gets none.
             check_spec(
                 kind,
                 r#""updateStrategy":{"type":"RollingUpdate"}"#,

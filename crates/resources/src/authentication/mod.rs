@@ -1,4 +1,4 @@
-//! The group's kinds.
+//! The API group `authentication.k8s.io`.
 
 pub(crate) mod conversion;
 pub(crate) mod defaults;

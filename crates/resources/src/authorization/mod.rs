@@ -1,3 +1,3 @@
-//! The group's kinds.
+//! The API group `authorization.k8s.io`.
 
 pub(crate) mod conversion;

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, integer, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, integer, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -60,7 +60,7 @@ static SCALE: Columns = Columns::new(
 /// How many metrics are shown.
 const MOST: usize = 2;
 
-/// What each metric is and what it should be.
+/// Returns the current and target value of each metric.
 fn targets(object: &Value) -> String {
     let specs = object.items_at(&["spec", "metrics"]);
     let statuses = object.items_at(&["status", "currentMetrics"]);
@@ -70,10 +70,7 @@ fn targets(object: &Value) -> String {
     let shown = specs.iter().take(MOST).enumerate();
     let shown: Vec<String> = shown.map(|(place, spec)| target(spec, statuses.get(place))).collect();
     let text = shown.join(", ");
-    match specs.len() > MOST {
-        true => format!("{text} + {} more...", specs.len() - MOST),
-        false => text,
-    }
+    if specs.len() > MOST { format!("{text} + {} more...", specs.len() - MOST) } else { text }
 }
 
 fn target(spec: &Value, status: Option<&Value>) -> String {
@@ -98,21 +95,18 @@ fn target(spec: &Value, status: Option<&Value>) -> String {
         "pods" => format!("{}/{}", current.quantity("averageValue"), wanted(spec, "averageValue")),
         _ => {
             let name = spec.text_at(&["name"]);
-            match by_average {
-                true => {
-                    format!("{name}: {}/{}", current.quantity("averageValue"), wanted(spec, "averageValue"))
-                }
-                false => {
-                    let wanted = spec.at(&["target", "averageUtilization"]).and_then(Value::as_i64);
-                    let wanted = wanted.map_or("<auto>".into(), |percent| format!("{percent}%"));
-                    format!("{name}: {}/{wanted}", current.utilization())
-                }
+            if by_average {
+                format!("{name}: {}/{}", current.quantity("averageValue"), wanted(spec, "averageValue"))
+            } else {
+                let wanted = spec.at(&["target", "averageUtilization"]).and_then(Value::as_i64);
+                let wanted = wanted.map_or("<auto>".into(), |percent| format!("{percent}%"));
+                format!("{name}: {}/{wanted}", current.utilization())
             }
         }
     }
 }
 
-/// What a quantity that is not there looks like in Go.
+/// An absent quantity as Go prints it.
 const NIL: &str = "<nil>";
 
 fn wanted<'a>(spec: &'a Value, field: &str) -> &'a str {
@@ -124,7 +118,7 @@ struct Current<'a> {
 }
 
 impl<'a> Current<'a> {
-    /// Unknown without a status; one without this value is somebody's mistake and shown as such.
+    /// Unknown without a status; a status without this value shows as an error of its writer.
     fn quantity(&self, field: &str) -> &'a str {
         match self.status {
             None => cell::UNKNOWN,
@@ -148,7 +142,7 @@ impl<'a> Current<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     const KIND: &str = "autoscaling/v2.HorizontalPodAutoscaler";
 

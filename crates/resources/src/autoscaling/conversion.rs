@@ -6,7 +6,7 @@ use pintle_meta::value::{Key, Layout, Object};
 use pintle_schema::{Shape, Type, find};
 
 use super::metrics::METRIC_PAIRS;
-use crate::conversion::{
+use crate::framework::conversion::{
     Error, Fields, Fix, Pair, build, nested, set_annotation, with_metadata, without_annotations,
 };
 
@@ -20,7 +20,7 @@ const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// Annotations that are made by conversions, and therefore not anybody's own.
+/// Annotations that conversions make, which are not the user's own.
 const ANNOTATIONS: &[&str] = &[
     METRICS,
     CURRENT_METRICS,
@@ -30,7 +30,7 @@ const ANNOTATIONS: &[&str] = &[
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 ];
 
-/// What `v1` has always aimed at if nothing was said.
+/// The target of `v1` where none is set.
 const DEFAULT_UTILIZATION: i64 = 80;
 
 fn drop_annotations(value: &Value) -> Result<Option<Value>, Error> {
@@ -150,7 +150,7 @@ fn text(value: &Value) -> Value {
     String::from_utf8_lossy(&written).into_owned().into()
 }
 
-/// The list in an annotation; `None` if there is none, or none that can be read, which nobody minds.
+/// Returns the list in an annotation; `None` if there is none or it is unreadable, which is ignored.
 fn annotated(value: &Value, key: &str, of: &str) -> Option<Vec<Value>> {
     let (text, of) = (value.annotation(key)?, find(of)?);
     let decoded = json::decode_any(text.as_bytes()).ok()?.value;

@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["autoscaling/v1.HorizontalPodAutoscaler"], min_replicas),
@@ -18,11 +18,11 @@ pub(crate) const RULES: &[Rule] = &[
 /// Of the processors that pods request.
 const CPU_PERCENT: i64 = 80;
 
-fn min_replicas(autoscaler: &mut Place<'_>) {
+fn min_replicas(autoscaler: &mut Draft<'_>) {
     autoscaler.within("spec", |spec| spec.default("minReplicas", 1));
 }
 
-fn metrics(spec: &mut Place<'_>) {
+fn metrics(spec: &mut Draft<'_>) {
     if !spec.items("metrics").is_empty() {
         return;
     }
@@ -41,7 +41,7 @@ fn metrics(spec: &mut Place<'_>) {
 
 /// Where one direction is configured, both are completed. How long to wait before scaling down is a setting of the
 /// controller.
-fn behavior(behavior: &mut Place<'_>) {
+fn behavior(behavior: &mut Draft<'_>) {
     behavior.make("scaleUp", |rules| {
         rules.default("stabilizationWindowSeconds", 0);
         scaling_rules(rules, &[("Pods", 4), ("Percent", 100)]);
@@ -49,7 +49,7 @@ fn behavior(behavior: &mut Place<'_>) {
     behavior.make("scaleDown", |rules| scaling_rules(rules, &[("Percent", 100)]));
 }
 
-fn scaling_rules(rules: &mut Place<'_>, policies: &[(&'static str, i64)]) {
+fn scaling_rules(rules: &mut Draft<'_>, policies: &[(&'static str, i64)]) {
     const PERIOD_SECONDS: i64 = 15;
     rules.default("selectPolicy", "Max");
     if rules.unset("policies") {
@@ -68,7 +68,7 @@ fn scaling_rules(rules: &mut Place<'_>, policies: &[(&'static str, i64)]) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const METRICS: &str = r#""metrics":[{"type":"Resource","resource":{"name":"cpu",
         "target":{"type":"Utilization","averageUtilization":80}}}]"#;

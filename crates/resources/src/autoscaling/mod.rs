@@ -1,4 +1,4 @@
-//! The group's kinds.
+//! The API group `autoscaling`.
 
 pub(crate) mod columns;
 pub(crate) mod conversion;

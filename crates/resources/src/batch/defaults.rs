@@ -1,7 +1,7 @@
 //! Defaults of jobs. A job in the template of a CronJob gets its own when it is made of it.
 
-use crate::defaults::Fill::Text;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["batch/v1.Job"], job),
@@ -9,7 +9,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule::table(&["batch/v1.PodFailurePolicyOnPodConditionsPattern"], &[("status", Text("True"))]),
 ];
 
-fn job(job: &mut Place<'_>) {
+fn job(job: &mut Draft<'_>) {
     job.within("spec", |spec| {
         // Without parallelism, a number of completions is how many pods run after another; without both, one pod runs.
         if spec.unset("completions") && spec.unset("parallelism") {
@@ -35,7 +35,7 @@ fn job(job: &mut Place<'_>) {
     }
 }
 
-fn cron_job(job: &mut Place<'_>) {
+fn cron_job(job: &mut Draft<'_>) {
     job.within("spec", |spec| {
         spec.default("concurrencyPolicy", "Allow");
         spec.default("suspend", false);
@@ -46,7 +46,7 @@ fn cron_job(job: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const TEMPLATE: &str = r#""template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always",
         "terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},

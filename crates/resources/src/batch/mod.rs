@@ -1,4 +1,4 @@
-//! The group's kinds.
+//! The API group `batch`.
 
 pub(crate) mod columns;
 pub(crate) mod defaults;

@@ -1,7 +1,6 @@
-//! The group's kinds.
+//! The API group `certificates.k8s.io`.
 
+mod certificate_signing_request;
 pub(crate) mod columns;
-mod conditions;
 pub(crate) mod defaults;
-mod request;
 pub(crate) mod strategy;

@@ -1,6 +1,6 @@
 //! The strategies of the group's resources.
 //!
-//! A signing request is written in three ways, each of which changes its own part: whoever creates it says what is asked
+//! A signing request is written in three ways, each of which changes its own part: its creator says what is asked
 //! for, and the server who asks; `approval` says yes or no; `status` brings the certificate. Who may do so is not for here.
 
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use pintle_meta::field_path::Error;
 use pintle_meta::validation::object_meta;
 use pintle_registry::{Context, ResetFields, Strategy};
 
-use super::conditions::{self, Write};
-use super::request;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use super::certificate_signing_request::conditions::{self, Write};
+use super::certificate_signing_request::validation;
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -33,7 +33,9 @@ const TABLE: &[Entry] = &[
             keeps: &[&["spec"], &["status", "certificate"]],
             resets: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
             on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
-            validate_update: |_, request, old| validate_update(request, old, Write::Approval),
+            validate_update: |_, request| {
+                request.report(validate_update(request.value(), request.before().value(), Write::Approval));
+            },
             ..REQUESTS
         },
     },
@@ -47,7 +49,9 @@ const TABLE: &[Entry] = &[
                 conditions::keep_decision(request, old);
                 conditions::note_times(request, old, &settings.time());
             },
-            validate_update: |_, request, old| validate_update(request, old, Write::Status),
+            validate_update: |_, request| {
+                request.report(validate_update(request.value(), request.before().value(), Write::Status));
+            },
             ..REQUESTS
         },
     },
@@ -59,7 +63,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "podcertificaterequests",
         kind: "certificates/v1beta1.PodCertificateRequest",
-        // What nobody records is reset all the same.
+        // Fields without a recorded manager are reset all the same.
         rules: Rules { resets: ResetFields::These(&[]), ..Rules::NAMESPACED.with_status() },
     },
     Entry {
@@ -73,19 +77,21 @@ const REQUESTS: Rules = Rules {
     name: |_, _| Vec::new(),
     recheck: Recheck::Both,
     unconditional_update: true,
-    validate: |_, request| request::validate(request, None),
-    validate_update: |_, request, old| validate_update(request, old, Write::Request),
+    validate: |_, request| request.report(validation::validate(request.value(), None)),
+    validate_update: |_, request| {
+        request.report(validate_update(request.value(), request.before().value(), Write::Request));
+    },
     ..Rules::CLUSTER
 };
 
-/// All of it on every write, since all of it is what somebody decides about.
+/// Validates the whole request on every write, since approvers decide about the whole.
 fn validate_update(request: &Value, old: &Value, write: Write) -> Vec<Error> {
-    let mut errors = request::validate(request, Some(old));
+    let mut errors = validation::validate(request, Some(old));
     errors.extend(conditions::validate(request, old, write));
     errors
 }
 
-/// Who asks is what the server knows, not what the request says.
+/// Sets the requesting user from the request's identity, whatever the object says.
 fn note_user(request: &mut Value, context: &Context) {
     let texts = |texts: &[String]| texts.iter().map(Value::string).collect::<Vec<_>>();
     let extra = context.extra.iter().map(|(key, values)| (key.as_str(), Value::list(texts(values))));
@@ -135,7 +141,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 mod tests {
     use pintle_registry::Context;
 
-    use crate::strategy::testing::{NOW, Subject, invalid, invalid_update, of, text};
+    use crate::framework::strategy::testing::{NOW, Subject, invalid, invalid_update, of, text};
 
     const GROUP: &str = "certificates.k8s.io";
     /// A request in PEM, in base 64.
@@ -296,7 +302,7 @@ mod tests {
                 "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)",
             ],
         );
-        // What was stored by others stays what it is.
+        // Stored values stay.
         let stored =
             request("").replace(usages, r#"["x","x"]"#).replace("a.b/c", "kubernetes.io/legacy-unknown");
         assert!(invalid_update(&requests("/approval"), &stored, &stored).is_empty());

@@ -1,4 +1,4 @@
-//! `componentstatuses`: how the programs beside the server are, asked when somebody wants to know.
+//! `componentstatuses`: the health of the other components, probed on each request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Computed, Context, Result};
 
-use crate::conversion::build;
+use crate::framework::conversion::build;
 
 /// A program that can be asked how it is.
 #[async_trait]
@@ -17,12 +17,12 @@ pub trait Component: Send + Sync + 'static {
     async fn health(&self) -> Health;
 }
 
-/// What became known about a program.
+/// The result of a probe of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// `None` where the answer does not say.
     pub is_healthy: Option<bool>,
-    /// What it answered, or why it could not.
+    /// The answer, or the error.
     pub message: String,
     /// Why it could not be asked.
     pub error: String,

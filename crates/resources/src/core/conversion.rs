@@ -1,9 +1,9 @@
-//! What the internal types of the core group hold otherwise than `v1`.
+//! Conversions of the core group: `v1` and the internal types.
 
 use pintle_meta::Value;
 use pintle_meta::value::Key;
 
-use crate::conversion::{Error, Fix, build, with, with_metadata, without_annotations};
+use crate::framework::conversion::{Error, Fix, build, with, with_metadata, without_annotations};
 
 pub(crate) const FIXES: &[Fix] = &[
     Fix::new("core/v1.Pod").change(pod),

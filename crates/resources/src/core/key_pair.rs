@@ -1,6 +1,6 @@
 //! Whether the certificate and key of a TLS secret look like ones, as far as their armor tells. What is inside is not read.
 
-/// What is wrong with them, in the words of those who will read them; `None` if nothing is to be seen.
+/// Returns the error of a key pair in the words of the reference's TLS library; `None` if none is found.
 pub(crate) fn problem(certificates: &[u8], key: &[u8]) -> Option<String> {
     let found = blocks(certificates);
     if !found.iter().any(|kind| kind == "CERTIFICATE") {

@@ -8,7 +8,7 @@ use pintle_meta::validation::{ip_warnings, object_meta};
 use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[Entry {
     name: "endpointslices",
@@ -34,7 +34,7 @@ const TABLE: &[Entry] = &[Entry {
     },
 }];
 
-/// The older version kept the name of a node among labels. Whoever writes this version changes that only by changing the
+/// The older version kept the name of a node among labels. A client of this version changes that only by changing the
 /// endpoints: then a name that was there moves to where it belongs, and the labels go.
 fn drop_topology(slice: &mut Value, old: Option<&Value>) {
     if old.is_some_and(|old| tree::is_same(slice, old, &["endpoints"])) {
@@ -90,7 +90,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text, warnings};
+    use crate::framework::strategy::testing::{of, text, warnings};
 
     fn slice(metadata: &str, endpoints: &str) -> String {
         format!(

@@ -9,9 +9,8 @@ use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 use pintle_schema::go;
 
-use crate::core::strategy::EVENTS;
-use crate::core::validation;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::core::event::{self, EVENTS};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const REPORTER: &str = "reportingController";
 const ZERO: &Value = &Value::NULL;
@@ -23,8 +22,8 @@ const TABLE: &[Entry] = &[Entry {
         name: object_meta::subdomain_name,
         recheck: Recheck::Changes,
         standard_finalizers: true,
-        validate: |_, event| validate(event),
-        validate_update: |_, new, old| validate_update(new, old),
+        validate: |_, event| event.report(validate(event.value())),
+        validate_update: |_, new| new.report(validate_update(new.value(), new.before().value())),
         ..EVENTS
     },
 }];
@@ -35,7 +34,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 }
 
 fn validate(event: &Value) -> Vec<Error> {
-    let mut errors = validation::event(event, REPORTER);
+    let mut errors = event::validate(event, REPORTER);
     errors.extend(series(event));
     if event.get("eventTime").is_none_or(Value::is_null) {
         errors.push(Error::required(&Path::new("eventTime"), ""));
@@ -45,7 +44,7 @@ fn validate(event: &Value) -> Vec<Error> {
     if !matches!(kind, "Normal" | "Warning") {
         refuse("type", format!("has invalid value: {kind}"));
     }
-    // What older clients said.
+    // Fields of older clients.
     for field in ["firstTimestamp", "lastTimestamp", "count"] {
         let value = event.get(field).unwrap_or(ZERO);
         if !value.is_null() && value.as_i64() != Some(0) {
@@ -90,7 +89,7 @@ fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
         ("reportingComponent", REPORTER, "string"),
         ("reportingInstance", "reportingInstance", "string"),
     ];
-    let mut errors = validation::event(new, REPORTER);
+    let mut errors = event::validate(new, REPORTER);
     if new.get("series") != old.get("series") {
         errors.extend(series(new));
     }
@@ -112,7 +111,7 @@ fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
 mod tests {
     use pintle_registry::Context;
 
-    use crate::strategy::testing::{invalid, of};
+    use crate::framework::strategy::testing::{invalid, of};
 
     const GOOD: &str = r#"{"metadata":{"name":"e","namespace":"n","resourceVersion":"1"},"involvedObject":{"kind":"Pod","namespace":"n"},"reason":"r","type":"Normal","eventTime":"2026-01-01T00:00:00.000000Z","action":"a","reportingComponent":"c","reportingInstance":"i"}"#;
 

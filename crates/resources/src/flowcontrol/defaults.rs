@@ -1,7 +1,7 @@
 //! Defaults of priority and fairness.
 
-use crate::defaults::Fill::Int;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Int;
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -49,7 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
 const SHARES: i64 = 30;
 
 /// This version cannot tell zero from nothing; an annotation says that zero is meant.
-fn shares_unless_zero_was_meant(level: &mut Place<'_>) {
+fn shares_unless_zero_was_meant(level: &mut Draft<'_>) {
     const ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
     let annotations = level.get("metadata").and_then(|metadata| metadata.at(&["annotations", ANNOTATION]));
     if annotations.is_none() {
@@ -61,7 +61,7 @@ fn shares_unless_zero_was_meant(level: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const VERSIONS: [&str; 4] = ["v1", "v1beta3", "v1beta2", "v1beta1"];
 

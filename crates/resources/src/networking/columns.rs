@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -52,10 +52,8 @@ static INGRESS_CLASS: Columns = Columns::new(
     ],
     |object, context, cells| {
         let is_default = object.annotation("ingressclass.kubernetes.io/is-default-class") == Some("true");
-        let name = match is_default {
-            true => format!("{} (default)", object.name()).into(),
-            false => cell::name(object),
-        };
+        let name =
+            if is_default { format!("{} (default)", object.name()).into() } else { cell::name(object) };
         let controller = cell::text(object, &["spec", "controller"]);
         cells.extend([name, controller, parameters(object).into(), context.age(object)]);
     },
@@ -119,7 +117,7 @@ fn parameters(object: &Value) -> String {
     }
 }
 
-/// What an address belongs to: `resource.group/namespace/name`.
+/// Returns the parent of an address: `resource.group/namespace/name`.
 fn parent(object: &Value) -> String {
     let Some(parent) = object.at(&["spec", "parentRef"]).filter(|found| !found.is_null()) else {
         return cell::NONE.into();
@@ -138,7 +136,7 @@ fn parent(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     fn ingress(spec: &str, status: &str, shown: &str) {
         let object = format!(r#"{{"metadata":{{"name":"i"}},"spec":{{{spec}}},"status":{{{status}}}}}"#);

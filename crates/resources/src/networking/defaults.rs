@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::Fill::Text;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["networking/v1.NetworkPolicy", "extensions/v1beta1.NetworkPolicy"], policy_types),
@@ -21,7 +21,7 @@ pub(crate) const RULES: &[Rule] = &[
 ];
 
 /// A policy is about what comes in, and about what goes out if it has rules for that.
-fn policy_types(policy: &mut Place<'_>) {
+fn policy_types(policy: &mut Draft<'_>) {
     policy.within("spec", |spec| {
         if spec.items("policyTypes").is_empty() {
             let mut types = vec![Value::literal("Ingress")];
@@ -35,7 +35,7 @@ fn policy_types(policy: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn a_policy_is_about_what_it_has_rules_for() {

@@ -8,7 +8,7 @@ use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
 use super::validation;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -29,8 +29,10 @@ const TABLE: &[Entry] = &[
             name: address,
             takes_prefixes: true,
             recheck: Recheck::Both,
-            validate: |_, address| validation::address(address),
-            validate_update: |_, new, old| validation::address_update(new, old),
+            validate: |_, address| address.report(validation::address(address.value())),
+            validate_update: |_, new| {
+                new.report(validation::address_update(new.value(), new.before().value()));
+            },
             ..CLUSTER
         },
     },
@@ -50,8 +52,8 @@ const INGRESSES: Rules =
     Rules { recheck: Recheck::Both, warnings: ingress_class, ..NAMESPACED.with_status().counting_spec() };
 
 const RANGES: Rules = Rules {
-    validate: |_, range| validation::service_range(range),
-    validate_update: |_, new, old| validation::service_range_update(new, old),
+    validate: |_, range| range.report(validation::service_range(range.value())),
+    validate_update: |_, new| new.report(validation::service_range_update(new.value(), new.before().value())),
     ..CLUSTER.with_status()
 };
 
@@ -115,7 +117,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text, warnings};
+    use crate::framework::strategy::testing::{of, text, warnings};
 
     const GROUP: &str = "networking.k8s.io";
 

@@ -1,4 +1,4 @@
-//! What must hold of the networks of services and of the addresses in them.
+//! Validation of ServiceCIDRs and IPAddresses.
 
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
@@ -99,7 +99,7 @@ fn shown(range: &Value) -> pintle_meta::field_path::Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, invalid_update, of};
+    use crate::framework::strategy::testing::{invalid, invalid_update, of};
 
     const GROUP: &str = "networking.k8s.io";
 

@@ -1,6 +1,6 @@
 //! Defaults of role bindings: the groups of what they name.
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Draft, Rule};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -31,13 +31,13 @@ pub(crate) const RULES: &[Rule] = &[
     }),
 ];
 
-fn is_user_or_group(subject: &Place<'_>) -> bool {
+fn is_user_or_group(subject: &Draft<'_>) -> bool {
     matches!(subject.text("kind"), "User" | "Group")
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const SUBJECTS: &str = r#"[{"kind":"User","name":"u"},{"kind":"Group","name":"g"},
         {"kind":"ServiceAccount","name":"s","namespace":"n"},{"kind":"Other","name":"o"}]"#;

@@ -1,12 +1,13 @@
-//! The strategies of the group's resources. Who may grant what is not theirs to say.
+//! The table of the group's strategies. Escalation of permissions is checked by a guard, not here.
 
 use std::sync::Arc;
 
 use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 
-use super::validation;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use super::role::{CLUSTER_ROLE, ROLE};
+use super::role_binding::{CLUSTER_ROLE_BINDING, ROLE_BINDING};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "clusterrolebindings", kind: "rbac/v1.ClusterRoleBinding", rules: CLUSTER_ROLE_BINDING },
@@ -15,7 +16,7 @@ const TABLE: &[Entry] = &[
     Entry { name: "roles", kind: "rbac/v1.Role", rules: ROLE },
 ];
 
-const NAMESPACED: Rules = Rules {
+pub(super) const NAMESPACED: Rules = Rules {
     // A prefix is no exception.
     name: |name, _| object_meta::path_segment_name(name, false),
     recheck: Recheck::Both,
@@ -23,36 +24,7 @@ const NAMESPACED: Rules = Rules {
     unconditional_update: true,
     ..Rules::NAMESPACED
 };
-const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
-
-const ROLE: Rules = Rules {
-    validate: |_, role| validation::role(role),
-    validate_update: |_, new, _| validation::role(new),
-    ..NAMESPACED
-};
-const CLUSTER_ROLE: Rules = Rules {
-    validate: |_, role| validation::cluster_role(role),
-    validate_update: |_, new, old| validation::cluster_role_update(new, old),
-    ..CLUSTER
-};
-const ROLE_BINDING: Rules = Rules {
-    validate: |_, binding| validation::role_binding(binding),
-    validate_update: |_, new, old| {
-        let mut errors = validation::role_binding(new);
-        errors.extend(validation::unchanged_role(new, old));
-        errors
-    },
-    ..NAMESPACED
-};
-const CLUSTER_ROLE_BINDING: Rules = Rules {
-    validate: |_, binding| validation::cluster_role_binding(binding),
-    validate_update: |_, new, old| {
-        let mut errors = validation::cluster_role_binding(new);
-        errors.extend(validation::unchanged_role(new, old));
-        errors
-    },
-    ..CLUSTER
-};
+pub(super) const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
@@ -61,7 +33,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, invalid_update, of};
+    use crate::framework::strategy::testing::{invalid, invalid_update, of};
 
     const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -126,7 +98,7 @@ mod tests {
         let bad = role(r#"{"matchExpressions":[{"key":"a","operator":"In","values":["-"]}]}"#);
         let of_values = |wrong: Vec<String>| wrong.iter().filter(|wrong| wrong.contains("values[0]")).count();
         assert_eq!(of_values(invalid(&roles, &bad)), 1);
-        // What is stored like that may stay, as far as its values are concerned.
+        // Stored selectors may keep invalid values.
         assert_eq!(of_values(invalid_update(&roles, &bad, &bad)), 0);
         assert!(invalid(&roles, &role(r#"{"matchLabels":{"a":"b"}}"#)).is_empty());
     }

@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::conversion::{Error, Fields, Pair, by_name};
+use crate::framework::conversion::{Error, Fields, Pair, by_name};
 
 const EXACT: &str = "resource/v1.ExactDeviceRequest";
 const REQUEST: &str = "resource/v1beta1.DeviceRequest";
@@ -17,7 +17,7 @@ pub(crate) const PAIRS: &[Pair] = &[
     Pair::new("resource/v1beta1.ResourceSliceSpec", "resource/v1.ResourceSliceSpec").inward(slice_inward),
 ];
 
-/// What a plain request says in `v1beta1`, and `exactly` in later versions.
+/// Fields of a request in `v1beta1` that are below `exactly` in later versions.
 const PLAIN: &[&str] =
     &["deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity"];
 
@@ -56,7 +56,7 @@ fn device_outward(value: &Value, out: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
-/// What `v1beta1` could not leave out is absent elsewhere.
+/// Fields that `v1beta1` could not omit are absent in other versions.
 fn slice_inward(_: &Value, out: &mut Fields) -> Result<(), Error> {
     if out.get("nodeName").is_some_and(|name| name.as_str() == Some("")) {
         out.clear("nodeName");

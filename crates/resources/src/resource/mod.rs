@@ -1,4 +1,4 @@
-//! The group's kinds.
+//! The API group `resource.k8s.io`.
 
 pub(crate) mod columns;
 pub(crate) mod conversion;

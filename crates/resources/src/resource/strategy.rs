@@ -8,7 +8,7 @@ use pintle_meta::validation::declared;
 use pintle_meta::{Object, Value, quote};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -48,7 +48,7 @@ const TABLE: &[Entry] = &[
                 drop_gated(settings, slice, None);
             },
             on_update: |settings, _, slice, old| {
-                // What is dropped counts as a change all the same.
+                // A field that is dropped counts as a change all the same.
                 if !tree::is_same(slice, old, &["spec"]) {
                     tree::set(slice, &["metadata", "generation"], old.generation() + 1);
                 }
@@ -76,7 +76,7 @@ fn class_name(name: &str, is_prefix: bool) -> Vec<String> {
     if is_prefix { Vec::new() } else { declared::dns1123_subdomain(name) }
 }
 
-/// A taint is as old as its effect, unless somebody says how old it is.
+/// The time of a taint is that of its effect, unless the client sets it.
 fn note_effect(rule: &mut Value, old: &Value, settings: &Settings) {
     const TIME: tree::Path = &["spec", "taint", "timeAdded"];
     if !tree::is_same(rule, old, &["spec", "taint", "effect"]) && tree::is_same(rule, old, TIME) {
@@ -84,12 +84,12 @@ fn note_effect(rule: &mut Value, old: &Value, settings: &Settings) {
     }
 }
 
-/// What a device is known by, or the part of it that is shared.
+/// Returns the identity of a device, or of its shared part.
 fn device(of: &Value) -> [Option<&str>; 4] {
     ["driver", "pool", "device", "shareID"].map(|field| of.get(field).and_then(Value::as_str))
 }
 
-/// Nobody needs to know how a device is that the claim has no more.
+/// Removes the status of devices that the claim no longer has.
 fn drop_freed(claim: &mut Value, old: &Value) {
     const DEVICES: tree::Path = &["status", "devices"];
     const RESULTS: tree::Path = &["status", "allocation", "devices", "results"];
@@ -159,7 +159,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{NOW, of, text, warnings};
+    use crate::framework::strategy::testing::{NOW, of, text, warnings};
 
     const GROUP: &str = "resource.k8s.io";
 

@@ -1,4 +1,4 @@
-//! May somebody do something: SubjectAccessReview and its relatives.
+//! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! Questions about access, asked by creating an object that nobody stores: the answer is the object, with its status.
+//! Reviews: questions about access, asked by creating an object that is not stored and answered by its status.
 //!
 //! ```text
-//! authorization.k8s.io    SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview   may somebody, may I
-//!                         SelfSubjectRulesReview                                                  what may I
-//! authentication.k8s.io   TokenReview                                                             whose token is this
-//!                         SelfSubjectReview                                                       who am I
+//! authorization.k8s.io    SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview   access of a user, of the caller
+//!                         SelfSubjectRulesReview                                                  rules of the caller
+//! authentication.k8s.io   TokenReview                                                             user of a token
+//!                         SelfSubjectReview                                                       user of the request
 //! ```
 
 mod access;
@@ -33,13 +33,13 @@ fn typed(of: &str, says: &serde_json::Value) -> Result<Value> {
     Ok(decoded.value)
 }
 
-/// What an object of one of these kinds says.
+/// Reads a part of a review.
 fn view<T: for<'de> Deserialize<'de>>(object: &Value, part: &str) -> Result<T> {
     let part = object.get(part).unwrap_or(&Value::NULL);
     Ok(part.view().map_err(Status::internal)?)
 }
 
-/// Who asks.
+/// Returns the user of the request.
 fn asking(context: &Context) -> User {
     User {
         name: context.user.clone(),

@@ -1,4 +1,4 @@
-//! What may I do in a namespace: SelfSubjectRulesReview.
+//! SelfSubjectRulesReview: lists the caller's permissions in a namespace.
 
 use std::sync::Arc;
 

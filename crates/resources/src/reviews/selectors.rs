@@ -22,7 +22,7 @@ pub(super) struct LabelSelector {
     requirements: Vec<LabelSelectorRequirement>,
 }
 
-/// What was understood, and what is wrong with the rest.
+/// The requirements that were understood, and the errors of the others.
 pub(super) struct Understood<R> {
     requirements: Vec<R>,
     error: Option<String>,

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, boolean, cell, integer, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, boolean, cell, integer, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -47,9 +47,10 @@ static POD_GROUP: Columns = Columns::new(
     ],
     |object, context, cells| {
         let gang = cell::has(object, &["spec", "schedulingPolicy", "gang"]);
-        let workload = match cell::has(object, &["spec", "podGroupTemplateRef"]) {
-            true => cell::text(object, &["spec", "podGroupTemplateRef", "workload", "workloadName"]),
-            false => Value::literal(cell::NONE),
+        let workload = if cell::has(object, &["spec", "podGroupTemplateRef"]) {
+            cell::text(object, &["spec", "podGroupTemplateRef", "workload", "workloadName"])
+        } else {
+            Value::literal(cell::NONE)
         };
         cells.extend([
             cell::name(object),
@@ -77,7 +78,7 @@ fn status(object: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn priority_classes() {

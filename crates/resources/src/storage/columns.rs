@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, boolean, cell, integer, named, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, boolean, cell, integer, named, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -77,10 +77,7 @@ static STORAGE_CLASS: Columns = Columns::new(
         ];
         let is_default = annotations.iter().any(|key| object.annotation(key) == Some("true"));
         cells.extend([
-            match is_default {
-                true => format!("{} (default)", object.name()).into(),
-                false => cell::name(object),
-            },
+            if is_default { format!("{} (default)", object.name()).into() } else { cell::name(object) },
             cell::text(object, &["provisioner"]),
             cell::text_or(object, &["reclaimPolicy"], "Delete"),
             cell::text_or(object, &["volumeBindingMode"], "Immediate"),
@@ -122,7 +119,7 @@ static VOLUME_ATTRIBUTES_CLASS: Columns = Columns::new(
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_driver_shows_what_it_wants() {

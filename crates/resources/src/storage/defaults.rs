@@ -3,8 +3,8 @@
 use pintle_features::Feature;
 use pintle_meta::Value;
 
-use crate::defaults::Fill::Text;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::{Draft, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -20,7 +20,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["storage/v1beta1.CSIDriver"], csi_driver),
 ];
 
-fn csi_driver(driver: &mut Place<'_>) {
+fn csi_driver(driver: &mut Draft<'_>) {
     driver.within("spec", |spec| {
         spec.default("attachRequired", true);
         spec.default("podInfoOnMount", false);
@@ -38,8 +38,8 @@ fn csi_driver(driver: &mut Place<'_>) {
 mod tests {
     use pintle_features::{Feature, Features};
 
-    use crate::defaults::Settings;
-    use crate::defaults::tests::{check, check_with};
+    use crate::framework::defaults::Settings;
+    use crate::framework::defaults::tests::{check, check_with};
 
     #[test]
     fn volumes_are_bound_at_once_and_deleted_after_use() {

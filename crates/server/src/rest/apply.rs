@@ -26,7 +26,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the body says, and what a strict reader minds about it.
+    /// Decodes the body, with the errors of strict decoding.
     fn read(self, body: &[u8]) -> std::result::Result<Decoded, Error> {
         match self {
             Format::Yaml => yaml::decode_untyped(body),

@@ -1,4 +1,4 @@
-//! What a client sends, up to a limit.
+//! Request bodies, read up to a limit.
 
 use std::io;
 use std::time::Duration;

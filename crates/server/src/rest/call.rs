@@ -1,9 +1,9 @@
-//! One request for an endpoint, and what all of them share.
+//! One request for an endpoint, and the state that all of them share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use pintle_admission::{Chain, Gate};
+use pintle_admission::{Chain, Notes, RequestAdmission};
 use pintle_auth::Authorizer;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
@@ -11,27 +11,30 @@ use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_meta::shards::ShardParser;
 use pintle_registry::Context;
+use pintle_runtime::{Clock, Random};
 
-use super::answer::Negotiated;
 use super::endpoint::Endpoint;
+use super::representation::Representation;
 use crate::lifecycle::{Signal, WatchTermination};
 use crate::{Metrics, Request};
 
-/// What every endpoint of a control plane uses.
+/// The state that all endpoints of a control plane share.
 pub struct Shared {
     /// Of all encoded bodies.
     pub pool: Arc<Pool>,
-    /// What clients may ask for.
+    /// Encodings that clients may ask for.
     pub encodings: &'static [Encoding],
-    /// Who is asked before something is written.
+    /// The admission chain.
     pub admission: Chain,
-    /// Who is asked whether a user may create what an update or an apply found missing.
+    /// Decides whether a user may create the object that an update or apply found missing.
     pub authorizer: Arc<dyn Authorizer>,
     /// How many deletions of a collection go on at once.
     pub delete_workers: usize,
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,
     pub metrics: Metrics,
+    pub clock: Clock,
+    pub random: Random,
     pub features: Features,
     /// The parser of `shardSelector`; `None` ignores the parameter (`ShardedListAndWatch`).
     pub parse_shards: Option<ShardParser>,
@@ -44,15 +47,17 @@ pub struct Shared {
 /// A request that has found its endpoint.
 pub(crate) struct Call<'a> {
     pub(crate) request: &'a mut Request,
-    pub(crate) negotiated: Negotiated,
+    pub(crate) representation: Representation,
     pub(crate) shared: &'a Shared,
     /// Told to the client beside the answer.
     pub(crate) warnings: Vec<String>,
+    /// Warnings and audit annotations of admission plugins; made when a write is admitted.
+    pub(crate) notes: OnceLock<Notes>,
 }
 
 impl Call<'_> {
-    /// A path may name what a subresource creates. Elsewhere a name in the path is only what plugins are told.
-    pub(crate) fn settle_name(&self, object: &mut Value) {
+    /// Names an object that a subresource creates after the path. Elsewhere a name in the path is for admission alone.
+    pub(crate) fn name_from_path(&self, object: &mut Value) {
         let name = &self.request.info.name;
         if !name.is_empty()
             && self.request.info.parts.len() > 2
@@ -63,8 +68,13 @@ impl Call<'_> {
         }
     }
 
-    /// Who else has a say in this write.
-    pub(crate) fn gate(&self, endpoint: &Endpoint, context: &Context, dry_run: bool) -> Gate {
+    /// Makes the admission of this request.
+    pub(crate) fn admission(
+        &self,
+        endpoint: &Endpoint,
+        context: &Context,
+        dry_run: bool,
+    ) -> RequestAdmission {
         let request = pintle_admission::Request {
             target: endpoint.target.clone(),
             namespace: context.namespace.clone(),
@@ -72,7 +82,9 @@ impl Call<'_> {
             user: self.request.user.clone().unwrap_or_default(),
             dry_run,
             options: None,
+            conversion: Some(endpoint.conversion.clone()),
+            notes: self.notes.get_or_init(Notes::default).clone(),
         };
-        Gate::new(self.shared.admission.clone(), request)
+        RequestAdmission::new(self.shared.admission.clone(), request)
     }
 }

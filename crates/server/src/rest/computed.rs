@@ -1,25 +1,21 @@
 //! Reading what is not stored: the objects are made for each request.
 
 use http::StatusCode;
-use pintle_codec::frame::{self, ListMeta};
-use pintle_codec::negotiate::Encoding;
-use pintle_codec::{json, partial};
 use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_meta::selector::{field, label};
 use pintle_registry::Computed;
 
-use super::answer::{Negotiated, Shape, indented};
 use super::call::Call;
 use super::endpoint::Endpoint;
 use super::options::ListOptions;
-use super::{Result, bad_request, internal, list, shown};
+use super::{Result, bad_request};
 use crate::{Request, Response};
 
 pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
     let context = endpoint.context(call.request);
     let object = behind.get(&context, &call.request.info.name).await?;
-    call.negotiated.object(endpoint, object, StatusCode::OK)
+    call.representation.object(endpoint, object, StatusCode::OK)
 }
 
 pub(crate) async fn list(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
@@ -28,7 +24,7 @@ pub(crate) async fn list(endpoint: &Endpoint, behind: &dyn Computed, call: &Call
     let selection = Selection::read(call.request, endpoint)?;
     let mut objects = behind.list(&endpoint.context(call.request)).await?;
     objects.retain(|object| selection.matches(object));
-    answer(endpoint, call.negotiated, objects)
+    call.representation.objects(endpoint, objects)
 }
 
 struct Selection {
@@ -53,48 +49,4 @@ impl Selection {
         };
         self.labels.matches(|key| object.label(key)) && self.fields.matches(field)
     }
-}
-
-fn answer(endpoint: &Endpoint, negotiated: Negotiated, objects: Vec<Value>) -> Result<Response> {
-    let body = match negotiated.shape {
-        Shape::Own if negotiated.encoding == Encoding::Protobuf => {
-            let mut messages = Vec::with_capacity(objects.len());
-            for object in objects {
-                let mut message = Vec::new();
-                let object = endpoint.served.to_served(object)?;
-                endpoint.served.write_protobuf(&object, &mut message).map_err(internal)?;
-                messages.push(message);
-            }
-            let mut out = Vec::new();
-            let items = messages.iter().map(Vec::as_slice);
-            frame::protobuf_list(endpoint.list_type_meta(), &ListMeta::default(), items, &mut out);
-            out
-        }
-        Shape::Own if negotiated.encoding == Encoding::Json => {
-            let mut items = Vec::with_capacity(objects.len());
-            for object in objects {
-                let mut item = Vec::new();
-                json::encode(&list::item(endpoint, object)?, &mut item);
-                items.push(item);
-            }
-            let mut out = Vec::new();
-            let items = items.iter().map(Vec::as_slice);
-            frame::json_list(endpoint.list_type_meta(), &ListMeta::default(), items, &mut out);
-            if negotiated.pretty { indented(&out) } else { out }
-        }
-        Shape::Own => {
-            let objects = objects.into_iter().map(Ok);
-            negotiated.tree(&list::tree(endpoint, &ListMeta::default(), objects)?)?
-        }
-        Shape::Table(version, include) => {
-            let meta = partial::ListMeta::default();
-            negotiated.tree(&shown::objects_table(endpoint, objects, meta, version, include)?)?
-        }
-        Shape::PartialList(version) => {
-            let list = partial::list(version, &partial::ListMeta::default(), &objects);
-            negotiated.view("PartialObjectMetadataList", version, &list)?
-        }
-        Shape::Partial(_) => return Err(shown::refuse_list(endpoint)),
-    };
-    Ok(negotiated.respond(StatusCode::OK, body))
 }

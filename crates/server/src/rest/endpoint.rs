@@ -3,11 +3,12 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pintle_admission::Target;
+use pintle_admission::{ObjectConversion, ServedVersions, Target};
 use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Computed, Context, ResetFields, Served, Store, Subresource};
+use pintle_runtime::{Clock, Random};
 
 use crate::Request;
 use crate::lifecycle::Signal;
@@ -16,8 +17,10 @@ use crate::metrics::{EndpointMetrics, Place};
 /// One resource or subresource of a version, with what follows from it.
 pub struct Endpoint {
     config: EndpointConfig,
-    /// What admission is told.
+    /// The resource and kind that admission sees.
     pub(crate) target: Arc<Target>,
+    /// Shows objects to admission plugins in the version of the request.
+    pub(crate) conversion: Arc<dyn ObjectConversion>,
     pub(crate) metrics: EndpointMetrics,
     /// `v1`, `apps/v1`.
     api_version: String,
@@ -32,22 +35,22 @@ impl Deref for Endpoint {
     }
 }
 
-/// What is behind an endpoint.
+/// The implementation behind an endpoint.
 pub enum Behind {
     /// Objects of a store; for a subresource, the same objects by other rules.
     Store(Arc<Store>),
-    /// Something made of other objects, or done to them.
+    /// A subresource with code of its own.
     Subresource(Arc<dyn Subresource>),
-    /// Objects that nobody stores.
+    /// Objects that are computed and not stored.
     Computed(Arc<dyn Computed>),
-    /// Nothing yet, although it is settled already that a connection needs the permission to create.
+    /// A connection to a container, which needs the permission to create. Not implemented yet.
     Connection,
-    /// Nothing yet.
+    /// Not implemented yet.
     Missing,
 }
 
 impl Behind {
-    /// What requests do not write, whatever they say.
+    /// Fields that requests cannot set.
     pub(crate) fn reset_fields(&self) -> ResetFields {
         match self {
             Behind::Store(store) => store.config().strategy.reset_fields(),
@@ -56,7 +59,7 @@ impl Behind {
     }
 }
 
-/// What an [`Endpoint`] is made of.
+/// The parts of an [`Endpoint`].
 pub struct EndpointConfig {
     pub group: String,
     pub version: String,
@@ -65,7 +68,7 @@ pub struct EndpointConfig {
     pub subresource: Option<String>,
     pub namespaced: bool,
     pub verbs: Vec<&'static str>,
-    /// What requests and answers hold.
+    /// The kind of requests and answers, in the served version.
     pub served: Arc<dyn Served>,
     pub behind: Behind,
     /// Whether a definition brought it, also if what it serves is built in (`scale`). There is no router before it, which
@@ -86,6 +89,7 @@ impl Endpoint {
         Endpoint {
             api_version: kind.api_version(),
             list_kind: config.served.list_kind(),
+            conversion: Arc::new(ServedVersions::new([config.served.clone()])),
             config,
             target,
             metrics: EndpointMetrics::default(),
@@ -122,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// What the registry is told about a request.
+    /// Makes the registry's context of a request.
     pub(crate) fn context(&self, request: &Request) -> Context {
         let namespace = if self.namespaced { request.info.namespace.clone() } else { String::new() };
         let Some(user) = &request.user else { return Context { namespace, ..Context::default() } };
@@ -138,20 +142,22 @@ impl Endpoint {
                 "patch" => "patch",
                 _ => "",
             },
-            warnings: Vec::new(),
+            ..Context::default()
         }
     }
 }
 
 /// An endpoint in use: with what all endpoints share.
 #[derive(Clone)]
-pub(crate) struct Serving {
+pub(crate) struct StoredEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) store: Arc<Store>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
 }
 
-impl Deref for Serving {
+impl Deref for StoredEndpoint {
     type Target = Endpoint;
 
     fn deref(&self) -> &Endpoint {

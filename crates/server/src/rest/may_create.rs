@@ -1,5 +1,5 @@
-//! Who may update or patch something may not for that create it: where a write turns out to be a creation, the user is
-//! asked about again.
+//! Permission to create by update: where an update or apply turns out to be a creation, the user must be allowed to create
+//! as well.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_may_only_patch_does_not_create() {
+    async fn a_user_without_the_permission_to_create_does_not_create_by_patch() {
         assert!(create_by("create").await.is_ok());
         let refused = create_by("patch").await.unwrap_err();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What queries ask for, and what is wrong with it.
+//! Options in the query, decoded and validated.
 
 use pintle_meta::Status;
 use pintle_meta::field_path::{Error, Path};
@@ -106,7 +106,7 @@ impl ListOptions {
             allow_bookmarks: boolean(request, "allowWatchBookmarks").unwrap_or(false),
         };
         refuse("ListOptions", options.check(&given, is_watch, watch_list))?;
-        // Who asks for no version in particular gets what is there, and is told where that ends. Paths of their own for
+        // A request for no version in particular gets the objects that exist, with a bookmark at their end. Paths of their own for
         // watches are from before.
         let begins_anew = matches!(options.resource_version.as_str(), "" | "0");
         if watch_list && begins_anew && given.is_empty() && boolean(request, "watch").unwrap_or(false) {
@@ -128,7 +128,7 @@ impl ListOptions {
             if self.send_initial_events.is_some() && !watch_list {
                 errors.push(Error::forbidden(
                     &Path::new("sendInitialEvents"),
-                    "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+                    "sendInitialEvents is forbidden for watch unless the WatchList feature admission is enabled",
                 ));
             }
             if !given.is_empty() {

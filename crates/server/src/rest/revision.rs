@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::endpoint::Serving;
+use super::endpoint::StoredEndpoint;
 use super::options::ListOptions;
 use super::token::Token;
 use super::{Result, cache_error};
@@ -17,7 +17,11 @@ use crate::overload::{Slot, outside};
 pub(crate) const WAIT: Duration = Duration::from_secs(3);
 
 /// Waits until the cache has the revision that a list names, if it names one. Whether it may do so is decided later.
-pub(crate) async fn reached(serving: &Serving, slot: Option<&Slot>, options: &ListOptions) -> Result<()> {
+pub(crate) async fn reached(
+    serving: &StoredEndpoint,
+    slot: Option<&Slot>,
+    options: &ListOptions,
+) -> Result<()> {
     if !serving.store.has_watch_cache() {
         return Ok(());
     }

@@ -1,19 +1,19 @@
 //! Which endpoint a request is for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
+use pintle_admission::Notes;
 use pintle_meta::Status;
 
-use super::answer::Negotiated;
 use super::bound::bounded;
 use super::call::{Call, Shared};
-use super::endpoint::{Behind, Endpoint, Serving};
-use super::{
-    Result, bad_request, computed, connect, create, delete, get, list, patch, subresource, update, watch,
-};
+use super::endpoint::{Behind, Endpoint, StoredEndpoint};
+use super::representation::Representation;
+use super::verbs::{connect, create, delete, get, list, patch, update, watch};
+use super::{Result, bad_request, computed, subresource};
 use crate::delegation::Delegate;
 use crate::filters::warn;
 use crate::metrics::{self, Counted, Kind};
@@ -61,7 +61,7 @@ impl Rest {
         warnings: &mut Vec<String>,
     ) -> Result<Response> {
         let deprecation = endpoint.served.deprecation().map(str::to_owned);
-        // Whoever finds a definition tells this before anything else.
+        // A custom resource's deprecation comes before any other warning.
         let (first, later) = if endpoint.is_defined { (deprecation, None) } else { (None, deprecation) };
         warnings.extend(first);
         let verb = verb(endpoint, request)?;
@@ -71,22 +71,34 @@ impl Rest {
             // A patch of an unknown type is refused as that, whatever answer was asked for.
             patch::kind_of(endpoint, request, self.shared.encodings)?;
         }
-        let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
+        let representation =
+            Representation::negotiate(endpoint, request, self.shared.encodings, &self.shared.clock)?;
         warnings.extend(later);
-        let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
+        let mut call = Call {
+            request,
+            representation,
+            shared: &self.shared,
+            warnings: Vec::new(),
+            notes: OnceLock::new(),
+        };
         let work = async {
             match &endpoint.behind {
                 Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
-                Behind::Connection => {
-                    connect::may_create(&call).await.and_then(|()| Err(Box::new(not_yet(endpoint, verb))))
-                }
+                Behind::Connection => connect::connect(endpoint, &call)
+                    .await
+                    .and_then(|()| Err(Box::new(not_yet(endpoint, verb)))),
                 _ if verb == "patch" => patch::patch(endpoint, &mut call).await,
                 _ if verb == "update" => update::update(endpoint, &mut call).await,
                 Behind::Store(store) => {
-                    let (store, pool) = (store.clone(), self.shared.pool.clone());
-                    let serving = Serving { endpoint: endpoint.clone(), store, pool };
+                    let serving = StoredEndpoint {
+                        endpoint: endpoint.clone(),
+                        store: store.clone(),
+                        pool: self.shared.pool.clone(),
+                        clock: self.shared.clock.clone(),
+                        random: self.shared.random.clone(),
+                    };
                     match verb {
-                        "get" => get::get(&serving, call.request, negotiated).await,
+                        "get" => get::get(&serving, call.request, representation).await,
                         "list" => list::list(&serving, &call).await,
                         "watch" => watch::watch(&serving, &mut call).await,
                         "create" => create::create(&serving, &mut call).await,
@@ -109,6 +121,7 @@ impl Rest {
         };
         let answer = bounded(verb, work).await;
         warnings.append(&mut call.warnings);
+        warnings.extend(call.notes.get().into_iter().flat_map(Notes::take_warnings));
         answer
     }
 }
@@ -126,7 +139,7 @@ impl Rest {
     }
 }
 
-/// What the reference has and this server does not yet.
+/// The refusal of a verb that the reference has and this server does not yet.
 fn not_yet(endpoint: &Endpoint, verb: &str) -> Status {
     Status::not_implemented(format!("{verb} of {} is not implemented by this server yet", endpoint.name()))
 }
@@ -151,7 +164,7 @@ impl Delegate for Rest {
 impl Rest {
     /// Answers a request for an endpoint, whoever found it.
     pub async fn answer(&self, endpoint: &Arc<Endpoint>, mut request: Box<Request>) -> Response {
-        // What no route would have taken is not counted.
+        // A request that no route takes is not counted.
         let kind = verb(endpoint, &request).ok().map(|verb| counted_as(endpoint, &request, verb));
         let mut warnings = Vec::new();
         let answer = self.serve(endpoint, &mut request, &mut warnings).await;
@@ -184,7 +197,7 @@ fn endpoint<'t>(
             endpoints.get(&format!("{resource}/{subresource}")).filter(|_| subresource == "proxy")?
         }
     };
-    // What a namespace is in: nothing, although requests for one are checked as if it were in itself.
+    // A namespace is in no namespace, although requests for one are authorized as if it were in itself.
     let before = if info.prefix == "api" { 2 } else { 3 };
     let in_namespace = segments(&info.path) >= before + 2 + info.parts.len();
     let fits = match (endpoint.namespaced, in_namespace) {
@@ -200,10 +213,10 @@ fn segments(path: &str) -> usize {
     path.split('/').filter(|segment| !segment.is_empty()).count()
 }
 
-/// What is to be done, if the endpoint can.
+/// Returns the verb of a request, if the endpoint has it.
 fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     let info = &request.info;
-    // Nobody looks at the method again where there is no router.
+    // Custom resources have no router that checks the method.
     if endpoint.is_defined {
         let known = endpoint.verbs.iter().copied().find(|verb| *verb == info.verb);
         return known.ok_or_else(|| {
@@ -223,7 +236,7 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
         (&Method::DELETE, false) => "deletecollection",
         _ => return Err(Box::new(Status::method_not_allowed())),
     };
-    // What is done is what was authorized: a path may say `watch` whatever the method is.
+    // The verb must be the authorized one: a path may say `watch` whatever the method is.
     if verb != info.verb {
         return Err(Box::new(Status::method_not_allowed()));
     }

@@ -153,7 +153,7 @@ impl Selection {
     /// The first key behind all that are in scope.
     pub(crate) fn end(&self) -> String {
         match self.prefix.strip_suffix('/') {
-            // What follows the slash.
+            // The part after the slash.
             Some(namespace) => format!("{namespace}0"),
             None => char::MAX.to_string(),
         }

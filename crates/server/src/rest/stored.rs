@@ -10,7 +10,7 @@ use pintle_cache::{Entry, Error};
 use pintle_storage::Revision;
 use tokio::sync::Semaphore;
 
-use super::endpoint::Serving;
+use super::endpoint::StoredEndpoint;
 use super::select::Selection;
 use super::token::Token;
 
@@ -40,7 +40,7 @@ pub(super) struct Found {
 ///
 /// Errors: `Storage` with `Compacted` or `FutureRevision`.
 pub(super) async fn page(
-    serving: &Serving,
+    serving: &StoredEndpoint,
     selection: &Selection,
     revision: u64,
     start: &str,
@@ -95,7 +95,7 @@ pub(super) async fn page(
     Ok(Found { entries, token: token.unwrap_or_default(), remaining })
 }
 
-async fn one(serving: &Serving, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
+async fn one(serving: &StoredEndpoint, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
     let config = serving.store.config();
     let full = [&config.prefix, key.as_bytes()].concat();
     let (found, _) = config.backend.get(&full, Some(Revision(revision))).await?;

@@ -7,13 +7,13 @@ use pintle_registry::Subresource;
 use super::Result;
 use super::call::Call;
 use super::endpoint::Endpoint;
-use super::write::Sent;
+use super::write::WriteRequest;
 use crate::Response;
 
 pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Subresource, call: &Call<'_>) -> Result<Response> {
     let context = endpoint.context(call.request);
     let object = behind.get(&context, &call.request.info.name).await?;
-    call.negotiated.object(endpoint, object, StatusCode::OK)
+    call.representation.object(endpoint, object, StatusCode::OK)
 }
 
 pub(crate) async fn create(
@@ -21,21 +21,21 @@ pub(crate) async fn create(
     behind: &dyn Subresource,
     call: &mut Call<'_>,
 ) -> Result<Response> {
-    let Sent { mut object, options } = Sent::by_post(endpoint, call).await?;
+    let WriteRequest { mut object, options } = WriteRequest::by_post(endpoint, call).await?;
     forget_empty_managers(&mut object);
     let mut context = endpoint.context(call.request);
-    let gate = call.gate(endpoint, &context, options.dry_run);
+    let admission = call.admission(endpoint, &context, options.dry_run);
     // Managers are shown where the answer is what was sent.
     let manager = call.field_manager(endpoint, &options.field_manager);
-    let write = endpoint.write(&manager, &gate, &options);
+    let write = endpoint.write(&manager, &admission, &options, &call.shared.clock);
     let created = write.create_in(&mut context, behind, &call.request.info.name, object).await;
     call.warnings.append(&mut context.warnings);
     match created? {
-        Some(object) => call.negotiated.object(endpoint, object, StatusCode::CREATED),
+        Some(object) => call.representation.object(endpoint, object, StatusCode::CREATED),
         None => {
             let mut status = Status::success(Details::default());
             (status.code, status.details) = (StatusCode::CREATED.as_u16(), None);
-            Ok(call.negotiated.status(&status, StatusCode::CREATED))
+            Ok(call.representation.status(&status, StatusCode::CREATED))
         }
     }
 }

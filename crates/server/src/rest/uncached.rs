@@ -6,18 +6,18 @@ use std::sync::Arc;
 use pintle_cache::{Entry, Error};
 use pintle_meta::Status;
 
-use super::endpoint::Serving;
-use super::list::{Page, expired, finish, parse_version};
+use super::endpoint::StoredEndpoint;
 use super::options::{ListOptions, Match};
 use super::select::Selection;
 use super::token::Token;
+use super::verbs::list::{Page, expired, finish, parse_version};
 use super::{Result, bad_request, cache_error, stored};
 
 /// Which revision is asked for, and where in it.
 struct Wanted {
     /// None for the newest.
     revision: Option<u64>,
-    /// What the newest must have reached.
+    /// The revision that the store must have reached.
     least: u64,
     start: String,
     token: Option<Token>,
@@ -49,7 +49,11 @@ impl Wanted {
     }
 }
 
-pub(super) async fn page(serving: &Serving, options: &ListOptions, selection: &Selection) -> Result<Page> {
+pub(super) async fn page(
+    serving: &StoredEndpoint,
+    options: &ListOptions,
+    selection: &Selection,
+) -> Result<Page> {
     let wanted = Wanted::read(options)?;
     let failed = |error: Error| match (&error, &wanted.token) {
         (Error::Storage(pintle_storage::Error::Compacted { .. }), Some(token)) => expired(token),
@@ -71,7 +75,7 @@ pub(super) async fn page(serving: &Serving, options: &ListOptions, selection: &S
 
 /// Everything that is selected, at a revision.
 pub(super) async fn all(
-    serving: &Serving,
+    serving: &StoredEndpoint,
     selection: &Selection,
     revision: u64,
 ) -> std::result::Result<Vec<Arc<Entry>>, Error> {

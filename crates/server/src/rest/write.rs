@@ -4,9 +4,9 @@ use http::StatusCode;
 use pintle_codec::kind::{Unreadable, strict_error, warnings};
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
-use pintle_meta::time::Time;
 use pintle_patch::managed::manager_name;
 use pintle_registry::{Change, Context, FieldManager, MutatingAdmission, Served, Target, Write};
+use pintle_runtime::Clock;
 
 use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
@@ -15,27 +15,27 @@ use super::options::{FieldValidation, WriteOptions};
 use super::{Result, body, internal};
 use crate::Response;
 
-/// What a request asks to be written.
-pub(crate) struct Sent {
+/// The decoded body and options of a write.
+pub(crate) struct WriteRequest {
     /// Of the stored version, with its defaults.
     pub(crate) object: Value,
     pub(crate) options: WriteOptions,
 }
 
-impl Sent {
+impl WriteRequest {
     /// By a POST. Of several things that are wrong with a request, other ones come first than with a PUT.
-    pub(crate) async fn by_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Sent> {
+    pub(crate) async fn by_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "CreateOptions")?;
-        Sent::read(endpoint, call, encoding, &bytes, options).await
+        WriteRequest::read(endpoint, call, encoding, &bytes, options).await
     }
 
-    pub(crate) async fn by_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Sent> {
+    pub(crate) async fn by_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "UpdateOptions")?;
         let encoding = body::encoding(call.request, call.shared.encodings)?;
-        Sent::read(endpoint, call, encoding, &bytes, options).await
+        WriteRequest::read(endpoint, call, encoding, &bytes, options).await
     }
 
     async fn read(
@@ -44,7 +44,7 @@ impl Sent {
         encoding: Encoding,
         bytes: &[u8],
         options: WriteOptions,
-    ) -> Result<Sent> {
+    ) -> Result<WriteRequest> {
         let served = &*endpoint.served;
         let read = || {
             let (object, told) = read(served, encoding, bytes, options.field_validation);
@@ -53,7 +53,7 @@ impl Sent {
         let (object, told) = pintle_work::run(read).await;
         call.warnings.extend(told);
         let object = object?;
-        Ok(Sent { object, options })
+        Ok(WriteRequest { object, options })
     }
 }
 
@@ -99,15 +99,15 @@ pub(crate) async fn update(
             return Err(internal("there is nothing to write to"));
         }
     };
-    let gate = call.gate(endpoint, &context, options.dry_run);
-    let admission = MayCreate::new(call, &gate);
+    let admission = call.admission(endpoint, &context, options.dry_run);
+    let admission = MayCreate::new(call, &admission);
     let manager = call.field_manager(endpoint, &options.field_manager);
-    let write = endpoint.write(&manager, &admission, options);
+    let write = endpoint.write(&manager, &admission, options, &call.shared.clock);
     let updated = write.update(&mut context, target, &call.request.info.name, change).await;
     call.warnings.append(&mut context.warnings);
     let updated = updated?;
     let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
-    call.negotiated.object(endpoint, updated.object, code)
+    call.representation.object(endpoint, updated.object, code)
 }
 
 impl Endpoint {
@@ -117,6 +117,7 @@ impl Endpoint {
         manager: &'a FieldManager,
         admission: &'a dyn MutatingAdmission,
         options: &WriteOptions,
+        clock: &Clock,
     ) -> Write<'a> {
         Write {
             group: &self.group,
@@ -125,7 +126,7 @@ impl Endpoint {
             manager,
             admission,
             options: pintle_registry::WriteOptions { dry_run: options.dry_run },
-            now: Time::from(std::time::SystemTime::now()),
+            now: clock.now().into(),
         }
     }
 }

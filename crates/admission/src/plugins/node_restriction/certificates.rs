@@ -1,4 +1,4 @@
-//! Certificates: for itself, and for pods that it runs.
+//! Certificates: CertificateSigningRequests for the node itself, PodCertificateRequests for pods that it runs.
 
 use pintle_auth::authorizer::node::MIRROR_POD;
 use pintle_auth::certificate_request;
@@ -11,7 +11,7 @@ use crate::Result;
 use crate::attributes::{Attributes, Operation};
 use crate::objects::Resource;
 
-/// Those who sign certificates that say which node somebody is.
+/// Signers of certificates with a node's identity.
 const SIGNERS: [&str; 2] = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
 pub(super) fn signing_request(node: &str, attributes: &Attributes<'_>, features: Features) -> Result<()> {
@@ -20,7 +20,7 @@ pub(super) fn signing_request(node: &str, attributes: &Attributes<'_>, features:
     {
         return Ok(());
     }
-    let request = or_null(attributes.object.as_ref());
+    let request = or_null(attributes.object());
     if !SIGNERS.contains(&request.text_at(&["spec", "signerName"])) {
         return Ok(());
     }
@@ -35,7 +35,7 @@ pub(super) fn signing_request(node: &str, attributes: &Attributes<'_>, features:
 }
 
 impl NodeRestriction {
-    /// What may only be seen late is no refusal but an error, so that it is tried again.
+    /// A UID that differs may come from a cache that lags behind, so it is an error to try again and not a `Forbidden`.
     pub(super) async fn pod_certificate_request(
         &self,
         node: &str,
@@ -52,7 +52,7 @@ impl NodeRestriction {
             let subresource = &attributes.target().subresource;
             return Err(attributes.forbidden(&format!("unexpected subresource {subresource}")));
         }
-        let spec = or_null(attributes.object.as_ref().and_then(|object| object.get("spec")));
+        let spec = or_null(attributes.object().and_then(|object| object.get("spec")));
         let text = |field: &str| spec.text_at(&[field]);
         let (named, pod_name, account_name) = (text("nodeName"), text("podName"), text("serviceAccountName"));
         let within = |name: &str| quote(&format!("{}/{name}", attributes.namespace()));

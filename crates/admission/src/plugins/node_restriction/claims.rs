@@ -1,4 +1,4 @@
-//! Persistent volume claims: a node says how far their expansion has come, and nothing else.
+//! Persistent volume claims: a node reports the progress of an expansion in their status, and nothing else.
 
 use pintle_features::{Feature, Features};
 use pintle_meta::{Value, quote};
@@ -14,7 +14,7 @@ pub(super) fn status(node: &str, attributes: &Attributes<'_>, features: Features
         return Err(attributes.forbidden(&format!("unexpected operation {operation}")));
     }
     let rest = |object: Option<&Value>| without_expansion(or_null(object).clone(), features);
-    let (old, new) = (rest(attributes.old_object.as_ref()), rest(attributes.object.as_ref()));
+    let (old, new) = (rest(attributes.old_object()), rest(attributes.object()));
     if old == new {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(super) fn status(node: &str, attributes: &Attributes<'_>, features: Features
     Err(attributes.forbidden(&why))
 }
 
-/// What a node may not change. Who changes which fields is noted elsewhere, and the version may be left out.
+/// Returns the claim without the fields that a node may change, its managed fields and its resource version.
 fn without_expansion(mut claim: Value, features: Features) -> Value {
     if let Some(metadata) = claim.metadata_mut() {
         metadata.remove("resourceVersion");

@@ -1,7 +1,7 @@
-//! What kubelets may change: their own Node, lease and CSINode, and what runs there.
+//! `NodeRestriction`: kubelets change only their own Node, Lease and CSINode, and objects of pods that run there.
 //!
-//! The node authorizer has seen to it that a kubelet only asks for what a kubelet needs. Here is what only the content of a
-//! request tells: a node that labels itself, or makes pods that use secrets, would draw others' secrets to itself.
+//! The node authorizer decides by verb and name; this plugin decides by the content of objects. Without it, a node could label
+//! itself, or create pods that use secrets, and so get secrets of other nodes' pods.
 
 mod certificates;
 mod claims;
@@ -22,7 +22,7 @@ use crate::chain::Cluster;
 use crate::objects::{ObjectLister, Resource};
 use crate::plugin::Plugin;
 
-/// Where leases of nodes are.
+/// Namespace of the leases of nodes.
 const LEASES: &str = "kube-node-lease";
 
 pub(crate) struct NodeRestriction {
@@ -40,7 +40,7 @@ impl NodeRestriction {
         }
     }
 
-    /// An object that has to be there; without it, or if it cannot be read, the request is refused.
+    /// Returns an object that must exist; rejects the request if it does not or cannot be read.
     async fn find(&self, resource: Resource, name: &str, attributes: &Attributes<'_>) -> Result<Value> {
         let namespace = match resource {
             Resource::Node => "",
@@ -119,30 +119,31 @@ fn csi_node(node: &str, attributes: &Attributes<'_>) -> Result<()> {
     named_as_node(node, attributes, "can only access CSINode with the same name as the requesting node")
 }
 
-/// What is made is known by the name that it says.
+/// Rejects an object that is not named like the node. A new object's name is the one in its metadata.
 fn named_as_node(node: &str, attributes: &Attributes<'_>, why: &str) -> Result<()> {
-    let name = match (attributes.operation, &attributes.object) {
+    let name = match (attributes.operation, attributes.object()) {
         (Operation::Create, Some(object)) => object.name(),
         _ => attributes.name(),
     };
     if name == node { Ok(()) } else { Err(attributes.forbidden(why)) }
 }
 
-/// Changes are the authorizer's business, which knows whose a slice is; of what is made, or goes with others, it cannot know.
+/// Creations, and deletions of collections, which the node authorizer cannot decide by the name of a slice. It decides about
+/// updates.
 fn slice(node: &str, attributes: &Attributes<'_>) -> Result<()> {
     let (object, what) = match attributes.operation {
-        Operation::Create => (&attributes.object, "create"),
-        Operation::Delete => (&attributes.old_object, "delete"),
+        Operation::Create => (attributes.object(), "create"),
+        Operation::Delete => (attributes.old_object(), "delete"),
         _ => return Ok(()),
     };
-    if object.as_ref().is_some_and(|slice| slice.text_at(&["spec", "nodeName"]) == node) {
+    if object.is_some_and(|slice| slice.text_at(&["spec", "nodeName"]) == node) {
         return Ok(());
     }
     let why = format!("can only {what} ResourceSlice with the same NodeName as the requesting node");
     Err(attributes.forbidden(&why))
 }
 
-/// An absent object is as good as one that says nothing.
+/// Returns an absent object as null.
 fn or_null(object: Option<&Value>) -> &Value {
     const NOTHING: &Value = &Value::NULL;
     object.unwrap_or(NOTHING)

@@ -1,4 +1,4 @@
-//! The Node itself: a kubelet may not draw pods to it that others would put elsewhere.
+//! The Node itself: a kubelet may not change labels and taints by which pods are scheduled.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::or_null;
 use crate::Result;
 use crate::attributes::{Attributes, Operation};
 
-/// Labels of Kubernetes' own that kubelets set.
+/// Labels below `kubernetes.io` that kubelets may set.
 const OWN_LABELS: [&str; 11] = [
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -22,7 +22,7 @@ const OWN_LABELS: [&str; 11] = [
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 ];
-/// The same by prefix; also of anything below.
+/// Prefixes of such labels, and of subdomains of them.
 const OWN_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 const RESTRICTED_PREFIX: &str = "node-restriction.kubernetes.io";
 const KUBERNETES_PREFIXES: [&str; 2] = ["kubernetes.io", "k8s.io"];
@@ -33,7 +33,7 @@ pub(super) fn node(node: &str, attributes: &Attributes<'_>) -> Result<()> {
         let why = format!("node {shown} is not allowed to modify node {}", quote(name));
         return Err(attributes.forbidden(&why));
     }
-    let (old, new) = (or_null(attributes.old_object.as_ref()), or_null(attributes.object.as_ref()));
+    let (old, new) = (or_null(attributes.old_object()), or_null(attributes.object()));
     let source = part(new, &["spec", "configSource"]);
     let labels = forbidden_labels(new, old);
     let why = match attributes.operation {
@@ -43,7 +43,7 @@ pub(super) fn node(node: &str, attributes: &Attributes<'_>) -> Result<()> {
         Operation::Create if !labels.is_empty() => {
             format!("node {shown} is not allowed to set the following labels: {labels}")
         }
-        // Old kubelets drop the field from what they send.
+        // Old kubelets do not send the field.
         Operation::Update if source.is_some() && source != part(old, &["spec", "configSource"]) => {
             format!("node {shown} is not allowed to update configSource to a new non-nil configSource")
         }
@@ -59,13 +59,13 @@ pub(super) fn node(node: &str, attributes: &Attributes<'_>) -> Result<()> {
     Err(attributes.forbidden(&why))
 }
 
-/// What is there and not empty.
+/// Returns a field that is present and not empty.
 fn part<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
     let nothing = |value: &Value| value.is_null() || value.as_list().is_some_and(<[Value]>::is_empty);
     object.at(path).filter(|value| !nothing(value))
 }
 
-/// Labels that differ and are not for kubelets to set, with commas between.
+/// Returns changed labels that kubelets may not set, joined by commas.
 fn forbidden_labels(new: &Value, old: &Value) -> String {
     let differs = |(key, value): &(&str, &str), other: &Value| other.label(key) != Some(*value);
     let changed = new.labels().filter(|label| differs(label, old));

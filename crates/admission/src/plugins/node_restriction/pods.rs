@@ -1,4 +1,4 @@
-//! Pods: a node makes and removes mirror pods, and says how those are that it runs.
+//! Pods: a node creates and deletes mirror pods, and updates the status of pods that it runs.
 
 use pintle_auth::authorizer::node::{Kind, MIRROR_POD, used_by};
 use pintle_meta::{Value, quote};
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::attributes::{Attributes, Operation};
 use crate::objects::Resource;
 
-/// Volumes that use nothing of the API.
+/// Volume sources that refer to no API object.
 const PLAIN_VOLUMES: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",
@@ -34,7 +34,7 @@ const PLAIN_VOLUMES: [&str; 22] = [
     "vsphereVolume",
 ];
 
-/// Volumes that use something of it, and what.
+/// Volume sources that refer to an API object, and its resource.
 const USING_VOLUMES: [(&str, &str); 7] = [
     ("configMap", "configmaps (via configmap volumes)"),
     ("secret", "secrets (via secret volumes)"),
@@ -45,7 +45,7 @@ const USING_VOLUMES: [(&str, &str); 7] = [
     ("azureFile", "secrets (via azureFile volumes)"),
 ];
 
-/// The same of the parts of projected volumes.
+/// Sources of projected volumes that refer to an API object, and its resource.
 const USING_PROJECTIONS: [(&str, &str); 5] = [
     ("configMap", "configmaps (via projected volumes)"),
     ("secret", "secrets (via projected volumes)"),
@@ -59,12 +59,15 @@ impl NodeRestriction {
         let shown = quote(node);
         match attributes.operation {
             Operation::Create => self.create_pod(node, attributes).await,
-            Operation::Delete => match node_of(or_null(attributes.old_object.as_ref())) == node {
-                true => Ok(()),
-                false => Err(attributes.forbidden(&format!(
-                    "node {shown} can only delete pods with spec.nodeName set to itself"
-                ))),
-            },
+            Operation::Delete => {
+                if node_of(or_null(attributes.old_object())) == node {
+                    Ok(())
+                } else {
+                    Err(attributes.forbidden(&format!(
+                        "node {shown} can only delete pods with spec.nodeName set to itself"
+                    )))
+                }
+            }
             operation => Err(attributes.forbidden(&format!(
                 "unexpected operation {}, node {shown} can only create and delete mirror pods",
                 quote(operation.as_str())
@@ -73,7 +76,7 @@ impl NodeRestriction {
     }
 
     async fn create_pod(&self, node: &str, attributes: &Attributes<'_>) -> Result<()> {
-        let (pod, shown) = (or_null(attributes.object.as_ref()), quote(node));
+        let (pod, shown) = (or_null(attributes.object()), quote(node));
         let forbidden = |why: String| Err(attributes.forbidden(&why));
         if pod.annotation(MIRROR_POD).is_none() {
             let mark = quote(MIRROR_POD);
@@ -142,7 +145,7 @@ impl NodeRestriction {
     }
 }
 
-/// The node that a pod is bound to.
+/// Returns the node that a pod is bound to.
 pub(super) fn node_of(pod: &Value) -> &str {
     pod.text_at(&["spec", "nodeName"])
 }
@@ -153,7 +156,7 @@ pub(super) fn status(node: &str, attributes: &Attributes<'_>) -> Result<()> {
         let operation = quote(attributes.operation.as_str());
         return Err(attributes.forbidden(&format!("unexpected operation {operation}")));
     }
-    let (old, new) = (or_null(attributes.old_object.as_ref()), or_null(attributes.object.as_ref()));
+    let (old, new) = (or_null(attributes.old_object()), or_null(attributes.object()));
     let why = if node_of(old) != node {
         format!("node {shown} can only update pod status for pods with spec.nodeName set to itself")
     } else if !old.labels().eq(new.labels()) {
@@ -177,7 +180,7 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_list().is_some_and(<[Value]>::is_empty)
 }
 
-/// The resource of some object that a pod uses; an error where that cannot be told.
+/// Returns the resource of an API object that a pod refers to; an error for an unknown kind of volume.
 fn used_objects(pod: &Value) -> std::result::Result<Option<&'static str>, String> {
     if !pod.text_at(&["spec", "serviceAccountName"]).is_empty() {
         return Ok(Some("serviceaccounts"));

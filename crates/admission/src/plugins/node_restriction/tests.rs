@@ -27,7 +27,7 @@ impl ObjectLister for Objects {
     }
 }
 
-/// Lets one audience be asked for.
+/// Allows requests for one audience.
 struct Audiences;
 
 #[async_trait]
@@ -115,12 +115,7 @@ impl Case {
             authorizer: Arc::new(Audiences),
             features: self.features,
         };
-        let mut attributes = Attributes {
-            request: &request,
-            operation: self.operation,
-            object: self.object,
-            old_object: self.old,
-        };
+        let mut attributes = Attributes::new(&request, self.operation, self.object, self.old);
         if plugin.admits(self.operation, &request.target) {
             plugin.admit(&mut attributes).await
         } else {
@@ -180,7 +175,7 @@ fn cluster() -> Objects {
 use Operation::{Create, Delete, Update};
 
 #[tokio::test]
-async fn others_than_nodes_are_not_restricted() {
+async fn users_that_are_not_nodes_are_not_restricted() {
     let mut admin = case(Create, "pods").of("ns", "x").with("{}");
     admin.user = User { name: "admin".into(), ..User::default() };
     admin.allowed().await;
@@ -199,7 +194,7 @@ fn mirror(owners: &str, spec: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_node_makes_mirror_pods_of_its_own() {
+async fn a_node_creates_mirror_pods_bound_to_itself_only() {
     let create = |object: &str| case(Create, "pods").of("ns", "").with(object);
     create(&mirror(OWNER, r#","volumes":[{"name":"h","hostPath":{}},{"name":"p","projected":{"sources":[{"downwardAPI":{}}]}}]"#))
         .allowed()
@@ -239,7 +234,7 @@ async fn a_node_makes_mirror_pods_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_mirror_pod_uses_nothing_of_the_api() {
+async fn a_mirror_pod_refers_to_no_api_object() {
     for (spec, resource) in [
         (r#""serviceAccountName":"sa""#, "serviceaccounts"),
         (r#""imagePullSecrets":[{"name":"s"}]"#, "secrets"),
@@ -276,7 +271,7 @@ async fn a_mirror_pod_uses_nothing_of_the_api() {
 }
 
 #[tokio::test]
-async fn a_node_removes_and_reports_on_what_runs_there() {
+async fn a_node_deletes_evicts_and_updates_its_own_pods_only() {
     let (mine, other) = (r#"{"spec":{"nodeName":"n1"}}"#, r#"{"spec":{"nodeName":"n2"}}"#);
     case(Delete, "pods").of("ns", "p").old(mine).allowed().await;
     case(Delete, "pods")
@@ -322,7 +317,7 @@ async fn a_node_removes_and_reports_on_what_runs_there() {
 }
 
 #[tokio::test]
-async fn a_node_does_not_change_what_draws_pods_to_it() {
+async fn a_node_does_not_change_its_taints_and_restricted_labels() {
     let node = |operation| case(operation, "nodes").of("", "n1");
     node(Create).with(r#"{"metadata":{"name":"n1","labels":{"kubernetes.io/os":"linux","a":"b","x.node.kubernetes.io/y":"z"}}}"#)
         .allowed()
@@ -361,7 +356,7 @@ async fn a_node_does_not_change_what_draws_pods_to_it() {
 }
 
 #[tokio::test]
-async fn a_claim_s_expansion_is_all_that_a_node_reports() {
+async fn a_node_updates_only_expansion_fields_of_a_claim() {
     let update = |new: &str| {
         case(Update, "persistentvolumeclaims/status").of("ns", "c").with(new).old(
             r#"{"metadata":{"name":"c","resourceVersion":"1"},"status":{"capacity":{"storage":"1Gi"},"phase":"Bound"}}"#,
@@ -388,7 +383,7 @@ fn token(bound: &str, audiences: &str) -> Case {
 const BOUND: &str = r#"{"apiVersion":"v1","kind":"Pod","name":"p","uid":"up"}"#;
 
 #[tokio::test]
-async fn a_token_is_for_a_pod_that_runs_there() {
+async fn a_token_is_for_a_pod_of_the_node() {
     for unbound in ["null", &BOUND.replace("Pod", "Secret"), &BOUND.replace("\"p\"", "\"\"")] {
         token(unbound, "").refused("node requested token not bound to a pod").await;
     }
@@ -410,7 +405,7 @@ async fn a_token_is_for_a_pod_that_runs_there() {
 }
 
 #[tokio::test]
-async fn a_token_is_for_an_audience_that_the_pod_has_to_do_with() {
+async fn a_token_is_for_an_audience_of_the_pod_s_volumes_and_drivers() {
     for audience in ["projected", "claimed", "inlined", "translated", "granted"] {
         token(BOUND, &format!("{audience:?}")).allowed().await;
     }
@@ -443,7 +438,7 @@ async fn a_token_is_for_an_audience_that_the_pod_has_to_do_with() {
 }
 
 #[tokio::test]
-async fn leases_csi_nodes_and_slices_are_its_own() {
+async fn leases_csi_nodes_and_slices_must_be_the_node_s_own() {
     let lease = "leases.coordination.k8s.io";
     let own = r#"{"metadata":{"name":"n1"}}"#;
     let why = "can only access node lease with the same name as the requesting node";
@@ -490,7 +485,7 @@ fn signing_request(name: &str, signer: &str) -> Case {
 }
 
 #[tokio::test]
-async fn a_node_s_certificate_is_its_own() {
+async fn a_certificate_request_of_a_node_is_for_itself() {
     let signer = "kubernetes.io/kubelet-serving";
     signing_request("system:node:n1", signer).allowed().await;
     signing_request("somebody", "example.com/x").allowed().await;
@@ -507,7 +502,7 @@ async fn a_node_s_certificate_is_its_own() {
 }
 
 #[tokio::test]
-async fn a_pod_s_certificate_is_for_what_runs_there() {
+async fn a_pod_certificate_request_is_for_a_pod_of_the_node() {
     let spec = r#"{"nodeName":"n1","nodeUID":"un","podName":"p","podUID":"up","serviceAccountName":"sa","serviceAccountUID":"us"}"#;
     let request = |spec: &str| {
         case(Create, "podcertificaterequests.certificates.k8s.io")

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: for a pod that runs on the node, and an audience that the pod has to do with.
+//! Tokens of service accounts: for a pod that runs on the node, and an audience that its volumes or their drivers ask for.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::Result;
 use crate::attributes::{Attributes, Operation};
 use crate::objects::Resource;
 
-/// Drivers that have taken the place of built-in kinds of volumes.
+/// CSI drivers that in-tree volume plugins have been migrated to.
 const DRIVERS: [(&str, &str); 7] = [
     ("gcePersistentDisk", "pd.csi.storage.gke.io"),
     ("awsElasticBlockStore", "ebs.csi.aws.com"),
@@ -28,7 +28,7 @@ impl NodeRestriction {
         if attributes.operation != Operation::Create {
             return Ok(());
         }
-        let request = or_null(attributes.object.as_ref());
+        let request = or_null(attributes.object());
         let bound = or_null(request.at(&["spec", "boundObjectRef"]));
         let (name, uid) = (bound.text_at(&["name"]), bound.text_at(&["uid"]));
         let is_pod = (bound.text_at(&["apiVersion"]), bound.text_at(&["kind"])) == ("v1", "Pod");
@@ -75,7 +75,7 @@ impl NodeRestriction {
             Err(error) => return Err(format!("error validating audience {shown}: {error}")),
         }
         let user = &*attributes.request.user;
-        // Who may is told by the audience in the resource's place; `*` there is all of them.
+        // RBAC rules name the audience as the resource; `*` allows all audiences.
         let verdict = self
             .authorizer
             .authorize(&authorizer::Attributes {
@@ -104,7 +104,7 @@ impl NodeRestriction {
         }
     }
 
-    /// Whether a pod's volumes need tokens for an audience, or the drivers that they come from do.
+    /// Returns whether a pod's volumes, or the CSI drivers of them, ask for tokens for an audience.
     async fn names_audience(&self, pod: &Value, audience: &str) -> std::result::Result<bool, String> {
         let (mut errors, mut seen) = (Vec::new(), HashSet::new());
         for volume in pod.items_at(&["spec", "volumes"]) {
@@ -134,7 +134,7 @@ impl NodeRestriction {
         }
     }
 
-    /// The driver that a volume of a pod comes from.
+    /// Returns the CSI driver of a volume of a pod.
     async fn driver(&self, pod: &Value, volume: &Value) -> std::result::Result<Option<String>, String> {
         let has = |path: &[&str]| volume.at(path).is_some_and(|source| !source.is_null());
         let claim = if has(&["ephemeral", "volumeClaimTemplate"]) {
@@ -171,7 +171,7 @@ impl NodeRestriction {
         namespace: &str,
         name: &str,
     ) -> std::result::Result<Value, String> {
-        // A claim that is not bound yet names no volume, and there is none without a name.
+        // A claim that is not bound yet names no volume.
         let found = match name {
             "" => Ok(None),
             name => self.objects.object(resource, namespace, name).await,
@@ -184,7 +184,7 @@ impl NodeRestriction {
     }
 }
 
-/// The driver that has taken the place of a built-in kind of volume.
+/// Returns the CSI driver that an in-tree volume plugin has been migrated to.
 fn successor(source: &Value) -> Option<String> {
     let has = |field: &str| source.get(field).is_some_and(|value| !value.is_null());
     DRIVERS.iter().find(|(field, _)| has(field)).map(|(_, driver)| (*driver).to_owned())

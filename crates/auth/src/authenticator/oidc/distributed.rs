@@ -4,19 +4,21 @@
 //! {.., "_claim_names": {"groups": "source"}, "_claim_sources": {"source": {"endpoint": "https://..", "access_token": ".."}}}
 //! ```
 //!
-//! Only a token whose signature is good gets this far, so that nobody but an issuer can send us anywhere. The other token is
-//! judged like the first one, for the issuer that it names. Claims that are there as a token within the token ("aggregated")
-//! are not looked at, in the reference neither.
+//! Only claims of a verified token are followed, so an endpoint comes from a trusted issuer. The fetched token is verified like
+//! the first one, with the keys of the issuer that it names. Aggregated claims (a token within the token) are ignored, as by the
+//! reference.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_meta::Value;
 use pintle_meta::value::Node;
 use pintle_outbound::{Authorization, Client, ClientOptions, Url};
+use pintle_runtime::{Clock, Spawner};
 
+use super::canonical;
 use super::keys::Provider;
-use super::{RETRY, canonical};
+use super::search::{Location, Search};
 use crate::jwt::{Claims, MAX_TOKEN, unverified_issuer};
 
 const NAMES: &str = "_claim_names";
@@ -31,7 +33,7 @@ pub(super) struct Source {
     access_token: String,
 }
 
-/// What keeps a token from being one at all: names of sources that it does not have.
+/// Checks that every claim name refers to a source of the token; without it, the token is invalid.
 pub(super) fn check(claims: &Value) -> Result<(), String> {
     let malformed = |name: &str| format!("oidc: failed to unmarshal claims: {name} is not of the right type");
     let Some(names) = claims.get(NAMES) else { return Ok(()) };
@@ -81,42 +83,23 @@ pub(super) fn source(claims: &Value, claim: &str) -> Result<Option<Source>, Stri
     Ok(Some(found).filter(|source| !source.endpoint.is_empty()))
 }
 
-/// Fetches tokens with claims of other tokens, and knows who may sign them.
+/// Fetches tokens with claims of other tokens, and finds the issuers that sign them.
 pub(super) struct Resolver {
     claim: String,
-    /// The configured issuer, which may have its documents at another place.
-    issuer: String,
-    discovery_url: String,
-    options: ClientOptions,
-    known: Mutex<HashMap<String, Arc<Looked>>>,
-}
-
-/// An issuer that is looked for, and there some time later.
-struct Looked {
-    provider: RwLock<Option<Arc<Provider>>>,
-    search: Mutex<Option<tokio::task::JoinHandle<()>>>,
-}
-
-impl Drop for Looked {
-    fn drop(&mut self) {
-        if let Some(search) = self.search.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            search.abort();
-        }
-    }
+    /// The configured issuer, whose discovery document may be elsewhere.
+    configured: Location,
+    /// The searches for issuers of fetched tokens, by issuer.
+    searches: Mutex<HashMap<String, Search>>,
+    clock: Clock,
+    spawner: Spawner,
 }
 
 impl Resolver {
-    pub(super) fn new(claim: &str, issuer: &str, discovery_url: &str, options: ClientOptions) -> Resolver {
-        Resolver {
-            claim: claim.to_owned(),
-            issuer: issuer.to_owned(),
-            discovery_url: discovery_url.to_owned(),
-            options,
-            known: Mutex::default(),
-        }
+    pub(super) fn new(claim: &str, configured: Location, clock: Clock, spawner: Spawner) -> Resolver {
+        Resolver { claim: claim.to_owned(), configured, searches: Mutex::default(), clock, spawner }
     }
 
-    /// The token that has the claim, who must have signed it, and the issuer by which to judge it.
+    /// Returns the token that has the claim, its issuer, and the keys to verify it with.
     pub(super) async fn fetch(&self, source: &Source) -> Result<(Vec<u8>, String, Arc<Provider>), String> {
         let claim = pintle_meta::quote(&self.claim);
         let token = self
@@ -136,7 +119,7 @@ impl Resolver {
         Ok((token, issuer, provider))
     }
 
-    /// What the token says about the claim.
+    /// Returns the value of the claim.
     pub(super) fn value(&self, source: &Source, claims: &Claims) -> Result<Value, String> {
         claims.value().get(&self.claim).cloned().ok_or_else(|| {
             let (endpoint, claim) = (pintle_meta::quote(&source.endpoint), &self.claim);
@@ -147,7 +130,7 @@ impl Resolver {
     async fn get(&self, source: &Source) -> Result<Vec<u8>, String> {
         let failed = |error: &dyn std::fmt::Display| format!("while calling {}: {error}", source.endpoint);
         let url = Url::parse(&source.endpoint).map_err(|error| failed(&error))?;
-        // Not a client that is kept: its credentials are this token's, and go to nobody else.
+        // A client for this request alone: it carries the access token of this user.
         let authorization = match source.access_token.as_str() {
             "" => Authorization::None,
             token => Authorization::Bearer(token.to_owned()),
@@ -156,7 +139,7 @@ impl Resolver {
             authorization,
             largest_answer: MAX_TOKEN,
             follow_redirects: true,
-            ..self.options.clone()
+            ..self.configured.options.clone()
         };
         let client = Client::new(&url, options).map_err(|error| failed(&error))?;
         let answer = client.get(&url).await.map_err(|error| error.to_string())?;
@@ -166,44 +149,26 @@ impl Resolver {
         Ok(answer.body.trim_ascii().to_vec())
     }
 
-    /// An issuer that was found already. Who asks first starts the search and comes too early.
+    /// Returns an issuer that was found already. The first call for an issuer starts the search and fails.
     fn provider(&self, issuer: &str) -> Result<Arc<Provider>, String> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains_key(issuer) {
-            if known.len() >= MOST_ISSUERS {
+        let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        if !searches.contains_key(issuer) {
+            if searches.len() >= MOST_ISSUERS {
                 return Err(format!("more than {MOST_ISSUERS} issuers have signed claims"));
             }
-            known.insert(issuer.to_owned(), self.search(issuer.to_owned()));
+            searches.insert(issuer.to_owned(), self.search(issuer));
         }
-        let found = known
-            .get(issuer)
-            .and_then(|looked| looked.provider.read().unwrap_or_else(PoisonError::into_inner).clone());
+        let found = searches.get(issuer).and_then(Search::provider);
         found.ok_or_else(|| format!("verifier not initialized for issuer: {}", pintle_meta::quote(issuer)))
     }
 
-    fn search(&self, issuer: String) -> Arc<Looked> {
-        let looked = Arc::new(Looked { provider: RwLock::default(), search: Mutex::default() });
-        let place = if issuer == self.issuer { self.discovery_url.clone() } else { String::new() };
-        let (options, found) = (self.options.clone(), Arc::downgrade(&looked));
-        let search = tokio::spawn(async move {
-            loop {
-                match Provider::discover(&issuer, &place, &options, None).await {
-                    Ok(provider) => {
-                        if let Some(looked) = found.upgrade() {
-                            *looked.provider.write().unwrap_or_else(PoisonError::into_inner) =
-                                Some(Arc::new(provider));
-                        }
-                        return;
-                    }
-                    Err(error) => {
-                        tracing::error!(error, issuer, "oidc authenticator: async token verifier for issuer");
-                    }
-                }
-                tokio::time::sleep(RETRY).await;
-            }
-        });
-        *looked.search.lock().unwrap_or_else(PoisonError::into_inner) = Some(search);
-        looked
+    fn search(&self, issuer: &str) -> Search {
+        let is_configured = issuer == self.configured.issuer;
+        let discovery_url = if is_configured { self.configured.discovery_url.clone() } else { String::new() };
+        let options = self.configured.options.clone();
+        let location = Location { issuer: issuer.to_owned(), discovery_url, options };
+        let failure = "oidc authenticator: async token verifier for issuer";
+        Search::start(location, failure, None, &self.clock, &self.spawner)
     }
 }
 

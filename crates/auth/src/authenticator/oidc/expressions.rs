@@ -13,7 +13,7 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// What it makes of the value of its one variable.
+    /// Evaluates the expression with a value of its variable.
     pub(crate) fn evaluate<T>(
         &self,
         variable: &str,
@@ -48,13 +48,13 @@ fn claims() -> Declarations {
 }
 
 fn compile(declarations: Declarations, text: &str) -> Result<Expression, String> {
-    let program =
-        Environment::new(declarations.unescape_keys()).compile(text).map_err(|error| {
-            match error.is_instantiation() {
-                true => format!("program instantiation failed: {error}"),
-                false => format!("compilation failed: {error}"),
-            }
-        })?;
+    let program = Environment::new(declarations.unescape_keys()).compile(text).map_err(|error| {
+        if error.is_instantiation() {
+            format!("program instantiation failed: {error}")
+        } else {
+            format!("compilation failed: {error}")
+        }
+    })?;
     Ok(Expression { text: text.to_owned(), program })
 }
 
@@ -86,7 +86,7 @@ impl ObjectType for UserInfo {
     }
 }
 
-/// What `user` is.
+/// Returns the variable `user`.
 pub(crate) fn user_value(user: &User) -> Value {
     let texts = |all: &[String]| Value::list(all.iter().map(Value::string).collect());
     let extra: Object = user.extra.iter().map(|(key, values)| (key.as_str(), texts(values))).collect();

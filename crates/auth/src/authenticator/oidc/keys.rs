@@ -1,13 +1,13 @@
 //! The keys of an issuer: found by discovery, fetched when a token needs one that is not there yet.
 //!
-//! Anybody can send tokens that name keys nobody has. How often that leads to a fetch is bounded, and so is what is
-//! fetched and how long it may take.
+//! A client can send tokens with key ids that do not exist. So the rate of fetches, their size and their duration are bounded.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_outbound::{Client, ClientOptions, Url};
+use pintle_runtime::Clock;
 use serde::Deserialize;
 
 use super::KeyEvents;
@@ -33,11 +33,12 @@ pub(super) struct Provider {
     client: Client,
     url: Url,
     keys: RwLock<Arc<Vec<PublicKey>>>,
-    /// Held while keys are fetched, so that they are fetched once for all who wait.
+    /// Held while keys are fetched, so that concurrent requests share one fetch.
     fetching: tokio::sync::Mutex<()>,
     allowance: Mutex<(u32, Instant)>,
     issuer: String,
     events: Option<Arc<dyn KeyEvents>>,
+    clock: Clock,
 }
 
 fn get_options(options: &ClientOptions) -> ClientOptions {
@@ -51,6 +52,7 @@ impl Provider {
         discovery_url: &str,
         options: &ClientOptions,
         events: Option<Arc<dyn KeyEvents>>,
+        clock: Clock,
     ) -> Result<Provider, String> {
         let url = match discovery_url {
             "" => format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/')),
@@ -85,9 +87,10 @@ impl Provider {
             url,
             keys: RwLock::default(),
             fetching: tokio::sync::Mutex::new(()),
-            allowance: Mutex::new((BURST, Instant::now())),
+            allowance: Mutex::new((BURST, clock.instant())),
             issuer: issuer.to_owned(),
             events,
+            clock,
         })
     }
 
@@ -108,7 +111,7 @@ impl Provider {
         let failed = || "failed to verify id token signature".to_owned();
         let _one = self.fetching.lock().await;
         let mut current = self.known();
-        // Somebody may have fetched them while we waited.
+        // Another request may have fetched them during the wait.
         if Arc::ptr_eq(&current, &known) {
             if !self.may_fetch() {
                 return Err(failed());
@@ -121,10 +124,12 @@ impl Provider {
     fn may_fetch(&self) -> bool {
         let mut allowance = self.allowance.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, since) = &mut *allowance;
-        let gained = u32::try_from(since.elapsed().as_secs() / REFILL.as_secs()).unwrap_or(u32::MAX);
+        let now = self.clock.instant();
+        let passed = now.saturating_duration_since(*since).as_secs();
+        let gained = u32::try_from(passed / REFILL.as_secs()).unwrap_or(u32::MAX);
         if gained > 0 {
             *left = left.saturating_add(gained).min(BURST);
-            *since = Instant::now();
+            *since = now;
         }
         match left.checked_sub(1) {
             Some(rest) => *left = rest,
@@ -156,10 +161,10 @@ impl Provider {
             ));
         }
         let keys = read_set(&answer.body).map_err(|error| format!("oidc: failed to decode keys: {error}"))?;
-        match keys.len() > MOST_KEYS {
-            true => Err(format!("oidc: the issuer has more than {MOST_KEYS} keys")),
-            false => Ok((keys, answer.body)),
+        if keys.len() > MOST_KEYS {
+            return Err(format!("oidc: the issuer has more than {MOST_KEYS} keys"));
         }
+        Ok((keys, answer.body))
     }
 }
 

@@ -5,8 +5,8 @@
 //! is asked again until it can be.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use pintle_meta::Value;
@@ -14,6 +14,7 @@ use pintle_meta::time::Time;
 use pintle_meta::value::Node;
 use pintle_outbound::egress::{Egress, Network, Selector};
 use pintle_outbound::{ClientOptions, Material, Roots, TlsOptions};
+use pintle_runtime::{Clock, Spawner, Stopwatch};
 
 use super::{Error, Identity, TokenAuthenticator};
 use crate::User;
@@ -23,15 +24,15 @@ use crate::jwt::{Algorithm, Claims, Unverified, unverified_issuer};
 mod distributed;
 pub(crate) mod expressions;
 mod keys;
+mod search;
 #[cfg(test)]
 mod tests;
 
 use distributed::Resolver;
 use expressions::{Expression, claims_value, texts, user_value};
 use keys::Provider;
+use search::{Location, Search};
 
-/// How long to wait before an issuer that could not be reached is asked again.
-const RETRY: Duration = Duration::from_secs(10);
 const GOOGLE: &str = "https://accounts.google.com";
 /// How much earlier than said a token may come into force.
 const NOT_BEFORE_LEEWAY: Duration = Duration::from_secs(60);
@@ -51,15 +52,8 @@ pub struct Oidc {
     compiled: Compiled,
     /// For groups that are elsewhere.
     resolver: Option<Resolver>,
-    state: Arc<State>,
+    search: Search,
     events: Option<Arc<dyn KeyEvents>>,
-    discovery: tokio::task::JoinHandle<()>,
-}
-
-#[derive(Default)]
-struct State {
-    provider: RwLock<Option<Arc<Provider>>>,
-    problem: Mutex<String>,
 }
 
 #[derive(Default)]
@@ -99,7 +93,7 @@ impl Compiled {
     }
 }
 
-/// The way to an issuer that is said to be in another network. There must be one: whoever says so means it.
+/// Returns the egress to an issuer with an `egressSelectorType`; an error if none is configured for it.
 fn way(kind: &str, ways: Option<&Selector>) -> Result<Option<Egress>, String> {
     if kind.is_empty() {
         return Ok(None);
@@ -113,19 +107,15 @@ fn way(kind: &str, ways: Option<&Selector>) -> Result<Option<Egress>, String> {
     egress.map(Some).ok_or_else(|| format!("oidc: egress lookup for {quoted} is not configured"))
 }
 
-impl Drop for Oidc {
-    fn drop(&mut self) {
-        self.discovery.abort();
-    }
-}
-
 impl Oidc {
-    /// Begins to look for the issuer, by one of these ways if it says so. The configuration must be valid.
+    /// Starts the search for the issuer, through an egress of `ways` if it names one. The configuration must be valid.
     pub fn new(
         configuration: JwtAuthenticator,
         algorithms: Vec<Algorithm>,
         events: Option<Arc<dyn KeyEvents>>,
         ways: Option<&Selector>,
+        clock: Clock,
+        spawner: Spawner,
     ) -> Result<Oidc, String> {
         let compiled = Compiled::new(&configuration)?;
         let issuer = configuration.issuer.clone();
@@ -136,35 +126,21 @@ impl Oidc {
         };
         let tls = TlsOptions { roots, ..TlsOptions::default() };
         let options = ClientOptions { tls, egress, ..ClientOptions::default() };
-        let state = Arc::new(State::default());
-        *state.problem.lock().unwrap_or_else(PoisonError::into_inner) =
-            format!("oidc: authenticator for issuer {} is not initialized", pintle_meta::quote(&issuer.url));
         let resolver = match configuration.claim_mappings.groups.claim.as_str() {
             "" => None,
-            claim => Some(Resolver::new(claim, &issuer.url, &issuer.discovery_url, options.clone())),
-        };
-        let (found, told) = (state.clone(), events.clone());
-        let discovery = tokio::spawn(async move {
-            loop {
-                match Provider::discover(&issuer.url, &issuer.discovery_url, &options, told.clone()).await {
-                    Ok(provider) => {
-                        *found.provider.write().unwrap_or_else(PoisonError::into_inner) =
-                            Some(Arc::new(provider));
-                        return;
-                    }
-                    Err(error) => {
-                        tracing::error!(
-                            error,
-                            issuer = issuer.url,
-                            "oidc authenticator: initializing plugin"
-                        );
-                        *found.problem.lock().unwrap_or_else(PoisonError::into_inner) = error;
-                    }
-                }
-                tokio::time::sleep(RETRY).await;
+            claim => {
+                let location = Location {
+                    issuer: issuer.url.clone(),
+                    discovery_url: issuer.discovery_url.clone(),
+                    options: options.clone(),
+                };
+                Some(Resolver::new(claim, location, clock.clone(), spawner.clone()))
             }
-        });
-        Ok(Oidc { configuration, algorithms, compiled, resolver, state, events, discovery })
+        };
+        let location = Location { issuer: issuer.url, discovery_url: issuer.discovery_url, options };
+        let failure = "oidc authenticator: initializing plugin";
+        let search = Search::start(location, failure, events.clone(), &clock, &spawner);
+        Ok(Oidc { configuration, algorithms, compiled, resolver, search, events })
     }
 
     /// Why tokens of this issuer cannot be judged yet; `None` if they can.
@@ -172,13 +148,16 @@ impl Oidc {
         if self.provider().is_some() {
             return None;
         }
-        let problem = self.state.problem.lock().unwrap_or_else(PoisonError::into_inner);
         let issuer = pintle_meta::quote(&self.configuration.issuer.url);
+        let problem = match self.search.problem() {
+            none if none.is_empty() => format!("oidc: authenticator for issuer {issuer} is not initialized"),
+            problem => problem,
+        };
         Some(format!("oidc: authenticator for issuer {issuer} is not healthy: {problem}"))
     }
 
     fn provider(&self) -> Option<Arc<Provider>> {
-        self.state.provider.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.search.provider()
     }
 
     async fn judge(&self, token: &[u8], now: SystemTime) -> Result<User, String> {
@@ -268,7 +247,7 @@ impl Oidc {
         Ok(claims)
     }
 
-    /// Whom the claims make, if they are accepted.
+    /// Maps accepted claims to a user.
     fn user(&self, all: &Value) -> Result<User, String> {
         let compiled = &self.compiled;
         let uses_cel = compiled.username.is_some()
@@ -317,9 +296,10 @@ impl Oidc {
             let name = expression
                 .evaluate("claims", value, |name| name.as_str().map(str::to_owned).ok_or_else(must))
                 .map_err(failed)?;
-            return match name.is_empty() {
-                true => Err("oidc: empty username via CEL expression is not allowed".into()),
-                false => Ok(name),
+            return if name.is_empty() {
+                Err("oidc: empty username via CEL expression is not allowed".into())
+            } else {
+                Ok(name)
             };
         }
         let Mapping { claim, prefix, .. } = &self.configuration.claim_mappings.username;
@@ -400,17 +380,17 @@ impl TokenAuthenticator for Oidc {
         if unverified_issuer(token).is_none_or(|issuer| canonical(&issuer) != url.as_str()) {
             return Ok(None);
         }
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let judged = self.judge(token, now).await;
         if let Some(events) = &self.events {
-            events.judged(url, judged.is_ok(), start.elapsed());
+            events.judged(url, judged.is_ok(), watch.elapsed());
         }
         let user = judged.map_err(Error::Refused)?;
         Ok(Some(Arc::new(user.authenticated()).into()))
     }
 }
 
-/// Google says its name in two ways.
+/// Google's tokens name their issuer with or without the scheme.
 fn canonical(issuer: &str) -> &str {
     match issuer {
         "accounts.google.com" => GOOGLE,
@@ -428,10 +408,10 @@ fn text(value: &Value) -> Result<String, String> {
 
 fn holds(rule: &Expression, variable: &str, value: &Value, message: &str) -> Result<(), String> {
     let must = || "validation expression must return a boolean".to_owned();
-    match rule.evaluate(variable, value, |result| result.as_bool().ok_or_else(must))? {
-        true => Ok(()),
-        false => Err(format!("validation expression '{}' failed: {message}", rule.text)),
+    if rule.evaluate(variable, value, |result| result.as_bool().ok_or_else(must))? {
+        return Ok(());
     }
+    Err(format!("validation expression '{}' failed: {message}", rule.text))
 }
 
 /// Issuers that can be exchanged for others while they are in use.
@@ -443,7 +423,7 @@ impl Issuers {
         Issuers(RwLock::new(Arc::new(issuers)))
     }
 
-    /// Those that are among the old ones only.
+    /// Replaces the issuers. Returns the URLs of those that are gone.
     pub fn replace(&self, issuers: Vec<Oidc>) -> Vec<String> {
         let names = |issuers: &[Oidc]| {
             issuers.iter().map(|one| one.configuration.issuer.url.clone()).collect::<Vec<String>>()

@@ -1,8 +1,11 @@
 //! Against real issuers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Deref;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pintle_outbound::testing::{HttpsServer, Reply};
+use pintle_runtime::{ManualClock, Tasks};
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -59,15 +62,40 @@ fn configuration(provider: &Provider, rest: Json) -> JwtAuthenticator {
     AuthenticationConfiguration::read(text.to_string().as_bytes(), Rules::default()).unwrap().jwt.remove(0)
 }
 
-async fn oidc(provider: &Provider, rest: Json) -> Oidc {
-    let oidc = Oidc::new(configuration(provider, rest), Algorithm::ALL.to_vec(), None, None).unwrap();
-    for _ in 0..200 {
-        if oidc.problem().is_none() {
-            return oidc;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+/// An authenticator with the tasks that search for its issuer.
+struct Started {
+    oidc: Oidc,
+    tasks: Tasks,
+}
+
+impl Deref for Started {
+    type Target = Oidc;
+
+    fn deref(&self) -> &Oidc {
+        &self.oidc
     }
-    panic!("{:?}", oidc.problem());
+}
+
+fn start(configuration: JwtAuthenticator, clock: Clock) -> Started {
+    let (tasks, algorithms) = (Tasks::new(), Algorithm::ALL.to_vec());
+    let oidc = Oidc::new(configuration, algorithms, None, None, clock, tasks.spawner()).unwrap();
+    Started { oidc, tasks }
+}
+
+async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}");
+}
+
+async fn oidc(provider: &Provider, rest: Json) -> Started {
+    let oidc = start(configuration(provider, rest), Clock::system());
+    eventually("the issuer is found", || oidc.problem().is_none()).await;
+    oidc
 }
 
 fn seconds(from_now: i64) -> i64 {
@@ -112,7 +140,7 @@ async fn a_token_of_the_issuer_names_its_user() {
 }
 
 #[tokio::test]
-async fn what_is_not_right_about_a_token_is_refused() {
+async fn an_invalid_token_is_refused() {
     let key = key();
     let provider = provider(&key).await;
     let oidc = oidc(&provider, json!({})).await;
@@ -276,28 +304,58 @@ async fn expressions_know_claims_by_escaped_names() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_another_or_too_large_is_not_believed() {
+async fn an_issuer_with_a_wrong_or_too_large_document_is_not_used() {
     let check = async |reply: Reply, expect: &str| {
         let key = key();
         let server = HttpsServer::start(move |_| reply.clone()).await;
         let provider = Provider { server, keys: Arc::default(), fetches: Arc::default() };
-        let oidc =
-            Oidc::new(configuration(&provider, json!({})), Algorithm::ALL.to_vec(), None, None).unwrap();
-        for _ in 0..200 {
-            if oidc.problem().is_some_and(|problem| problem.contains(expect)) {
-                let error = ask(&oidc, &token(&provider, &key, json!({}))).await.unwrap_err();
-                assert_eq!(error, "oidc: authenticator not initialized");
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{expect}: {:?}", oidc.problem());
+        let oidc = start(configuration(&provider, json!({})), Clock::system());
+        eventually(expect, || oidc.problem().is_some_and(|problem| problem.contains(expect))).await;
+        let error = ask(&oidc, &token(&provider, &key, json!({}))).await.unwrap_err();
+        assert_eq!(error, "oidc: authenticator not initialized");
     };
     let other = json!({"issuer": "https://other", "jwks_uri": "https://other/keys"});
     check(Reply::json(&other), "issuer did not match the issuer returned by provider").await;
     check(Reply::text(200, &"x".repeat(2 << 20)), "the answer is longer than 1048576 bytes").await;
     check(Reply::text(500, "down"), "500").await;
     check(Reply::text(200, "<html>"), "failed to decode provider discovery object").await;
+}
+
+#[tokio::test]
+async fn a_failed_discovery_is_tried_again_after_ten_seconds() {
+    let (is_up, discoveries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (up, counted, name) = (is_up.clone(), discoveries.clone(), Arc::new(Mutex::new(String::new())));
+    let own = name.clone();
+    let server = HttpsServer::start(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let issuer = own.lock().unwrap().clone();
+        if !up.load(Ordering::SeqCst) {
+            return Reply::text(500, "down");
+        }
+        Reply::json(&json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")}))
+    })
+    .await;
+    *name.lock().unwrap() = server.url("");
+    let provider = Provider { server, keys: Arc::default(), fetches: Arc::default() };
+    let manual = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+    let oidc = start(configuration(&provider, json!({})), manual.clock());
+    eventually("the discovery fails", || oidc.problem().is_some_and(|problem| problem.contains("500"))).await;
+    is_up.store(true, Ordering::SeqCst);
+    manual.advance(Duration::from_secs(9));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(discoveries.load(Ordering::SeqCst), 1);
+    manual.advance(Duration::from_secs(1));
+    eventually("the issuer is found", || oidc.problem().is_none()).await;
+}
+
+#[tokio::test]
+async fn dropping_an_authenticator_ends_its_search() {
+    let server = HttpsServer::start(|_| Reply::text(500, "down")).await;
+    let provider = Provider { server, keys: Arc::default(), fetches: Arc::default() };
+    let Started { oidc, tasks } = start(configuration(&provider, json!({})), Clock::system());
+    eventually("the search runs", || tasks.count() == 1).await;
+    drop(oidc);
+    eventually("the search ends", || tasks.count() == 0).await;
 }
 
 #[test]

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_left_out() {
+    fn expired_certificates_are_left_out() {
         let (old, new) = (authority("old", 2001), authority("new", 4000));
         let both = format!("{old}{new}");
         assert_eq!(merge_bundles(&[&both], SystemTime::now()).unwrap(), new);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bundle_is_an_error() {
+    fn a_malformed_bundle_is_an_error() {
         let good = authority("a", 4000);
         for bad in ["", "nothing", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
             assert!(merge_bundles(&[&good, bad], SystemTime::now()).is_err(), "{bad}");

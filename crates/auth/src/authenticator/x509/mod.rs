@@ -36,7 +36,7 @@ pub struct ClientCertificates {
 /// See [`ClientCertificates::observed_by`].
 type Observer = Arc<dyn Fn(f64) + Send + Sync>;
 
-/// What a client sent in its TLS handshake, leaf first: proven to be the client's own, and nothing else.
+/// The certificates of a TLS handshake, leaf first. The client has proven to hold the key; nothing else is verified.
 #[derive(Default)]
 pub struct PeerCertificates {
     chain: Vec<CertificateDer<'static>>,
@@ -83,12 +83,12 @@ impl PeerCertificates {
     }
 }
 
-/// What is known of a certificate that was verified, and how long that may be relied on.
+/// The result of a verification, and how long it holds.
 #[derive(Clone)]
 pub(super) struct Verified {
-    /// Whom the subject names; nobody if it has no common name.
+    /// The user of the subject; `None` if it has no common name.
     pub(super) user: Option<Arc<User>>,
-    /// Who vouched for it. Kept, so that nothing else can take its address.
+    /// The roots it was verified with. Held, so that the comparison by address is sound.
     roots: Arc<Roots>,
     valid: Validity,
 }
@@ -105,7 +105,7 @@ impl ClientCertificates {
         Ok(ClientCertificates { roots: RwLock::new(Arc::new(Roots::new(roots)?)), reads_uid, observer: None })
     }
 
-    /// The same, telling of each request with a certificate how many seconds that has left, whoever has signed it.
+    /// Returns the same with an observer, called for each request with a certificate with the seconds until that expires.
     #[must_use]
     pub fn observed_by(mut self, observer: Observer) -> ClientCertificates {
         self.observer = Some(observer);
@@ -123,7 +123,7 @@ impl ClientCertificates {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What a client showed, if anything, and if these roots vouch for it.
+    /// Verifies the certificates of a client; `None` if it sent none.
     pub(super) fn certified(
         &self,
         certificates: &PeerCertificates,
@@ -156,7 +156,7 @@ impl ClientCertificates {
         Ok(Verified { user: user.map(|user| Arc::new(user.authenticated())), roots, valid })
     }
 
-    /// Whom the subject names; `None` if it has no common name.
+    /// Returns the user of the subject; `None` if it has no common name.
     fn user_of(&self, certificate: &X509Certificate<'_>) -> Result<Option<User>, &'static str> {
         let subject = certificate.subject();
         // The last that is a text counts.
@@ -168,9 +168,10 @@ impl ClientCertificates {
         let name = name.to_owned();
         let groups =
             subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
-        let uid = match self.reads_uid {
-            true => uid_of(certificate).ok_or("the subject has an empty uid, or more than one")?,
-            false => String::new(),
+        let uid = if self.reads_uid {
+            uid_of(certificate).ok_or("the subject has an empty uid, or more than one")?
+        } else {
+            String::new()
         };
         let mut user = User { name, uid, groups, ..User::default() };
         // Lets an audit trail tell two certificates of one user apart, and a revocation name one of them.
@@ -195,7 +196,7 @@ impl Authenticator for ClientCertificates {
     }
 }
 
-/// The uid in the subject, empty if there is none. A subject with several, or an empty one, is nobody's.
+/// Returns the UID of the subject, empty if there is none. An error if it has several, or an empty one.
 fn uid_of(certificate: &X509Certificate<'_>) -> Option<String> {
     let mut uids =
         certificate.subject().iter_attributes().filter(|part| part.attr_type().to_id_string() == UID_OID);

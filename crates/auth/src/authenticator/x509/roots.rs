@@ -1,4 +1,4 @@
-//! Whom to trust, and what follows from it for a chain.
+//! Trusted roots, and the verification of a chain against them.
 //!
 //! webpki does the work. It is stricter than what operators' certificates have always been allowed here in three cases,
 //! which are judged by [`Roots::verify_plain`]: certificates of X.509 version 1, ones that are authorities themselves,
@@ -103,11 +103,10 @@ impl Roots {
 impl Root {
     fn new(certificate: &CertificateDer<'static>) -> Result<Root, String> {
         let (_, parsed) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
-        let anchor = match may_sign(&parsed) && is_for_clients(&parsed).unwrap_or_default() {
-            true => Some(
-                webpki::anchor_from_trusted_cert(certificate).map_err(|error| error.to_string())?.to_owned(),
-            ),
-            false => None,
+        let anchor = if may_sign(&parsed) && is_for_clients(&parsed).unwrap_or_default() {
+            Some(webpki::anchor_from_trusted_cert(certificate).map_err(|error| error.to_string())?.to_owned())
+        } else {
+            None
         };
         Ok(Root { anchor, valid: Validity::of(certificate), certificate: certificate.clone() })
     }
@@ -147,12 +146,13 @@ impl ExtendedKeyUsageValidator for ForClients {
             }
             present.push(purpose.to_decoded_oid());
         }
-        match present.is_empty() {
-            true => Ok(()),
-            false => Err(webpki::Error::RequiredEkuNotFoundContext(webpki::RequiredEkuNotFoundContext {
+        if present.is_empty() {
+            Ok(())
+        } else {
+            Err(webpki::Error::RequiredEkuNotFoundContext(webpki::RequiredEkuNotFoundContext {
                 required: KeyUsage::client_auth(),
                 present,
-            })),
+            }))
         }
     }
 }

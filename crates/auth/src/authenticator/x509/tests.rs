@@ -206,7 +206,7 @@ fn a_client_that_is_an_authority_itself_is_let_in() {
 }
 
 #[test]
-fn a_subject_without_a_common_name_is_nobody() {
+fn a_subject_without_a_common_name_is_no_user() {
     let ca = authority("ca");
     let verifier = ClientCertificates::new(std::slice::from_ref(&ca.certificate), true).unwrap();
     let certificate = client(&ca, |params| params.distinguished_name = rcgen::DistinguishedName::new());

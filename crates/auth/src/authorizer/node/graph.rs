@@ -30,7 +30,7 @@ use pintle_meta::Value;
 use super::counts::Counts;
 use super::references;
 
-/// What a vertex stands for.
+/// The object that a vertex stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
@@ -48,7 +48,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kinds whose objects the graph is made from, in no particular order.
+    /// The kinds of objects that the graph is made from.
     pub const SOURCES: [Kind; 5] = [
         Kind::Pod,
         Kind::PersistentVolume,
@@ -83,14 +83,14 @@ pub struct Graph {
     free: Vec<Id>,
 }
 
-/// What an object says about others.
+/// The references of an object.
 #[derive(Debug, Default)]
 pub(super) struct References {
     /// Empty where there is none.
     pub(super) node: String,
     /// The claim of a volume.
     pub(super) claim: Option<(String, String)>,
-    /// What leads to the object: kind, namespace, name.
+    /// The objects that lead to it: kind, namespace, name.
     pub(super) sources: Vec<(Kind, String, String)>,
 }
 

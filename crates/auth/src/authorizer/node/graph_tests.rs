@@ -30,7 +30,7 @@ fn graph_of(pods: &[Value]) -> Graph {
 }
 
 #[test]
-fn what_a_pod_uses_leads_to_its_node_only() {
+fn objects_of_a_pod_lead_to_its_node_only() {
     let graph = graph_of(&[pod(
         "p",
         "n1",
@@ -92,7 +92,7 @@ fn a_mirror_pod_gives_its_node_nothing() {
 }
 
 #[test]
-fn a_pod_without_a_node_concerns_nobody() {
+fn a_pod_without_a_node_leads_to_no_node() {
     let mut graph = graph_of(&[pod("p", "", r#","serviceAccountName":"sa""#)]);
     assert!(graph.is_empty());
     graph.set(Kind::Pod, "ns", "p", &pod("p", "n1", r#","serviceAccountName":"sa""#));
@@ -260,7 +260,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What the way from an object to a node is by its definition, walked.
+/// The definition of a path from an object to a node, as a walk.
 fn walked(left: &BTreeMap<(Kind, u8), Value>, kind: Kind, name: &str, node: &str) -> bool {
     left.iter().any(|((source, id), object)| {
         let Some(references) = references::of(*source, object) else { return false };

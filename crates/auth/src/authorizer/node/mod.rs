@@ -1,8 +1,8 @@
-//! What kubelets may do: what their own pods need.
+//! The node authorizer: kubelets may do what their own pods need.
 //!
-//! Secrets, configmaps, claims and volumes are a node's business if the [`Graph`] says so; leases, CSINodes and its Node by
-//! their name; pods, slices and certificate requests also by a field selector. Everything else is the same for all nodes.
-//! What this cannot see (the content of what is made) is refused by the admission plugin NodeRestriction.
+//! Secrets, config maps, claims and volumes are allowed if the [`Graph`] has a path to the node; leases, CSINodes and the Node
+//! by their name; pods, slices and certificate requests also by a field selector. The rest is the same for all nodes. The
+//! content of written objects is restricted by the admission plugin NodeRestriction.
 
 mod counts;
 mod graph;
@@ -21,14 +21,14 @@ pub use references::{MIRROR_POD, used_by};
 use super::{Attributes, Authorizer, Rules, Selector, Verdict};
 use crate::User;
 
-/// Where leases of nodes are.
+/// Namespace of the leases of nodes.
 const LEASES: &str = "kube-node-lease";
 
-/// What there is to know about nodes and objects.
+/// The relations of nodes and objects.
 #[async_trait]
 pub trait Relations: Send + Sync + 'static {
-    /// Whether a way leads from an object to a node, as [`Graph::leads`] says. Whoever is about to say no has made sure that
-    /// nothing was missed. An error says why nothing is known.
+    /// Returns whether a path leads from an object to a node, as [`Graph::leads`] does. `false` only after the graph has
+    /// caught up with the store. An error if the graph could not be loaded.
     async fn leads(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String>;
 }
 
@@ -112,7 +112,7 @@ impl Node {
             return Verdict::no_opinion("cannot authorize ResourceSlice subresources");
         }
         match attributes.verb {
-            // Admission sees whose it is to be.
+            // NodeRestriction decides by the content.
             "create" => Verdict::allow(""),
             "get" | "update" | "patch" | "delete" => {
                 self.related(node, Kind::ResourceSlice, attributes).await
@@ -162,7 +162,7 @@ impl Node {
                 }
                 self.related(node, Kind::Pod, attributes).await
             }
-            // Mirror pods; status and eviction of what runs there. Admission sees whose they are.
+            // Mirror pods; status and eviction of pods on the node. NodeRestriction decides by the content.
             ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
                 Verdict::allow("")
             }
@@ -227,7 +227,7 @@ impl Authorizer for Node {
 
 const READ: &[&str] = &["get", "list", "watch"];
 
-/// What the role `system:node` says about resources that are not looked at one by one.
+/// Returns whether the role `system:node` allows a request, for resources without a rule of their own here.
 const STATIC_RULES: [(&str, &str, &[&str]); 11] = [
     ("authentication.k8s.io", "tokenreviews", &["create"]),
     ("authorization.k8s.io", "subjectaccessreviews", &["create"]),
@@ -250,7 +250,7 @@ fn only_own_tokens() -> Verdict {
     Verdict::no_opinion("can only create tokens for individual service accounts")
 }
 
-/// Whether only objects are asked for whose field has this value.
+/// Returns whether the field selector requires this value of the field.
 fn selects(attributes: &Attributes<'_>, field: &str, value: &str) -> bool {
     let (Selector::Requirements(requirements) | Selector::Invalid { understood: requirements, .. }) =
         attributes.field_selector

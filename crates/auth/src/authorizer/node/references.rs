@@ -1,4 +1,4 @@
-//! What objects say about others, as far as nodes care.
+//! References of objects to others that the node authorizer follows.
 
 use pintle_meta::Value;
 
@@ -32,7 +32,7 @@ const SECRETS_OF_PERSISTENT_VOLUMES: [(&str, &[&str], bool); 8] = [
     ("scaleIO", &["secretRef"], true),
     ("iscsi", &["secretRef"], true),
     ("storageos", &["secretRef"], false),
-    // Those of the controller are none of the nodes' business.
+    // Secrets of the controller are not for nodes.
     ("csi", &["nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"], false),
 ];
 
@@ -70,7 +70,7 @@ fn of_pod(pod: &Value) -> Option<References> {
     Some(References { node, claim: None, sources })
 }
 
-/// What a pod uses, by kind and name; all of it is of the pod's namespace.
+/// Returns the objects that a pod refers to, by kind and name, all of the pod's namespace.
 pub fn used_by(pod: &Value) -> Vec<(Kind, String)> {
     let mut sources = Sources(Vec::new());
     sources.add(Kind::ServiceAccount, pod.text_at(&["spec", "serviceAccountName"]));

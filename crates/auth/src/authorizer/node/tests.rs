@@ -104,7 +104,7 @@ async fn objects_are_read_if_they_are_related() {
 }
 
 #[tokio::test]
-async fn what_is_not_known_is_an_error() {
+async fn unknown_relations_are_an_error() {
     let verdict = ask(Features::none(), &user("system:node:n1", NODES), "get secrets broken/x").await;
     assert_eq!(verdict, Verdict { error: Some("nothing is known".into()), ..Verdict::no_opinion(UNRELATED) });
 }

@@ -1,6 +1,6 @@
 //! Whether some rules allow everything that others allow.
 //!
-//! What is to be covered is broken down into rules of one verb, group, resource and name, each of which one rule covers or
+//! The wanted rules are broken down into rules of one verb, group, resource and name, each of which one held rule covers or
 //! none does.
 
 use std::collections::HashMap;
@@ -9,13 +9,13 @@ use smol_str::SmolStr;
 
 use super::rule::{ALL, List, Rule, path_matches};
 
-/// What of `wanted` none of the rules in `held` covers; empty if all is.
+/// Returns the parts of `wanted` that no rule of `held` covers.
 pub fn uncovered<'r>(held: &[&Rule], wanted: impl IntoIterator<Item = &'r Rule>) -> Vec<Rule> {
     let (mut uncovered, mut looked) = (Vec::new(), 0);
     for rule in wanted {
         each_part(rule, &mut |part| {
             looked += 1;
-            // What would take too long to find out counts as not covered.
+            // Beyond the limit, parts count as not covered.
             if looked >= MOST || !held.iter().any(|held| covers(held, &part)) {
                 uncovered.push(part);
             }
@@ -25,10 +25,10 @@ pub fn uncovered<'r>(held: &[&Rule], wanted: impl IntoIterator<Item = &'r Rule>)
     uncovered
 }
 
-/// How many parts are looked at. Long lists have more combinations than anybody could wait for.
+/// The most parts that are compared: long lists have too many combinations.
 const MOST: usize = 100_000;
 
-/// The parts of a rule, in the order of its lists, until somebody has had enough.
+/// Calls `each` with the parts of a rule, in the order of its lists, until it returns `false`.
 fn each_part(rule: &Rule, each: &mut impl FnMut(Rule) -> bool) {
     let one = |text: &SmolStr| -> List { [text.clone()].into() };
     for group in &rule.groups {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_covered_by_what_they_begin_with() {
+    fn paths_are_covered_by_their_prefixes() {
         check(&[paths("get", "/api/* /version")], &[paths("get", "/api/v1 /version /api/*")], &[]);
         check(
             &[paths("get", "/api/*")],
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_too_many_combinations_is_not_covered() {
+    fn a_rule_with_too_many_combinations_is_not_covered() {
         let long: List = (0..1000).map(|place| SmolStr::from(format!("r{place}"))).collect();
         let huge = Rule { verbs: long.clone(), groups: long.clone(), resources: long, ..Rule::default() };
         assert_eq!(uncovered(&[], [&huge]).len(), MOST);

@@ -1,6 +1,7 @@
-//! Nobody gives what they do not have: who writes a role must hold all its rules, who writes a binding those of its role.
+//! Prevention of privilege escalation: the writer of a role must have all its permissions, the writer of a binding those of its
+//! role.
 //!
-//! Two verbs are the way around it, for those whose work it is: `escalate` on roles, and `bind` on the role that is bound.
+//! Two verbs lift this: `escalate` on roles, and `bind` on the role that is bound.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::{Attributes, Authorizer, PRIVILEGED_GROUP, User};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// A role or binding that somebody is about to write.
+/// A role or binding that is about to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     pub user: &'a User,
@@ -48,7 +49,7 @@ pub struct Escalation<S> {
 }
 
 impl<S: Source> Escalation<S> {
-    /// `authorizer` is everybody who can allow something: one of them may allow `escalate` or `bind`.
+    /// `authorizer` is the union of all authorizers, which decides about `escalate` and `bind`.
     pub fn new(source: S, authorizer: Arc<dyn Authorizer>) -> Escalation<S> {
         Escalation { source, authorizer }
     }
@@ -74,7 +75,7 @@ impl<S: Source> Escalation<S> {
         self.current().await?;
         self.source.read(|policy| {
             check_rules(policy, write, &Rule::read_all(write.new))?;
-            // What can gather anything takes everything.
+            // An aggregated role can get any rule, so its writer needs all of them.
             if is_aggregate(write.new) || write.old.is_some_and(is_aggregate) {
                 let why = "must have cluster-admin privileges to use the aggregationRule";
                 check_rules(policy, write, &everything()).map_err(|_| Refusal::Forbidden(why.into()))?;
@@ -119,9 +120,10 @@ impl<S: Source> Escalation<S> {
     }
 
     async fn current(&self) -> Result<(), Refusal> {
-        match self.source.ready().await && self.source.current().await {
-            true => Ok(()),
-            false => Err(Refusal::Failed("roles and bindings cannot be read".into())),
+        if self.source.ready().await && self.source.current().await {
+            Ok(())
+        } else {
+            Err(Refusal::Failed("roles and bindings cannot be read".into()))
         }
     }
 }
@@ -163,7 +165,9 @@ fn only_changes_ownership(write: &Write<'_>) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();
         if let Some(metadata) = object.metadata_mut() {
-            FIELDS.iter().for_each(|field| drop(metadata.remove(field)));
+            for field in FIELDS {
+                metadata.remove(field);
+            }
         }
         object
     };
@@ -185,7 +189,7 @@ mod tests {
             true
         }
 
-        async fn settle(&self) {}
+        async fn catch_up(&self) {}
 
         async fn current(&self) -> bool {
             true
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_role_has_only_what_its_author_has() {
+    async fn a_role_needs_its_own_permissions_or_the_verb_escalate() {
         let escalation = escalation(alice);
         let alice = user("alice", &["devs", "system:authenticated"]);
         assert_eq!(write(&escalation, &alice, "roles", &role(&["get"], &["pods"]), None).await, Ok(()));
@@ -249,7 +253,7 @@ mod tests {
                 "{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"delete\" \"create\"]}"
             ))
         );
-        // What is allowed in a namespace is not allowed everywhere.
+        // A permission in a namespace is not one in the cluster.
         let whole = write(&escalation, &alice, "clusterroles", &role(&["get"], &["pods"]), None).await;
         assert_eq!(whole, forbidden("{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}"));
         let master = user("root", &[PRIVILEGED_GROUP]);
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_may_escalate_is_not_asked() {
+    async fn the_verb_escalate_lifts_the_check() {
         let escalation = escalation(|policy| {
             policy.set_role("n", "escalator", Some(&right("escalate", "roles")));
             policy.set_binding("n", "alice", Some(&binding("Role escalator", &["User alice"])));
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_binding_gives_only_what_its_author_has_or_may_bind() {
+    async fn a_binding_needs_the_permissions_of_its_role_or_the_verb_bind() {
         let escalation = escalation(|policy| {
             alice(policy);
             policy.set_role("n", "big", Some(&role(&["get"], &["secrets"])));
@@ -300,7 +304,7 @@ mod tests {
         assert_eq!(bind(&bob, "ClusterRole view", None).await, Ok(()));
         assert_eq!(bind(&bob, "ClusterRole not-there-yet", None).await, Ok(()));
         assert!(bind(&bob, "Role big", None).await.is_err());
-        // A new owner gives nobody anything.
+        // A new owner reference grants nothing.
         let same = binding("Role big", &["User carol"]);
         assert_eq!(bind(&alice, "Role big", Some(&same)).await, Ok(()));
     }
@@ -328,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_could_not_be_found_out_is_told() {
+    async fn an_error_of_the_relations_is_returned() {
         let escalation = escalation(|policy| {
             policy.set_binding("", "b", Some(&binding("ClusterRole gone", &["User alice"])));
         });

@@ -1,4 +1,4 @@
-//! Role-based access control: who may do what is in roles, who has which role is in bindings.
+//! Role-based access control: roles have permissions, bindings give roles to subjects.
 //!
 //! The [`Policy`] is the index that requests are looked up in; a [`Source`] keeps one that is as current as the cluster.
 
@@ -22,15 +22,14 @@ use crate::{Attributes, User, Verdict};
 
 /// The cluster's roles and bindings.
 pub trait Source: Send + Sync + 'static {
-    /// Called before every question: waits until the policy has been loaded. `false` if that failed; who asks then has no
-    /// roles.
+    /// Called before every decision: waits until the policy has been loaded. `false` if that failed; no user has roles then.
     fn ready(&self) -> impl Future<Output = bool> + Send;
 
-    /// Called before somebody is refused: waits until everything is there that is known to be stored.
-    fn settle(&self) -> impl Future<Output = ()> + Send;
+    /// Called before a denial: waits until the policy has every write that this server has answered.
+    fn catch_up(&self) -> impl Future<Output = ()> + Send;
 
-    /// Called before somebody is let give something to others: waits until everything is there that is stored, whoever
-    /// wrote it. `false` if that cannot be found out.
+    /// Called before a user may grant permissions: waits until the policy has every write of any server. `false` if that
+    /// cannot be found out.
     fn current(&self) -> impl Future<Output = bool> + Send;
 
     /// Shows the policy as it is now.
@@ -58,19 +57,17 @@ impl<S: Source> Authorizer for Rbac<S> {
         if verdict.is_allowed() {
             return verdict;
         }
-        // What was answered to somebody a moment ago must count.
-        self.source.settle().await;
-        self.source.read(|policy| match policy.changes() == seen {
-            true => verdict,
-            false => policy.authorize(attributes),
-        })
+        // A binding must count once its creation was answered.
+        self.source.catch_up().await;
+        self.source
+            .read(|policy| if policy.changes() == seen { verdict } else { policy.authorize(attributes) })
     }
 
     async fn add_rules(&self, user: &User, namespace: &str, rules: &mut Rules) {
         if !self.source.ready().await {
             return;
         }
-        self.source.settle().await;
+        self.source.catch_up().await;
         self.source.read(|policy| {
             let (found, failure) = policy.rules_of(user, namespace, None);
             for rule in found {

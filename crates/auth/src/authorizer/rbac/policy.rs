@@ -1,4 +1,4 @@
-//! Who may do what, found by who asks.
+//! The index of permissions by subject.
 //!
 //! ```text
 //! scope (the cluster, or a namespace) -> user or group -> bindings, by name -> role -> rules
@@ -36,7 +36,7 @@ struct Scope {
     groups: HashMap<SmolStr, Vec<Grant>>,
 }
 
-/// A binding that is for somebody, in a list sorted by the bindings' names.
+/// A binding of a subject, in a list sorted by the names of bindings.
 #[derive(Debug)]
 struct Grant {
     binding: Arc<Binding>,
@@ -65,11 +65,11 @@ struct Subject {
     kind: SmolStr,
     name: SmolStr,
     namespace: SmolStr,
-    /// What a request that it allows is told. Made when somebody first wants to know.
+    /// The reason of requests that it allows, made on first use.
     reason: OnceLock<SmolStr>,
 }
 
-/// What a binding refers to.
+/// The role that a binding refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RoleKey {
     is_cluster: bool,
@@ -130,16 +130,17 @@ impl Policy {
     /// Forgets the bindings of the cluster, or those of all namespaces.
     pub fn clear_bindings(&mut self, of_cluster: bool) {
         self.changes += 1;
-        let scopes: Vec<Scope> = match of_cluster {
-            true => vec![std::mem::take(&mut self.cluster)],
-            false => std::mem::take(&mut self.namespaces).into_values().collect(),
+        let scopes: Vec<Scope> = if of_cluster {
+            vec![std::mem::take(&mut self.cluster)]
+        } else {
+            std::mem::take(&mut self.namespaces).into_values().collect()
         };
         for binding in scopes.iter().flat_map(|scope| scope.bindings.values()) {
             self.roles.leave(&binding.role);
         }
     }
 
-    /// Goes up with every change, so that who found nothing can tell whether to look again.
+    /// Incremented by every change, so that a caller that found nothing can tell whether to look again.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -215,7 +216,7 @@ impl Policy {
         }
     }
 
-    /// What is wrong with bindings whose role cannot be found, each thing once.
+    /// Returns the errors of bindings with a missing role, each text once.
     fn failure(&self, bindings: &[&Binding], resource: Option<&str>) -> Option<String> {
         let mut seen = HashSet::new();
         let texts = bindings.iter().map(|binding| match &binding.role {
@@ -417,7 +418,7 @@ impl Places {
         place
     }
 
-    /// Some bindings fewer; a place that nobody needs is free for another role.
+    /// Releases some bindings of a role; a slot without bindings is free for another role.
     fn release(&mut self, place: usize, bindings: usize) {
         let found = &mut self.places[place];
         found.bindings -= bindings;

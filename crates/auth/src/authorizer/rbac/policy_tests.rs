@@ -1,4 +1,4 @@
-//! What the index finds, and that it keeps finding it while roles and bindings come and go.
+//! Lookups in the index while roles and bindings change.
 
 use pintle_meta::Value;
 use pintle_meta::value::Object;
@@ -161,7 +161,7 @@ fn roles_that_are_missing_are_named_once_each() {
     );
     assert_eq!(why(&policy, &alice, "get", "n", "pods"), format!("-RBAC: {several}"));
     assert_eq!(policy.rules_of(&alice, "n", None), (Vec::new(), Some(several)));
-    // What is there still counts.
+    // The other bindings still count.
     policy.set_role("n", "y", Some(&role(&["get"], &["pods"])));
     assert!(ask(&policy, &alice, "get", "n", "pods").is_allowed());
 }
@@ -205,7 +205,7 @@ fn a_binding_that_changes_is_for_others() {
 }
 
 #[test]
-fn what_is_cleared_comes_back_as_it_is_set() {
+fn cleared_objects_come_back_when_they_are_set() {
     let mut policy = Policy::default();
     let set = |policy: &mut Policy| {
         policy.set_role("", "r", Some(&role(&["get"], &["pods"])));
@@ -247,7 +247,7 @@ fn rules_come_by_the_names_of_their_bindings_and_once_per_binding() {
 
 /// Against what the reference does, which looks at every binding: the same answer, whatever comes and goes.
 #[test]
-fn the_index_finds_what_a_search_finds() {
+fn the_index_agrees_with_a_search_of_all_bindings() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         random ^= random << 13;

@@ -14,7 +14,7 @@ pub const ALL: &str = "*";
 /// A list of a rule. There are many, and they never change.
 pub type List = Box<[SmolStr]>;
 
-/// What a role allows. An empty list of names means any name; any other empty list means nothing.
+/// A rule of a role. An empty list of names means any name; any other empty list means nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     pub verbs: List,
@@ -32,7 +32,7 @@ pub(crate) struct Compiled {
     pub(crate) rule: Rule,
 }
 
-/// What a request is looked for with.
+/// A request as rules are compared with it.
 pub(crate) struct Wanted<'a> {
     verb: u16,
     attributes: &'a Attributes<'a>,
@@ -111,9 +111,10 @@ impl Rule {
 
 impl Compiled {
     pub(crate) fn new(rule: Rule) -> Compiled {
-        let verbs = match rule.verbs.iter().any(|verb| verb == ALL) {
-            true => u16::MAX,
-            false => rule.verbs.iter().fold(0, |verbs, verb| verbs | bit(verb)),
+        let verbs = if rule.verbs.iter().any(|verb| verb == ALL) {
+            u16::MAX
+        } else {
+            rule.verbs.iter().fold(0, |verbs, verb| verbs | bit(verb))
         };
         Compiled { verbs, rule }
     }
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_match_themselves_or_what_they_begin_with() {
+    fn paths_match_themselves_or_a_prefix() {
         for (rule, path, expected) in [
             ("/healthz", "/healthz", true),
             ("/healthz", "/healthz/ping", false),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_shown_without_what_it_does_not_say() {
+    fn a_rule_is_shown_without_empty_fields() {
         let rule = Rule {
             verbs: list(&["get", "list"]),
             groups: list(&[""]),

@@ -1,15 +1,16 @@
-//! Answers that are kept for a while; the least recently used make room.
+//! A cache of answers with a time to live, which drops the least recently used.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
+use pintle_runtime::Clock;
 
 type Key = [u8; 32];
 
 pub(super) struct Cache<V> {
     most: usize,
+    clock: Clock,
     state: Mutex<State<V>>,
 }
 
@@ -27,8 +28,9 @@ struct Entry<V> {
 }
 
 impl<V: Clone> Cache<V> {
-    pub(super) fn new(most: usize) -> Cache<V> {
-        Cache { most, state: Mutex::new(State { entries: HashMap::new(), order: BTreeMap::new(), next: 0 }) }
+    pub(super) fn new(most: usize, clock: Clock) -> Cache<V> {
+        let state = State { entries: HashMap::new(), order: BTreeMap::new(), next: 0 };
+        Cache { most, clock, state: Mutex::new(state) }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<V> {
@@ -36,7 +38,7 @@ impl<V: Clone> Cache<V> {
         let state = &mut *guard;
         let entry = state.entries.get_mut(key)?;
         state.order.remove(&entry.used);
-        if entry.until <= Instant::now() {
+        if entry.until <= self.clock.instant() {
             state.entries.remove(key);
             return None;
         }
@@ -53,7 +55,7 @@ impl<V: Clone> Cache<V> {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
         state.next += 1;
-        let entry = Entry { value, until: Instant::now() + life, used: state.next };
+        let entry = Entry { value, until: self.clock.instant() + life, used: state.next };
         state.order.insert(entry.used, key);
         if let Some(old) = state.entries.insert(key, entry) {
             state.order.remove(&old.used);
@@ -68,27 +70,30 @@ impl<V: Clone> Cache<V> {
 
 #[cfg(test)]
 mod tests {
+    use pintle_runtime::ManualClock;
+
     use super::*;
 
     fn key(number: u8) -> Key {
         [number; 32]
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_lives_as_long_as_it_may() {
-        let cache = Cache::new(8);
+    #[test]
+    fn an_answer_lives_as_long_as_it_may() {
+        let manual = ManualClock::starting_at(std::time::SystemTime::UNIX_EPOCH);
+        let cache = Cache::new(8, manual.clock());
         cache.keep(key(1), "a", Duration::from_secs(10));
         cache.keep(key(2), "b", Duration::ZERO);
         assert_eq!((cache.get(&key(1)), cache.get(&key(2))), (Some("a"), None));
-        tokio::time::advance(Duration::from_secs(9)).await;
+        manual.advance(Duration::from_secs(9));
         assert_eq!(cache.get(&key(1)), Some("a"));
-        tokio::time::advance(Duration::from_secs(1)).await;
+        manual.advance(Duration::from_secs(1));
         assert_eq!(cache.get(&key(1)), None);
     }
 
     #[test]
     fn the_least_recently_used_makes_room() {
-        let cache = Cache::new(2);
+        let cache = Cache::new(2, Clock::system());
         let long = Duration::from_secs(60);
         cache.keep(key(1), 1, long);
         cache.keep(key(2), 2, long);

@@ -18,9 +18,12 @@ impl Conditions {
     pub fn new(texts: &[&str]) -> Result<Conditions, String> {
         let environment = Environment::new(Declarations::new().variable("request", Type::object(Request)));
         let compile = |text: &&str| {
-            let program = environment.compile(text).map_err(|error| match error.is_instantiation() {
-                true => format!("program instantiation failed: {error}"),
-                false => format!("compilation failed: {error}"),
+            let program = environment.compile(text).map_err(|error| {
+                if error.is_instantiation() {
+                    format!("program instantiation failed: {error}")
+                } else {
+                    format!("compilation failed: {error}")
+                }
             })?;
             match program.result_type() {
                 Type::Bool => Ok(((*text).to_owned(), program)),
@@ -110,7 +113,7 @@ fn requirements(all: &Requirements<'_>) -> Value {
     Value::object(Object::from_iter([("requirements", list)]))
 }
 
-/// An object whose fields are told by a function.
+/// An object with fields that a function computes.
 macro_rules! object {
     ($type:ident, $name:literal, { $($field:literal)|+ => $of:expr $(, $($more:literal)|+ => $and:expr)* $(,)? }) => {
         #[derive(Debug)]

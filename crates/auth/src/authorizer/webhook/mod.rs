@@ -1,14 +1,14 @@
-//! Asks a webhook whether somebody may do something.
+//! A webhook that authorizes requests by SubjectAccessReviews.
 //!
-//! Its answers are kept for a while, by everything that was asked. A webhook that cannot be asked decides nothing, or
-//! denies everything, as configured.
+//! Its answers are cached by the whole spec of the review. A webhook that fails has no opinion, or denies, as configured.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pintle_outbound::Webhook;
 use pintle_outbound::webhook::Attempt;
+use pintle_runtime::{Clock, Stopwatch};
 use serde::Deserialize;
 use smol_str::SmolStr;
 
@@ -30,10 +30,10 @@ const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
 /// How many answers are kept.
 const MOST_KEPT: usize = 8192;
-/// Who asks about something longer could fill the memory with it.
+/// Longer attributes are not cached, since they could fill the memory.
 const LONGEST_KEPT: usize = 10_000;
 
-/// Told what webhooks do, for figures about them.
+/// Receives events of webhooks for metrics.
 pub trait WebhookEvents: Send + Sync + 'static {
     /// One attempt: `success`, `timeout` or `error`.
     fn evaluated(&self, webhook: &str, result: &'static str, took: Duration);
@@ -55,7 +55,7 @@ pub struct WebhookOptions {
     pub version: Version,
     pub allowed_ttl: Duration,
     pub denied_ttl: Duration,
-    /// What is decided where the webhook cannot be asked.
+    /// The decision where the webhook fails.
     pub on_error: Decision,
     /// Whether reviews carry selectors (`AuthorizeWithSelectors`).
     pub selectors: bool,
@@ -77,7 +77,7 @@ struct Status {
     reason: Option<String>,
 }
 
-/// What the webhook said.
+/// The answer of the webhook.
 #[derive(Clone)]
 struct Answer {
     allowed: bool,
@@ -106,8 +106,10 @@ impl WebhookAuthorizer {
         options: WebhookOptions,
         condition: Option<Arc<dyn Matches>>,
         events: Option<Arc<dyn WebhookEvents>>,
+        clock: Clock,
     ) -> WebhookAuthorizer {
-        WebhookAuthorizer { webhook, options, condition, events, cache: Cache::new(MOST_KEPT) }
+        let cache = Cache::new(MOST_KEPT, clock);
+        WebhookAuthorizer { webhook, options, condition, events, cache }
     }
 
     fn failed(&self, error: String) -> Verdict {
@@ -150,10 +152,10 @@ impl Authorizer for WebhookAuthorizer {
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
         let spec = Spec::new(attributes, self.options.selectors);
         if let Some(condition) = &self.condition {
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             let matched = condition.matches(&spec);
             if let Some(events) = &self.events {
-                events.conditions_evaluated(&self.options.name, &matched, start.elapsed());
+                events.conditions_evaluated(&self.options.name, &matched, watch.elapsed());
             }
             match matched {
                 Ok(true) => {}

@@ -1,4 +1,4 @@
-//! What is asked, as the `spec` of a SubjectAccessReview.
+//! The `spec` of a SubjectAccessReview.
 
 use std::collections::BTreeMap;
 
@@ -90,13 +90,15 @@ impl<'a> Spec<'a> {
             resource: attributes.resource,
             subresource: attributes.subresource,
             name: attributes.name,
-            field_selector: match selectors {
-                true => fields(attributes.field_selector.requirements()),
-                false => Requirements::default(),
+            field_selector: if selectors {
+                fields(attributes.field_selector.requirements())
+            } else {
+                Requirements::default()
             },
-            label_selector: match selectors {
-                true => labels(attributes.label_selector.requirements()),
-                false => Requirements::default(),
+            label_selector: if selectors {
+                labels(attributes.label_selector.requirements())
+            } else {
+                Requirements::default()
             },
         });
         let path = (!attributes.is_resource)

@@ -10,6 +10,8 @@ use pintle_outbound::testing::{HttpsServer, Reply};
 use pintle_outbound::webhook::Backoff;
 use serde_json::{Value, json};
 
+use pintle_runtime::Clock;
+
 use super::*;
 use crate::authorizer::Selector;
 
@@ -36,7 +38,7 @@ fn with_events(
     let kubeconfig = Kubeconfig::parse(server.kubeconfig("/authorize").as_bytes(), Path::new("/")).unwrap();
     let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
     let webhook = Webhook::new(&kubeconfig, Duration::from_millis(500), backoff, None).unwrap();
-    WebhookAuthorizer::new(webhook, options, None, events)
+    WebhookAuthorizer::new(webhook, options, None, events, Clock::system())
 }
 
 fn user() -> User {
@@ -61,7 +63,7 @@ async fn verdict(reply: Reply, options: WebhookOptions) -> Verdict {
 }
 
 #[tokio::test]
-async fn what_the_webhook_says_is_the_verdict() {
+async fn the_answer_of_the_webhook_is_the_verdict() {
     let ask = async |status| verdict(says(status), options()).await;
     assert_eq!(ask(json!({"allowed": true, "reason": "why not"})).await, Verdict::allow("why not"));
     assert_eq!(ask(json!({"allowed": false, "reason": "no"})).await, Verdict::no_opinion("no"));
@@ -79,7 +81,7 @@ async fn what_the_webhook_says_is_the_verdict() {
 }
 
 #[tokio::test]
-async fn a_review_carries_everything_that_is_asked() {
+async fn a_review_has_all_attributes() {
     let server = HttpsServer::start(|_| says(json!({"allowed": true}))).await;
     let user = user();
     let fields = [field::Requirement {
@@ -143,7 +145,7 @@ async fn the_earlier_version_calls_the_groups_group() {
 }
 
 #[tokio::test]
-async fn answers_are_kept_for_who_and_what_was_asked() {
+async fn answers_are_cached_by_user_and_attributes() {
     let server = HttpsServer::start(|_| says(json!({"allowed": true}))).await;
     let authorizer = authorizer(&server, options());
     let (jane, mut john) = (user(), user());
@@ -195,7 +197,7 @@ impl WebhookEvents for Recorded {
 }
 
 #[tokio::test]
-async fn a_webhook_that_cannot_be_asked_decides_as_configured() {
+async fn a_failed_webhook_decides_as_configured() {
     for (on_error, expect) in [
         (Decision::NoOpinion, vec!["hook timeout", "hook open timeout"]),
         (Decision::Deny, vec!["hook timeout"]),
@@ -215,7 +217,7 @@ async fn a_webhook_that_cannot_be_asked_decides_as_configured() {
 }
 
 #[tokio::test]
-async fn a_failure_that_passes_is_asked_again() {
+async fn a_transient_failure_is_not_cached() {
     let count = AtomicUsize::new(0);
     let server = HttpsServer::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
         0 | 1 => Reply::text(500, "not yet"),
@@ -230,7 +232,7 @@ async fn a_failure_that_passes_is_asked_again() {
 }
 
 #[tokio::test]
-async fn garbage_allows_nothing_and_is_not_kept() {
+async fn a_malformed_answer_allows_nothing_and_is_not_cached() {
     for reply in [
         Reply::text(200, "yes"),
         Reply::json(&json!({"status": {"allowed": "yes"}})),
@@ -246,7 +248,7 @@ async fn garbage_allows_nothing_and_is_not_kept() {
 }
 
 #[tokio::test]
-async fn it_cannot_list_what_somebody_may_do() {
+async fn a_webhook_cannot_list_the_rules_of_a_user() {
     let server = HttpsServer::start(|_| says(json!({"allowed": true}))).await;
     let mut rules = Rules::default();
     authorizer(&server, options()).add_rules(&user(), "ns", &mut rules).await;

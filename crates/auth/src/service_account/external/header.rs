@@ -1,4 +1,4 @@
-//! What a signer may write before the claims. Complaints are those of Go's readers, since clients see them.
+//! The header of a signed token. Errors have the words of Go's decoders, since clients see them.
 
 use base64::engine::general_purpose::NO_PAD;
 use base64::{DecodeError, Engine, alphabet};
@@ -8,7 +8,7 @@ use pintle_meta::{Value, quote};
 use super::LONGEST_ID;
 
 const NAMES: [&str; 3] = ["alg", "kid", "typ"];
-/// Those that this server signs with itself.
+/// The algorithms that this server signs with itself.
 const ALGORITHMS: [&str; 4] = ["RS256", "ES256", "ES384", "ES512"];
 const BASE64: base64::engine::GeneralPurpose =
     base64::engine::GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_must_say() {
+    fn a_header_needs_its_fields() {
         for algorithm in ALGORITHMS {
             let header = format!(r#"{{"alg":"{algorithm}","kid":"k","typ":"JWT"}}"#);
             assert_eq!(read(&header).as_deref(), Ok("k"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_at_all() {
+    fn a_malformed_header_is_refused() {
         assert_eq!(
             Header::read("e30=").unwrap_err(),
             "while unwrapping header: illegal base64 data at input byte 3"

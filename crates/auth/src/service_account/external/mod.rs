@@ -1,7 +1,7 @@
 //! Another program that signs tokens and knows the keys (`ExternalJWTSigner`), asked over a unix socket.
 //!
 //! Its keys are fetched at start, then as often as it says itself, and whenever a token names one that is not known. One
-//! fetch is under way at a time and all who need it share its outcome. Keys that cannot be fetched stay what they were.
+//! fetch is under way at a time and all requests that need it share its outcome. After a failed fetch, the old keys stay.
 
 mod header;
 mod messages;
@@ -17,6 +17,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pintle_meta::{Value, quote};
 use pintle_outbound::grpc::{self, Code, Method, Status, UnixClient};
+use pintle_runtime::{Clock, Spawner, Stopwatch};
 
 use self::header::Header;
 use self::messages::{FetchKeysRequest, Key, MetadataRequest, SignRequest, Timestamp};
@@ -28,10 +29,10 @@ const AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Longer names of keys are not accepted.
 const LONGEST_ID: usize = 1024;
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
-/// What failures are counted under that are not the connection's or the signer's own.
+/// The code in metrics of failures that are not gRPC statuses.
 const NOT_GRPC: &str = "unknown-non-grpc";
 
-/// Who is asked, and how long that may take. The time in which nobody listens on the socket counts.
+/// The address of the signer and the limits of calls, which include the wait for a signer that does not listen yet.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The path of a socket, or `@name` in the abstract namespace.
@@ -40,7 +41,7 @@ pub struct Options {
     pub sign_timeout: Duration,
 }
 
-/// Is told what is counted. Codes are those of gRPC in Go's words, or `unknown-non-grpc`.
+/// Receives events for metrics. Codes are those of gRPC in Go's words, or `unknown-non-grpc`.
 pub trait Events: Send + Sync + 'static {
     /// A call ended.
     fn called(&self, method: &'static str, code: &'static str, took: Duration);
@@ -57,6 +58,7 @@ pub struct External {
     client: UnixClient,
     options: Options,
     events: Arc<dyn Events>,
+    clock: Clock,
     fetched: RwLock<Fetched>,
     /// How many fetches have ended.
     fetches: AtomicU64,
@@ -98,14 +100,20 @@ fn code_of<T>(result: &Result<T, Failure>) -> &'static str {
 }
 
 impl External {
-    /// Connects and fetches the keys, which are kept fresh from then on for as long as somebody has this. Waits for a
-    /// signer that is not there yet.
-    pub async fn connect(options: Options, events: Arc<dyn Events>) -> Result<Arc<External>, String> {
+    /// Connects and fetches the keys, and keeps them fresh until the last owner drops it. Waits for a signer that does not
+    /// listen yet.
+    pub async fn connect(
+        options: Options,
+        events: Arc<dyn Events>,
+        clock: Clock,
+        spawner: &Spawner,
+    ) -> Result<Arc<External>, String> {
         let external = Arc::new(External {
             client: UnixClient::new(options.address.clone()),
             options,
             events,
-            fetched: RwLock::new(Fetched { keys: Arc::default(), refresh_at: Instant::now() }),
+            fetched: RwLock::new(Fetched { keys: Arc::default(), refresh_at: clock.instant() }),
+            clock: clock.clone(),
             fetches: AtomicU64::new(0),
             fetching: tokio::sync::Mutex::new(Ok(())),
         });
@@ -113,7 +121,7 @@ impl External {
         filled.map_err(|error| {
             format!("while initially filling key cache: while performing initial cache fill: {error}")
         })?;
-        tokio::spawn(keep_fresh(Arc::downgrade(&external)));
+        spawner.spawn_until_stop(keep_fresh(Arc::downgrade(&external), clock));
         Ok(external)
     }
 
@@ -124,10 +132,10 @@ impl External {
     }
 
     async fn call<M: Method>(&self, request: M, limit: Duration) -> Result<M::Response, Status> {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let result = self.client.call(request, limit).await;
         let code = result.as_ref().err().map_or(Code::Ok, |status| status.code);
-        self.events.called(M::PATH, grpc::code_name(code), start.elapsed());
+        self.events.called(M::PATH, grpc::code_name(code), watch.elapsed());
         result
     }
 
@@ -135,7 +143,7 @@ impl External {
         self.fetched.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Fetches the keys, or waits for somebody who does.
+    /// Fetches the keys, or waits for the fetch under way.
     async fn sync(&self) -> Result<(), String> {
         let before = self.fetches.load(Ordering::Acquire);
         let mut outcome = self.fetching.lock().await;
@@ -171,9 +179,8 @@ impl External {
         }
         let dated = seconds(response.data_timestamp.as_ref())?;
         let keys = read_keys(&response.keys)?;
-        let now = Instant::now();
-        // A year is never, and no clock is too short for it.
-        let refresh_at = now + Duration::from_secs(hint.min(365 * 24 * 3600));
+        // An `Instant` cannot hold every hint; a year is as good as never.
+        let refresh_at = self.clock.instant() + Duration::from_secs(hint.min(365 * 24 * 3600));
         Ok((Fetched { keys: Arc::new(keys), refresh_at }, dated))
     }
 
@@ -245,13 +252,14 @@ fn seconds(time: Option<&Timestamp>) -> Result<f64, Failure> {
     }
 }
 
-async fn keep_fresh(external: Weak<External>) {
+/// Fetches the keys whenever they are due, until the last owner of the signer drops it.
+async fn keep_fresh(external: Weak<External>, clock: Clock) {
     let mut next = match external.upgrade() {
         Some(external) => external.fetched().refresh_at,
         None => return,
     };
     loop {
-        tokio::time::sleep_until(next.into()).await;
+        clock.sleep(next.saturating_duration_since(clock.instant())).await;
         let Some(external) = external.upgrade() else { return };
         next = match external.sync().await {
             Ok(()) => external.fetched().refresh_at,
@@ -259,7 +267,7 @@ async fn keep_fresh(external: Weak<External>) {
                 tracing::error!(
                     "when syncing supported public keys(Stale set of keys will be supported): {error}"
                 );
-                Instant::now() + AFTER_FAILURE
+                clock.instant() + AFTER_FAILURE
             }
         };
     }
@@ -289,7 +297,7 @@ impl KeySource for External {
     }
 
     fn max_age(&self) -> Duration {
-        self.fetched().refresh_at.saturating_duration_since(Instant::now())
+        self.fetched().refresh_at.saturating_duration_since(self.clock.instant())
     }
 }
 

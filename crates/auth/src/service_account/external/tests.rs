@@ -1,13 +1,15 @@
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use pintle_outbound::testing::grpc::{GrpcServer, Reply};
+use pintle_runtime::{ManualClock, Tasks};
 use prost::Message;
 
 use super::messages::{FetchKeysResponse, MetadataResponse, SignResponse};
 use super::*;
 use crate::jwt::{Algorithm, PrivateKey, Unverified};
 
-/// What was counted.
+/// The recorded events.
 #[derive(Default)]
 struct Counted(Mutex<Vec<String>>);
 
@@ -58,6 +60,8 @@ struct Fixture {
     answers: Arc<Mutex<Answers>>,
     counted: Arc<Counted>,
     server: Option<GrpcServer>,
+    clock: Arc<ManualClock>,
+    tasks: Tasks,
 }
 
 fn public(id: &str, key: &PrivateKey) -> Key {
@@ -107,6 +111,8 @@ impl Fixture {
             answers: Arc::new(Mutex::new(answers)),
             counted: Arc::default(),
             server: None,
+            clock: ManualClock::starting_at(SystemTime::UNIX_EPOCH),
+            tasks: Tasks::new(),
         };
         fixture.serve();
         fixture
@@ -132,7 +138,8 @@ impl Fixture {
             fetch_timeout: Duration::from_secs(5),
             sign_timeout: Duration::from_secs(5),
         };
-        External::connect(options, self.counted.clone()).await
+        let (clock, spawner) = (self.clock.clock(), self.tasks.spawner());
+        External::connect(options, self.counted.clone(), clock, &spawner).await
     }
 }
 
@@ -141,7 +148,7 @@ fn claims() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_put_together_out_of_what_the_signer_gives() {
+async fn a_token_has_the_header_and_signature_of_the_signer() {
     let fixture = Fixture::new();
     let external = fixture.connect().await.unwrap();
     let expect = ["called /v1.ExternalJWTSigner/FetchKeys OK", "fetched OK", "dated 1700000000.5"];
@@ -157,7 +164,7 @@ async fn a_token_is_put_together_out_of_what_the_signer_gives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_signer_gives_wrong_is_told() {
+async fn errors_of_the_signer_are_returned() {
     let fixture = Fixture::new();
     let external = fixture.connect().await.unwrap();
     fixture.counted.take();
@@ -193,7 +200,7 @@ async fn a_hidden_key_verifies_and_must_not_sign() {
     let keys = external.current();
     assert_eq!(keys.shown().map(PublicKey::id).collect::<Vec<_>>(), ["one"]);
     assert!(keys.named(Some("hidden")).next().is_some());
-    // Nobody knows this one; tokens of it are made, and not accepted.
+    // A key that the signer does not publish: it signs tokens, which are not accepted.
     fixture.change(|answers| answers.header = header("unknown"));
     assert!(external.sign(&claims()).await.is_ok());
 }
@@ -219,7 +226,7 @@ async fn keys_are_looked_for_once_more_when_one_is_not_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_who_look_for_the_same_share_a_fetch() {
+async fn concurrent_lookups_of_a_key_share_a_fetch() {
     let fixture = Fixture::new();
     let external = fixture.connect().await.unwrap();
     fixture.counted.take();
@@ -237,17 +244,20 @@ async fn many_who_look_for_the_same_share_a_fetch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_fetched_again_as_often_as_the_signer_says() {
     let fixture = Fixture::new();
-    fixture.change(|answers| answers.keys.refresh_hint_seconds = 1);
+    fixture.change(|answers| answers.keys.refresh_hint_seconds = 60);
     let external = fixture.connect().await.unwrap();
+    fixture.clock.advance(Duration::from_secs(20));
+    assert_eq!(external.max_age(), Duration::from_secs(40));
     let (key, _) = PrivateKey::generate().unwrap();
     fixture.change(|answers| answers.keys.keys.push(public("two", &key)));
+    fixture.clock.advance(Duration::from_secs(40));
     for _ in 0..100 {
         if external.current().named(Some("two")).next().is_some() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("they were not");
+    panic!("the keys were not fetched again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -326,7 +336,7 @@ async fn keys_that_cannot_be_used_are_refused_at_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_signs_no_tokens_is_in_nobodys_way_unless_it_is_to_be_shown() {
+async fn an_ed25519_key_is_ignored_unless_it_is_published() {
     use crate::service_account::openid::{Documents, Error};
     let fixture = Fixture::new();
     let good = fixture.answers.lock().unwrap().keys.clone();

@@ -1,34 +1,26 @@
 //! The columns of the core group.
 
-mod endpoints;
-mod event;
-mod node;
-mod pod;
-mod quota;
-mod service;
-mod volume;
-
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, CONTAINERS, Columns, IMAGES, NAME, cell, integer, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, CONTAINERS, Columns, IMAGES, NAME, cell, integer, text, wide};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
         "ComponentStatus" => &COMPONENT_STATUS,
         "ConfigMap" => &CONFIG_MAP,
-        "Endpoints" => &endpoints::ENDPOINTS,
-        "Event" => &event::EVENT,
+        "Endpoints" => &super::endpoints::ENDPOINTS,
+        "Event" => &super::event::columns::EVENT,
         "Namespace" => &NAMESPACE,
-        "Node" => &node::NODE,
-        "PersistentVolume" => &volume::PERSISTENT_VOLUME,
-        "PersistentVolumeClaim" => &volume::PERSISTENT_VOLUME_CLAIM,
-        "Pod" => &pod::POD,
+        "Node" => &super::node::NODE,
+        "PersistentVolume" => &super::persistent_volume::PERSISTENT_VOLUME,
+        "PersistentVolumeClaim" => &super::persistent_volume::PERSISTENT_VOLUME_CLAIM,
+        "Pod" => &super::pod::columns::POD,
         "PodTemplate" => &POD_TEMPLATE,
         "ReplicationController" => &REPLICATION_CONTROLLER,
-        "ResourceQuota" => &quota::RESOURCE_QUOTA,
+        "ResourceQuota" => &super::resource_quota::RESOURCE_QUOTA,
         "Secret" => &SECRET,
-        "Service" => &service::SERVICE,
+        "Service" => &super::service::columns::SERVICE,
         "ServiceAccount" => &SERVICE_ACCOUNT,
         _ => return None,
     })

@@ -1,7 +1,13 @@
-//! What several kinds need to know of pods and of templates for them.
+//! Pods and pod templates: rules that several kinds share.
 
 pub(crate) mod app_armor_profile;
+pub(crate) mod binding;
+pub(in crate::core) mod columns;
+pub(in crate::core) mod defaults;
+mod image;
 pub(crate) mod parts;
+mod resource_defaults;
+pub(crate) mod strategy;
 pub(crate) mod update;
 pub(crate) mod warnings;
 
@@ -10,8 +16,8 @@ use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::value::Object;
 
-use crate::conversion::build;
-use crate::strategy::tree;
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree;
 
 /// The lists of containers of a pod, in the order in which the reference looks through them.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

@@ -1,4 +1,4 @@
-//! What requests for a part of a pod may change of it: `pods/ephemeralcontainers` and `pods/resize`.
+//! Validation of `pods/ephemeralcontainers` and `pods/resize`, which change a part of a pod.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use pintle_meta::{Value, quote};
 use pintle_schema::go;
 
 use super::quality_of_service;
-use crate::conversion::build;
-use crate::strategy::tree;
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree;
 
 /// Of a pod that a kubelet runs from a file, and only shows here.
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -98,12 +98,13 @@ pub(crate) fn resize(new: &Value, old: &Value) -> Vec<Error> {
             let container = masked_container(new, old);
             let is_init = list == "initContainers";
             if container != *old {
-                errors.push(match is_init {
-                    false => Error::forbidden(&spec, "only cpu and memory resources are mutable"),
-                    true => Error::forbidden(
+                errors.push(if is_init {
+                    Error::forbidden(
                         &path,
                         "only cpu and memory resources for init or sidecar containers are mutable",
-                    ),
+                    )
+                } else {
+                    Error::forbidden(&spec, "only cpu and memory resources are mutable")
                 });
             }
             if is_init && new != old && new.text_at(&["restartPolicy"]) != "Always" {
@@ -228,9 +229,9 @@ fn mask(new: Option<&Value>, old: Option<&Value>) -> Option<Value> {
     let mut amounts = new.and_then(Value::as_object).cloned().unwrap_or_default();
     for name in ["cpu", "memory"] {
         match old.and_then(|old| old.get(name)) {
-            Some(amount) => drop(amounts.insert(Key::new_static(name), amount.clone())),
-            None => drop(amounts.remove(name)),
-        }
+            Some(amount) => amounts.insert(Key::new_static(name), amount.clone()),
+            None => amounts.remove(name),
+        };
     }
     (!amounts.is_empty()).then(|| Value::object(amounts))
 }
@@ -284,7 +285,7 @@ mod tests {
         assert!(aggregate(&refused).contains("static pods do not support ephemeral containers"));
     }
 
-    /// What is wrong with a resize from one spec to another, of a pod with a status.
+    /// Returns the errors of a resize from one spec to another, of a pod with a status.
     fn resized(old: &str, new: &str, status: &str) -> String {
         let with = |spec: &str| pod(&format!(r#"{{"spec":{spec},"status":{status}}}"#));
         aggregate(&resize(&with(new), &with(old)))

@@ -1,4 +1,4 @@
-//! What an update may change of a pod: a pod runs as it was created, apart from little.
+//! Validation of updates of pods: few fields may change after creation.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use pintle_meta::value::Key;
 use pintle_schema::go;
 
 use super::parts::MIRROR;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 const MUTABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 \
@@ -17,7 +17,7 @@ const MUTABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`
 /// Annotations of the time before there was a field.
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// What only comes later to a pod.
+/// Fields that a new pod may not have.
 pub(crate) fn creation(pod: &Value) -> Vec<Error> {
     let (spec, mut errors) = (Path::new("spec"), Vec::new());
     if !pod.items_at(&["spec", "ephemeralContainers"]).is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn creation(pod: &Value) -> Vec<Error> {
     errors
 }
 
-/// What is wrong with a change, beside what would be wrong with a new pod.
+/// Returns the errors of a change, beside those of a new pod.
 pub(crate) fn changes(new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = annotations(new, old);
     let spec = Path::new("spec");
@@ -79,7 +79,7 @@ pub(crate) fn changes(new: &Value, old: &Value) -> Vec<Error> {
     errors
 }
 
-/// What a pod says about where it comes from, and about profiles, stays.
+/// Annotations about the source of a pod and about profiles do not change.
 pub(crate) fn annotations(new: &Value, old: &Value) -> Vec<Error> {
     let path = Path::new("metadata");
     let path = path.child("annotations");
@@ -184,7 +184,7 @@ fn masked(new: &Value, old: &Value) -> Value {
     masked
 }
 
-/// A pod that nobody may schedule yet may be told more about where it is to run. What may be told is as it was in the
+/// A pod with scheduling gates may be restricted further in where it runs. What may change is as it was in the
 /// masked spec then.
 fn before_scheduling(masked: &mut Value, old: &Value, spec: &Path<'_>) -> Vec<Error> {
     const AFFINITY: &[&str] = &["affinity", "nodeAffinity"];
@@ -223,9 +223,10 @@ fn terms(new: Option<&Value>, old: Option<&Value>, path: &Path<'_>) -> Vec<Error
     let path = path.child(TERMS[0]);
     let path = path.child(TERMS[1]);
     if !old.is_empty() && old.len() != new.len() {
-        let shown = match new.is_empty() {
-            true => pintle_meta::field_path::Value::null(),
-            false => go::shown("[]core.NodeSelectorTerm", &Value::list(new)),
+        let shown = if new.is_empty() {
+            pintle_meta::field_path::Value::null()
+        } else {
+            go::shown("[]core.NodeSelectorTerm", &Value::list(new))
         };
         let why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         return vec![Error::invalid(&path, shown, why)];

@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{Client, Mirror, Result, Store, cache_error};
+use pintle_runtime::Random;
 use serde_json::json;
 
 use super::families::Family;
 use super::ranges::{Range, Ranges};
 
-/// Who looks after the objects of this kind that are for services.
+/// The label value of IPAddresses that are managed for services.
 pub(super) const MANAGED_BY: &str = "ipallocator.k8s.io";
 pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
 pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 
-/// How long somebody waits for what the store has already.
+/// Time to wait for the mirror to catch up with the store.
 const WAIT: Duration = Duration::from_secs(3);
 
 /// The service that an address is for.
@@ -75,11 +76,11 @@ pub(super) struct Addresses {
     objects: Client,
     range_objects: Arc<Store>,
     pub(super) ranges: Mirror<Ranges>,
-    random: fn() -> u64,
+    random: Random,
 }
 
 impl Addresses {
-    pub(super) fn new(objects: Client, ranges: Arc<Store>, random: fn() -> u64) -> Addresses {
+    pub(super) fn new(objects: Client, ranges: Arc<Store>, random: Random) -> Addresses {
         let mirror = Mirror::new(vec![ranges.clone()], Ranges::default());
         Addresses { objects, range_objects: ranges, ranges: mirror, random }
     }
@@ -94,19 +95,19 @@ impl Addresses {
         self.objects.cache().ready().await.map_err(|error| cache_error(&error))
     }
 
-    /// The ranges of a family; whoever finds nothing in them has waited for what was written a moment ago.
+    /// Returns the ranges of a family; if there are none, after waiting for the mirror to catch up.
     async fn ranges(&self, family: Family, serves: impl Fn(&Range) -> bool) -> Vec<Range> {
         let read = || self.ranges.read(|ranges| ranges.of(family));
         let ranges = read();
         if ranges.iter().any(&serves) {
             return ranges;
         }
-        // Who cannot be waited for decides by what is here.
+        // If the wait fails, the ranges known so far decide.
         let _ = self.range_objects.cache().wait_for_current(WAIT).await;
         read()
     }
 
-    /// Takes an address that somebody has chosen.
+    /// Allocates an address that the client has chosen.
     pub(super) async fn take(&self, owner: &Owner, ip: IpAddr) -> std::result::Result<(), Refusal> {
         let (family, ip) = family_of(ip);
         let serves = |range: &Range| range.is_ready && range.network.contains(ip);
@@ -129,11 +130,11 @@ impl Addresses {
             ranges.retain(|range| range.is_ready && !tried.contains(range));
             // So that not all come from the first.
             if !ranges.is_empty() {
-                let first = (self.random)() as usize % ranges.len();
+                let first = self.random.number() as usize % ranges.len();
                 ranges.rotate_left(first);
             }
             for range in &ranges {
-                for ip in range.network.candidates(self.random) {
+                for ip in range.network.candidates(|| self.random.number()) {
                     if cache.get(&ip.to_string()).is_some() {
                         continue;
                     }
@@ -154,7 +155,7 @@ impl Addresses {
         Err(Refusal::Full)
     }
 
-    /// What a dry run says of an address that somebody has chosen: nobody looks whether it is free.
+    /// Checks an address that a dry run asks for, without checking whether it is free.
     pub(super) async fn try_take(&self, family: Family, ip: IpAddr) -> std::result::Result<(), Refusal> {
         let (_, ip) = family_of(ip);
         match self.ranges(family, |_| true).await.first() {
@@ -194,7 +195,7 @@ impl Addresses {
         }
     }
 
-    /// Gives back an address that a service has. What is somebody else's by now stays theirs.
+    /// Releases an address of a service. An address of another service by now stays.
     pub(super) async fn give_back(&self, owner: &Owner, ip: IpAddr) {
         let (_, ip) = family_of(ip);
         let name = ip.to_string();

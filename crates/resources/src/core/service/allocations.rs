@@ -1,4 +1,4 @@
-//! What services hold, on the registry's seam.
+//! Allocations of services as a `registry::Reserve`.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -12,6 +12,7 @@ use pintle_registry::{
     AdmitAll, Client, Context, DeleteOptions, Record, Reservation, Reserve, Result, Settle, Store,
     WriteOptions,
 };
+use pintle_runtime::Random;
 
 use super::addresses::{self, Addresses, Owner};
 use super::families::{Families, Family, prefers_as_before, refusal, shown_addresses};
@@ -19,23 +20,23 @@ use super::fields::{self, ADDRESS, ADDRESSES};
 use super::node_ports;
 use super::ports::{NodePorts, PortRange, Refusal};
 use super::repair::Repair;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
-/// What a dry run shows where a port would be found, and counts on from.
+/// The first node port that a dry run shows where one would be allocated.
 const GUESSED_PORT: i64 = 32_768;
 
-/// What flags say about the network of services.
-#[derive(Clone, Copy, Debug)]
+/// The service network of the command line.
+#[derive(Clone, Debug)]
 pub struct ServiceNetwork {
     /// Whether IPv6 comes first, of those that the cluster has...
     pub ipv6_first: bool,
     /// ...and whether it has both.
     pub dual_stack: bool,
     pub node_ports: PortRange,
-    pub random: fn() -> u64,
+    pub random: Random,
 }
 
-/// What allocations are kept in. It comes later than the stores that they are for.
+/// The stores of allocations, made after the store of services.
 pub struct Links {
     /// Whose they are.
     pub services: Weak<Store>,
@@ -72,11 +73,11 @@ impl ServiceAllocations {
 
     /// Called once, before anything is written.
     pub fn connect(&self, links: Links) {
-        let ServiceNetwork { ipv6_first, dual_stack, node_ports, random } = self.network;
+        let ServiceNetwork { ipv6_first, dual_stack, node_ports, random } = self.network.clone();
         let first = if ipv6_first { Family::V6 } else { Family::V4 };
         let _ = self.pools.set(Arc::new(Pools {
             services: links.services,
-            addresses: Addresses::new(links.addresses, links.ranges, random),
+            addresses: Addresses::new(links.addresses, links.ranges, random.clone()),
             ports: NodePorts::new(links.ports, node_ports, random),
             endpoints: links.endpoints,
             families: Families { first, both: dual_stack },
@@ -84,7 +85,7 @@ impl ServiceAllocations {
         }));
     }
 
-    /// Finds what is held by nobody, and who holds what is not taken. To be done from time to time.
+    /// Releases allocations without a service and allocates those that services lack. Called periodically.
     pub async fn repair(&self) -> Result<()> {
         self.pools()?.repair().await
     }
@@ -128,7 +129,7 @@ impl Reserve for ServiceAllocations {
         options: WriteOptions,
     ) -> Result<Reservation> {
         fields::keep_allocated(new, old);
-        fields::settle_addresses(new, old);
+        fields::complete_changed(new, old);
         let mut taken = self.begin(context, new, options)?;
         match taken.for_changed(new, old).await {
             Ok(()) => Ok(Reservation::new(Box::new(taken))),
@@ -192,7 +193,7 @@ impl Pools {
     }
 }
 
-/// What was taken for one write, and what is given up with it.
+/// The allocations and releases of one write.
 pub(super) struct Taken {
     pools: Arc<Pools>,
     owner: Owner,
@@ -232,13 +233,13 @@ impl Taken {
     }
 
     async fn for_new(&mut self, service: &mut Value) -> Result<()> {
-        self.pools.families.settle(service, None)?;
+        self.pools.families.choose(service, None)?;
         self.all_addresses(service).await?;
         node_ports::of_new(service, self).await
     }
 
     async fn for_changed(&mut self, new: &mut Value, old: &Value) -> Result<()> {
-        self.pools.families.settle(new, Some(old))?;
+        self.pools.families.choose(new, Some(old))?;
         self.changed_addresses(new, old).await?;
         node_ports::of_changed(new, old, self).await
     }
@@ -308,9 +309,10 @@ impl Taken {
         pools.addresses.ready().await?;
         pools.repair.first(&pools).await;
         if wanted.is_empty() {
-            let taken = match self.dry_run {
-                true => pools.addresses.try_take_next(family).await,
-                false => pools.addresses.take_next(&self.owner, family).await,
+            let taken = if self.dry_run {
+                pools.addresses.try_take_next(family).await
+            } else {
+                pools.addresses.take_next(&self.owner, family).await
             };
             let ip = taken.map_err(|why| match why {
                 addresses::Refusal::Full => Box::new(Status::internal(format_args!(
@@ -326,9 +328,10 @@ impl Taken {
             let why = format!("failed to parse service IP {}", pintle_meta::quote(wanted));
             Box::new(Status::internal(why))
         })?;
-        let taken = match self.dry_run {
-            true => pools.addresses.try_take(family, ip).await,
-            false => pools.addresses.take(&self.owner, ip).await,
+        let taken = if self.dry_run {
+            pools.addresses.try_take(family, ip).await
+        } else {
+            pools.addresses.take(&self.owner, ip).await
         };
         taken.map_err(|why| refused(format!("failed to allocate IP {wanted}: {why}")))?;
         self.addresses.push(ip);
@@ -357,7 +360,7 @@ impl Taken {
         Ok(given)
     }
 
-    /// What a dry run shows. Ports that are named must be free.
+    /// Returns the ports of a dry run. Named ports must be free.
     async fn guess_ports(&self, wanted: &[Option<i64>]) -> std::result::Result<Vec<i64>, (usize, Refusal)> {
         let taken = self.pools.ports.taken().await.map_err(|status| (0, Refusal::Failed(status)))?;
         let (mut given, mut own, mut last) = (Vec::new(), BTreeSet::new(), GUESSED_PORT);
@@ -379,7 +382,7 @@ impl Taken {
     }
 }
 
-/// What a service holds that a list of them has.
+/// The allocations of a service of a list.
 pub(super) fn held_ports(service: &Value) -> Vec<i64> {
     let mut seen: HashMap<i64, HashSet<&str>> = HashMap::new();
     let mut ports = Vec::new();
@@ -404,8 +407,9 @@ pub(super) fn held_ports(service: &Value) -> Vec<i64> {
 
 /// The addresses of a service that has any.
 pub(super) fn held_addresses(service: &Value) -> Vec<&str> {
-    match fields::has_address(service) && fields::address(service) != fields::NONE {
-        true => service.items_at(ADDRESSES).iter().filter_map(Value::as_str).collect(),
-        false => Vec::new(),
+    if fields::has_address(service) && fields::address(service) != fields::NONE {
+        service.items_at(ADDRESSES).iter().filter_map(Value::as_str).collect()
+    } else {
+        Vec::new()
     }
 }

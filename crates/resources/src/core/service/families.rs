@@ -7,7 +7,7 @@ use pintle_schema::go;
 
 use super::fields::{self, ADDRESSES, FAMILIES, FAMILY_POLICY, NONE};
 use super::validation;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 pub(super) const SINGLE: &str = "SingleStack";
 const PREFERRED: &str = "PreferDualStack";
@@ -56,7 +56,7 @@ impl Families {
     }
 
     /// Sets policy and families of a service that does not say them, or finds what is wrong with them.
-    pub(super) fn settle(self, service: &mut Value, old: Option<&Value>) -> Result<()> {
+    pub(super) fn choose(self, service: &mut Value, old: Option<&Value>) -> Result<()> {
         if !fields::has_address(service) || old.is_some_and(|old| prefers_as_before(service, old)) {
             return Ok(());
         }
@@ -68,11 +68,11 @@ impl Families {
             };
             tree::set(service, FAMILY_POLICY, policy);
         }
-        let errors = validation::addresses(service, old);
+        let errors = validation::cluster_ip_errors(service, old);
         invalid(service, &errors)?;
         let mut errors = Vec::new();
         if let Some(old) = old {
-            settle_change(service, old, &mut errors);
+            apply_change(service, old, &mut errors);
         }
         self.infer(service, &mut errors);
         invalid(service, &errors)?;
@@ -87,7 +87,7 @@ impl Families {
         if names.is_empty() {
             names.push(self.first.name().to_owned());
         }
-        // Endpoints that nobody selects may be of both, whatever the cluster has.
+        // A service without a selector may have endpoints of both families, whatever the cluster has.
         if names.len() == 1
             && wants_both
             && (self.both || is_anything(service))
@@ -135,7 +135,7 @@ impl Families {
         }
     }
 
-    /// What is asked for and not there.
+    /// Reports a family that the cluster does not have.
     fn missing(self, service: &Value, policy: &str) -> Vec<Error> {
         let mut errors = Vec::new();
         if policy == BOTH && !self.both {
@@ -169,7 +169,7 @@ pub(super) fn prefers_as_before(new: &Value, old: &Value) -> bool {
 }
 
 /// To give up one of two, the policy must say so; then it is enough to say that.
-fn settle_change(service: &mut Value, old: &Value, errors: &mut Vec<Error>) {
+fn apply_change(service: &mut Value, old: &Value, errors: &mut Vec<Error>) {
     if fields::policy(service) == Some(SINGLE) {
         for path in [ADDRESSES, FAMILIES] {
             if tree::is_same(service, old, path) && service.items_at(path).len() > 1 {
@@ -216,36 +216,36 @@ pub(super) fn refusal(service: &Value, errors: &[Error]) -> Box<Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::testing::{of, text};
+    use crate::framework::strategy::testing::{of, text};
 
     const SINGLE_STACK: Families = Families { first: Family::V4, both: false };
     const DUAL_STACK: Families = Families { first: Family::V6, both: true };
 
-    fn settled(families: Families, spec: &str, old: Option<&str>) -> std::result::Result<String, String> {
+    fn chosen(families: Families, spec: &str, old: Option<&str>) -> std::result::Result<String, String> {
         let services = of("", "services");
         let tree = |spec: &str| services.tree(&format!(r#"{{"metadata":{{"name":"s"}},"spec":{spec}}}"#));
         let mut service = tree(spec);
         fields::complete_new(&mut service);
         let old = old.map(tree);
-        families.settle(&mut service, old.as_ref()).map_err(|status| status.message.clone())?;
+        families.choose(&mut service, old.as_ref()).map_err(|status| status.message.clone())?;
         let policy = fields::policy(&service).unwrap_or("-");
         Ok(format!("{policy} {}", text(service.at(FAMILIES).unwrap_or(&Value::NULL))))
     }
 
     #[test]
     fn who_says_nothing_gets_the_first_family() {
-        assert_eq!(settled(SINGLE_STACK, "{}", None).unwrap(), r#"SingleStack ["IPv4"]"#);
-        assert_eq!(settled(DUAL_STACK, "{}", None).unwrap(), r#"SingleStack ["IPv6"]"#);
-        assert_eq!(settled(DUAL_STACK, r#"{"type":"ExternalName"}"#, None).unwrap(), "- null");
+        assert_eq!(chosen(SINGLE_STACK, "{}", None).unwrap(), r#"SingleStack ["IPv4"]"#);
+        assert_eq!(chosen(DUAL_STACK, "{}", None).unwrap(), r#"SingleStack ["IPv6"]"#);
+        assert_eq!(chosen(DUAL_STACK, r#"{"type":"ExternalName"}"#, None).unwrap(), "- null");
     }
 
     #[test]
     fn an_address_tells_its_family() {
         assert_eq!(
-            settled(DUAL_STACK, r#"{"clusterIP":"10.0.0.1"}"#, None).unwrap(),
+            chosen(DUAL_STACK, r#"{"clusterIP":"10.0.0.1"}"#, None).unwrap(),
             r#"SingleStack ["IPv4"]"#
         );
-        let wrong = settled(SINGLE_STACK, r#"{"clusterIP":"fd00::1"}"#, None).unwrap_err();
+        let wrong = chosen(SINGLE_STACK, r#"{"clusterIP":"fd00::1"}"#, None).unwrap_err();
         assert_eq!(
             wrong,
             r#"Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster"#
@@ -255,27 +255,27 @@ mod tests {
     #[test]
     fn both_are_given_where_there_are_both() {
         let preferred = r#"{"ipFamilyPolicy":"PreferDualStack","ipFamilies":["IPv4"]}"#;
-        assert_eq!(settled(SINGLE_STACK, preferred, None).unwrap(), r#"PreferDualStack ["IPv4"]"#);
-        assert_eq!(settled(DUAL_STACK, preferred, None).unwrap(), r#"PreferDualStack ["IPv4","IPv6"]"#);
-        let wrong = settled(SINGLE_STACK, r#"{"ipFamilyPolicy":"RequireDualStack"}"#, None).unwrap_err();
+        assert_eq!(chosen(SINGLE_STACK, preferred, None).unwrap(), r#"PreferDualStack ["IPv4"]"#);
+        assert_eq!(chosen(DUAL_STACK, preferred, None).unwrap(), r#"PreferDualStack ["IPv4","IPv6"]"#);
+        let wrong = chosen(SINGLE_STACK, r#"{"ipFamilyPolicy":"RequireDualStack"}"#, None).unwrap_err();
         assert!(wrong.ends_with("this cluster is not configured for dual-stack services"), "{wrong}");
     }
 
     #[test]
     fn headless_services_that_select_nothing_have_both() {
         let headless = r#"{"clusterIP":"None"}"#;
-        assert_eq!(settled(SINGLE_STACK, headless, None).unwrap(), r#"RequireDualStack ["IPv4","IPv6"]"#);
+        assert_eq!(chosen(SINGLE_STACK, headless, None).unwrap(), r#"RequireDualStack ["IPv4","IPv6"]"#);
         let selecting = r#"{"clusterIP":"None","selector":{"a":"b"}}"#;
-        assert_eq!(settled(SINGLE_STACK, selecting, None).unwrap(), r#"SingleStack ["IPv4"]"#);
+        assert_eq!(chosen(SINGLE_STACK, selecting, None).unwrap(), r#"SingleStack ["IPv4"]"#);
     }
 
     #[test]
     fn the_second_is_given_up_only_in_so_many_words() {
         let old = r#"{"clusterIP":"fd00::1","clusterIPs":["fd00::1","10.0.0.1"],"ipFamilies":["IPv6","IPv4"],"ipFamilyPolicy":"RequireDualStack","type":"ClusterIP"}"#;
         let single = old.replace(BOTH, SINGLE);
-        assert_eq!(settled(DUAL_STACK, &single, Some(old)).unwrap(), r#"SingleStack ["IPv6"]"#);
+        assert_eq!(chosen(DUAL_STACK, &single, Some(old)).unwrap(), r#"SingleStack ["IPv6"]"#);
         let fewer = old.replace(r#","10.0.0.1""#, "");
-        let wrong = settled(DUAL_STACK, &fewer, Some(old)).unwrap_err();
+        let wrong = chosen(DUAL_STACK, &fewer, Some(old)).unwrap_err();
         assert!(
             wrong.contains(r#"spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be 'SingleStack' to release the secondary cluster IP"#),
             "{wrong}"

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use pintle_meta::Value;
 use pintle_meta::validation::parse_ip_sloppy;
 
-use crate::strategy::tree::{self, Path};
+use crate::framework::strategy::tree::{self, Path};
 
 pub(crate) const ADDRESS: Path = &["spec", "clusterIP"];
 pub(crate) const ADDRESSES: Path = &["spec", "clusterIPs"];
@@ -147,7 +147,7 @@ pub(crate) fn keep_allocated(new: &mut Value, old: &Value) {
 }
 
 /// Brings the list of addresses in line with the first of them, for clients that know only that.
-pub(crate) fn settle_addresses(new: &mut Value, old: &Value) {
+pub(crate) fn complete_changed(new: &mut Value, old: &Value) {
     if new.items_at(ADDRESSES).is_empty() && address(new) == address(old) {
         tree::keep(new, old, ADDRESSES);
     }
@@ -165,14 +165,14 @@ pub(crate) fn settle_addresses(new: &mut Value, old: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::testing::{of, text};
+    use crate::framework::strategy::testing::{of, text};
 
     fn changed(new: &str, old: &str) -> String {
         let services = of("", "services");
         let tree = |spec: &str| services.tree(&format!(r#"{{"spec":{spec}}}"#));
         let (mut new, old) = (tree(new), tree(old));
         keep_allocated(&mut new, &old);
-        settle_addresses(&mut new, &old);
+        complete_changed(&mut new, &old);
         text(new.get("spec").unwrap())
     }
 

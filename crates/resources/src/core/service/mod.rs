@@ -1,4 +1,4 @@
-//! What services have beside their fields: cluster IPs, which are `IPAddress` objects of their own, and node ports, which
+//! Services and their allocations: cluster IPs, which are `IPAddress` objects of their own, and node ports, which
 //! are bits of one record. Both are taken before a service is written and given back when it goes.
 //!
 //! ```text
@@ -10,18 +10,23 @@
 //! ports        node ports: a bit that could be written is taken
 //! node_ports   which of them a service needs
 //! allocations  all of it, on the registry's seam; what a write has taken
+//! strategy     the strategy of services
+//! validation   their validation
 //! repair       what was lost or left behind when a server died
 //! ```
 
 mod addresses;
 mod allocations;
 mod bitmap;
+pub(in crate::core) mod columns;
+pub(in crate::core) mod defaults;
 mod families;
 pub(crate) mod fields;
 mod node_ports;
 mod ports;
 mod ranges;
 mod repair;
+pub(in crate::core) mod strategy;
 pub(crate) mod validation;
 
 pub use allocations::{Links, ServiceAllocations, ServiceNetwork};

@@ -10,9 +10,9 @@ use super::allocations::Taken;
 use super::families::refusal;
 use super::fields::{self, HEALTH_PORT, PORTS};
 use super::ports::Refusal;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
-/// What a port is needed for.
+/// The use of a node port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum For {
     /// The port at this place.
@@ -20,7 +20,7 @@ enum For {
     HealthCheck,
 }
 
-/// What is needed: a port of a number, or any.
+/// A needed node port: one of a number, or any.
 type Need = (For, Option<i64>);
 
 /// Takes the ports of a new service. Ports with one number share a node port, unless they ask for several.

@@ -8,10 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use pintle_codec::json;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Record, Result};
+use pintle_runtime::Random;
 
 use super::bitmap::Bitmap;
 
-/// How often a port is found to belong to nobody before it is free: somebody may just be about to use it.
+/// Number of rounds in which a port has no service before it is released: a service may be about to use it.
 const ROUNDS_BEFORE_FREE: u32 = 3;
 
 /// The ports that services may have on nodes.
@@ -85,17 +86,17 @@ impl fmt::Display for Refusal {
 pub(super) struct NodePorts {
     record: Record,
     range: PortRange,
-    random: fn() -> u64,
-    /// Ports that seem to belong to nobody, and in how many more rounds they are free.
+    random: Random,
+    /// Ports without a service, and the rounds left before they are released.
     leaks: Mutex<BTreeMap<i64, u32>>,
 }
 
 impl NodePorts {
-    pub(super) fn new(record: Record, range: PortRange, random: fn() -> u64) -> NodePorts {
+    pub(super) fn new(record: Record, range: PortRange, random: Random) -> NodePorts {
         NodePorts { record, range, random, leaks: Mutex::default() }
     }
 
-    /// Takes all of these or none: ports that somebody has chosen, and any where nothing is chosen. Those that are chosen come
+    /// Allocates all of these or none: ports that the client has chosen, and any where none is chosen. Chosen ones come
     /// first. The error is of the first that cannot be had.
     pub(super) async fn take(
         &self,
@@ -130,7 +131,7 @@ impl NodePorts {
             given.push(match port {
                 Some(port) => *port,
                 None => {
-                    let free = map.free(range.size(), range.reserved(), self.random);
+                    let free = map.free(range.size(), range.reserved(), || self.random.number());
                     let place = free.ok_or((at, Refusal::Full))?;
                     map.insert(place);
                     range.port(place)
@@ -140,14 +141,14 @@ impl NodePorts {
         Ok(given)
     }
 
-    /// All that somebody has.
+    /// Returns all allocated ports.
     pub(super) async fn taken(&self) -> Result<BTreeSet<i64>> {
         let record = self.record.read().await?;
         let map = self.usable(record.as_ref()).map(|(_, map)| map).unwrap_or_default();
         Ok(map.iter().map(|place| self.range.port(place)).collect())
     }
 
-    /// Gives ports back. Those that nobody has, or that are of another range, are nobody's business.
+    /// Releases ports. Free ones, and those of another range, are ignored.
     pub(super) async fn give_back(&self, ports: &[i64]) -> Result<()> {
         let places: Vec<usize> = ports.iter().filter_map(|port| self.range.place(*port)).collect();
         if places.is_empty() {
@@ -200,7 +201,9 @@ impl NodePorts {
                 let rounds = leaks.entry(port).or_insert(ROUNDS_BEFORE_FREE);
                 *rounds = rounds.saturating_sub(1);
                 match (*rounds, self.range.place(port)) {
-                    (1.., Some(place)) => drop(rebuilt.insert(place)),
+                    (1.., Some(place)) => {
+                        rebuilt.insert(place);
+                    }
                     _ => {
                         tracing::error!("the node port {port} appears to have leaked: cleaning up");
                         leaks.remove(&port);
@@ -209,9 +212,10 @@ impl NodePorts {
             }
             let is_same =
                 record.is_some_and(|record| range == self.range && bits(record) == trimmed(&rebuilt));
-            let new = match is_same {
-                true => None,
-                false => Some(written(&record.cloned().map_or_else(empty, Ok)?, self.range, &rebuilt)?),
+            let new = if is_same {
+                None
+            } else {
+                Some(written(&record.cloned().map_or_else(empty, Ok)?, self.range, &rebuilt)?)
             };
             Ok((new, leaks))
         });

@@ -36,7 +36,7 @@ impl Network {
         bits - u32::from(self.prefix)
     }
 
-    /// The address of the network itself, which nobody gets.
+    /// The address of the network itself, which is not allocated.
     pub(super) fn address(self) -> IpAddr {
         self.at(self.base)
     }
@@ -48,7 +48,7 @@ impl Network {
         }
     }
 
-    /// The first and the last address that somebody can get; nothing if there is none.
+    /// Returns the first and the last address that can be allocated; nothing if there is none.
     fn usable(self) -> Option<(u128, u128)> {
         let last = self.base | host_mask(self.host_bits());
         // Not IPv4's broadcast.
@@ -57,7 +57,7 @@ impl Network {
         (first <= last).then_some((first, last))
     }
 
-    /// Whether somebody can get this address here.
+    /// Whether this address can be allocated here.
     pub(super) fn contains(self, address: IpAddr) -> bool {
         let (family, number) = match address.to_canonical() {
             IpAddr::V4(address) => (Family::V4, u128::from(address.to_bits())),
@@ -76,7 +76,7 @@ impl Network {
     }
 
     /// All addresses in the order in which they are tried: from a random one on, those that are left to others at the end.
-    pub(super) fn candidates(self, random: fn() -> u64) -> impl Iterator<Item = IpAddr> {
+    pub(super) fn candidates(self, random: impl Fn() -> u64) -> impl Iterator<Item = IpAddr> {
         let (upper, lower) = match self.usable() {
             None => (None, None),
             Some((first, last)) => {
@@ -138,7 +138,7 @@ impl Reflect for Ranges {
         };
         let conditions = object.items_at(&["status", "conditions"]).iter();
         let ready = conditions.clone().find(|condition| condition.text_at(&["type"]) == "Ready");
-        // Nobody has looked at it: then it is.
+        // A range without conditions counts as ready.
         let is_ready = object.deletion_timestamp().is_none()
             && ready.is_none_or(|condition| condition.text_at(&["status"]) == "True");
         let texts = object.items_at(&["spec", "cidrs"]).iter().filter_map(Value::as_str);

@@ -1,7 +1,7 @@
-//! What was lost or left behind: addresses and ports of services that were never written, because a server died or nobody
-//! could tell, and those that services have and nobody has taken for them.
+//! Repair of allocations: addresses and ports of services that were never written, because a server died or its answer was lost;
+//! and those that services have without an allocation.
 //!
-//! Services come first, so that nothing is given away that somebody has. An address whose service is not there is left
+//! Services come first, so that no allocation in use is released. An address whose service is not there is left
 //! alone for as long as a request may take.
 
 use std::net::IpAddr;
@@ -55,7 +55,7 @@ impl Repair {
     }
 }
 
-/// What is taken or given back meanwhile is in one of them only; that is held for some rounds, and then it shows in both.
+/// An allocation made or released meanwhile is in one of them only; it is held for some rounds, until it shows in both.
 async fn ports(pools: &Pools) -> Result<()> {
     let Some(store) = pools.services.upgrade() else { return Ok(()) };
     let services = all(&store).await?;
@@ -75,7 +75,7 @@ async fn addresses(pools: &Pools) -> Result<()> {
     let snapshot = objects.cache().snapshot_now(CATCH_UP).await.map_err(|error| cache_error(&error))?;
     let now = store.now();
     for entry in snapshot.objects.iter() {
-        // What cannot be read cannot be judged.
+        // An unreadable address is left alone.
         if let Ok(address) = objects.object(entry) {
             check_address(pools, &store, &address, now).await?;
         }
@@ -143,7 +143,7 @@ async fn check_service(pools: &Pools, store: &Store, service: &Value, text: &str
 
 async fn created(pools: &Pools, owner: &Owner, ip: IpAddr) -> Result<()> {
     match pools.addresses.create(owner, ip).await {
-        // Somebody else has repaired it.
+        // Another server has repaired it.
         Ok(()) | Err(Refusal::Allocated) => Ok(()),
         Err(refusal) => Err(Box::new(Status::internal(refusal))),
     }

@@ -1,222 +1,192 @@
-//! What must hold of a service beside its metadata.
+//! Validation of services beside their metadata.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
 use pintle_meta::field_path::{Error, Path, Value as Shown};
 use pintle_meta::validation::{
-    cidr_for_legacy_field, dns1123_label, dns1123_subdomain, ip_for_legacy_field, labels, parse_ip_sloppy,
-    port_name, port_number, qualified_name,
+    dns1123_label, dns1123_subdomain, ip_for_legacy_field, parse_ip_sloppy, port_name, port_number,
+    qualified_name,
 };
 use pintle_meta::{Node, Value};
 use pintle_schema::go;
 
 use super::families::{Family, SINGLE};
-use super::fields::{self, ADDRESSES, ALLOCATES, FAMILIES, NONE, PORTS};
+use super::fields::{self, ADDRESSES, FAMILIES, FAMILY_POLICY, NONE};
+use crate::framework::validation::{Cursor, Errors};
 
-/// Whether addresses must be written as they are read.
-const STRICT: bool = true;
-/// How long a client may stay with one endpoint: a day.
+/// The longest session affinity in seconds: a day.
 const MAX_AFFINITY: i64 = 86_400;
-const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
+const ONLY_LOAD_BALANCER: &str = "may only be used when `type` is 'LoadBalancer'";
 const FIXED: &str = "may not change once set";
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-/// Of a new service, or with the old one of a changed one.
-pub(crate) fn service(service: &Value, old: Option<&Value>) -> Vec<Error> {
-    let spec = Path::new("spec");
-    let mut errors = Vec::new();
-    topology(service, &mut errors);
-    let kind = fields::kind(service);
-    let is_headless = fields::is_headless(service);
-    if service.items_at(PORTS).is_empty() && !is_headless && fields::has_address(service) {
-        errors.push(Error::required(&spec.child("ports"), ""));
+/// Validates a new service or, beside the old one, a changed one.
+pub(super) fn service(service: &Cursor<'_, '_>) {
+    let spec = service.field("spec");
+    let (kind, is_headless) = (spec.field("type").text(), fields::is_headless(service.value()));
+    topology(service);
+    if spec.field("ports").is_empty() && !is_headless && fields::has_address(service.value()) {
+        spec.field("ports").required("");
     }
     match kind {
         "LoadBalancer" | "NodePort" if is_headless => {
-            let path = spec.child("clusterIPs");
             let why = format!("may not be set to 'None' for {kind} services");
-            errors.push(Error::invalid(&path.index(0), NONE, why));
+            spec.field("clusterIPs").index(0).invalid(NONE, why);
         }
-        "ExternalName" => external_name(service, &mut errors),
+        "ExternalName" => external_name(&spec),
         _ => {}
     }
-    ports(service, &mut errors);
-    if let Some(selector) = service.at(&["spec", "selector"]).and_then(Value::as_object) {
-        let pairs = selector.iter().map(|(key, value)| (key, value.as_str().unwrap_or_default()));
-        errors.extend(labels(&spec.child("selector"), pairs));
+    ports(&spec.field("ports"));
+    spec.field("selector").labels();
+    session_affinity(&spec);
+    cluster_ips(service);
+    external_ips(&spec);
+    spec.field("type").required_one_of(&["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
+    node_ports(&spec.field("ports"), kind);
+    source_ranges(service, kind);
+    let allocates = spec.field("allocateLoadBalancerNodePorts");
+    if allocates.is_set() && kind != "LoadBalancer" {
+        allocates.forbidden(ONLY_LOAD_BALANCER);
     }
-    session_affinity(service, &mut errors);
-    errors.extend(addresses(service, old));
-    external_addresses(service, old, &mut errors);
-    const KINDS: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    errors.extend(one_of(&spec.child("type"), kind, KINDS, true));
-    node_ports(service, &mut errors);
-    source_ranges(service, old, &mut errors);
-    let allocates = service.at(ALLOCATES).is_some_and(|allocates| !allocates.is_null());
-    if allocates && kind != "LoadBalancer" {
-        errors.push(Error::forbidden(&spec.child("allocateLoadBalancerNodePorts"), ONLY_BALANCED));
+    if !allocates.is_set() && kind == "LoadBalancer" {
+        // The reference names it without the spec.
+        service.field("allocateLoadBalancerNodePorts").required("");
     }
-    if !allocates && kind == "LoadBalancer" {
-        // It stands so in the reference, without the spec.
-        errors.push(Error::required(&Path::new("allocateLoadBalancerNodePorts"), ""));
-    }
-    balancer_class(service, &mut errors);
-    traffic(service, &mut errors);
-    errors
+    load_balancer_class(&spec);
+    traffic(service, &spec);
 }
 
-/// Of a changed service.
-pub(crate) fn service_update(new: &Value, old: &Value) -> Vec<Error> {
-    let spec = Path::new("spec");
-    let mut errors = Vec::new();
+/// Validates a changed service.
+pub(super) fn service_update(changed: &Cursor<'_, '_>) {
+    let (new, old) = (changed.value(), changed.before().value());
+    let spec = changed.field("spec");
     if fields::has_address(new) && fields::has_address(old) {
-        changed_addresses(new, old, &mut errors);
-        changed_families(new, old, &mut errors);
+        changed_addresses(changed);
+        changed_families(changed);
     }
-    let is_balanced = |service: &Value| fields::kind(service) == "LoadBalancer";
-    let class = |service: &Value| service.at(&["spec", "loadBalancerClass"]).cloned();
-    if is_balanced(new) && is_balanced(old) && class(new) != class(old) {
-        let shown = class(new).as_ref().and_then(Value::as_str).map_or_else(Shown::null, Shown::from);
-        errors.push(Error::invalid(&spec.child("loadBalancerClass"), shown, FIXED));
+    let class = spec.field("loadBalancerClass");
+    if [new, old].iter().all(|service| fields::kind(service) == "LoadBalancer") && class.changed() {
+        class.invalid(class.optional_text().map_or_else(Shown::null, Shown::from), FIXED);
     }
-    // The class itself is looked at here and again with all the rest.
-    balancer_class(new, &mut errors);
-    if fields::has_health_port(new)
-        && fields::has_health_port(old)
-        && fields::health_port(new) != fields::health_port(old)
-    {
-        errors.push(Error::forbidden(&spec.child("healthCheckNodePort"), "field is immutable"));
+    // Checked here and again with all the rest.
+    load_balancer_class(&spec);
+    let health_port = spec.field("healthCheckNodePort");
+    if fields::has_health_port(new) && fields::has_health_port(old) && health_port.changed() {
+        health_port.forbidden("field is immutable");
     }
-    errors.extend(service(new, Some(old)));
-    errors
+    service(changed);
 }
 
-/// Of a service whose status was changed.
-pub(crate) fn status_update(new: &Value, old: &Value) -> Vec<Error> {
-    const INGRESS: &[&str] = &["status", "loadBalancer", "ingress"];
-    let path = Path::new("status.loadBalancer.ingress");
-    let points = new.items_at(INGRESS);
-    if fields::kind(new) != "LoadBalancer" && !points.is_empty() {
-        let why = "may only be used when `spec.type` is 'LoadBalancer'";
-        return vec![Error::forbidden(&path, why)];
+/// Validates a service whose status was changed.
+pub(super) fn status_update(service: &Cursor<'_, '_>) {
+    let ingress = service.at(&["status", "loadBalancer", "ingress"]);
+    if fields::kind(service.value()) != "LoadBalancer" && !ingress.is_empty() {
+        return ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'");
     }
-    let known: Vec<&str> = old.items_at(INGRESS).iter().map(|point| point.text_at(&["ip"])).collect();
-    let mut errors = Vec::new();
-    for (index, point) in points.iter().enumerate() {
-        let path = path.index(index);
-        let (ip, host) = (point.text_at(&["ip"]), point.text_at(&["hostname"]));
+    let known: Vec<&str> = ingress.before().values().iter().map(|point| point.text_at(&["ip"])).collect();
+    ingress.each(|point| {
+        let (ip, mode, host) = (point.field("ip"), point.field("ipMode"), point.field("hostname"));
         if !ip.is_empty() {
-            errors.extend(ip_for_legacy_field(&path.child("ip"), ip, STRICT, &known));
+            ip.legacy_ip(&known);
         }
-        let mode_path = path.child("ipMode");
-        match point.get("ipMode").and_then(Value::as_str) {
-            None if !ip.is_empty() => {
-                errors.push(Error::required(&mode_path, "must be specified when `ip` is set"));
-            }
-            Some(_) if ip.is_empty() => {
-                errors.push(Error::forbidden(&mode_path, "may not be specified when `ip` is not set"));
-            }
-            Some(mode) => errors.extend(one_of(&mode_path, mode, &["Proxy", "VIP"], false)),
-            None => {}
+        match (mode.is_set(), ip.is_empty()) {
+            (false, false) => mode.required("must be specified when `ip` is set"),
+            (true, true) => mode.forbidden("may not be specified when `ip` is not set"),
+            (true, false) => mode.one_of(&["Proxy", "VIP"]),
+            (false, true) => {}
         }
         if !host.is_empty() {
-            let path = path.child("hostname");
-            errors.extend(dns1123_subdomain(host).into_iter().map(|why| Error::invalid(&path, host, why)));
-            if parse_ip_sloppy(host).is_some() {
-                errors.push(Error::invalid(&path, host, "must be a DNS name, not an IP address"));
+            host.text_format(dns1123_subdomain);
+            if parse_ip_sloppy(host.text()).is_some() {
+                host.invalid(host.text(), "must be a DNS name, not an IP address");
             }
         }
-    }
-    errors
+    });
 }
 
-/// Addresses, families and the policy about them, as far as they say something about each other.
-pub(crate) fn addresses(service: &Value, old: Option<&Value>) -> Vec<Error> {
-    if !fields::has_address(service) {
-        return Vec::new();
+/// Returns the errors of [`cluster_ips`] alone, which allocation needs before a service is complete.
+pub(super) fn cluster_ip_errors(service: &Value, old: Option<&Value>) -> Vec<Error> {
+    let errors = Errors::default();
+    cluster_ips(&Cursor::root(service, old, &errors));
+    errors.into_vec()
+}
+
+/// Checks addresses, families and the policy about them against each other.
+fn cluster_ips(service: &Cursor<'_, '_>) {
+    if !fields::has_address(service.value()) {
+        return;
     }
-    let spec = Path::new("spec");
-    let path = spec.child("clusterIPs");
-    let (all, families) = (fields::addresses(service), fields::families(service));
-    let shown = || list(service, ADDRESSES);
-    let mut errors = Vec::new();
-    match (fields::address(service), all.first()) {
+    let spec = service.field("spec");
+    let (address, ips, families) =
+        (spec.field("clusterIP").text(), spec.field("clusterIPs"), spec.field("ipFamilies"));
+    let (all, shown) = (ips.texts(), || ips.shown_as("[]string"));
+    match (address, all.first()) {
         ("", None) => {}
-        ("", Some(_)) => {
-            errors.push(Error::invalid(&path, shown(), "must be empty when `clusterIP` is not specified"));
-        }
-        (_, None) => errors.push(Error::required(&path, "")),
+        ("", Some(_)) => ips.invalid(shown(), "must be empty when `clusterIP` is not specified"),
+        (_, None) => ips.required(""),
         (address, Some(first)) if address != *first => {
-            errors.push(Error::invalid(&path, shown(), "first value must match `clusterIP`"));
+            ips.invalid(shown(), "first value must match `clusterIP`");
         }
         _ => {}
     }
-    let families_path = spec.child("ipFamilies");
     let mut seen = BTreeSet::new();
-    for (index, family) in families.iter().enumerate() {
-        let path = families_path.index(index);
-        errors.extend(one_of(&path, family, &["IPv4", "IPv6"], false));
-        if !seen.insert(*family) {
-            errors.push(Error::duplicate(&path, Shown::json(*family)));
+    for family in families.items() {
+        family.one_of(&["IPv4", "IPv6"]);
+        if !seen.insert(family.text()) {
+            family.duplicate(Shown::json(family.text()));
         }
     }
-    if let Some(policy) = fields::policy(service) {
-        const POLICIES: &[&str] = &["PreferDualStack", "RequireDualStack", "SingleStack"];
-        errors.extend(one_of(&spec.child("ipFamilyPolicy"), policy, POLICIES, false));
+    let policy = spec.field("ipFamilyPolicy");
+    if policy.is_set() {
+        policy.one_of(&["PreferDualStack", "RequireDualStack", "SingleStack"]);
     }
-    let known = old.map(fields::addresses).unwrap_or_default();
+    let known = ips.before().texts();
     let mut is_readable = true;
-    for (index, address) in all.iter().enumerate() {
-        if index == 0 && *address == NONE {
+    for (index, ip) in ips.items().enumerate() {
+        if index == 0 && ip.text() == NONE {
             if all.len() > 1 {
                 is_readable = false;
-                errors.push(Error::invalid(&path, shown(), "'None' must be the first and only value"));
+                ips.invalid(shown(), "'None' must be the first and only value");
             }
             continue;
         }
-        let wrong = ip_for_legacy_field(&path.index(index), address, STRICT, &known);
+        let wrong = ip_for_legacy_field(ip.path(), ip.text(), true, &known);
         is_readable &= wrong.is_empty();
-        errors.extend(wrong);
+        ip.report(wrong);
     }
     if all.len() > 2 {
-        errors.push(Error::invalid(&path, shown(), "may only hold up to 2 values"));
+        ips.invalid(shown(), "may only hold up to 2 values");
     }
     if !is_readable {
-        return errors;
+        return;
     }
     if all.len() > 1 {
         let ipv6 = all.iter().filter(|address| fields::is_ipv6(address)).count();
         if ipv6 == 0 || ipv6 == all.len() {
-            let why = "may specify no more than one IP for each IP family";
-            errors.push(Error::invalid(&path, shown(), why));
+            ips.invalid(shown(), "may specify no more than one IP for each IP family");
         }
     }
-    if !fields::is_headless(service) {
-        for (index, (address, family)) in all.iter().zip(&families).enumerate() {
-            let is = Family::of(address).name();
-            if matches!(*family, "IPv4" | "IPv6") && is != *family {
+    if !fields::is_headless(service.value()) {
+        for (index, (ip, family)) in ips.items().zip(families.texts()).enumerate() {
+            if matches!(family, "IPv4" | "IPv6") && Family::of(ip.text()).name() != family {
                 let why = format!("expected an {family} value as indicated by `ipFamilies[{index}]`");
-                errors.push(Error::invalid(&path.index(index), *address, why));
+                ip.invalid(ip.text(), why);
             }
         }
     }
-    errors
 }
 
-/// The first address stays; a second one comes and goes.
-fn changed_addresses(new: &Value, old: &Value, errors: &mut Vec<Error>) {
-    if fields::is_headless(new) && fields::is_headless(old) {
+/// Checks a change of cluster IPs: the first one stays, a second one comes and goes.
+fn changed_addresses(service: &Cursor<'_, '_>) {
+    if fields::is_headless(service.value()) && fields::is_headless(service.before().value()) {
         return;
     }
-    let spec = Path::new("spec");
-    let path = spec.child("clusterIPs");
-    let (is, was) = (fields::addresses(new), fields::addresses(old));
-    let mut wrong = |index: usize, why: &str| {
-        errors.push(Error::invalid(&path.index(index), list(new, ADDRESSES), why));
-    };
+    let ips = service.at(ADDRESSES);
+    let (is, was) = (ips.texts(), ips.before().texts());
+    let wrong = |index: usize, why: &str| ips.index(index).invalid(ips.shown_as("[]string"), why);
     if is.len() == was.len() {
         let changed = is.iter().zip(&was).enumerate().filter(|(_, (is, was))| is != was);
         changed.for_each(|(index, _)| wrong(index, FIXED));
@@ -229,169 +199,130 @@ fn changed_addresses(new: &Value, old: &Value, errors: &mut Vec<Error>) {
         wrong(0, FIXED);
     }
     if is.len() < was.len() && is.len() == 1 {
-        errors.extend(gives_up_second(new, "clusterIP"));
+        releases_secondary(service, "clusterIP");
     }
 }
 
-fn changed_families(new: &Value, old: &Value, errors: &mut Vec<Error>) {
-    if fields::is_headless(new) || fields::is_headless(old) {
+fn changed_families(service: &Cursor<'_, '_>) {
+    if fields::is_headless(service.value()) || fields::is_headless(service.before().value()) {
         return;
     }
-    let spec = Path::new("spec");
-    let path = spec.child("ipFamilies");
-    let (is, was) = (fields::families(new), fields::families(old));
-    let mut wrong = |shown: Shown, why: &str| errors.push(Error::invalid(&path.index(0), shown, why));
+    let (families, ips) = (service.at(FAMILIES), service.at(ADDRESSES));
+    let (is, was) = (families.texts(), families.before().texts());
+    let wrong = |shown: Shown, why: &str| families.index(0).invalid(shown, why);
     if is.len() == was.len() {
         let changed = is.iter().zip(&was).filter(|(is, was)| is != was);
-        changed.for_each(|_| wrong(list(new, FAMILIES), FIXED));
+        changed.for_each(|_| wrong(families.shown_as("[]string"), FIXED));
         return;
     }
-    if is.len() < was.len() && new.items_at(ADDRESSES).is_empty() {
-        wrong(list(new, FAMILIES), "primary ipFamily can not be unset");
+    if is.len() < was.len() && ips.is_empty() {
+        wrong(families.shown_as("[]string"), "primary ipFamily can not be unset");
     }
     if is.first().zip(was.first()).is_some_and(|(is, was)| is != was) {
-        // The addresses are shown, not the families.
-        wrong(list(new, ADDRESSES), FIXED);
+        // The reference shows the addresses here, not the families.
+        wrong(ips.shown_as("[]string"), FIXED);
     }
     if is.len() < was.len() && is.len() == 1 {
-        errors.extend(gives_up_second(new, "ipFamily"));
+        releases_secondary(service, "ipFamily");
     }
 }
 
-fn gives_up_second(service: &Value, what: &str) -> Option<Error> {
-    let policy = fields::policy(service);
-    let spec = Path::new("spec");
-    let why = format!("must be set to 'SingleStack' when releasing the secondary {what}");
-    let shown = || policy.map_or_else(Shown::null, Shown::json);
-    (policy != Some(SINGLE)).then(|| Error::invalid(&spec.child("ipFamilyPolicy"), shown(), why))
+fn releases_secondary(service: &Cursor<'_, '_>, field: &str) {
+    let policy = service.at(FAMILY_POLICY);
+    if policy.optional_text() != Some(SINGLE) {
+        let why = format!("must be set to 'SingleStack' when releasing the secondary {field}");
+        policy.invalid(policy.optional_text().map_or_else(Shown::null, Shown::json), why);
+    }
 }
 
-fn topology(service: &Value, errors: &mut Vec<Error>) {
-    if let (Some(hints), Some(mode)) = (service.annotation(TOPOLOGY_HINTS), service.annotation(TOPOLOGY_MODE))
-        && hints != mode
-    {
+fn topology(service: &Cursor<'_, '_>) {
+    let annotations = service.at(&["metadata", "annotations"]);
+    let (hints, mode) = (annotations.key(TOPOLOGY_HINTS), annotations.key(TOPOLOGY_MODE));
+    if hints.is_set() && mode.is_set() && hints.text() != mode.text() {
         let why = format!("must match annotations[{TOPOLOGY_HINTS}] when both are specified");
-        errors.push(Error::invalid(&Path::new("metadata.annotations").key(TOPOLOGY_MODE), mode, why));
+        mode.invalid(mode.text(), why);
     }
 }
 
-fn external_name(service: &Value, errors: &mut Vec<Error>) {
-    let spec = Path::new("spec");
-    let mut forbidden = |field: &str| {
-        errors.push(Error::forbidden(&spec.child(field), "may not be set for ExternalName services"));
-    };
-    if !service.items_at(ADDRESSES).is_empty() {
-        forbidden("clusterIPs");
+fn external_name(spec: &Cursor<'_, '_>) {
+    const NOT_FOR_EXTERNAL_NAME: &str = "may not be set for ExternalName services";
+    for list in ["clusterIPs", "ipFamilies"] {
+        if !spec.field(list).is_empty() {
+            spec.field(list).forbidden(NOT_FOR_EXTERNAL_NAME);
+        }
     }
-    if !service.items_at(FAMILIES).is_empty() {
-        forbidden("ipFamilies");
+    if spec.field("ipFamilyPolicy").is_set() {
+        spec.field("ipFamilyPolicy").forbidden(NOT_FOR_EXTERNAL_NAME);
     }
-    if fields::policy(service).is_some() {
-        forbidden("ipFamilyPolicy");
-    }
-    let given = service.text_at(&["spec", "externalName"]);
-    let name = given.strip_suffix('.').unwrap_or(given);
-    let path = spec.child("externalName");
+    let field = spec.field("externalName");
+    let name = field.text().strip_suffix('.').unwrap_or(field.text());
     if name.is_empty() {
-        errors.push(Error::required(&path, ""));
+        field.required("");
     } else {
-        errors.extend(dns1123_subdomain(name).into_iter().map(|why| Error::invalid(&path, name, why)));
+        dns1123_subdomain(name).into_iter().for_each(|why| field.invalid(name, why));
     }
 }
 
-fn ports(service: &Value, errors: &mut Vec<Error>) {
-    let spec = Path::new("spec");
-    let path = spec.child("ports");
-    let ports = service.items_at(PORTS);
+fn ports(ports: &Cursor<'_, '_>) {
     let mut names = BTreeSet::new();
-    for (index, port) in ports.iter().enumerate() {
-        let path = path.index(index);
-        let name = port.text_at(&["name"]);
-        let name_path = path.child("name");
+    ports.each(|port| {
+        let name = port.field("name");
         if !name.is_empty() {
-            errors.extend(dns1123_label(name).into_iter().map(|why| Error::invalid(&name_path, name, why)));
-            if !names.insert(name) {
-                errors.push(Error::duplicate(&name_path, name));
+            name.text_format(dns1123_label);
+            if !names.insert(name.text()) {
+                name.duplicate(name.text());
             }
         } else if ports.len() > 1 {
-            errors.push(Error::required(&name_path, ""));
+            name.required("");
         }
-        let number = number(port);
-        let wrong = port_number(number).into_iter();
-        errors.extend(wrong.map(|why| Error::invalid(&path.child("port"), number, why)));
-        const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
-        errors.extend(one_of(&path.child("protocol"), port.text_at(&["protocol"]), PROTOCOLS, true));
-        let target = path.child("targetPort");
-        match port.get("targetPort").map(Value::node) {
-            Some(Node::String(name)) => {
-                errors.extend(port_name(name).into_iter().map(|why| Error::invalid(&target, name, why)));
-            }
-            number => {
-                let number = if let Some(Node::Int(number)) = number { number } else { 0 };
-                errors
-                    .extend(port_number(number).into_iter().map(|why| Error::invalid(&target, number, why)));
-            }
+        port.field("port").integer_format(port_number);
+        port.field("protocol").required_one_of(&["SCTP", "TCP", "UDP"]);
+        let target = port.field("targetPort");
+        match target.value().node() {
+            Node::String(_) => target.text_format(port_name),
+            _ => target.integer_format(port_number),
         }
-        if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
-            let path = path.child("appProtocol");
-            errors
-                .extend(qualified_name(protocol).into_iter().map(|why| Error::invalid(&path, protocol, why)));
+        let protocol = port.field("appProtocol");
+        if protocol.is_set() {
+            protocol.text_format(qualified_name);
         }
-    }
+    });
 }
 
-fn session_affinity(service: &Value, errors: &mut Vec<Error>) {
-    let spec = Path::new("spec");
-    let affinity = service.text_at(&["spec", "sessionAffinity"]);
-    errors.extend(one_of(&spec.child("sessionAffinity"), affinity, &["ClientIP", "None"], true));
-    let config = service.at(&["spec", "sessionAffinityConfig"]).filter(|config| !config.is_null());
-    let path = spec.child("sessionAffinityConfig");
-    let client_path = path.child("clientIP");
-    let timeout_path = client_path.child("timeoutSeconds");
-    match affinity {
-        "None" if config.is_some() => {
-            errors.push(Error::forbidden(&path, "must not be set when session affinity is None"));
-        }
+fn session_affinity(spec: &Cursor<'_, '_>) {
+    let affinity = spec.field("sessionAffinity");
+    affinity.required_one_of(&["ClientIP", "None"]);
+    let config = spec.field("sessionAffinityConfig");
+    let client = config.field("clientIP");
+    let timeout = client.field("timeoutSeconds");
+    match affinity.text() {
+        "None" if config.is_set() => config.forbidden("must not be set when session affinity is None"),
         "ClientIP" => {
-            let why = "when session affinity type is ClientIP";
-            let client = config.and_then(|config| config.get("clientIP")).filter(|client| !client.is_null());
-            let timeout = client.and_then(|client| client.get("timeoutSeconds")).and_then(Value::as_i64);
-            match (config, client, timeout) {
-                (None, ..) => errors.push(Error::required(&path, why)),
-                (_, None, _) => errors.push(Error::required(&client_path, why)),
-                (.., None) => errors.push(Error::required(&timeout_path, why)),
-                (.., Some(timeout)) if !(1..=MAX_AFFINITY).contains(&timeout) => {
-                    let why = format!("must be greater than 0 and less than {MAX_AFFINITY}");
-                    errors.push(Error::invalid(&timeout_path, timeout, why));
-                }
-                _ => {}
+            let first_missing = [config, client, timeout].into_iter().find(|field| !field.is_set());
+            if let Some(missing) = first_missing {
+                missing.required("when session affinity type is ClientIP");
+            } else if !(1..=MAX_AFFINITY).contains(&timeout.integer()) {
+                let why = format!("must be greater than 0 and less than {MAX_AFFINITY}");
+                timeout.invalid(timeout.integer(), why);
             }
         }
         _ => {}
     }
 }
 
-fn external_addresses(service: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
-    const EXTERNAL: &[&str] = &["spec", "externalIPs"];
-    let texts = |service: &'_ Value| -> Vec<String> {
-        let items = service.items_at(EXTERNAL).iter();
-        items.map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
-    };
-    let known = old.map(texts).unwrap_or_default();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let spec = Path::new("spec");
-    let path = spec.child("externalIPs");
-    for (index, ip) in texts(service).iter().enumerate() {
-        let path = path.index(index);
-        let wrong = ip_for_legacy_field(&path, ip, STRICT, &known);
+fn external_ips(spec: &Cursor<'_, '_>) {
+    let ips = spec.field("externalIPs");
+    let known = ips.before().texts();
+    ips.each(|ip| {
+        let wrong = ip_for_legacy_field(ip.path(), ip.text(), true, &known);
         if wrong.is_empty() {
-            errors.extend(endpoint_address(&path, ip));
+            ip.text_check(endpoint_address);
         }
-        errors.extend(wrong);
-    }
+        ip.report(wrong);
+    });
 }
 
-/// An address that something outside of its own machine can be reached by.
+/// Checks an address that must be reachable from other machines.
 fn endpoint_address(path: &Path<'_>, text: &str) -> Vec<Error> {
     let Some(ip) = parse_ip_sloppy(text).map(|ip| ip.to_canonical()) else {
         return vec![Error::invalid(path, text, "must be a valid IP address")];
@@ -414,36 +345,31 @@ fn is_link_local_multicast(ip: Ipv6Addr) -> bool {
     ip.segments()[0] & 0xff0f == 0xff02
 }
 
-/// Node ports where there are none, and pairs of protocol and number that stand twice.
-fn node_ports(service: &Value, errors: &mut Vec<Error>) {
-    let spec = Path::new("spec");
-    let path = spec.child("ports");
-    let ports = || service.items_at(PORTS).iter().enumerate();
-    if fields::kind(service) == "ClusterIP" {
-        for (index, _) in ports().filter(|(_, port)| fields::node_port(port) != 0) {
-            let path = path.index(index);
-            let why = "may not be used when `type` is 'ClusterIP'";
-            errors.push(Error::forbidden(&path.child("nodePort"), why));
+/// Checks that a ClusterIP service has no node ports, and that pairs of protocol and number are unique.
+fn node_ports(ports: &Cursor<'_, '_>, kind: &str) {
+    let has_node_port = |port: &Cursor<'_, '_>| port.field("nodePort").integer() != 0;
+    if kind == "ClusterIP" {
+        for port in ports.items().filter(has_node_port) {
+            port.field("nodePort").forbidden("may not be used when `type` is 'ClusterIP'");
         }
     }
     let mut seen = BTreeSet::new();
-    for (index, port) in ports().filter(|(_, port)| fields::node_port(port) != 0) {
-        let node_port = fields::node_port(port);
-        if !seen.insert((port.text_at(&["protocol"]), node_port)) {
-            let path = path.index(index);
-            errors.push(Error::duplicate(&path.child("nodePort"), node_port));
+    for port in ports.items().filter(has_node_port) {
+        let node_port = port.field("nodePort");
+        if !seen.insert((port.field("protocol").text(), node_port.integer())) {
+            node_port.duplicate(node_port.integer());
         }
     }
     let mut seen = BTreeSet::new();
-    for (index, port) in ports() {
-        let (protocol, number) = (port.text_at(&["protocol"]), number(port));
+    for port in ports.items() {
+        let (protocol, number) = (port.field("protocol").text(), port.field("port").integer());
         if !seen.insert((protocol, number)) {
-            errors.push(Error::duplicate(&path.index(index), shown_port(protocol, number)));
+            port.duplicate(shown_port(protocol, number));
         }
     }
 }
 
-/// A port of which only protocol and number are known, as the reference's internal type shows.
+/// Returns a port of which only protocol and number are set, as the reference's internal type shows.
 fn shown_port(protocol: &str, number: i64) -> Shown {
     let text = format!(r#"{{"protocol":{},"port":{number}}}"#, serde_json::Value::from(protocol));
     let of = pintle_schema::find("core/v1.ServicePort");
@@ -451,108 +377,77 @@ fn shown_port(protocol: &str, number: i64) -> Shown {
     go::shown("core.ServicePort", &port.map(|port| port.value).unwrap_or(Value::NULL))
 }
 
-fn source_ranges(service: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
-    const RANGES: &[&str] = &["spec", "loadBalancerSourceRanges"];
-    let is_balanced = fields::kind(service) == "LoadBalancer";
-    let trimmed = |service: &Value| -> Vec<String> {
-        let items = service.items_at(RANGES).iter();
-        items.map(|item| item.as_str().unwrap_or_default().trim().to_owned()).collect()
-    };
-    let ranges = trimmed(service);
+fn source_ranges(service: &Cursor<'_, '_>, kind: &str) {
+    let spec = service.field("spec");
+    // With a capital, as in the reference.
+    let ranges = spec.at_as(&["loadBalancerSourceRanges"], "LoadBalancerSourceRanges");
     if !ranges.is_empty() {
-        let spec = Path::new("spec");
-        // With a capital, as in the reference.
-        let path = spec.child("LoadBalancerSourceRanges");
-        if !is_balanced {
-            errors.push(Error::forbidden(&path, ONLY_BALANCED));
+        if kind != "LoadBalancer" {
+            ranges.forbidden(ONLY_LOAD_BALANCER);
         }
-        let known = old.map(trimmed).unwrap_or_default();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        for (index, range) in ranges.iter().enumerate() {
-            errors.extend(cidr_for_legacy_field(&path.index(index), range, STRICT, &known));
-        }
+        let known: Vec<&str> = ranges.before().texts().into_iter().map(str::trim).collect();
+        ranges.each(|range| range.legacy_cidr(range.text().trim(), &known));
         return;
     }
-    let Some(annotation) = service.annotation(SOURCE_RANGES) else { return };
-    let path = Path::new("metadata.annotations");
-    let path = path.key(SOURCE_RANGES);
-    if !is_balanced {
-        errors.push(Error::forbidden(&path, ONLY_BALANCED));
+    let annotations = service.at(&["metadata", "annotations"]);
+    let annotation = annotations.key(SOURCE_RANGES);
+    if !annotation.is_set() {
+        return;
     }
-    let is_new = old.is_none_or(|old| old.annotation(SOURCE_RANGES).unwrap_or_default() != annotation);
-    if is_new && !annotation.trim().is_empty() {
-        for range in annotation.trim().split(',') {
-            errors.extend(cidr_for_legacy_field(&path, range.trim(), STRICT, &[]));
-        }
+    if kind != "LoadBalancer" {
+        annotation.forbidden(ONLY_LOAD_BALANCER);
+    }
+    let text = annotation.text();
+    let is_new = !annotation.is_update() || annotation.before().text() != text;
+    if is_new && !text.trim().is_empty() {
+        text.trim().split(',').for_each(|range| annotation.legacy_cidr(range.trim(), &[]));
     }
 }
 
-fn balancer_class(service: &Value, errors: &mut Vec<Error>) {
-    let Some(class) = service.at(&["spec", "loadBalancerClass"]).and_then(Value::as_str) else { return };
-    let spec = Path::new("spec");
-    let path = spec.child("loadBalancerClass");
-    if fields::kind(service) == "LoadBalancer" {
-        errors.extend(qualified_name(class).into_iter().map(|why| Error::invalid(&path, class, why)));
+fn load_balancer_class(spec: &Cursor<'_, '_>) {
+    let class = spec.field("loadBalancerClass");
+    if !class.is_set() {
+        return;
+    }
+    if spec.field("type").text() == "LoadBalancer" {
+        class.text_format(qualified_name);
     } else {
-        errors.push(Error::forbidden(&path, ONLY_BALANCED));
+        class.forbidden(ONLY_LOAD_BALANCER);
     }
 }
 
-fn traffic(service: &Value, errors: &mut Vec<Error>) {
-    let spec = Path::new("spec");
-    let path = spec.child("externalTrafficPolicy");
-    let policy = service.text_at(&["spec", "externalTrafficPolicy"]);
+fn traffic(service: &Cursor<'_, '_>, spec: &Cursor<'_, '_>) {
     const POLICIES: &[&str] = &["Cluster", "Local"];
-    if fields::is_reached_from_outside(service) {
-        errors.extend(one_of(&path, policy, POLICIES, true));
-    } else if !policy.is_empty() {
+    let external = spec.field("externalTrafficPolicy");
+    if fields::is_reached_from_outside(service.value()) {
+        external.required_one_of(POLICIES);
+    } else if !external.is_empty() {
         let why = "may only be set for externally-accessible services";
-        errors.push(Error::invalid(&path, Shown::json(policy), why));
+        external.invalid(Shown::json(external.text()), why);
     }
-    let (path, port) = (spec.child("healthCheckNodePort"), fields::health_port(service));
-    match (fields::has_health_port(service), port) {
-        (true, 0) => errors.push(Error::required(&path, "")),
-        (true, port) => {
-            errors.extend(port_number(port).into_iter().map(|why| Error::invalid(&path, port, why)));
-        }
+    let health_port = spec.field("healthCheckNodePort");
+    match (fields::has_health_port(service.value()), health_port.integer()) {
+        (true, 0) => health_port.required(""),
+        (true, _) => health_port.integer_format(port_number),
         (false, 0) => {}
         (false, port) => {
             let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-            errors.push(Error::invalid(&path, port, why));
+            health_port.invalid(port, why);
         }
     }
-    let path = spec.child("internalTrafficPolicy");
-    match service.at(&["spec", "internalTrafficPolicy"]).and_then(Value::as_str) {
-        Some(policy) => errors.extend(one_of(&path, policy, POLICIES, false)),
-        None if matches!(fields::kind(service), "ClusterIP" | "NodePort" | "LoadBalancer") => {
-            errors.push(Error::required(&path, ""));
-        }
-        None => {}
+    let internal = spec.field("internalTrafficPolicy");
+    if internal.is_set() {
+        internal.one_of(POLICIES);
+    } else if matches!(spec.field("type").text(), "ClusterIP" | "NodePort" | "LoadBalancer") {
+        internal.required("");
     }
-    if let Some(distribution) = service.at(&["spec", "trafficDistribution"]).and_then(Value::as_str) {
+    let distribution = spec.field("trafficDistribution");
+    if let Some(text) = distribution.optional_text() {
         const DISTRIBUTIONS: &[&str] = &["PreferClose", "PreferSameZone", "PreferSameNode"];
-        let path = spec.child("trafficDistribution");
-        if !DISTRIBUTIONS.contains(&distribution) {
-            errors.push(Error::not_supported(&path, distribution, DISTRIBUTIONS));
+        if !DISTRIBUTIONS.contains(&text) {
+            distribution.not_supported(text, DISTRIBUTIONS);
         }
     }
-}
-
-/// A value of a named type that has these values.
-fn one_of(path: &Path<'_>, value: &str, supported: &[&str], is_required: bool) -> Option<Error> {
-    match value {
-        "" if is_required => Some(Error::required(path, "")),
-        value if supported.contains(&value) => None,
-        value => Some(Error::not_supported(path, Shown::json(value), supported)),
-    }
-}
-
-fn number(port: &Value) -> i64 {
-    port.get("port").and_then(Value::as_i64).unwrap_or_default()
-}
-
-fn list(service: &Value, path: &[&str]) -> Shown {
-    go::shown("[]string", service.at(path).unwrap_or(&Value::NULL))
 }
 
 #[cfg(test)]

@@ -1,38 +1,30 @@
 //! The strategies of the core group's resources.
 
-pub(crate) mod claims;
-mod namespaces;
-mod pods;
-mod services;
-mod warnings;
+pub(super) mod warnings;
 
 use std::sync::Arc;
 
 use pintle_meta::Value;
 use pintle_meta::names;
-use pintle_meta::validation::object_meta;
 use pintle_registry::{GarbageCollection, Strategy};
 
-use self::{claims::CLAIMS, namespaces::NAMESPACES, pods::PODS, services::SERVICES};
-use super::{pod, validation};
-use crate::conversion::build;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use super::config_map::CONFIG_MAPS;
+use super::event::EVENTS;
+use super::namespace::{self, NAMESPACES};
+use super::persistent_volume_claim::CLAIMS;
+use super::pod;
+use super::pod::strategy::{self as pods, PODS};
+use super::secret::SECRETS;
+use super::service::strategy::{SERVICE_STATUS, SERVICES};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
-/// What most kinds of this group allow: a PUT without a resourceVersion.
-const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
-const CLUSTER: Rules = Rules { unconditional_update: true, ..Rules::CLUSTER };
+/// Rules of most kinds of this group: a PUT needs no resourceVersion.
+pub(super) const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
+pub(super) const CLUSTER: Rules = Rules { unconditional_update: true, ..Rules::CLUSTER };
 
 const TABLE: &[Entry] = &[
-    Entry {
-        name: "configmaps",
-        kind: "core/v1.ConfigMap",
-        rules: Rules {
-            recheck: Recheck::Both,
-            validate: |_, map| validation::config_map(map),
-            validate_update: |_, new, old| validation::config_map_update(new, old),
-            ..NAMESPACED
-        },
-    },
+    Entry { name: "configmaps", kind: "core/v1.ConfigMap", rules: CONFIG_MAPS },
     Entry {
         name: "endpoints",
         kind: "core/v1.Endpoints",
@@ -55,8 +47,8 @@ const TABLE: &[Entry] = &[
         },
     },
     Entry { name: "namespaces", kind: "core/v1.Namespace", rules: NAMESPACES },
-    Entry { name: "namespaces/finalize", kind: "core/v1.Namespace", rules: namespaces::FINALIZE },
-    Entry { name: "namespaces/status", kind: "core/v1.Namespace", rules: namespaces::NAMESPACE_STATUS },
+    Entry { name: "namespaces/finalize", kind: "core/v1.Namespace", rules: namespace::FINALIZE },
+    Entry { name: "namespaces/status", kind: "core/v1.Namespace", rules: namespace::NAMESPACE_STATUS },
     Entry { name: "nodes", kind: "core/v1.Node", rules: NODES },
     Entry {
         name: "nodes/status",
@@ -94,20 +86,10 @@ const TABLE: &[Entry] = &[
     },
     Entry { name: "resourcequotas", kind: "core/v1.ResourceQuota", rules: QUOTAS },
     Entry { name: "resourcequotas/status", kind: "core/v1.ResourceQuota", rules: QUOTAS.of_status() },
-    Entry {
-        name: "secrets",
-        kind: "core/v1.Secret",
-        rules: Rules {
-            recheck: Recheck::Both,
-            validate: |_, secret| validation::secret(secret),
-            validate_update: |_, new, old| validation::secret_update(new, old),
-            warnings: |_, secret, _| warnings::of_secret(secret),
-            ..NAMESPACED
-        },
-    },
+    Entry { name: "secrets", kind: "core/v1.Secret", rules: SECRETS },
     Entry { name: "serviceaccounts", kind: "core/v1.ServiceAccount", rules: SERVICE_ACCOUNTS },
     Entry { name: "services", kind: "core/v1.Service", rules: SERVICES },
-    Entry { name: "services/status", kind: "core/v1.Service", rules: services::SERVICE_STATUS },
+    Entry { name: "services/status", kind: "core/v1.Service", rules: SERVICE_STATUS },
 ];
 
 const CONTROLLERS: Rules = Rules {
@@ -121,19 +103,6 @@ const CONTROLLERS: Rules = Rules {
     },
     warnings: |_, controller, old| warnings::of_controller(controller, old),
     ..NAMESPACED.with_status().counting_spec()
-};
-
-/// Events by their older name, where little is asked of them.
-pub(crate) const EVENTS: Rules = Rules {
-    name: object_meta::path_segment_name,
-    recheck: Recheck::Nothing,
-    standard_finalizers: false,
-    create_on_update: true,
-    validate: |_, event| validation::event(event, "reportingComponent"),
-    validate_update: |_, new, _| validation::event(new, "reportingComponent"),
-    garbage_collection: GarbageCollection::Unsupported,
-    time_to_live: |settings, _, _| Some(settings.event_ttl),
-    ..NAMESPACED
 };
 
 const NODES: Rules = Rules {
@@ -199,7 +168,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 /// Gives a name to what may come without one.
 fn name_it(settings: &Settings, object: &mut Value) {
     if object.name().is_empty() {
-        let random = (u128::from((settings.random)()) << 64) | u128::from((settings.random)());
+        let random = (u128::from(settings.random.number()) << 64) | u128::from(settings.random.number());
         tree::set(object, &["metadata", "name"], names::uuid(random));
     }
 }

@@ -1,4 +1,4 @@
-//! What the strategies of this group do to objects.
+//! Tests of the core group's strategies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use pintle_meta::time::Time;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Strategy};
 
-use crate::strategy::testing::text;
-use crate::strategy::{Settings, of};
+use crate::framework::strategy::testing::{clock_at, text};
+use crate::framework::strategy::{Settings, of};
 
 fn settings() -> Settings {
-    Settings { now: || Time::from_unix(1_700_000_000, 0), ..Settings::default() }
+    Settings { clock: clock_at("2023-11-14T22:13:20Z"), ..Settings::default() }
 }
 
 fn strategy(name: &str) -> Arc<dyn Strategy> {
@@ -52,7 +52,7 @@ fn a_new_pod_is_pending_and_has_a_class() {
         text(&pod),
         r#"{"metadata":{"name":"p","generation":1},"spec":{"containers":null},"status":{"phase":"Pending","qosClass":"BestEffort"}}"#
     );
-    // What a client says about the class stays.
+    // The client's QoS class stays.
     let pod = created("pods", "Pod", r#"{"status":{"phase":"Running","qosClass":"Burstable"}}"#);
     assert_eq!(text(pod.get("status").unwrap()), r#"{"phase":"Pending","qosClass":"Burstable"}"#);
 }
@@ -248,7 +248,7 @@ fn a_namespaces_deletion_begins_with_its_phase() {
     assert!(strategy("pods").stages().is_none());
 }
 
-/// What the client is told, without the part that all such messages have.
+/// Returns the message of an error, without the part that all such messages have.
 fn told(name: &str, kind: &str, new: &str, old: Option<&str>) -> String {
     let context = Context::default();
     let new = read(kind, new);
@@ -392,7 +392,7 @@ fn a_service_of_another_type_loses_what_only_the_old_type_has() {
         r#"{"ports":[{"port":1,"targetPort":0}],"clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"type":"ClusterIP","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack"}"#
     );
     assert_eq!(to("ExternalName"), r#"{"ports":[{"port":1,"targetPort":0}],"type":"ExternalName"}"#);
-    // What was changed is for validation to refuse.
+    // Changed fields are left for validation to reject.
     let new = old.replace("LoadBalancer\"", "ClusterIP\"").replace("30001", "30002");
     assert!(changed_service(&new, old).contains(r#""nodePort":30002"#));
 }
@@ -450,7 +450,7 @@ fn each_kind_is_written_and_deleted_in_its_own_way() {
     }
 }
 
-/// What is told about a new object.
+/// Returns the warnings about a new object.
 fn warned(name: &str, kind: &str, object: &str) -> Vec<String> {
     let mut context = Context::default();
     let mut object = read(kind, object);

@@ -1,4 +1,4 @@
-//! What clients are told about objects of this group that are valid, but hardly meant so.
+//! Warnings about objects of the core group that are valid but probably mistaken.
 
 use pintle_meta::field_path::Path;
 use pintle_meta::quantity::Quantity;
@@ -7,7 +7,7 @@ use pintle_meta::{Value, Warnings};
 
 use crate::core::{key_pair, pod};
 
-pub(super) fn of_endpoints(endpoints: &Value) -> Vec<String> {
+pub(in crate::core) fn of_endpoints(endpoints: &Value) -> Vec<String> {
     // The controller wrote down what others had said.
     if endpoints.label("endpoints.kubernetes.io/managed-by") == Some("endpoint-controller") {
         return Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn of_endpoints(endpoints: &Value) -> Vec<String> {
     warnings.into_texts()
 }
 
-pub(super) fn of_controller(controller: &Value, old: Option<&Value>) -> Vec<String> {
+pub(in crate::core) fn of_controller(controller: &Value, old: Option<&Value>) -> Vec<String> {
     const TEMPLATE: &[&str] = &["spec", "template"];
     if let Some(old) = old {
         // About the old template, as the reference has it.
@@ -47,7 +47,7 @@ pub(super) fn of_controller(controller: &Value, old: Option<&Value>) -> Vec<Stri
     warnings
 }
 
-pub(super) fn of_node(node: &Value) -> Vec<String> {
+pub(in crate::core) fn of_node(node: &Value) -> Vec<String> {
     let mut warnings = Warnings::new();
     if node.at(&["spec", "configSource"]).is_some() {
         warnings.push("spec.configSource: the feature is removed");
@@ -65,7 +65,7 @@ pub(super) fn of_node(node: &Value) -> Vec<String> {
 }
 
 /// Where more may be requested than used.
-pub(super) fn of_quota(quota: &Value) -> Vec<String> {
+pub(in crate::core) fn of_quota(quota: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let hard = |name: &str| quota.at(&["spec", "hard", name]).and_then(Value::as_str);
     for resource in ["cpu", "memory", "storage", "ephemeral-storage"] {
@@ -84,14 +84,14 @@ pub(super) fn of_quota(quota: &Value) -> Vec<String> {
     warnings
 }
 
-pub(super) fn of_secret(secret: &Value) -> Vec<String> {
+pub(in crate::core) fn of_secret(secret: &Value) -> Vec<String> {
     let content = |key: &str| secret.at(&["data", key]).and_then(Value::as_bytes).unwrap_or_default();
     let is_tls = secret.text_at(&["type"]) == "kubernetes.io/tls";
     let problem = is_tls.then(|| key_pair::problem(content("tls.crt"), content("tls.key")));
     problem.flatten().into_iter().collect()
 }
 
-pub(super) fn of_service_account(account: &Value, old: Option<&Value>) -> Vec<String> {
+pub(in crate::core) fn of_service_account(account: &Value, old: Option<&Value>) -> Vec<String> {
     const ANNOTATION: &str = "kubernetes.io/enforce-mountable-secrets";
     let has = |account: &Value| account.annotation(ANNOTATION).is_some();
     if !has(account) || old.is_some_and(has) {
@@ -103,7 +103,7 @@ pub(super) fn of_service_account(account: &Value, old: Option<&Value>) -> Vec<St
     )]
 }
 
-pub(super) fn of_volume(volume: &Value) -> Vec<String> {
+pub(in crate::core) fn of_volume(volume: &Value) -> Vec<String> {
     const ANNOTATIONS: &[(&str, &str)] = &[
         (
             "volume.beta.kubernetes.io/storage-class",

@@ -20,14 +20,13 @@ const WRITE: &str = "create delete deletecollection patch update";
 const READ_WRITE: &str = "create delete deletecollection get list patch update watch";
 const READ_UPDATE: &str = "get list patch update watch";
 
-/// For whoever records what it does.
+/// The rule of components that write events.
 const EVENTS: RoleRule = rule("create patch update", "core events.k8s.io", "events");
 
-/// What roles of controllers begin with.
+/// Prefix of the roles of controllers.
 const CONTROLLER: &str = "system:controller:";
 
-/// On every object: that it comes from here, and that it is kept as it should be. Somebody who does not want that sets the
-/// annotation to `false`.
+/// Label and annotation of every object. With the annotation set to `false`, the object is not reconciled.
 const LABEL: &str = r#""kubernetes.io/bootstrapping":"rbac-defaults""#;
 const ANNOTATION: &str = r#""rbac.authorization.kubernetes.io/autoupdate":"true""#;
 const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
@@ -125,7 +124,7 @@ const BINDINGS: &[Binding] = &[
     Binding { accounts: "kube-dns", ..binding("system:kube-dns", "", "") },
     binding("system:kube-scheduler", "system:kube-scheduler", ""),
     binding("system:volume-scheduler", "system:kube-scheduler", ""),
-    // For nobody: the node authorizer knows better what a node may do. It is there for those who add nodes' group.
+    // Without subjects, since the node authorizer decides about nodes. Cluster operators may add the group of nodes.
     binding("system:node", "", ""),
     binding("system:service-account-issuer-discovery", "", "system:serviceaccounts"),
     Binding {
@@ -171,14 +170,14 @@ pub struct Expected {
     pub json: String,
 }
 
-/// Where rules were before they became part of another role: what somebody had added to the first belongs into the second.
+/// Roles whose rules moved to aggregated roles: rules that users added to the first are copied to the second.
 pub const AGGREGATED: [(&str, &str); 3] = [
     ("admin", "system:aggregate-to-admin"),
     ("edit", "system:aggregate-to-edit"),
     ("view", "system:aggregate-to-view"),
 ];
 
-/// A binding of which a part became another one: who had the first gets both.
+/// A binding that was split: subjects of the first are copied to the second.
 pub const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 /// All roles and bindings of a cluster in which some features are on.

@@ -69,7 +69,7 @@ fn compare(files: &[&str], features: Features, is_all: bool) {
 }
 
 #[test]
-fn the_tables_say_what_is_published() {
+fn the_tables_are_those_of_the_reference() {
     let files = [
         "cluster-roles.yaml",
         "cluster-role-bindings.yaml",
@@ -82,7 +82,7 @@ fn the_tables_say_what_is_published() {
 }
 
 #[test]
-fn with_all_features_they_say_what_is_published_for_that() {
+fn with_all_features_the_tables_are_those_of_the_reference() {
     compare(&["cluster-roles-featuregates.yaml"], Features::all(), false);
 }
 

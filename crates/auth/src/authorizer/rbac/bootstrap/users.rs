@@ -1,4 +1,4 @@
-//! Roles of people, and of everybody: what administrators, editors and viewers may do, and what is public.
+//! Roles of users: administrators, editors and viewers, and the roles of all authenticated and unauthenticated users.
 
 use pintle_features::Feature;
 

@@ -1,4 +1,4 @@
-//! What is told about containers: of one after the other, then of their ports together.
+//! Warnings about containers: of each, then of their ports together.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub(super) fn of(warnings: &mut Warnings, root: &Path<'_>, pod: &Value, spec: &V
     ports::of(warnings, &at, &containers);
 }
 
-/// What is said by annotations and not by fields.
+/// Warnings about annotations that fields replace.
 fn annotations(root: &Path<'_>, pod: &Value, container: &Value, is_template: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let path = root.child("metadata.annotations");

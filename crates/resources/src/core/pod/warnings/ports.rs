@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pintle_meta::field_path::Path;
 use pintle_meta::{Value, Warnings, quote};
 
-use crate::conversion::build;
+use crate::framework::conversion::build;
 
 /// Warnings about the ports of all containers of a pod together.
 pub(super) fn of(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usize, &Value)]) {
@@ -13,24 +13,26 @@ pub(super) fn of(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, us
     names(warnings, at, containers);
 }
 
-/// The place of a port: its container's list and index, and its own index.
+/// The position of a port: its container's list and index, and its own index.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct PortPosition<'a> {
     list: &'a str,
     container: usize,
     port: usize,
 }
 
-impl Place<'_> {
+impl PortPosition<'_> {
     fn shown(self, at: &Path<'_>) -> String {
         at.child(self.list).index(self.container).child("ports").index(self.port).to_string()
     }
 }
 
-fn each<'a>(containers: &'a [(&'a str, usize, &'a Value)]) -> impl Iterator<Item = (Place<'a>, &'a Value)> {
+fn each<'a>(
+    containers: &'a [(&'a str, usize, &'a Value)],
+) -> impl Iterator<Item = (PortPosition<'a>, &'a Value)> {
     containers.iter().flat_map(|(list, container, value)| {
         let ports = value.items_at(&["ports"]).iter().enumerate();
-        ports.map(|(port, value)| (Place { list, container: *container, port }, value))
+        ports.map(|(port, value)| (PortPosition { list, container: *container, port }, value))
     })
 }
 
@@ -38,7 +40,7 @@ fn each<'a>(containers: &'a [(&'a str, usize, &'a Value)]) -> impl Iterator<Item
 /// that are worth a warning, so the work is bounded by the ports and by the warnings that fit.
 #[derive(Default)]
 struct Same<'a> {
-    ports: Vec<(Place<'a>, (i64, &'a str))>,
+    ports: Vec<(PortPosition<'a>, (i64, &'a str))>,
     by_host_port: HashMap<i64, Vec<usize>>,
     by_host: HashMap<(i64, &'a str), Vec<usize>>,
 }
@@ -59,7 +61,7 @@ impl<'a> Same<'a> {
         met
     }
 
-    fn add(&mut self, place: Place<'a>, host: (i64, &'a str)) {
+    fn add(&mut self, place: PortPosition<'a>, host: (i64, &'a str)) {
         let index = self.ports.len();
         self.ports.push((place, host));
         self.by_host_port.entry(host.0).or_default().push(index);
@@ -93,7 +95,7 @@ fn definitions(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usiz
 }
 
 fn names(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usize, &Value)]) {
-    let mut known: HashMap<&str, Place<'_>> = HashMap::new();
+    let mut known: HashMap<&str, PortPosition<'_>> = HashMap::new();
     for (place, port) in each(containers) {
         let name = port.text_at(&["name"]);
         if name.is_empty() {

@@ -1,4 +1,4 @@
-//! What is told about volumes: kinds that are no more, and files that lie upon each other.
+//! Warnings about volumes: removed types, and projected files that overlap.
 
 use std::rc::Rc;
 

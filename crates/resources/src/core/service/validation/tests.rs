@@ -1,24 +1,30 @@
 use super::*;
-use crate::strategy::testing::{Subject, of};
+use crate::framework::strategy::testing::{Subject, of};
 
 fn tree(services: &Subject, spec: &str) -> Value {
     let metadata = r#"{"name":"s","namespace":"n"}"#;
     let mut service = services.tree(&format!(r#"{{"metadata":{metadata},"spec":{spec}}}"#));
     let of = pintle_schema::find("core/v1.Service").unwrap();
-    crate::defaults::apply(of, &mut service);
+    crate::framework::defaults::apply(of, &mut service, &Default::default());
     fields::complete_new(&mut service);
     service
 }
 
+fn walk(rule: fn(&Cursor<'_, '_>), new: &Value, old: Option<&Value>) -> Vec<String> {
+    let errors = Errors::default();
+    rule(&Cursor::root(new, old, &errors));
+    errors.into_vec().iter().map(ToString::to_string).collect()
+}
+
 fn wrong(spec: &str) -> Vec<String> {
     let services = of("", "services");
-    service(&tree(&services, spec), None).iter().map(ToString::to_string).collect()
+    walk(service, &tree(&services, spec), None)
 }
 
 fn wrong_change(new: &str, old: &str) -> Vec<String> {
     let services = of("", "services");
     let (new, old) = (tree(&services, new), tree(&services, old));
-    service_update(&new, &old).iter().map(ToString::to_string).collect()
+    walk(service_update, &new, Some(&old))
 }
 
 #[test]
@@ -171,8 +177,7 @@ fn only_load_balancers_have_an_ingress() {
             r#"{{"metadata":{{"name":"s","namespace":"n","resourceVersion":"1"}},"spec":{{"type":"{kind}"}},"status":{{"loadBalancer":{{"ingress":[{point}]}}}}}}"#
         );
         let service = status.tree(&text);
-        let errors = status_update(&service, &tree(&status, "{}"));
-        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        walk(status_update, &service, Some(&tree(&status, "{}")))
     };
     assert!(service("LoadBalancer", r#"{"ip":"1.2.3.4","ipMode":"VIP"}"#).is_empty());
     assert_eq!(

@@ -1,0 +1,93 @@
+//! Warnings and audit annotations that plugins add to a request.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The notes of one request. Clones share them, so that they outlive the attempts of a write.
+#[derive(Clone, Debug, Default)]
+pub struct Notes(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    warnings: Vec<String>,
+    annotations: BTreeMap<String, String>,
+}
+
+/// An annotation that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnnotationError {
+    /// The key is not of the form `prefix/name`.
+    Key(String),
+    /// Another value was given to the key before.
+    Overwritten(String),
+}
+
+impl Notes {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a text that the client gets as a `Warning` header. A text that was added before, also by an earlier attempt of the
+    /// same write, is kept once.
+    pub fn warn(&self, text: impl Into<String>) {
+        let (text, mut inner) = (text.into(), self.lock());
+        if !inner.warnings.contains(&text) {
+            inner.warnings.push(text);
+        }
+    }
+
+    /// Adds an annotation to the audit event of the request. The key is `plugin.admission.k8s.io/name` or alike.
+    pub fn annotate(&self, key: &str, value: impl Into<String>) -> Result<(), AnnotationError> {
+        let parts = key.split('/').filter(|part| !part.is_empty()).count();
+        if parts != 2 || key.matches('/').count() != 1 {
+            return Err(AnnotationError::Key(key.to_owned()));
+        }
+        let (value, mut inner) = (value.into(), self.lock());
+        match inner.annotations.get(key) {
+            Some(known) if *known != value => return Err(AnnotationError::Overwritten(key.to_owned())),
+            Some(_) => {}
+            None => {
+                inner.annotations.insert(key.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the warnings in the order in which they were added, and forgets them.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().warnings)
+    }
+
+    /// Returns the audit annotations, sorted by key.
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        self.lock().annotations.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_kept_once_and_in_order() {
+        let notes = Notes::default();
+        for text in ["b", "a", "b"] {
+            notes.clone().warn(text);
+        }
+        assert_eq!(notes.take_warnings(), ["b", "a"]);
+        assert!(notes.take_warnings().is_empty());
+    }
+
+    #[test]
+    fn an_annotation_has_a_prefix_and_is_not_overwritten() {
+        let notes = Notes::default();
+        for key in ["a", "/a", "a/", "a/b/c", ""] {
+            assert_eq!(notes.annotate(key, "x"), Err(AnnotationError::Key(key.into())));
+        }
+        assert_eq!(notes.annotate("p.k8s.io/a", "x"), Ok(()));
+        assert_eq!(notes.annotate("p.k8s.io/a", "x"), Ok(()), "the next attempt says the same");
+        let overwritten = AnnotationError::Overwritten("p.k8s.io/a".into());
+        assert_eq!(notes.annotate("p.k8s.io/a", "y"), Err(overwritten));
+        assert_eq!(notes.annotations(), BTreeMap::from([("p.k8s.io/a".to_owned(), "x".to_owned())]));
+    }
+}

@@ -1,0 +1,3 @@
+//! ServiceAccounts.
+
+pub(crate) mod token;

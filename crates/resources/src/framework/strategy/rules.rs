@@ -1,0 +1,354 @@
+//! A strategy as a table row.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle_meta::Value;
+use pintle_meta::field_path::{self, Error};
+use pintle_meta::names;
+use pintle_meta::time::Time;
+use pintle_meta::validation::object_meta;
+use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Stages, Strategy};
+use pintle_schema::Type;
+
+use super::Settings;
+use super::tree::{self, Path};
+use crate::framework::validation::{Cursor, Errors};
+
+/// The rules of a resource or subresource of a group.
+pub(crate) struct Entry {
+    /// `pods`, `pods/status`.
+    pub(crate) name: &'static str,
+    /// The type that is stored, as `core/v1.Pod`.
+    pub(crate) kind: &'static str,
+    pub(crate) rules: Rules,
+}
+
+/// The checks of metadata that a kind repeats on an update, beside those of every update. Clients see what is
+/// found twice as two causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recheck {
+    /// No checks.
+    Nothing,
+    /// Immutable metadata did not change.
+    Changes,
+    /// All checks of a new object, its name too.
+    Whole,
+    Both,
+}
+
+/// Returns the errors of a name of this object, or of the prefix of a generated one.
+pub(crate) type NameWithin = fn(&Value, &str, bool) -> Vec<String>;
+
+/// Reports the errors of an object, given as the cursor of the whole.
+pub(crate) type Validate = fn(&Settings, &Cursor<'_, '_>);
+
+/// The strategy of a resource as a table row. The functions of `Rules::NAMESPACED` and `Rules::CLUSTER` do nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) namespaced: bool,
+    /// Returns the errors of a name, or of the prefix of a generated one.
+    pub(crate) name: fn(&str, bool) -> Vec<String>,
+    /// As `name` and in its stead, where that depends on the rest of the object.
+    pub(crate) name_within: Option<NameWithin>,
+    /// Whether nothing is added to the prefix of a generated name.
+    pub(crate) takes_prefixes: bool,
+    pub(crate) recheck: Recheck,
+    /// Whether a finalizer without a domain must be one that Kubernetes knows.
+    pub(crate) standard_finalizers: bool,
+    /// Fields that are reset in a new object.
+    pub(crate) drops: &'static [Path],
+    /// Fields that an update cannot change.
+    pub(crate) keeps: &'static [Path],
+    /// A change there increments `metadata.generation`, which starts at 1. Without paths it is not set.
+    pub(crate) counts: &'static [Path],
+    /// Fields that managed fields leave out for this endpoint; by itself it changes nothing.
+    pub(crate) resets: ResetFields,
+    pub(crate) create_on_update: bool,
+    pub(crate) unconditional_update: bool,
+    pub(crate) returns_deleted_object: bool,
+    pub(crate) garbage_collection: GarbageCollection,
+    /// Returns the warnings about a new object as it was decoded.
+    pub(crate) early_warnings: fn(&Value) -> Vec<String>,
+    /// Prepares a new object, after `drops` and the first generation.
+    pub(crate) on_create: fn(&Settings, &Context, &mut Value),
+    /// Prepares a changed object (new, old), after `keeps` and before `counts`.
+    pub(crate) on_update: fn(&Settings, &Context, &mut Value, &Value),
+    /// Validates a new object beside its metadata.
+    pub(crate) validate: Validate,
+    /// Validates a changed object beside its metadata.
+    pub(crate) validate_update: Validate,
+    /// Returns the warnings about a new object or, with the old one, about a changed one.
+    pub(crate) warnings: fn(&Settings, &Value, Option<&Value>) -> Vec<String>,
+    /// See [`Strategy::forbids_deletion`].
+    pub(crate) forbids_deletion: fn(&str) -> Option<&'static str>,
+    pub(crate) delete_warnings: fn(&DeleteOptions) -> Vec<String>,
+    pub(crate) canonicalize: fn(&mut Value),
+    /// See [`Strategy::decorated`].
+    pub(crate) decorated: fn(&Settings, &Value) -> Option<Value>,
+    /// See [`Strategy::check_graceful_delete`]; there is no grace without it.
+    pub(crate) grace: Option<fn(&Settings, &Value, &mut DeleteOptions) -> bool>,
+    pub(crate) stages: Option<Stages>,
+    pub(crate) may_go: fn(&Value, &Value) -> bool,
+    pub(crate) time_to_live: fn(&Settings, &Value, Time) -> Option<Duration>,
+}
+
+impl Rules {
+    pub(crate) const NAMESPACED: Rules = Rules {
+        namespaced: true,
+        name: object_meta::subdomain_name,
+        name_within: None,
+        takes_prefixes: false,
+        recheck: Recheck::Changes,
+        standard_finalizers: true,
+        drops: &[],
+        keeps: &[],
+        counts: &[],
+        resets: ResetFields::These(&[]),
+        create_on_update: false,
+        unconditional_update: false,
+        returns_deleted_object: false,
+        garbage_collection: GarbageCollection::Background,
+        early_warnings: |_| Vec::new(),
+        on_create: |_, _, _| {},
+        on_update: |_, _, _, _| {},
+        validate: |_, _| {},
+        validate_update: |_, _| {},
+        warnings: |_, _, _| Vec::new(),
+        forbids_deletion: |_| None,
+        delete_warnings: |_| Vec::new(),
+        canonicalize: |_| {},
+        decorated: |_, _| None,
+        grace: None,
+        stages: None,
+        may_go: |_, _| true,
+        time_to_live: |_, _, _| None,
+    };
+
+    pub(crate) const CLUSTER: Rules = Rules { namespaced: false, ..Rules::NAMESPACED };
+
+    /// With a status that has its own subresource.
+    #[must_use]
+    pub(crate) const fn with_status(self) -> Rules {
+        const STATUS: &[Path] = &[&["status"]];
+        Rules { drops: STATUS, keeps: STATUS, resets: ResetFields::These(STATUS), ..self }
+    }
+
+    /// Counts a new generation whenever the spec changed.
+    #[must_use]
+    pub(crate) const fn counting_spec(self) -> Rules {
+        Rules { counts: &[&["spec"]], ..self }
+    }
+
+    /// Of the status subresource of a resource with these rules: an update changes nothing of the spec. Where a resource may
+    /// be created by update, the reference allows it here too, as if it were for the whole.
+    #[must_use]
+    pub(crate) const fn of_status(self) -> Rules {
+        const SPEC: &[Path] = &[&["spec"]];
+        let resets = ResetFields::These(SPEC);
+        Rules {
+            recheck: Recheck::Changes,
+            keeps: SPEC,
+            counts: &[],
+            resets,
+            on_update: Rules::NAMESPACED.on_update,
+            validate_update: Rules::NAMESPACED.validate_update,
+            warnings: Rules::NAMESPACED.warnings,
+            decorated: Rules::NAMESPACED.decorated,
+            ..self
+        }
+    }
+
+    /// As `of_status`, where a request writes nothing of the metadata either.
+    #[must_use]
+    pub(crate) const fn of_status_alone(self) -> Rules {
+        Rules {
+            keeps: &[
+                &["spec"],
+                &["metadata", "deletionTimestamp"],
+                &["metadata", "generation"],
+                &["metadata", "selfLink"],
+                &["metadata", "labels"],
+                &["metadata", "annotations"],
+                &["metadata", "finalizers"],
+                &["metadata", "ownerReferences"],
+            ],
+            resets: ResetFields::These(&[&["metadata"], &["spec"]]),
+            ..self.of_status()
+        }
+    }
+}
+
+/// The strategy of a resource or subresource that a table has.
+pub(crate) fn find(table: &[Entry], name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
+    let entry = table.iter().find(|entry| entry.name == name)?;
+    let of = pintle_schema::find(entry.kind)?;
+    let unenforced = settings.unenforced.concerns(name).then_some(entry.name);
+    Some(Arc::new(Tabled { of, rules: entry.rules, settings: settings.clone(), unenforced }))
+}
+
+/// A finalizer's name has a domain, unless it is one of Kubernetes' own.
+pub(crate) fn standard_finalizer(path: &field_path::Path<'_>, name: &str) -> Option<Error> {
+    const STANDARD: &[&str] =
+        &["kubernetes", object_meta::ORPHAN_DEPENDENTS, object_meta::FOREGROUND_DELETION];
+    let wrong = "name is neither a standard finalizer name nor is it fully qualified";
+    (!name.contains('/') && !STANDARD.contains(&name)).then(|| Error::invalid(path, name, wrong))
+}
+
+struct Tabled {
+    of: &'static Type,
+    rules: Rules,
+    settings: Settings,
+    /// Its name, where objects of the resource are not acted on.
+    unenforced: Option<&'static str>,
+}
+
+impl Tabled {
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut warnings = (self.rules.warnings)(&self.settings, object, old);
+        warnings.extend(self.unenforced.and_then(|name| self.settings.unenforced.warning(name, object)));
+        warnings
+    }
+
+    fn check_metadata(&self, object: &Value) -> Vec<Error> {
+        let path = field_path::Path::new("metadata");
+        let name = |name: &str, is_prefix: bool| match self.rules.name_within {
+            Some(check) => check(object, name, is_prefix),
+            None => (self.rules.name)(name, is_prefix),
+        };
+        let mut errors = object_meta::validate(object, self.rules.namespaced, &name, &path);
+        errors.extend(self.check_finalizers(object));
+        errors
+    }
+
+    fn walk(&self, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
+        let errors = Errors::default();
+        validate(&self.settings, &Cursor::root(object, old, &errors));
+        errors.into_vec()
+    }
+
+    fn check_finalizers(&self, object: &Value) -> Vec<Error> {
+        if !self.rules.standard_finalizers {
+            return Vec::new();
+        }
+        let path = field_path::Path::new("metadata");
+        let path = path.child("finalizers");
+        let names = object.finalizers().enumerate();
+        let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
+        wrong.take(field_path::MOST_ERRORS).collect()
+    }
+}
+
+impl Strategy for Tabled {
+    fn validate_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
+        (self.rules.name)(name, is_prefix)
+    }
+
+    fn generate_name(&self, prefix: &str, random: &mut dyn FnMut() -> u64) -> String {
+        if self.rules.takes_prefixes { prefix.to_owned() } else { names::generate(prefix, random) }
+    }
+
+    fn prepare_for_create(&self, context: &mut Context, object: &mut Value) {
+        context.warnings.extend((self.rules.early_warnings)(object));
+        for path in self.rules.drops {
+            tree::reset(self.of, object, path);
+        }
+        if !self.rules.counts.is_empty() {
+            tree::set(object, &["metadata", "generation"], 1i64);
+        }
+        (self.rules.on_create)(&self.settings, context, object);
+    }
+
+    fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
+        let mut errors = self.check_metadata(object);
+        errors.extend(self.walk(self.rules.validate, object, None));
+        errors
+    }
+
+    fn warnings_on_create(&self, _: &Context, object: &Value) -> Vec<String> {
+        self.warnings(object, None)
+    }
+
+    fn prepare_for_update(&self, context: &Context, new: &mut Value, old: &Value) {
+        for path in self.rules.keeps {
+            tree::keep(new, old, path);
+        }
+        (self.rules.on_update)(&self.settings, context, new, old);
+        if !self.rules.counts.iter().all(|path| tree::is_same(new, old, path)) {
+            tree::set(new, &["metadata", "generation"], old.generation() + 1);
+        }
+    }
+
+    fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
+        let mut errors = Vec::new();
+        if matches!(self.rules.recheck, Recheck::Changes | Recheck::Both) {
+            errors.extend(object_meta::validate_update(new, old, &field_path::Path::new("metadata")));
+            errors.extend(self.check_finalizers(new));
+        }
+        if matches!(self.rules.recheck, Recheck::Whole | Recheck::Both) {
+            errors.extend(self.check_metadata(new));
+        }
+        errors.extend(self.walk(self.rules.validate_update, new, Some(old)));
+        errors
+    }
+
+    fn warnings_on_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<String> {
+        self.warnings(new, Some(old))
+    }
+
+    fn reset_fields(&self) -> ResetFields {
+        self.rules.resets
+    }
+
+    fn canonicalize(&self, object: &mut Value) {
+        (self.rules.canonicalize)(object);
+    }
+
+    fn decorated(&self, object: &Value) -> Option<Value> {
+        (self.rules.decorated)(&self.settings, object)
+    }
+
+    fn allows_create_on_update(&self) -> bool {
+        self.rules.create_on_update
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        self.rules.unconditional_update
+    }
+
+    fn garbage_collection(&self) -> GarbageCollection {
+        self.rules.garbage_collection
+    }
+
+    fn forbids_deletion(&self, name: &str) -> Option<&'static str> {
+        (self.rules.forbids_deletion)(name)
+    }
+
+    fn warnings_on_delete(&self, options: &DeleteOptions) -> Vec<String> {
+        (self.rules.delete_warnings)(options)
+    }
+
+    fn deletes_gracefully(&self) -> bool {
+        self.rules.grace.is_some()
+    }
+
+    fn check_graceful_delete(&self, object: &Value, options: &mut DeleteOptions) -> bool {
+        self.rules.grace.is_some_and(|grace| grace(&self.settings, object, options))
+    }
+
+    fn stages(&self) -> Option<Stages> {
+        self.rules.stages
+    }
+
+    fn may_go_during_update(&self, new: &Value, old: &Value) -> bool {
+        (self.rules.may_go)(new, old)
+    }
+
+    fn returns_deleted_object(&self) -> bool {
+        self.rules.returns_deleted_object
+    }
+
+    fn time_to_live(&self, object: &Value, now: Time) -> Option<Duration> {
+        (self.rules.time_to_live)(&self.settings, object, now)
+    }
+}
