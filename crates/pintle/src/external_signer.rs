@@ -62,8 +62,8 @@ impl ExternalSigner {
             given if given > longest => bail!(
                 "service-account-max-token-expiration cannot be set longer than the token expiration supported by \
                  service-account-signing-endpoint: {} > {}",
-                shown(given),
-                shown(longest)
+                format(given),
+                format(longest)
             ),
             given => given,
         };
@@ -71,7 +71,7 @@ impl ExternalSigner {
     }
 }
 
-/// As Go shows it.
-pub(crate) fn shown(duration: Duration) -> String {
+/// Formats a duration as Go does.
+pub(crate) fn format(duration: Duration) -> String {
     format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }

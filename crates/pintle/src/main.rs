@@ -1,31 +1,25 @@
 //! The binary: flags to options, options to a completed configuration, and that to a running server.
 
 mod access;
+mod addresses;
 mod admin;
-mod api_groups;
+mod authentication;
 mod banner;
-mod bootstrap;
+mod certificates;
 mod client;
-mod components;
 mod config;
-mod consistency;
 mod egress;
-mod endpoints;
 mod external_signer;
 mod files;
-mod identity;
+mod listeners;
 mod log_check;
 mod options;
-mod peers;
 mod pki;
-mod plane;
 mod run;
 mod service_accounts;
-mod services;
+mod signals;
 mod snapshot;
 mod storage;
-mod storage_versions;
-mod version;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -71,7 +71,6 @@ pub(crate) struct ServiceAccountOptions {
     /// Zero is no limit.
     pub(crate) max_expiration: Duration,
     pub(crate) extend_expiration: bool,
-    pub(crate) validate_uid: bool,
     /// Who shows the keys, if not this server.
     pub(crate) jwks_uri: String,
     pub(crate) bootstrap_tokens: bool,
@@ -140,13 +139,6 @@ pub(crate) struct ServingOptions {
     pub(crate) http2_streams: Option<u32>,
     pub(crate) client_ca: Option<PathBuf>,
     pub(crate) service_ip_ranges: Vec<String>,
-}
-
-impl ServingOptions {
-    /// Whether services get IPv6 addresses before others.
-    pub(crate) fn is_ipv6_first(&self) -> bool {
-        self.service_ip_ranges.first().is_some_and(|range| range.contains(':'))
-    }
 }
 
 impl Options {
@@ -228,7 +220,6 @@ fn service_accounts(flags: &Parsed) -> ServiceAccountOptions {
         lookup: flags.bool("service-account-lookup"),
         max_expiration: flags.duration("service-account-max-token-expiration"),
         extend_expiration: flags.bool("service-account-extend-token-expiration"),
-        validate_uid: flags.features().enabled(Feature::TokenRequestServiceAccountUIDValidation),
         jwks_uri: flags.string("service-account-jwks-uri").to_owned(),
         bootstrap_tokens: flags.bool("enable-bootstrap-token-auth"),
     }

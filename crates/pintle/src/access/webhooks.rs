@@ -15,10 +15,10 @@ use pintle_server::Metrics;
 
 use crate::options::{AuthorizationWebhookOptions, TokenWebhookOptions};
 
-/// How long one round-trip may take, where nobody says.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Who is asked about tokens that nobody here knows.
+/// Returns the webhook that is asked about tokens that no other authenticator knows.
 pub(crate) fn tokens(
     options: &TokenWebhookOptions,
     audiences: Arc<[String]>,
@@ -36,7 +36,7 @@ pub(crate) fn tokens(
     let cache = TokenCacheOptions {
         success: options.cache_ttl,
         failure: options.cache_ttl,
-        // One that could not be asked may answer the next time.
+        // A webhook that could not be reached may answer the next time.
         keep_errors: false,
         ..TokenCacheOptions::default()
     };
@@ -44,7 +44,7 @@ pub(crate) fn tokens(
     Ok(Arc::new(TokenCache::new(tokens, cache, None)?))
 }
 
-/// The one Webhook of `--authorization-mode`.
+/// Returns the mode Webhook of `--authorization-mode`.
 pub(crate) fn authorizer(
     options: &AuthorizationWebhookOptions,
     selectors: bool,

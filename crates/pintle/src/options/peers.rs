@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pintle_auth::authenticator::FrontProxyHeaders;
+use pintle_control_plane::server_id;
 use pintle_controllers::FrontProxies;
 use pintle_features::Feature;
 use pintle_flags::Parsed;
 
 use super::path;
+use crate::addresses::host_name;
 
 pub(crate) struct PeerOptions {
     pub(crate) request_header: Option<RequestHeaderOptions>,
@@ -86,6 +88,7 @@ pub(crate) struct TokenWebhookOptions {
 }
 
 /// `--authorization-webhook-*`.
+#[derive(Clone)]
 pub(crate) struct AuthorizationWebhookOptions {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) version: String,
@@ -158,38 +161,5 @@ impl PeerOptions {
             egress_config: path(flags, "egress-selector-config-file"),
             issuer_networks: features.enabled(Feature::StructuredAuthenticationConfigurationEgressSelector),
         }
-    }
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// The name of a server among those of a cluster, made of its machine's.
-fn server_id(host: &str) -> String {
-    let mut text = Vec::new();
-    for part in [host, "kube-apiserver"] {
-        text.extend(u16::try_from(part.len()).unwrap_or(u16::MAX).to_be_bytes());
-        text.extend(part.as_bytes());
-    }
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &text);
-    let bits: Vec<u8> =
-        digest.as_ref()[..16].iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
-    // Base 32 without padding, in small letters.
-    let letter = |five: &[u8]| {
-        let value =
-            (0..5).fold(0, |value, bit| value << 1 | usize::from(five.get(bit).copied().unwrap_or(0)));
-        char::from(b"abcdefghijklmnopqrstuvwxyz234567"[value])
-    };
-    format!("apiserver-{}", bits.chunks(5).map(letter).collect::<String>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::server_id;
-
-    #[test]
-    fn a_server_is_named_after_its_machine_as_in_the_reference() {
-        assert_eq!(server_id("test-hostname"), "apiserver-rct6iizfamabra7x6d53lwb3oa");
     }
 }

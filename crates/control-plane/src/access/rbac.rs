@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use pintle_auth::authorizer::rbac::{Policy, Source};
 use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation};
 use pintle_features::Features;
@@ -11,7 +10,8 @@ use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
 use pintle_server::lifecycle::{Hooks, Signal};
 
-use crate::plane::Stores;
+use crate::Error;
+use crate::stores::Stores;
 
 /// An index of the stored roles and bindings. Clones are the same one.
 #[derive(Clone)]
@@ -36,9 +36,9 @@ const RESOURCES: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterr
 struct Reflected(Policy);
 
 impl Roles {
-    pub(crate) fn new(stores: &Stores) -> anyhow::Result<Roles> {
-        let store = |path: &&str| stores.store(path).with_context(|| format!("there is no resource {path}"));
-        let stores = RESOURCES.iter().map(store).collect::<anyhow::Result<Vec<_>>>()?;
+    pub(crate) fn new(stores: &Stores) -> Result<Roles, Error> {
+        let stores =
+            RESOURCES.iter().map(|path| stores.require_store(path)).collect::<Result<Vec<_>, Error>>()?;
         let store = stores[0].clone();
         let mirror = Arc::new(Mirror::new(stores, Reflected::default()));
         Ok(Roles { mirror, store, in_order: Signal::new("RolesInOrder") })
@@ -53,12 +53,8 @@ pub(crate) fn add_hooks(
     hooks: &mut Hooks,
     features: Features,
     stop: Signal,
-) -> anyhow::Result<()> {
-    let objects = |name: &str| {
-        stores
-            .objects("rbac.authorization.k8s.io", "v1", name)
-            .with_context(|| format!("there is no resource {name}"))
-    };
+) -> Result<(), Error> {
+    let objects = |name: &str| stores.require_objects("rbac.authorization.k8s.io", "v1", name);
     let objects = AccessObjects {
         roles: objects("roles")?,
         role_bindings: objects("rolebindings")?,

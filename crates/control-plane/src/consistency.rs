@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cache::{Error, Feed, Resource};
+use pintle_cache::{Error, Resource};
 use pintle_extensions::Definitions;
 use pintle_registry::Store;
-use pintle_server::lifecycle::Signal;
+use pintle_runtime::{Clock, Random, Spawner};
 use pintle_server::{CacheCheck, Metrics};
-use rand::Rng;
+
+use crate::stores::Stores;
 
 /// How long to wait after a round, at least.
 pub(crate) const PERIOD: Duration = Duration::from_secs(5 * 60);
@@ -29,13 +30,10 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    /// Of built-in resources by their stores, and of custom ones.
-    pub(crate) fn new(
-        stores: Vec<Arc<Store>>,
-        definitions: Arc<Definitions>,
-        feed: Arc<Feed>,
-        metrics: Metrics,
-    ) -> Checker {
+    /// Returns a checker of the caches of all resources, built-in and custom.
+    pub(crate) fn new(stores: &Stores, definitions: Arc<Definitions>, metrics: Metrics) -> Checker {
+        let feed = stores.backends.main.feed.clone();
+        let stores: Vec<Arc<Store>> = stores.kinds.values().map(|kind| kind.store.clone()).collect();
         let caches = move || {
             let config = |store: &Arc<Store>| {
                 let config = store.config();
@@ -53,19 +51,12 @@ impl Checker {
         Checker { caches: Box::new(caches), count: Box::new(count) }
     }
 
-    /// Goes on until `stop`, and does not begin at once.
-    pub(crate) fn start(self, period: Duration, stop: Signal) {
-        tokio::spawn(async move {
-            let rounds = async {
-                loop {
-                    let pause = period.mul_f64(rand::rng().random_range(1.0..1.5));
-                    tokio::time::sleep(pause).await;
-                    self.round().await;
-                }
-            };
-            tokio::select! {
-                () = rounds => {}
-                () = stop.wait() => {}
+    /// Compares in rounds with a pause before each.
+    pub(crate) fn start(self, period: Duration, spawner: &Spawner, clock: Clock, random: Random) {
+        spawner.spawn_until_stop(async move {
+            loop {
+                clock.sleep(random.jitter(period, 0.5)).await;
+                self.round().await;
             }
         });
     }
@@ -93,7 +84,8 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use pintle_cache::{Entry, Form, Kind, Limits, Read};
+    use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
+    use pintle_runtime::Tasks;
     use pintle_storage::{Backend, Txn};
     use pintle_storage_embedded::{Options, Store as Embedded};
 
@@ -136,8 +128,8 @@ mod tests {
             let _ = counted.send((format!("{resource}.{group}"), found));
         };
         let checker = Checker { caches: Box::new(caches), count: Box::new(count) };
-        let stop = Signal::new("stop");
-        checker.start(Duration::from_millis(5), stop.clone());
+        let tasks = Tasks::new();
+        checker.start(Duration::from_millis(5), &tasks.spawner(), Clock::system(), Random::seeded(1));
         assert_eq!(counts.recv().await, Some(("pods.".into(), CacheCheck::Equal)));
         put(&store, "/r/pods/b").await;
         let after = put(&store, "/r/pods/a").await;
@@ -150,7 +142,7 @@ mod tests {
             }
             assert_eq!(found, CacheCheck::Equal);
         }
-        stop.set();
+        drop(tasks);
         while counts.recv().await.is_some() {}
     }
 }

@@ -4,44 +4,30 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pintle_admission::{Chain, Gate, Request, Target};
-use pintle_auth::authorizer::rbac::Escalation;
-use pintle_auth::{Authorizer, User};
+use pintle_auth::User;
+use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Computed, Loopback, Served, Subresource};
+use pintle_registry::{Loopback, Served, Subresource};
 use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
-use pintle_resources::strategy::{self, Settings};
-use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest, TokenRequestSettings};
+use pintle_resources::strategy;
+use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
-use crate::access::rbac::Roles;
-use crate::config::Tokens;
-use crate::plane::Kept;
+use crate::resources::ResourcesConfig;
+use crate::stores::StoredKind;
 
-/// What endpoints are made of.
+/// Makes the endpoints of built-in resources.
 pub(crate) struct Endpoints<'a> {
     pub(crate) resources: &'a Resources,
     /// By the path of the keys.
-    pub(crate) kept: &'a HashMap<&'static str, Kept>,
-    pub(crate) settings: &'a Settings,
+    pub(crate) kinds: &'a HashMap<&'static str, StoredKind>,
     /// Of what one resource writes to another.
     pub(crate) admission: &'a Chain,
-    /// How the programs beside the server are.
-    pub(crate) components: &'a Arc<dyn Computed>,
-    pub(crate) authorizer: &'a Arc<dyn Authorizer>,
-    /// What those who write roles and bindings may give.
-    pub(crate) escalation: &'a Arc<Escalation<Roles>>,
-    pub(crate) tokens: &'a Tokens,
-    pub(crate) token_requests: &'a Option<TokenRequestSettings>,
-    /// Whether who connects to a pod needs the permission to create, whatever the request's method
-    /// (feature gate `AuthorizePodWebsocketUpgradeCreatePermission`).
-    pub(crate) connecting_is_creating: bool,
-    /// Whether what a status of a claim says needs permissions of its own, and that of devices too
-    /// (feature gates `DRAResourceClaimGranularStatusAuthorization` and `DRAResourceClaimDeviceStatus`).
-    pub(crate) granular_claims: Option<bool>,
+    pub(crate) config: &'a ResourcesConfig,
 }
 
 impl Endpoints<'_> {
@@ -64,21 +50,21 @@ impl Endpoints<'_> {
     fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
         let plain = || Arc::new(Version::new(resource, None));
         if (version.group, resource.name) == ("", "componentstatuses") {
-            return (plain(), Behind::Computed(self.components.clone()));
+            return (plain(), Behind::Computed(self.config.components.clone()));
         }
         if let Some(review) = self.review(version.group, resource.name) {
             return (plain(), Behind::Subresource(review));
         }
         // The older way to bind pods is a resource of its own.
         let name = if resource.name == "bindings" { "pods" } else { resource.name };
-        let Some(kept) = self.kept(version, name) else { return (plain(), Behind::Missing) };
-        let own = || Arc::new(Version::new(resource, Some(kept.builtin.clone())));
-        let settings = self.settings;
+        let Some(kind) = self.kind(version, name) else { return (plain(), Behind::Missing) };
+        let own = || Arc::new(Version::new(resource, Some(kind.builtin.clone())));
+        let (settings, features) = (&self.config.settings, self.config.features);
         match (resource.name, resource.subresource) {
             ("bindings", _) | (_, Some("binding")) => {
-                (plain(), Behind::Subresource(Arc::new(Binding::new(&kept.store, settings))))
+                (plain(), Behind::Subresource(Arc::new(Binding::new(&kind.store, settings))))
             }
-            (_, Some("eviction")) => match self.eviction(kept) {
+            (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
                     let served = Version::new(resource, None).or("policy/v1beta1.Eviction");
                     (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
@@ -89,7 +75,9 @@ impl Endpoints<'_> {
                 Some(request) => (plain(), Behind::Subresource(Arc::new(request))),
                 None => (plain(), Behind::Missing),
             },
-            ("pods", Some("attach" | "exec" | "portforward")) if self.connecting_is_creating => {
+            ("pods", Some("attach" | "exec" | "portforward"))
+                if features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission) =>
+            {
                 (plain(), Behind::Connection)
             }
             (_, Some("scale")) => {
@@ -97,20 +85,22 @@ impl Endpoints<'_> {
                     "" => version.version.to_owned(),
                     group => format!("{group}/{}", version.version),
                 };
-                match Scale::new(kept.store.clone(), &api_version) {
+                match Scale::new(kind.store.clone(), &api_version) {
                     Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
                     None => (plain(), Behind::Missing),
                 }
             }
-            ("resourceclaims", Some("status")) if self.granular_claims.is_some() => {
+            ("resourceclaims", Some("status"))
+                if features.enabled(Feature::DRAResourceClaimGranularStatusAuthorization) =>
+            {
                 match strategy::of(version.group, "resourceclaims/status", settings) {
                     Some(strategy) => {
                         let guard = ClaimStatuses {
-                            authorizer: self.authorizer.clone(),
+                            authorizer: self.config.authorizer.clone(),
                             version: version.version.into(),
-                            devices: self.granular_claims == Some(true),
+                            devices: features.enabled(Feature::DRAResourceClaimDeviceStatus),
                         };
-                        let store = kept.store.with_strategy(strategy).with_guard(Arc::new(guard));
+                        let store = kind.store.with_strategy(strategy).with_guard(Arc::new(guard));
                         (own(), Behind::Store(Arc::new(store)))
                     }
                     None => (plain(), Behind::Missing),
@@ -118,63 +108,64 @@ impl Endpoints<'_> {
             }
             (name, Some(subresource)) => {
                 match strategy::of(version.group, &format!("{name}/{subresource}"), settings) {
-                    Some(strategy) => (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy)))),
+                    Some(strategy) => (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy)))),
                     None => (plain(), Behind::Missing),
                 }
             }
             // What is served by two groups has rules of both.
             (name, None) => match strategy::of(version.group, name, settings) {
-                Some(strategy) if kept.store.config().group != version.group => {
-                    (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy))))
+                Some(strategy) if kind.store.config().group != version.group => {
+                    (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy))))
                 }
                 _ if version.group == "rbac.authorization.k8s.io" => {
-                    let guard = NoEscalation { resource: name.into(), escalation: self.escalation.clone() };
-                    (own(), Behind::Store(Arc::new(kept.store.with_guard(Arc::new(guard)))))
+                    let guard =
+                        NoEscalation { resource: name.into(), escalation: self.config.escalation.clone() };
+                    (own(), Behind::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
                 }
-                _ => (own(), Behind::Store(kept.store.clone())),
+                _ => (own(), Behind::Store(kind.store.clone())),
             },
         }
     }
 
     /// What answers questions about access.
     fn review(&self, group: &str, name: &str) -> Option<Arc<dyn Subresource>> {
-        let access = |whose| Arc::new(AccessReview { authorizer: self.authorizer.clone(), whose });
+        let access = |whose| Arc::new(AccessReview { authorizer: self.config.authorizer.clone(), whose });
         Some(match (group, name) {
             ("authorization.k8s.io", "subjectaccessreviews") => access(Whose::Anyone),
             ("authorization.k8s.io", "localsubjectaccessreviews") => access(Whose::AnyoneLocally),
             ("authorization.k8s.io", "selfsubjectaccessreviews") => access(Whose::Own),
             ("authorization.k8s.io", "selfsubjectrulesreviews") => {
-                Arc::new(RulesReview { authorizer: self.authorizer.clone() })
+                Arc::new(RulesReview { authorizer: self.config.authorizer.clone() })
             }
             ("authentication.k8s.io", "tokenreviews") => Arc::new(TokenReview {
-                tokens: self.tokens.tokens.clone(),
-                audiences: self.tokens.audiences.clone(),
-                anonymous: self.tokens.anonymous,
+                tokens: self.config.tokens.authenticator.clone(),
+                audiences: self.config.tokens.audiences.clone(),
+                anonymous: self.config.tokens.anonymous,
             }),
             ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview),
             _ => return None,
         })
     }
 
-    /// How the objects of a resource of a version are kept.
-    fn kept(&self, version: &GroupVersion, name: &str) -> Option<&Kept> {
+    /// How the objects of a resource of a version are kind.
+    fn kind(&self, version: &GroupVersion, name: &str) -> Option<&StoredKind> {
         let found = version.resources.iter().find(|other| other.name == name && other.subresource.is_none());
-        self.kept.get(found?.storage?.path)
+        self.kinds.get(found?.storage?.path)
     }
 
-    fn eviction(&self, pods: &Kept) -> Option<Eviction> {
+    fn eviction(&self, pods: &StoredKind) -> Option<Eviction> {
         let budgets = self.loopback("policy", "v1", "poddisruptionbudgets", "status")?;
-        Eviction::new(&pods.store, budgets, self.settings)
+        Eviction::new(&pods.store, budgets, &self.config.settings)
     }
 
     fn token_request(&self) -> Option<TokenRequest> {
-        let store = |path: &str| Some(self.kept.get(path)?.store.clone());
+        let store = |path: &str| Some(self.kinds.get(path)?.store.clone());
         Some(TokenRequest {
             accounts: store("serviceaccounts")?,
             pods: store("pods")?,
             secrets: store("secrets")?,
             nodes: store("minions")?,
-            settings: self.token_requests.clone()?,
+            settings: self.config.token_requests.clone()?,
         })
     }
 
@@ -187,10 +178,10 @@ impl Endpoints<'_> {
         subresource: &str,
     ) -> Option<Loopback> {
         let resource = self.resources.find(group, version, name)?;
-        let kept = self.kept.get(resource.storage?.path)?;
+        let kind = self.kinds.get(resource.storage?.path)?;
         let path = if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") };
-        let strategy = strategy::of(group, &path, self.settings)?;
-        let served = Arc::new(Version::new(resource, Some(kept.builtin.clone())));
+        let strategy = strategy::of(group, &path, &self.config.settings)?;
+        let served = Arc::new(Version::new(resource, Some(kind.builtin.clone())));
         let target = Arc::new(Target {
             kind: served.kind().clone(),
             resource: GroupVersionResource::new(group, version, name),
@@ -207,6 +198,6 @@ impl Endpoints<'_> {
             };
             Box::new(Gate::new(chain.clone(), request)) as _
         });
-        Some(Loopback::new(kept.store.with_strategy(strategy), served, subresource, gates))
+        Some(Loopback::new(kind.store.with_strategy(strategy), served, subresource, gates))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use pintle_controllers::{StorageVersionObjects, StorageVersions, StoredResource};
 use pintle_discovery::GroupVersion;
 use pintle_meta::gvk::compare_versions;
@@ -12,8 +11,10 @@ use pintle_schema::{Resource, Resources, find_kind};
 use pintle_server::filters::Waiting;
 use pintle_server::lifecycle::{Hooks, Signal};
 
+use crate::Error;
 use crate::api_groups;
-use crate::plane::Stores;
+use crate::error::no_resource;
+use crate::stores::Stores;
 
 const GROUP: &str = "internal.apiserver.k8s.io";
 const VERSION: &str = "v1alpha1";
@@ -27,12 +28,11 @@ pub(crate) fn add_hook(
     server: &str,
     hooks: &mut Hooks,
     stop: &Signal,
-) -> anyhow::Result<Waiting> {
+) -> Result<Waiting, Error> {
     let resources = stored(&Resources::builtin()?, served);
-    let leases =
-        stores.objects("coordination.k8s.io", "v1", "leases").context("there is no resource leases")?;
+    let leases = stores.require_objects("coordination.k8s.io", "v1", "leases")?;
     let is_served = served.iter().any(|version| version.group == GROUP && version.version == VERSION);
-    let objects = is_served.then(|| objects(stores, settings).context("there are no storage versions"));
+    let objects = is_served.then(|| objects(stores, settings).ok_or_else(no_resource(RESOURCE)));
     let controller = StorageVersions::new(objects.transpose()?, leases, server.to_owned(), resources);
     let (pending, stop) = (controller.pending(), stop.clone());
     hooks.post_start(StorageVersions::HOOK, move || async move {

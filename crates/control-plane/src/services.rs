@@ -4,16 +4,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use pintle_meta::{Reason, Value, quote};
 use pintle_outbound::services::{Address, Resolver};
 use pintle_registry::Store;
+use pintle_runtime::Random;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::access::service_accounts::find;
-use crate::plane::Stores;
+use crate::Error;
+use crate::access::find;
+use crate::stores::Stores;
 
 /// How long somebody waits for endpoints that were written already.
 const WAIT: Duration = Duration::from_secs(3);
@@ -28,6 +29,7 @@ pub(crate) struct Services {
     slices: Option<Arc<Store>>,
     /// Of this server itself, which the service `kubernetes` stands for.
     own: Address,
+    random: Random,
 }
 
 impl Services {
@@ -36,8 +38,9 @@ impl Services {
         stores: &Stores,
         listening: SocketAddr,
         at_endpoints: bool,
-    ) -> anyhow::Result<Services> {
-        let store = |path: &str| stores.store(path).with_context(|| format!("there is no store of {path}"));
+        random: Random,
+    ) -> Result<Services, Error> {
+        let store = |path: &str| stores.require_store(path);
         let slices = if at_endpoints { Some(store("endpointslices")?) } else { None };
         let host = match listening.ip() {
             ip if !ip.is_unspecified() => ip,
@@ -45,7 +48,7 @@ impl Services {
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
         let own = Address { host: host.to_string(), port: listening.port() };
-        Ok(Services { services: store("services/specs")?, slices, own })
+        Ok(Services { services: store("services/specs")?, slices, own, random })
     }
 
     async fn service(&self, namespace: &str, name: &str) -> Result<Value, String> {
@@ -80,7 +83,7 @@ impl Resolver for Services {
             Some(store) => {
                 let wanted = endpoint_port(&service, port)?;
                 let slices = self.slices(store, namespace, name).await?;
-                endpoint(&service, wanted, slices, &mut rand::rng())
+                endpoint(&service, wanted, slices, &mut self.random.clone())
             }
         }
     }

@@ -3,12 +3,12 @@
 //! It is loaded when the first kubelet asks, so that a server without nodes pays nothing.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use pintle_auth::authorizer::node::{Graph, Kind, Relations};
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
+use pintle_runtime::Stopwatch;
 use pintle_server::Metrics;
 
 /// The graph over the stores of the control plane.
@@ -48,12 +48,12 @@ impl Relations for NodeGraph {
 impl Reflect for Reflected {
     fn set(&mut self, resource: usize, key: &str, object: Option<&Value>) {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let (kind, start) = (self.kinds[resource], Instant::now());
+        let (kind, watch) = (self.kinds[resource], Stopwatch::start());
         match object {
             Some(object) => self.graph.set(kind, namespace, name, object),
             None => self.graph.remove(kind, namespace, name),
         }
-        self.metrics.graph_changed(operation(kind, object.is_some()), start.elapsed());
+        self.metrics.graph_changed(operation(kind, object.is_some()), watch.elapsed());
     }
 
     fn clear(&mut self, resource: usize) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1;
@@ -13,15 +14,13 @@ use hyper_util::rt::TokioIo;
 use pintle_outbound::AnyCertificate;
 use pintle_resources::component_status::{Component, ComponentStatuses, Health};
 use pintle_storage::Backend;
-use pintle_storage_etcd::Dialer;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::options::Options;
-use crate::storage::Storage;
+use crate::Error;
 
 /// How long a program may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,44 +31,38 @@ const MAX_BODY: usize = 10 << 10;
 const CONTROLLER_MANAGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10257);
 const SCHEDULER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10259);
 
-/// The controller manager, the scheduler, and every server of the store.
-pub(crate) fn statuses(
-    storage: &Storage,
-    options: &Options,
-    dialer: Option<Dialer>,
-) -> anyhow::Result<ComponentStatuses> {
+/// Returns the statuses of the controller manager, the scheduler, and every server of the store.
+pub(crate) fn statuses(stores: Vec<Arc<dyn Component>>) -> Result<ComponentStatuses, Error> {
     let tls = Arc::new(tls()?);
     let web = |address| Arc::new(Web { address, path: "/healthz", tls: tls.clone() }) as Arc<dyn Component>;
     let programs = [("controller-manager", CONTROLLER_MANAGER), ("scheduler", SCHEDULER)];
     let programs = programs.map(|(name, address)| (name.to_owned(), web(address)));
-    let stores = storage.servers(options, dialer).into_iter().enumerate();
-    let stores =
-        stores.map(|(place, server)| (format!("etcd-{place}"), Arc::new(server) as Arc<dyn Component>));
+    let stores = stores.into_iter().enumerate().map(|(index, server)| (format!("etcd-{index}"), server));
     Ok(ComponentStatuses::new(programs.into_iter().chain(stores)))
 }
 
 /// One server of the store.
-pub(crate) enum StoreServer {
-    /// The store of this process.
-    Own(Arc<dyn Backend>),
-    /// One of several, which is asked for itself.
-    Etcd(Box<pintle_storage_etcd::Config>),
-}
+pub struct StoreServer(Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>);
 
 impl StoreServer {
-    async fn ask(&self) -> Result<(), String> {
-        let failed = |error| format!("error getting data from etcd: {error}");
-        match self {
-            StoreServer::Own(backend) => backend.health().await.map_err(failed),
-            StoreServer::Etcd(config) => {
-                let store = pintle_storage_etcd::Store::connect((**config).clone()).await;
-                let store = store.map_err(|error| error.to_string())?;
-                let health = store.health().await.map_err(failed);
-                // What it has started ends with it.
-                let _ = store.close().await;
-                health
-            }
-        }
+    /// Returns a server that is asked by `ask`, which may take its time: a timeout is around it.
+    pub fn new(
+        ask: impl Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync + 'static,
+    ) -> StoreServer {
+        StoreServer(Box::new(ask))
+    }
+
+    /// Returns the server that a backend is.
+    pub(crate) fn of(backend: Arc<dyn Backend>) -> StoreServer {
+        StoreServer::new(move || {
+            let backend = backend.clone();
+            Box::pin(async move { StoreServer::ask(&*backend).await })
+        })
+    }
+
+    /// Asks a backend whether it is healthy. The error is the one that `componentstatuses` shows.
+    pub async fn ask(backend: &dyn Backend) -> Result<(), String> {
+        backend.health().await.map_err(|error| format!("error getting data from etcd: {error}"))
     }
 }
 
@@ -77,7 +70,7 @@ impl StoreServer {
 impl Component for StoreServer {
     async fn health(&self) -> Health {
         let late = || Err("error getting data from etcd: context deadline exceeded".to_owned());
-        match timeout(PATIENCE, self.ask()).await.unwrap_or_else(|_| late()) {
+        match timeout(PATIENCE, (self.0)()).await.unwrap_or_else(|_| late()) {
             Ok(()) => Health { is_healthy: Some(true), message: "ok".into(), error: String::new() },
             Err(error) => Health { is_healthy: Some(false), message: String::new(), error },
         }
@@ -157,10 +150,11 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-fn tls() -> anyhow::Result<ClientConfig> {
+fn tls() -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()?
+        .with_safe_default_protocol_versions()
+        .map_err(Error::part)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
         .with_no_client_auth();

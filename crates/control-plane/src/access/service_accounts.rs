@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use pintle_auth::authenticator::BootstrapSecrets;
 use pintle_auth::service_account::{Kind, Objects, Use};
@@ -12,7 +11,9 @@ use pintle_registry::{
 };
 use pintle_server::Metrics;
 
-use crate::plane::Stores;
+use crate::Error;
+use crate::error::no_resource;
+use crate::stores::Stores;
 
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 
@@ -27,10 +28,10 @@ pub(crate) struct StoredAccounts {
 }
 
 impl StoredAccounts {
-    pub(crate) fn new(stores: &Stores, metrics: Metrics) -> anyhow::Result<StoredAccounts> {
-        let store = |path: &str| stores.store(path).with_context(|| format!("there is no store of {path}"));
+    pub(crate) fn new(stores: &Stores, metrics: Metrics) -> Result<StoredAccounts, Error> {
+        let store = |path: &str| stores.require_store(path);
         let secrets = store("secrets")?;
-        let served = stores.served("", "v1", "secrets").context("there is no resource secrets")?;
+        let served = stores.served("", "v1", "secrets").ok_or_else(no_resource("secrets"))?;
         let own = secrets.with_strategy(secrets.config().strategy.clone());
         Ok(StoredAccounts {
             accounts: store("serviceaccounts")?,

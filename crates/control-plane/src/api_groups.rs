@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, bail};
 use pintle_discovery::{GroupVersion, Resource};
-use pintle_features::Feature;
-use pintle_flags::Parsed;
+use pintle_features::{Feature, Features};
 use pintle_meta::quote;
 use pintle_schema::{Resources, has_version};
 
+use crate::Error;
+
 /// Resources that are only there with a feature gate.
-const GATED: &[(&str, &str, &str)] = &[
-    ("certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle"),
-    ("certificates.k8s.io", "podcertificaterequests", "PodCertificateRequest"),
-    ("scheduling.k8s.io", "podgroups", "GenericWorkload"),
-    ("scheduling.k8s.io", "workloads", "GenericWorkload"),
-    ("storagemigration.k8s.io", "storageversionmigrations", "StorageVersionMigrator"),
+const GATED: &[(&str, &str, Feature)] = &[
+    ("certificates.k8s.io", "clustertrustbundles", Feature::ClusterTrustBundle),
+    ("certificates.k8s.io", "podcertificaterequests", Feature::PodCertificateRequest),
+    ("scheduling.k8s.io", "podgroups", Feature::GenericWorkload),
+    ("scheduling.k8s.io", "workloads", Feature::GenericWorkload),
+    ("storagemigration.k8s.io", "storageversionmigrations", Feature::StorageVersionMigrator),
 ];
 
 /// The minor release of 1 that brought a resource of a version; those that every emulated release has are not listed. Where
@@ -34,29 +34,37 @@ const INTRODUCED: &[(&str, &str, &str, u32)] = &[
     ("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", 35),
 ];
 
-/// What decides.
-struct Choice<'a> {
-    runtime_config: &'a BTreeMap<String, String>,
-    gate: &'a dyn Fn(&str) -> bool,
-    /// Major and minor.
-    release: (u32, u32),
-    /// Whether what is served of a resource brings its newer versions along, though the release has them not.
-    forward: bool,
-    /// Whether `runtime_config` may name what the release has not.
-    forward_by_name: bool,
+/// The choice of group versions and resources beside feature gates.
+#[derive(Clone, Debug)]
+pub struct ApiGroupsConfig {
+    /// `--runtime-config`.
+    pub runtime_config: BTreeMap<String, String>,
+    /// Major and minor of the emulated release.
+    pub release: (u32, u32),
+    /// Whether a resource that is served brings its newer versions along although the release does not have them.
+    pub forward: bool,
+    /// Whether `runtime_config` may name resources that the release does not have.
+    pub forward_by_name: bool,
 }
 
-/// In the order of discovery.
-pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
-    let features = flags.features();
-    let choice = Choice {
-        runtime_config: flags.pairs("runtime-config"),
-        gate: &|name| features.enabled_by_name(name),
-        release: flags.emulated_release(),
-        forward: flags.bool("emulation-forward-compatible"),
-        forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
-    };
-    let mut served = choose(&Resources::builtin()?, &choice)?;
+impl Default for ApiGroupsConfig {
+    fn default() -> ApiGroupsConfig {
+        ApiGroupsConfig {
+            runtime_config: BTreeMap::new(),
+            release: (1, 36),
+            forward: false,
+            forward_by_name: false,
+        }
+    }
+}
+
+/// Returns the group versions and resources that are served, in the order of discovery.
+pub(crate) fn served(
+    builtin: &Resources,
+    config: &ApiGroupsConfig,
+    features: Features,
+) -> Result<Vec<GroupVersion>, Error> {
+    let mut served = choose(builtin, config, features)?;
     if !features.enabled(Feature::StorageVersionHash) {
         let resources = served.iter_mut().flat_map(|version| &mut version.resources);
         resources.for_each(|resource| resource.storage = None);
@@ -75,10 +83,14 @@ pub(crate) fn contains(
     version.is_some_and(|served| served.resources.iter().any(|found| found.name == resource.name))
 }
 
-fn choose(builtin: &Resources, choice: &Choice<'_>) -> anyhow::Result<Vec<GroupVersion>> {
-    let mut config = Config::new(builtin);
-    config.by_stage(choice.runtime_config)?;
-    let wishes = wishes(choice.runtime_config)?;
+fn choose(
+    builtin: &Resources,
+    choice: &ApiGroupsConfig,
+    features: Features,
+) -> Result<Vec<GroupVersion>, Error> {
+    let mut config = Switches::new(builtin);
+    config.by_stage(&choice.runtime_config)?;
+    let wishes = wishes(&choice.runtime_config)?;
     config.by_name(&wishes);
     if choice.forward {
         config.bring_newer_versions();
@@ -89,13 +101,14 @@ fn choose(builtin: &Resources, choice: &Choice<'_>) -> anyhow::Result<Vec<GroupV
         let (group, name) = (version.group.clone(), version.version.clone());
         version.resources.retain(|resource| {
             let gate = GATED.iter().find(|(of, plural, _)| *of == group && *plural == resource.name);
-            config.enabled(&group, &name, &resource.name) && gate.is_none_or(|(.., gate)| (choice.gate)(gate))
+            config.enabled(&group, &name, &resource.name)
+                && gate.is_none_or(|(.., gate)| features.enabled(*gate))
         });
     }
     leave_out_later(&mut served, &wishes, choice)?;
     served.retain(|version| !version.resources.is_empty());
     if !served.iter().any(|version| version.name() == "apiregistration.k8s.io/v1") {
-        bail!("API group/version apiregistration.k8s.io/v1 must be enabled");
+        return Err(Error::ApiGroups("API group/version apiregistration.k8s.io/v1 must be enabled".into()));
     }
     Ok(served)
 }
@@ -108,7 +121,7 @@ struct Wish {
     enabled: bool,
 }
 
-fn wishes(runtime_config: &BTreeMap<String, String>) -> anyhow::Result<Vec<Wish>> {
+fn wishes(runtime_config: &BTreeMap<String, String>) -> Result<Vec<Wish>, Error> {
     let mut wishes = Vec::new();
     for (key, value) in runtime_config {
         if STAGES.iter().any(|(stage, _)| stage == key) || key == "api/legacy" {
@@ -124,15 +137,17 @@ fn wishes(runtime_config: &BTreeMap<String, String>) -> anyhow::Result<Vec<Wish>
         if !has_version(&group, &version) {
             let name = named.trim_start_matches('/').splitn(3, '/').take(2).collect::<Vec<_>>().join("/");
             let name = if group.is_empty() { version } else { name };
-            bail!("--runtime-config: group version {name} that has not been registered");
+            return Err(Error::ApiGroups(format!(
+                "--runtime-config: group version {name} that has not been registered"
+            )));
         }
         let resource = parts.next();
         if let Some(resource) = resource.as_deref().filter(|resource| *resource != resource.to_lowercase()) {
-            bail!(
+            return Err(Error::ApiGroups(format!(
                 "--runtime-config: invalid key {key}: group/version/resource and resource is always lowercase plural, \
                  not {}",
                 quote(resource)
-            );
+            )));
         }
         let enabled = matches!(value.as_str(), "" | "1" | "t" | "T" | "true" | "TRUE" | "True");
         wishes.push(Wish { group, version, resource, enabled });
@@ -150,29 +165,29 @@ fn stage(version: &str) -> String {
 }
 
 /// What is on and off.
-struct Config {
+struct Switches {
     /// By group and version.
     versions: BTreeMap<(String, String), bool>,
     /// By group, version and resource; these come before their version.
     resources: BTreeMap<(String, String, String), bool>,
 }
 
-impl Config {
-    fn new(builtin: &Resources) -> Config {
+impl Switches {
+    fn new(builtin: &Resources) -> Switches {
         let version = |version: &pintle_schema::GroupVersion| {
             let key = (version.group.to_owned(), version.version.to_owned());
             (key, version.is_served_by_default())
         };
         let versions = builtin.versions().iter().map(version).collect();
-        Config { versions, resources: BTreeMap::new() }
+        Switches { versions, resources: BTreeMap::new() }
     }
 
-    fn by_stage(&mut self, runtime_config: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    fn by_stage(&mut self, runtime_config: &BTreeMap<String, String>) -> Result<(), Error> {
         for (key, wanted) in STAGES {
             let Some(value) = runtime_config.get(key) else { continue };
             let enabled = value
                 .parse::<bool>()
-                .map_err(|_| anyhow!("--runtime-config: invalid value {key}={value}"))?;
+                .map_err(|_| Error::ApiGroups(format!("--runtime-config: invalid value {key}={value}")))?;
             for ((_, version), found) in &mut self.versions {
                 if wanted.is_none_or(|wanted| stage(version) == wanted) {
                     *found = enabled;
@@ -234,7 +249,11 @@ fn age(version: &str) -> (u8, Vec<u32>) {
 }
 
 /// Takes away what the emulated release does not have.
-fn leave_out_later(served: &mut [GroupVersion], wishes: &[Wish], choice: &Choice<'_>) -> anyhow::Result<()> {
+fn leave_out_later(
+    served: &mut [GroupVersion],
+    wishes: &[Wish],
+    choice: &ApiGroupsConfig,
+) -> Result<(), Error> {
     let wished = |version: &GroupVersion, resource: Option<&str>| {
         wishes.iter().any(|wish| {
             wish.enabled
@@ -265,21 +284,19 @@ fn leave_out_later(served: &mut [GroupVersion], wishes: &[Wish], choice: &Choice
                     staying.push(own);
                 }
             } else if by_name {
-                bail!(
+                return Err(Error::ApiGroups(format!(
                     "cannot enable resource {}/{}, Resource={} in runtime-config because it is introduced at 1.{minor} after \
                      the current version {release}. Consider setting --runtime-config-emulation-forward-compatible=true",
-                    version.group,
-                    version.version,
-                    resource.name
-                );
+                    version.group, version.version, resource.name
+                )));
             }
         }
         if keep.is_empty() && before > 0 && wished(version, None) {
-            bail!(
+            return Err(Error::ApiGroups(format!(
                 "cannot enable version {} in runtime-config because all the resources have been introduced after the current \
                  version {release}. Consider setting --runtime-config-emulation-forward-compatible=true",
                 version.name()
-            );
+            )));
         }
         served[place].resources = keep;
     }
