@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use pintle_meta::Value;
-use pintle_registry::{Admission, Mutation};
+use pintle_registry::{Admission, MutatingAdmission};
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Request};
@@ -73,7 +73,7 @@ impl Gate {
 }
 
 #[async_trait]
-impl Mutation for Gate {
+impl MutatingAdmission for Gate {
     async fn on_create(&self, object: Value) -> Result<Value> {
         Gate::on_create(self, object).await
     }

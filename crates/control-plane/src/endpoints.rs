@@ -7,7 +7,7 @@ use pintle_admission::{Chain, Gate, Request, Target};
 use pintle_auth::User;
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Loopback, Served, Subresource};
+use pintle_registry::{Client, Served, Subresource};
 use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
@@ -147,14 +147,14 @@ impl Endpoints<'_> {
         })
     }
 
-    /// How the objects of a resource of a version are kind.
+    /// Returns the stored kind of a resource of a version.
     fn kind(&self, version: &GroupVersion, name: &str) -> Option<&StoredKind> {
         let found = version.resources.iter().find(|other| other.name == name && other.subresource.is_none());
         self.kinds.get(found?.storage?.path)
     }
 
     fn eviction(&self, pods: &StoredKind) -> Option<Eviction> {
-        let budgets = self.loopback("policy", "v1", "poddisruptionbudgets", "status")?;
+        let budgets = self.client("policy", "v1", "poddisruptionbudgets", "status")?;
         Eviction::new(&pods.store, budgets, &self.config.settings)
     }
 
@@ -170,13 +170,7 @@ impl Endpoints<'_> {
     }
 
     /// A resource or subresource for the server itself.
-    pub(crate) fn loopback(
-        &self,
-        group: &str,
-        version: &str,
-        name: &str,
-        subresource: &str,
-    ) -> Option<Loopback> {
+    pub(crate) fn client(&self, group: &str, version: &str, name: &str, subresource: &str) -> Option<Client> {
         let resource = self.resources.find(group, version, name)?;
         let kind = self.kinds.get(resource.storage?.path)?;
         let path = if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") };
@@ -188,7 +182,7 @@ impl Endpoints<'_> {
             subresource: subresource.into(),
         });
         let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
-        let gates = Arc::new(move |namespace: &str, name: &str| {
+        let admission = Arc::new(move |namespace: &str, name: &str| {
             let request = Request {
                 target: target.clone(),
                 namespace: namespace.into(),
@@ -198,6 +192,7 @@ impl Endpoints<'_> {
             };
             Box::new(Gate::new(chain.clone(), request)) as _
         });
-        Some(Loopback::new(kind.store.with_strategy(strategy), served, subresource, gates))
+        let store = Arc::new(kind.store.with_strategy(strategy));
+        Some(Client::of_subresource(store, served, subresource).admitted_by(admission))
     }
 }

@@ -260,7 +260,7 @@ fn connect_allocations(stores: &Stores, endpoints: &Endpoints<'_>) -> Result<(),
     stores.allocations.connect(Links {
         services: Arc::downgrade(&store("", "services")?),
         addresses: endpoints
-            .loopback(NETWORKING, "v1", "ipaddresses", "")
+            .client(NETWORKING, "v1", "ipaddresses", "")
             .ok_or_else(no_resource("ipaddresses"))?,
         ranges: store(NETWORKING, "servicecidrs")?,
         endpoints: store("", "endpoints")?,

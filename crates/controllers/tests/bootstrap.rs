@@ -12,7 +12,7 @@ use pintle_controllers::{
     DefaultServiceRange, FlowControl, KubernetesService, Objects, Peers, PriorityClasses, ServiceConfig,
 };
 use pintle_meta::Value;
-use pintle_registry::{Admission, Loopback, Mutation, Record, Result as Checked, Store, StoreConfig};
+use pintle_registry::{Record, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{Links, PortRange, ServiceAllocations, ServiceNetwork};
@@ -28,31 +28,6 @@ struct Cluster {
     resources: Resources,
     objects: HashMap<&'static str, Objects>,
     _feed: Feed,
-}
-
-/// Admission that nobody is asked by.
-struct Unasked;
-
-#[async_trait]
-impl Admission for Unasked {
-    async fn create(&self, _: &Value) -> Checked<()> {
-        Ok(())
-    }
-
-    async fn update(&self, _: &Value, _: &Value) -> Checked<()> {
-        Ok(())
-    }
-
-    async fn delete(&self, _: &Value) -> Checked<()> {
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Mutation for Unasked {
-    async fn on_update(&self, new: Value, _: &Value) -> Checked<Value> {
-        Ok(new)
-    }
 }
 
 impl Cluster {
@@ -100,9 +75,8 @@ impl Cluster {
                 _ => store,
             };
             if name == "ipaddresses" {
-                let gates = Arc::new(|_: &str, _: &str| Box::new(Unasked) as Box<dyn Mutation>);
                 let own = store.with_strategy(store.config().strategy.clone());
-                addresses = Some(Loopback::new(own, served.clone(), "", gates));
+                addresses = Some(Objects::new(Arc::new(own), served.clone()));
             }
             objects.insert(name, Objects::new(Arc::new(store), served));
         }

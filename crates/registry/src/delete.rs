@@ -9,8 +9,9 @@ use pintle_meta::time::Time;
 use pintle_meta::validation::object_meta::{FOREGROUND_DELETION, ORPHAN_DEPENDENTS};
 use pintle_meta::{Details, Status, Value};
 
+use crate::admission::Admission;
 use crate::store::swap::{Attempt, Step, Swapped};
-use crate::store::{Admission, Preconditions, Store, WriteOptions};
+use crate::store::{Preconditions, Store, WriteOptions};
 use crate::strategy::{Context, GarbageCollection};
 use crate::{Result, key};
 

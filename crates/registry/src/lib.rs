@@ -10,11 +10,12 @@
 //! particular to a resource is its [`Strategy`]; how its objects look in the store is its [`Stored`]; what they hold beside
 //! themselves is taken and given back by its [`Reserve`].
 
+mod admission;
+mod client;
 mod computed;
 mod delete;
 mod field_manager;
 pub mod key;
-mod loopback;
 mod metadata;
 mod mirror;
 mod outage;
@@ -26,22 +27,25 @@ mod strategy;
 mod subresource;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod write;
 
+pub use admission::{Admission, AdmissionFactory, AdmitAll, MutatingAdmission};
+pub use client::{Client, ObjectIdentity};
 pub use computed::Computed;
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
-pub use loopback::{Gates, Loopback, Mutation};
 pub use metadata::SystemFields;
 pub use mirror::{Mirror, Reflect};
 pub use record::Record;
 pub use reserve::{Reservation, Reserve, Settle};
 pub use served::{Received, Served, Submitted, Table};
 pub use store::{
-    Admission, AdmitAll, Created, Guard, Listed, Preconditions, Selection, Store, StoreConfig, StoreOptions,
-    StorePolicy, Transform, WriteOptions, cache_error,
+    Created, Guard, Listed, Preconditions, Selection, Store, StoreConfig, StoreOptions, StorePolicy,
+    Transform, WriteOptions, cache_error,
 };
 pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
 pub use subresource::Subresource;
+pub use write::{Change, IfMissing, Replace, Target, Write};
 
 use bytes::Bytes;
 use pintle_meta::{Status, Value};

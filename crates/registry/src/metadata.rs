@@ -45,26 +45,6 @@ pub(crate) fn fill(object: &mut Value, system: &dyn SystemFields, strategy: &dyn
     Ok(())
 }
 
-/// An object is in the namespace of its request, or says nothing about it.
-pub(crate) fn settle_namespace(object: &mut Value, namespaced: bool, requested: &str) -> Result<()> {
-    let expected = if namespaced { requested } else { "" };
-    let given = object.namespace();
-    if given == expected {
-        return Ok(());
-    }
-    if !given.is_empty() && namespaced {
-        let why = "the namespace of the provided object does not match the namespace sent on the request";
-        return Err(Box::new(Status::bad_request(why)));
-    }
-    let metadata = object.metadata_mut().ok_or_else(no_metadata)?;
-    if expected.is_empty() {
-        metadata.remove("namespace");
-    } else {
-        metadata.insert("namespace", expected);
-    }
-    Ok(())
-}
-
 /// The object as the client sees it.
 pub(crate) fn at_revision(mut object: Value, revision: u64) -> Value {
     if let Some(metadata) = object.metadata_mut() {

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use pintle_meta::{Status, Value};
 
 use crate::Result;
-use crate::store::{Admission, Created, Transform, WriteOptions};
+use crate::admission::Admission;
+use crate::store::{Created, Transform, WriteOptions};
 use crate::strategy::Context;
 
 /// A subresource that is not simply its parent by other rules. What it does not do, its endpoint has no verb for.

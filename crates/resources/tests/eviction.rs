@@ -10,7 +10,8 @@ use pintle_codec::json;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::{CauseType, Status, Value};
 use pintle_registry::{
-    Admission, AdmitAll, Context, Loopback, Mutation, Result, Store, StoreConfig, Subresource, WriteOptions,
+    Admission, AdmitAll, Client, Context, MutatingAdmission, Result, Store, StoreConfig, Subresource,
+    WriteOptions,
 };
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -41,7 +42,7 @@ impl Admission for Counting {
 }
 
 #[async_trait]
-impl Mutation for Counting {
+impl MutatingAdmission for Counting {
     async fn on_update(&self, new: Value, _: &Value) -> Result<Value> {
         Ok(new)
     }
@@ -98,9 +99,10 @@ impl Fixture {
         let budget_statuses = budgets.with_strategy(rules.clone());
         let asked = Counting::default();
         let gate = asked.clone();
-        let gates = Arc::new(move |_: &str, _: &str| Box::new(gate.clone()) as Box<dyn Mutation>);
-        let loopback = Loopback::new(budgets.with_strategy(rules), served, "status", gates);
-        let eviction = Eviction::new(&pods, loopback, &settings).expect("pods have a status");
+        let gates = Arc::new(move |_: &str, _: &str| Box::new(gate.clone()) as Box<dyn MutatingAdmission>);
+        let client = Client::of_subresource(Arc::new(budgets.with_strategy(rules)), served, "status")
+            .admitted_by(gates);
+        let eviction = Eviction::new(&pods, client, &settings).expect("pods have a status");
         Fixture { pods, statuses, budgets, budget_statuses, eviction, asked, _feed: feed }
     }
 

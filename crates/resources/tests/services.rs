@@ -3,15 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_codec::json;
 use pintle_meta::{Reason, Value};
 use pintle_registry::testing::Put;
 use pintle_registry::{
-    Admission, AdmitAll, Context, DeleteOptions, Loopback, Mutation, Record, Result, Store, StoreConfig,
-    WriteOptions,
+    AdmitAll, Client, Context, DeleteOptions, Record, Result, Store, StoreConfig, WriteOptions,
 };
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -22,31 +20,6 @@ use pintle_storage::Backend;
 use pintle_storage_embedded::Options;
 
 const PORTS: PortRange = PortRange { first: 30_000, last: 30_099 };
-
-/// Asks nobody.
-struct Free;
-
-#[async_trait]
-impl Admission for Free {
-    async fn create(&self, _: &Value) -> Result<()> {
-        Ok(())
-    }
-
-    async fn update(&self, _: &Value, _: &Value) -> Result<()> {
-        Ok(())
-    }
-
-    async fn delete(&self, _: &Value) -> Result<()> {
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Mutation for Free {
-    async fn on_update(&self, new: Value, _: &Value) -> Result<Value> {
-        Ok(new)
-    }
-}
 
 /// One server on a store.
 struct Cluster {
@@ -117,10 +90,9 @@ impl Cluster {
                 strategy: strategy::of(group, name, &settings).expect("a strategy"),
             });
             if name == "ipaddresses" {
-                let gates = Arc::new(|_: &str, _: &str| Box::new(Free) as Box<dyn Mutation>);
                 let served = Arc::new(Version::new(resource, Some(builtin)));
                 let own = store.with_strategy(store.config().strategy.clone());
-                addresses = Some(Loopback::new(own, served, "", gates));
+                addresses = Some(Client::new(Arc::new(own), served));
             }
             let store = match name {
                 "services" => store.reserving(allocations.clone()),

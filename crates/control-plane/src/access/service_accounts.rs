@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use pintle_auth::authenticator::BootstrapSecrets;
 use pintle_auth::service_account::{Kind, Objects, Use};
 use pintle_meta::{Reason, Status, Value};
-use pintle_registry::{
-    Admission, Context, Loopback, Mutation, Preconditions, Result as Registered, Store, Transform,
-};
+use pintle_registry::{Client, Context, ObjectIdentity, Result as Registered, Store};
 use pintle_server::Metrics;
 
 use crate::Error;
@@ -23,7 +21,7 @@ pub(crate) struct StoredAccounts {
     secrets: Arc<Store>,
     pods: Arc<Store>,
     nodes: Arc<Store>,
-    marks: Loopback,
+    marks: Client,
     metrics: Metrics,
 }
 
@@ -32,12 +30,11 @@ impl StoredAccounts {
         let store = |path: &str| stores.require_store(path);
         let secrets = store("secrets")?;
         let served = stores.served("", "v1", "secrets").ok_or_else(no_resource("secrets"))?;
-        let own = secrets.with_strategy(secrets.config().strategy.clone());
         Ok(StoredAccounts {
             accounts: store("serviceaccounts")?,
             pods: store("pods")?,
             nodes: store("minions")?,
-            marks: Loopback::new(own, served, "", Arc::new(|_, _| Box::new(Unasked))),
+            marks: Client::new(secrets.clone(), served),
             secrets,
             metrics,
         })
@@ -64,8 +61,9 @@ impl Objects for StoredAccounts {
     }
 
     async fn mark_used(&self, secret: &Value, day: &str) {
-        let mut mark = Mark { uid: secret.uid(), day };
-        if let Err(status) = self.marks.update(secret.namespace(), secret.name(), &mut mark).await {
+        let mut mark = |old: &Value| marked(old, day).map(Some);
+        let exactly = ObjectIdentity::of(secret);
+        if let Err(status) = self.marks.update_exactly(secret.namespace(), &exactly, &mut mark).await {
             let (namespace, name) = (secret.namespace(), secret.name());
             tracing::error!(
                 error = status.message,
@@ -92,50 +90,13 @@ impl BootstrapSecrets for StoredAccounts {
     }
 }
 
-/// Notes in a secret when its token was last used.
-struct Mark<'a> {
-    uid: &'a str,
-    day: &'a str,
-}
-
-#[async_trait]
-impl Transform for Mark<'_> {
-    async fn transform(&mut self, old: Option<&Value>) -> Registered<Value> {
-        let mut secret = old.cloned().unwrap_or_default();
-        let metadata = secret.metadata_mut().ok_or_else(|| Status::internal("a secret without metadata"))?;
-        let labels = metadata.get_or_insert_with("labels", || Value::object(Default::default()));
-        if let Some(labels) = labels.as_object_mut() {
-            labels.insert(LAST_USED, self.day);
-        }
-        Ok(secret)
+/// Returns a secret that says when its token was last used.
+fn marked(secret: &Value, day: &str) -> Registered<Value> {
+    let mut secret = secret.clone();
+    let metadata = secret.metadata_mut().ok_or_else(|| Status::internal("a secret without metadata"))?;
+    let labels = metadata.get_or_insert_with("labels", || Value::object(Default::default()));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(LAST_USED, day);
     }
-
-    fn preconditions(&self) -> Preconditions {
-        Preconditions { uid: Some(self.uid.to_owned()), ..Preconditions::default() }
-    }
-}
-
-/// Nobody has a say in what the server notes for itself. Those who have are not there yet when tokens are.
-struct Unasked;
-
-#[async_trait]
-impl Admission for Unasked {
-    async fn create(&self, _: &Value) -> Registered<()> {
-        Ok(())
-    }
-
-    async fn update(&self, _: &Value, _: &Value) -> Registered<()> {
-        Ok(())
-    }
-
-    async fn delete(&self, _: &Value) -> Registered<()> {
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Mutation for Unasked {
-    async fn on_update(&self, new: Value, _: &Value) -> Registered<Value> {
-        Ok(new)
-    }
+    Ok(secret)
 }

@@ -6,8 +6,9 @@ use pintle_meta::validation::object_meta::{FOREGROUND_DELETION, ORPHAN_DEPENDENT
 
 use super::{DeleteOptions, Deleted, Propagation};
 use crate::Result;
+use crate::admission::Admission;
 use crate::store::swap::{Attempt, Step, Swapped};
-use crate::store::{Admission, Store, WriteOptions};
+use crate::store::{Store, WriteOptions};
 use crate::strategy::Stages;
 
 impl Store {

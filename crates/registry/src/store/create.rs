@@ -4,7 +4,8 @@ use bytes::Bytes;
 use pintle_meta::{Reason, Status, Value};
 use pintle_storage::Txn;
 
-use super::{Admission, Store, WriteOptions};
+use super::{Store, WriteOptions};
+use crate::admission::Admission;
 use crate::strategy::Context;
 use crate::{Result, key, metadata};
 

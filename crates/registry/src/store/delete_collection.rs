@@ -11,8 +11,9 @@ use pintle_cache::Entry;
 use pintle_codec::scan::Paths;
 use pintle_meta::{Reason, Status};
 
-use super::{Admission, Store};
+use super::Store;
 use crate::Result;
+use crate::admission::Admission;
 use crate::delete::DeleteOptions;
 use crate::strategy::Context;
 

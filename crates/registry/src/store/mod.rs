@@ -22,6 +22,7 @@ use pintle_storage::{Backend, KeyValue, TxnResult};
 use crate::metadata::{self, Machine, SystemFields};
 use crate::reserve::{Reservation, Reserve};
 use crate::strategy::{Context, Strategy};
+use crate::write::enforce_namespace;
 use crate::{Result, Stored, key};
 
 pub use delete_collection::{Listed, Selection};
@@ -61,14 +62,6 @@ pub struct Store {
 /// How long a write waits for the cache.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Who is asked before something is written, in the same attempt that writes it.
-#[async_trait]
-pub trait Admission: Send + Sync {
-    async fn create(&self, object: &Value) -> Result<()>;
-    async fn update(&self, new: &Value, old: &Value) -> Result<()>;
-    async fn delete(&self, old: &Value) -> Result<()>;
-}
-
 /// Asks who writes whether they may write this, which only the object tells. Others who have a say come later.
 #[async_trait]
 pub trait Guard: Send + Sync + 'static {
@@ -85,24 +78,6 @@ pub trait Guard: Send + Sync + 'static {
         _old: &Value,
     ) -> Vec<pintle_meta::field_path::Error> {
         Vec::new()
-    }
-}
-
-/// Nobody is asked.
-pub struct AdmitAll;
-
-#[async_trait]
-impl Admission for AdmitAll {
-    async fn create(&self, _: &Value) -> Result<()> {
-        Ok(())
-    }
-
-    async fn update(&self, _: &Value, _: &Value) -> Result<()> {
-        Ok(())
-    }
-
-    async fn delete(&self, _: &Value) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -477,10 +452,15 @@ impl Store {
         object.map_err(|reason| Box::new(Status::plain(reason)))
     }
 
+    /// The namespace that objects of a request are in; empty for a cluster-scoped resource.
+    fn namespace_of<'c>(&self, context: &'c Context) -> &'c str {
+        if self.config.namespaced { &context.namespace } else { "" }
+    }
+
     /// What every new object passes.
     async fn before_create(&self, context: &mut Context, object: &mut Value) -> Result<()> {
         let strategy = &self.config.strategy;
-        metadata::settle_namespace(object, self.config.namespaced, &context.namespace)?;
+        enforce_namespace(object, self.namespace_of(context))?;
         strategy.prepare_for_create(context, object);
         let (seen, new) = (&*context, &*object);
         let errors = pintle_work::run(|| strategy.validate(seen, new)).await;
@@ -500,7 +480,7 @@ impl Store {
     /// What every changed object passes.
     async fn before_update(&self, context: &mut Context, new: &mut Value, old: &Value) -> Result<()> {
         let strategy = &self.config.strategy;
-        metadata::settle_namespace(new, self.config.namespaced, &context.namespace)?;
+        enforce_namespace(new, self.namespace_of(context))?;
         metadata::keep(new, old, "generation");
         strategy.prepare_for_update(context, new, old);
         if new.uid().is_empty() {

@@ -8,7 +8,8 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_patch::managed;
 
 use super::swap::{Attempt, Step, Swapped};
-use super::{Admission, Created, Preconditions, Store, Transform, WriteOptions};
+use super::{Created, Preconditions, Store, Transform, WriteOptions};
+use crate::admission::Admission;
 use crate::reserve::Reservation;
 use crate::strategy::Context;
 use crate::{Result, metadata};

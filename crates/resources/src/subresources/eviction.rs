@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
-    Admission, AdmitAll, Context, DeleteOptions, Loopback, Preconditions, Result, Store, Subresource,
+    Admission, AdmitAll, Client, Context, DeleteOptions, Preconditions, Result, Store, Subresource,
     Transform, WriteOptions,
 };
 
@@ -21,13 +21,13 @@ pub struct Eviction {
     /// The same pods by the rules of their status.
     statuses: Store,
     /// Budgets, of which the status is written.
-    budgets: Loopback,
+    budgets: Client,
     settings: Settings,
 }
 
 impl Eviction {
     /// `None` if pods have no status.
-    pub fn new(pods: &Store, budgets: Loopback, settings: &Settings) -> Option<Eviction> {
+    pub fn new(pods: &Store, budgets: Client, settings: &Settings) -> Option<Eviction> {
         let strategies = ["pods", "pods/status"].map(|name| strategy::of("", name, settings));
         let [own, status] = strategies.map(|strategy| Some(pods.with_strategy(strategy?)));
         Some(Eviction { pods: own?, statuses: status?, budgets, settings: *settings })
@@ -92,8 +92,14 @@ impl Eviction {
         if asked.options.dry_run {
             eviction::check(budget)?;
         } else {
-            let mut disruption = Disruption { pod: name, now: self.settings.time() };
-            self.budgets.update(&namespace, budget.name(), &mut disruption).await?;
+            let now = self.settings.time();
+            // Counts the eviction of the pod in its budget.
+            let mut disrupt = |old: &Value| {
+                let mut budget = old.clone();
+                eviction::disrupt(&mut budget, name, &now)?;
+                Ok(Some(budget))
+            };
+            self.budgets.update(&namespace, budget.name(), &mut disrupt).await?;
         }
         self.delete(context, name, asked, None).await
     }
@@ -170,21 +176,6 @@ impl Asked {
     /// Whether the client means one revision only.
     fn is_pinned(&self) -> bool {
         self.options.preconditions.resource_version.is_some()
-    }
-}
-
-/// Counts the eviction of a pod in its budget.
-struct Disruption<'a> {
-    pod: &'a str,
-    now: Value,
-}
-
-#[async_trait]
-impl Transform for Disruption<'_> {
-    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let mut budget = old.cloned().unwrap_or_default();
-        eviction::disrupt(&mut budget, self.pod, &self.now)?;
-        Ok(budget)
     }
 }
 

@@ -5,21 +5,16 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::StatusCode;
-use pintle_admission::Gate;
 use pintle_codec::kind::warnings;
 use pintle_codec::{Decoded, Error, cbor, yaml};
 use pintle_meta::{Status, Value};
-use pintle_registry::{Context, Transform, WriteOptions as Registry};
+use pintle_registry::{Change, IfMissing, Write};
 
 use super::call::Call;
-use super::endpoint::{Behind, Endpoint};
-use super::may_create::MayCreate;
+use super::endpoint::Endpoint;
 use super::options::{FieldValidation, WriteOptions, boolean};
-use super::owners::admitted;
-use super::update::{check_name, settle_namespace};
-use super::write::Manager;
-use super::{Result, bad_request, internal};
+use super::write::update as write;
+use super::{Result, bad_request};
 use crate::Response;
 
 /// In what a configuration is written.
@@ -42,78 +37,41 @@ impl Format {
 
 pub(crate) async fn apply(
     endpoint: &Endpoint,
-    behind: &Behind,
     call: &mut Call<'_>,
     body: &Bytes,
     format: Format,
     options: WriteOptions,
 ) -> Result<Response> {
-    let mut context = endpoint.context(call.request);
-    let name = call.request.info.name.clone();
-    let gate = call.gate(endpoint, &context, options.dry_run);
+    let context = endpoint.context(call.request);
     let config = pintle_work::run(|| format.read(body)).await;
-    let mut applying = Applying {
-        endpoint,
-        config,
-        force: boolean(call.request, "force").unwrap_or(false),
-        validation: options.field_validation,
-        manager: Manager::new(endpoint, call.request, &options.field_manager, behind.reset_fields()),
-        gate: &gate,
-        context: context.clone(),
-        name: &name,
-        told: Vec::new(),
-    };
-    let dry_run = Registry { dry_run: options.dry_run };
-    let result = match behind {
-        Behind::Store(store) => {
-            // What a subresource is of must be there already.
-            let may_create = endpoint.subresource.is_none();
-            let asked = MayCreate::new(call, &gate);
-            store.update(&mut context, &name, &mut applying, &asked, may_create, dry_run).await
-        }
-        Behind::Subresource(behind) => {
-            behind.update(&mut context, &name, &mut applying, &gate, dry_run).await
-        }
-        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
-            Err(internal("there is nothing to apply to"))
-        }
-    };
-    call.warnings.append(&mut applying.told);
-    call.warnings.append(&mut context.warnings);
-    let result = result?;
-    let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
-    call.negotiated.object(endpoint, result.object, code)
+    let name = call.request.info.name.clone();
+    let force = boolean(call.request, "force").unwrap_or(false);
+    let mut apply = Apply { endpoint, config, force, validation: options.field_validation, name: &name };
+    write(endpoint, call, context, &options, &mut apply).await
 }
 
 /// A configuration on its way to an object.
-struct Applying<'a> {
+struct Apply<'a> {
     endpoint: &'a Endpoint,
     /// Whether it can be read is of interest only where there is something to apply it to.
     config: std::result::Result<Decoded, Error>,
     force: bool,
     validation: FieldValidation,
-    manager: Manager<'a>,
-    gate: &'a Gate,
-    context: Context,
     name: &'a str,
-    /// Of the last attempt.
-    told: Vec<String>,
 }
 
-impl Applying<'_> {
-    /// The object after the merge, and what the client is warned of.
-    fn applied(&self, old: Option<&Value>) -> Result<(Value, Vec<String>)> {
-        let mut told = Vec::new();
+impl Apply<'_> {
+    fn applied(&self, write: &Write<'_>, old: Option<&Value>, warned: &mut Vec<String>) -> Result<Value> {
         let undecodable = |error: &Error| bad_request(format!("error decoding YAML: {error}"));
         let config = self.config.as_ref().map_err(undecodable)?;
-        let mut new = self.manager.apply(old, &config.value, self.force)?;
+        let new = write.apply(old, &config.value, self.force)?;
         match (self.validation, &config.strict[..]) {
             (FieldValidation::Strict, [first, ..]) => {
                 return Err(bad_request(format!(
                     "error strict decoding YAML: error converting YAML to JSON: {first}"
                 )));
             }
-            (FieldValidation::Warn, strict) => told = warnings(strict),
+            (FieldValidation::Warn, strict) => *warned = warnings(strict),
             _ => {}
         }
         if old.is_none() && !new.uid().is_empty() {
@@ -124,20 +82,24 @@ impl Applying<'_> {
             let endpoint = self.endpoint;
             return Err(Box::new(Status::conflict(&endpoint.group, &endpoint.resource, self.name, why)));
         }
-        settle_namespace(&mut new, &self.context.namespace)?;
-        check_name(&new, self.name, &self.context.namespace)?;
-        Ok((new, told))
+        Ok(new)
     }
 }
 
 #[async_trait]
-impl Transform for Applying<'_> {
-    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let (new, told) = pintle_work::run(|| self.applied(old)).await?;
-        self.told = told;
-        let (new, told) = admitted(self.gate, new, old).await?;
-        self.told.extend(told);
-        Ok(new)
+impl Change for Apply<'_> {
+    async fn change(
+        &mut self,
+        write: &Write<'_>,
+        old: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value> {
+        pintle_work::run(|| self.applied(write, old, warnings)).await
+    }
+
+    fn if_missing(&self) -> IfMissing {
+        // The parent of a subresource must exist.
+        if self.endpoint.subresource.is_none() { IfMissing::Create } else { IfMissing::AskStrategy }
     }
 
     fn needs_managers(&self) -> bool {

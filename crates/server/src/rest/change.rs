@@ -14,13 +14,13 @@ use super::options::FieldValidation;
 use super::{Result, bad_request, unexpected};
 
 /// A patch as it was sent.
-pub(crate) enum Change {
+pub(crate) enum PatchBody {
     Json(Bytes),
     Merge(Bytes),
     Strategic(Bytes, &'static Type),
 }
 
-impl Change {
+impl PatchBody {
     /// The object after the patch, without defaults; and what the client is warned of.
     pub(crate) fn apply(
         &self,
@@ -30,15 +30,15 @@ impl Change {
     ) -> Result<(Value, Vec<String>)> {
         let strictly = validation != FieldValidation::Ignore;
         match self {
-            Change::Json(patch) => {
+            PatchBody::Json(patch) => {
                 let (document, strict) = patched(before.clone(), patch, strictly)?;
                 read(served, &document, &before, strict, validation)
             }
-            Change::Merge(patch) => {
+            PatchBody::Merge(patch) => {
                 let (document, strict) = merged(before.clone(), patch, strictly)?;
                 read(served, &document, &before, strict, validation)
             }
-            Change::Strategic(patch, of) => merged_by_type(served, before, patch, of, validation),
+            PatchBody::Strategic(patch, of) => merged_by_type(served, before, patch, of, validation),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pintle_auth::{Attributes, Authorizer, User};
 use pintle_meta::Value;
-use pintle_registry::Admission;
+use pintle_registry::{Admission, MutatingAdmission};
 
 use super::Result;
 use super::call::Call;
@@ -17,16 +17,16 @@ use crate::request_info::{RequestInfo, Selectors};
 pub(crate) struct MayCreate<'a> {
     authorizer: Arc<dyn Authorizer>,
     user: Arc<User>,
-    info: RequestInfo,
-    admission: &'a dyn Admission,
+    info: &'a RequestInfo,
+    admission: &'a dyn MutatingAdmission,
 }
 
 impl<'a> MayCreate<'a> {
-    pub(crate) fn new(call: &Call<'_>, admission: &'a dyn Admission) -> MayCreate<'a> {
+    pub(crate) fn new(call: &'a Call<'_>, admission: &'a dyn MutatingAdmission) -> MayCreate<'a> {
         MayCreate {
             authorizer: call.shared.authorizer.clone(),
             user: call.request.user.clone().unwrap_or_default(),
-            info: call.request.info.clone(),
+            info: &call.request.info,
             admission,
         }
     }
@@ -35,13 +35,13 @@ impl<'a> MayCreate<'a> {
 #[async_trait]
 impl Admission for MayCreate<'_> {
     async fn create(&self, object: &Value) -> Result<()> {
-        let info = &self.info;
         let selectors = Selectors::default();
-        let attributes = Attributes { verb: "create", ..info.attributes(&self.user, &selectors) };
+        let attributes = Attributes { verb: "create", ..self.info.attributes(&self.user, &selectors) };
         let verdict = self.authorizer.authorize(&attributes).await;
-        match verdict.is_allowed() {
-            true => self.admission.create(object).await,
-            false => Err(Box::new(forbidden(&attributes, &verdict.reason))),
+        if verdict.is_allowed() {
+            self.admission.create(object).await
+        } else {
+            Err(Box::new(forbidden(&attributes, &verdict.reason)))
         }
     }
 
@@ -51,6 +51,17 @@ impl Admission for MayCreate<'_> {
 
     async fn delete(&self, old: &Value) -> Result<()> {
         self.admission.delete(old).await
+    }
+}
+
+#[async_trait]
+impl MutatingAdmission for MayCreate<'_> {
+    async fn on_create(&self, object: Value) -> Result<Value> {
+        self.admission.on_create(object).await
+    }
+
+    async fn on_update(&self, new: Value, old: &Value) -> Result<Value> {
+        self.admission.on_update(new, old).await
     }
 }
 
@@ -81,7 +92,7 @@ mod tests {
             ..RequestInfo::default()
         };
         let user = Arc::new(User { name: "alice".into(), ..User::default() });
-        let may = MayCreate { authorizer: Arc::new(Only(verb)), user, info, admission: &AdmitAll };
+        let may = MayCreate { authorizer: Arc::new(Only(verb)), user, info: &info, admission: &AdmitAll };
         may.update(&Value::NULL, &Value::NULL).await?;
         may.create(&Value::NULL).await
     }

@@ -19,7 +19,6 @@ mod get;
 mod list;
 mod may_create;
 mod options;
-mod owners;
 mod patch;
 mod revision;
 mod route;

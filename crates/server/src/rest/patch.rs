@@ -2,27 +2,21 @@
 //!
 //! A patch is applied to the object as the request's version shows it, on every attempt anew.
 
-use std::sync::{Mutex, PoisonError};
-
 use async_trait::async_trait;
-use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use pintle_admission::Gate;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Details, Status, Value};
-use pintle_registry::{Context, ResetFields, Transform, WriteOptions as Registry};
+use pintle_registry::{Change, IfMissing, Write};
 use pintle_schema::Type;
 
 use super::apply::{Format, apply};
 use super::call::Call;
-use super::change::Change;
-use super::endpoint::{Behind, Endpoint};
+use super::change::PatchBody;
+use super::endpoint::Endpoint;
 use super::options::{FieldValidation, WriteOptions};
-use super::owners::admitted;
-use super::update::{check_name, settle_namespace};
-use super::write::Manager;
-use super::{Result, body, internal};
+use super::write::update as write;
+use super::{Result, body};
 use crate::{Request, Response};
 
 /// What kinds of patches there are.
@@ -57,49 +51,20 @@ pub(crate) fn kind_of(
     })
 }
 
-pub(crate) async fn patch(endpoint: &Endpoint, behind: &Behind, call: &mut Call<'_>) -> Result<Response> {
+pub(crate) async fn patch(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Response> {
     let kind = kind_of(endpoint, call.request, call.shared.encodings)?;
     let bytes = body::read(call.request).await?;
     let options = WriteOptions::read_after(call.request, "PatchOptions", check_apply(call.request, kind))?;
     let change = match kind {
-        JSON => Change::Json(bytes),
-        MERGE => Change::Merge(bytes),
-        STRATEGIC => Change::Strategic(bytes, strategic_type(endpoint.served.strategic_type())?),
-        APPLY => return apply(endpoint, behind, call, &bytes, Format::Yaml, options).await,
-        _ => return apply(endpoint, behind, call, &bytes, Format::Cbor, options).await,
+        JSON => PatchBody::Json(bytes),
+        MERGE => PatchBody::Merge(bytes),
+        STRATEGIC => PatchBody::Strategic(bytes, strategic_type(endpoint.served.strategic_type())?),
+        APPLY => return apply(endpoint, call, &bytes, Format::Yaml, options).await,
+        _ => return apply(endpoint, call, &bytes, Format::Cbor, options).await,
     };
-    let mut context = endpoint.context(call.request);
-    let name = call.request.info.name.clone();
-    let resets = match behind {
-        Behind::Store(store) => store.config().strategy.reset_fields(),
-        _ => ResetFields::These(&[]),
-    };
-    let gate = call.gate(endpoint, &context, options.dry_run);
-    let mut patching = Patching {
-        endpoint,
-        change,
-        validation: options.field_validation,
-        manager: Manager::new(endpoint, call.request, &options.field_manager, resets),
-        gate: &gate,
-        context: context.clone(),
-        name: &name,
-        told: Mutex::default(),
-    };
-    let dry_run = Registry { dry_run: options.dry_run };
-    let result = match behind {
-        Behind::Store(store) => store.update(&mut context, &name, &mut patching, &gate, false, dry_run).await,
-        Behind::Subresource(behind) => {
-            behind.update(&mut context, &name, &mut patching, &gate, dry_run).await
-        }
-        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
-            Err(internal("there is nothing to patch"))
-        }
-    };
-    call.warnings.append(&mut patching.told.into_inner().unwrap_or_else(PoisonError::into_inner));
-    call.warnings.append(&mut context.warnings);
-    let result = result?;
-    let code = if result.created { StatusCode::CREATED } else { StatusCode::OK };
-    call.negotiated.object(endpoint, result.object, code)
+    let context = endpoint.context(call.request);
+    let mut patch = Patch { endpoint, change, validation: options.field_validation };
+    write(endpoint, call, context, &options, &mut patch).await
 }
 
 /// The type that a strategic merge goes by. Kinds without one take no such patch.
@@ -123,50 +88,38 @@ fn check_apply(request: &Request, kind: &str) -> Vec<Error> {
 }
 
 /// A patch on its way to an object.
-struct Patching<'a> {
+struct Patch<'a> {
     endpoint: &'a Endpoint,
-    change: Change,
+    change: PatchBody,
     validation: FieldValidation,
-    manager: Manager<'a>,
-    gate: &'a Gate,
-    context: Context,
-    name: &'a str,
-    /// Of the last attempt.
-    told: Mutex<Vec<String>>,
 }
 
-impl Patching<'_> {
-    fn patched(&self, old: &Value) -> Result<Value> {
+impl Patch<'_> {
+    fn patched(&self, write: &Write<'_>, old: &Value, warnings: &mut Vec<String>) -> Result<Value> {
         let served = &*self.endpoint.served;
         let before = served.to_served(old.clone())?;
-        let (object, told) = self.change.apply(served, before, self.validation)?;
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
-        served.to_stored(object)
+        let object;
+        (object, *warnings) = self.change.apply(served, before, self.validation)?;
+        let mut new = served.to_stored(object)?;
+        write.record(Some(old), &mut new)?;
+        Ok(new)
     }
 }
 
 #[async_trait]
-impl Transform for Patching<'_> {
-    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
-        let Some(old) = old else {
-            return Err(Box::new(Status::not_found(
-                &self.endpoint.group,
-                &self.endpoint.resource,
-                self.name,
-            )));
-        };
-        let this = &*self;
-        let new = pintle_work::run(|| -> Result<Value> {
-            let mut new = this.patched(old)?;
-            this.manager.record(Some(old), &mut new)?;
-            Ok(new)
-        });
-        let mut new = new.await?;
-        settle_namespace(&mut new, &self.context.namespace)?;
-        check_name(&new, self.name, &self.context.namespace)?;
-        let (new, told) = admitted(self.gate, new, Some(old)).await?;
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
-        Ok(new)
+impl Change for Patch<'_> {
+    async fn change(
+        &mut self,
+        write: &Write<'_>,
+        old: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value> {
+        let old = old.cloned().unwrap_or_default();
+        pintle_work::run(|| self.patched(write, &old, warnings)).await
+    }
+
+    fn if_missing(&self) -> IfMissing {
+        IfMissing::Refuse
     }
 }
 

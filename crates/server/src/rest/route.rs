@@ -80,8 +80,8 @@ impl Rest {
                 Behind::Connection => {
                     connect::may_create(&call).await.and_then(|()| Err(Box::new(not_yet(endpoint, verb))))
                 }
-                behind if verb == "patch" => patch::patch(endpoint, behind, &mut call).await,
-                behind if verb == "update" => update::update(endpoint, behind, &mut call).await,
+                _ if verb == "patch" => patch::patch(endpoint, &mut call).await,
+                _ if verb == "update" => update::update(endpoint, &mut call).await,
                 Behind::Store(store) => {
                     let (store, pool) = (store.clone(), self.shared.pool.clone());
                     let serving = Serving { endpoint: endpoint.clone(), store, pool };

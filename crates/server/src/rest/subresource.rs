@@ -2,15 +2,12 @@
 
 use http::StatusCode;
 use pintle_meta::{Details, Status, Value};
-use pintle_registry::{ResetFields, Subresource, WriteOptions as Registry};
+use pintle_registry::Subresource;
 
 use super::Result;
 use super::call::Call;
-use super::create::wipe;
 use super::endpoint::Endpoint;
-use super::owners::{admitted, without_duplicates};
-use super::update::settle_namespace;
-use super::write::{Manager, Sent};
+use super::write::Sent;
 use crate::Response;
 
 pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Subresource, call: &Call<'_>) -> Result<Response> {
@@ -26,23 +23,14 @@ pub(crate) async fn create(
 ) -> Result<Response> {
     let Sent { mut object, options } = Sent::by_post(endpoint, call).await?;
     forget_empty_managers(&mut object);
-    if endpoint.subresource.is_none() || !behind.keeps_system_fields() {
-        wipe(&mut object);
-    }
     let mut context = endpoint.context(call.request);
-    settle_namespace(&mut object, &context.namespace)?;
-    let name = call.request.info.name.clone();
-    call.warnings.extend(without_duplicates(&mut object, false));
-    // It is shown where the answer is what was sent.
-    let resets = ResetFields::These(&[]);
-    Manager::new(endpoint, call.request, &options.field_manager, resets).record(None, &mut object)?;
     let gate = call.gate(endpoint, &context, options.dry_run);
-    let (object, told) = admitted(&gate, object, None).await?;
-    call.warnings.extend(told);
-    let dry_run = Registry { dry_run: options.dry_run };
-    let result = behind.create(&mut context, &name, object, &gate, dry_run).await;
+    // Managers are shown where the answer is what was sent.
+    let manager = call.field_manager(endpoint, &options.field_manager);
+    let write = endpoint.write(&manager, &gate, &options);
+    let created = write.create_in(&mut context, behind, &call.request.info.name, object).await;
     call.warnings.append(&mut context.warnings);
-    match result? {
+    match created? {
         Some(object) => call.negotiated.object(endpoint, object, StatusCode::CREATED),
         None => {
             let mut status = Status::success(Details::default());

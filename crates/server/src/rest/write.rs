@@ -1,17 +1,19 @@
-//! What creating and updating have in common: reading what was sent, and recording who manages its fields.
+//! Reading the body of a write, and its way into the registry's write pipeline.
 
+use http::StatusCode;
 use pintle_codec::kind::{Unreadable, strict_error, warnings};
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_patch::managed::manager_name;
-use pintle_registry::{FieldManager, ResetFields, Served};
+use pintle_registry::{Change, Context, FieldManager, MutatingAdmission, Served, Target, Write};
 
 use super::call::Call;
-use super::endpoint::Endpoint;
+use super::endpoint::{Behind, Endpoint};
+use super::may_create::MayCreate;
 use super::options::{FieldValidation, WriteOptions};
-use super::{Result, body};
-use crate::Request;
+use super::{Result, body, internal};
+use crate::Response;
 
 /// What a request asks to be written.
 pub(crate) struct Sent {
@@ -82,39 +84,58 @@ fn read(
     (received.object, told)
 }
 
-/// Who writes, as far as field management cares.
-pub(crate) struct Manager<'a> {
-    endpoint: &'a Endpoint,
-    manager: FieldManager,
+/// Changes an object through the write pipeline, and answers with it.
+pub(crate) async fn update(
+    endpoint: &Endpoint,
+    call: &mut Call<'_>,
+    mut context: Context,
+    options: &WriteOptions,
+    change: &mut dyn Change,
+) -> Result<Response> {
+    let target = match &endpoint.behind {
+        Behind::Store(store) => Target::Store(store),
+        Behind::Subresource(subresource) => Target::Subresource(&**subresource),
+        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
+            return Err(internal("there is nothing to write to"));
+        }
+    };
+    let gate = call.gate(endpoint, &context, options.dry_run);
+    let admission = MayCreate::new(call, &gate);
+    let manager = call.field_manager(endpoint, &options.field_manager);
+    let write = endpoint.write(&manager, &admission, options);
+    let updated = write.update(&mut context, target, &call.request.info.name, change).await;
+    call.warnings.append(&mut context.warnings);
+    let updated = updated?;
+    let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
+    call.negotiated.object(endpoint, updated.object, code)
 }
 
-impl<'a> Manager<'a> {
-    /// `asked` is what the request calls its manager.
-    pub(crate) fn new(
-        endpoint: &'a Endpoint,
-        request: &Request,
-        asked: &str,
-        resets: ResetFields,
-    ) -> Manager<'a> {
-        let name = manager_name(asked, &request.user_agent());
+impl Endpoint {
+    /// A write of this resource, on its way through the pipeline.
+    pub(crate) fn write<'a>(
+        &'a self,
+        manager: &'a FieldManager,
+        admission: &'a dyn MutatingAdmission,
+        options: &WriteOptions,
+    ) -> Write<'a> {
+        Write {
+            group: &self.group,
+            resource: &self.resource,
+            served: &*self.served,
+            manager,
+            admission,
+            options: pintle_registry::WriteOptions { dry_run: options.dry_run },
+            now: Time::from(std::time::SystemTime::now()),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The field manager of this request, by the name that it asks for.
+    pub(crate) fn field_manager(&self, endpoint: &Endpoint, name: &str) -> FieldManager {
+        let name = manager_name(name, &self.request.user_agent());
         let subresource = endpoint.subresource.clone().unwrap_or_default();
-        let manager = FieldManager::new(name, subresource, resets);
-        let manager = match endpoint.is_defined {
-            true => manager.of_version(endpoint.served.kind().api_version()),
-            false => manager,
-        };
-        Manager { endpoint, manager }
-    }
-
-    /// The new object of an apply. Both objects are of the stored version.
-    pub(crate) fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value> {
-        let now = Time::from(std::time::SystemTime::now());
-        self.manager.apply(&*self.endpoint.served, live, config, force, &now)
-    }
-
-    /// Gives a new object its managers. Both objects are of the stored version.
-    pub(crate) fn record(&self, live: Option<&Value>, new: &mut Value) -> Result<()> {
-        let now = Time::from(std::time::SystemTime::now());
-        self.manager.record(&*self.endpoint.served, live, new, &now)
+        let manager = FieldManager::new(name, subresource, endpoint.behind.reset_fields());
+        if endpoint.is_defined { manager.of_version(endpoint.served.kind().api_version()) } else { manager }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_meta::{Reason, Status, Value};
-use pintle_registry::{Loopback, Mirror, Result, Store, cache_error};
+use pintle_registry::{Client, Mirror, Result, Store, cache_error};
 use serde_json::json;
 
 use super::families::Family;
@@ -72,19 +72,19 @@ impl fmt::Display for Refusal {
 
 /// All cluster IPs.
 pub(super) struct Addresses {
-    objects: Loopback,
+    objects: Client,
     range_objects: Arc<Store>,
     pub(super) ranges: Mirror<Ranges>,
     random: fn() -> u64,
 }
 
 impl Addresses {
-    pub(super) fn new(objects: Loopback, ranges: Arc<Store>, random: fn() -> u64) -> Addresses {
+    pub(super) fn new(objects: Client, ranges: Arc<Store>, random: fn() -> u64) -> Addresses {
         let mirror = Mirror::new(vec![ranges.clone()], Ranges::default());
         Addresses { objects, range_objects: ranges, ranges: mirror, random }
     }
 
-    pub(super) fn objects(&self) -> &Loopback {
+    pub(super) fn objects(&self) -> &Client {
         &self.objects
     }
 
@@ -185,7 +185,9 @@ impl Addresses {
                 "parentRef": { "resource": "services", "namespace": owner.namespace, "name": owner.name },
             },
         });
-        match self.objects.create("", object.to_string().as_bytes()).await {
+        let created =
+            async { self.objects.create("", self.objects.read(object.to_string().as_bytes())?).await };
+        match created.await {
             Ok(_) => Ok(()),
             Err(status) if status.reason == Reason::AlreadyExists => Err(Refusal::Allocated),
             Err(status) => Err(Refusal::Failed(status.message)),
@@ -197,7 +199,7 @@ impl Addresses {
         let (_, ip) = family_of(ip);
         let name = ip.to_string();
         let gone = match self.objects.get("", &name).await {
-            Ok(address) if owner.owns(&address) => self.objects.delete("", &name, Some(address.uid())).await,
+            Ok(address) if owner.owns(&address) => self.objects.delete("", &address).await,
             Ok(_) => Ok(()),
             Err(status) => Err(status),
         };

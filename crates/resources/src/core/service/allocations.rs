@@ -9,7 +9,7 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::parse_ip_sloppy;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
-    AdmitAll, Context, DeleteOptions, Loopback, Record, Reservation, Reserve, Result, Settle, Store,
+    AdmitAll, Client, Context, DeleteOptions, Record, Reservation, Reserve, Result, Settle, Store,
     WriteOptions,
 };
 
@@ -40,7 +40,7 @@ pub struct Links {
     /// Whose they are.
     pub services: Weak<Store>,
     /// `IPAddress` objects.
-    pub addresses: Loopback,
+    pub addresses: Client,
     /// `ServiceCIDR` objects.
     pub ranges: Arc<Store>,
     /// They go with their services.

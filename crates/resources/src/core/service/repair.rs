@@ -150,8 +150,8 @@ async fn created(pools: &Pools, owner: &Owner, ip: IpAddr) -> Result<()> {
 }
 
 async fn delete(pools: &Pools, address: &Value) -> Result<()> {
-    match pools.addresses.objects().delete("", address.name(), Some(address.uid())).await {
-        Err(status) if !matches!(status.reason, Reason::NotFound | Reason::Conflict) => Err(status),
+    match pools.addresses.objects().delete("", address).await {
+        Err(status) if status.reason != Reason::Conflict => Err(status),
         _ => Ok(()),
     }
 }
