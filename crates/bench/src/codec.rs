@@ -41,7 +41,7 @@ fn object(name: &str, of: &'static Type, text: &[u8]) -> anyhow::Result<()> {
     time("protobuf_decode", &mut || drop(black_box(protobuf::decode(of, &stored))));
     time("default", &mut || {
         let mut value = decoded.clone();
-        pintle_resources::defaults::apply(of, &mut value);
+        pintle_resources::defaults::apply(of, &mut value, &Default::default());
         black_box(&value);
     });
     let mut out = Vec::with_capacity(2 * text.len());
@@ -68,14 +68,14 @@ fn object(name: &str, of: &'static Type, text: &[u8]) -> anyhow::Result<()> {
 /// What this server would store of an object.
 pub(crate) fn normal(builtin: &Builtin, of: &'static Type, text: &[u8]) -> anyhow::Result<Bytes> {
     let mut object = json::decode(of, text)?.value;
-    pintle_resources::defaults::apply(of, &mut object);
+    pintle_resources::defaults::apply(of, &mut object, &Default::default());
     builtin.encode(&object).map_err(anyhow::Error::msg)
 }
 
 /// What a create does with its body before it is stored.
 fn create(of: &'static Type, text: &[u8], out: &mut Vec<u8>) -> anyhow::Result<Value> {
     let mut value = json::decode(of, text)?.value;
-    pintle_resources::defaults::apply(of, &mut value);
+    pintle_resources::defaults::apply(of, &mut value, &Default::default());
     protobuf::encode(of, &value, out)?;
     Ok(value)
 }

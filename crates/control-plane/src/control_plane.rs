@@ -76,13 +76,13 @@ impl ControlPlane {
         let gates = features.iter().map(|(gate, enabled)| (gate.name, gate.stage.as_str(), enabled));
         metrics.features(gates).map_err(Error::part)?;
 
+        let settings = settings(&config);
         let mut hooks = Hooks::default();
         let health = health::registry(config.health, &backend, &config.storage.overrides, &config.clock);
         if features.enabled(Feature::WatchCacheInitializationPostStartHook) {
             health::add_hook(backend.clone(), &mut hooks);
         }
         let served = api_groups::served(&Resources::builtin()?, &config.api.groups, features)?;
-        let settings = settings(&config.api, &config.network, features);
         let backends: Vec<Arc<dyn Backend>> =
             std::iter::once(&backend).chain(&config.storage.overrides.backends).cloned().collect();
         let network = service_network(&config.network, &settings);
@@ -262,13 +262,14 @@ impl ControlPlane {
     }
 }
 
-fn settings(api: &ApiConfig, network: &NetworkConfig, features: Features) -> Settings {
+fn settings(config: &Config) -> Settings {
     Settings {
-        event_ttl: api.event_ttl,
-        features,
-        ipv6_first: network.is_ipv6_first(),
-        unenforced: api.missing_plugins,
-        ..Settings::default()
+        event_ttl: config.api.event_ttl,
+        features: config.features,
+        ipv6_first: config.network.is_ipv6_first(),
+        unenforced: config.api.missing_plugins,
+        clock: config.clock.clone(),
+        random: config.random.clone(),
     }
 }
 
@@ -278,7 +279,7 @@ fn service_network(network: &NetworkConfig, settings: &Settings) -> ServiceNetwo
         ipv6_first: network.is_ipv6_first(),
         dual_stack: network.service_ranges.len() > 1,
         node_ports: network.node_ports,
-        random: settings.random,
+        random: settings.random.clone(),
     }
 }
 

@@ -48,7 +48,7 @@ impl Endpoints<'_> {
     }
 
     fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
-        let plain = || Arc::new(Version::new(resource, None));
+        let plain = || Arc::new(Version::new(resource, None).with_defaults(self.config.settings.defaults()));
         if (version.group, resource.name) == ("", "componentstatuses") {
             return (plain(), Behind::Computed(self.config.components.clone()));
         }
@@ -66,7 +66,9 @@ impl Endpoints<'_> {
             }
             (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
-                    let served = Version::new(resource, None).or("policy/v1beta1.Eviction");
+                    let served = Version::new(resource, None)
+                        .with_defaults(settings.defaults())
+                        .or("policy/v1beta1.Eviction");
                     (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
                 }
                 None => (plain(), Behind::Missing),
@@ -141,8 +143,11 @@ impl Endpoints<'_> {
                 tokens: self.config.tokens.authenticator.clone(),
                 audiences: self.config.tokens.audiences.clone(),
                 anonymous: self.config.tokens.anonymous,
+                clock: self.config.settings.clock.clone(),
             }),
-            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview),
+            ("authentication.k8s.io", "selfsubjectreviews") => {
+                Arc::new(SelfReview { clock: self.config.settings.clock.clone() })
+            }
             _ => return None,
         })
     }
@@ -166,6 +171,7 @@ impl Endpoints<'_> {
             secrets: store("secrets")?,
             nodes: store("minions")?,
             settings: self.config.token_requests.clone()?,
+            clock: self.config.settings.clock.clone(),
         })
     }
 

@@ -90,7 +90,6 @@ impl ServiceAccountConfig {
             extend: self.extend,
             extended_seconds: whole_seconds(self.extended_lifetime),
             validate_uid: features.enabled(Feature::TokenRequestServiceAccountUIDValidation),
-            now: std::time::SystemTime::now,
         })
     }
 

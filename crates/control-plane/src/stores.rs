@@ -117,8 +117,13 @@ impl Stores {
                 let Some(strategy) = strategy::of(version.group, resource.name, settings) else {
                     continue;
                 };
-                let builtin =
-                    Builtin::decorated_by(strategy.clone(), self.encoding, storage.kind, &resources);
+                let builtin = Builtin::decorated_by(
+                    strategy.clone(),
+                    settings.defaults(),
+                    self.encoding,
+                    storage.kind,
+                    &resources,
+                );
                 let prefix = Bytes::from(format!("{}{}/", self.root, storage.path));
                 let FollowedBackend { backend, feed } = self.backends.of(version.group, resource.name);
                 let mut store = Store::new(StoreConfig {

@@ -75,7 +75,7 @@ fn resets(resource: &Resource, subresource: &str) -> Resets {
 /// What the reference's handler gives to field management.
 fn decoded(resource: &Resource, body: &Json) -> Option<Value> {
     let mut value = json::decode(resource.kind, body.to_string().as_bytes()).ok()?.value;
-    defaults::apply(resource.kind, &mut value);
+    defaults::apply(resource.kind, &mut value, &Default::default());
     conversion::round_trip(resource.kind, &mut value).ok()?;
     Some(value)
 }

@@ -13,10 +13,10 @@ mod batch;
 mod certificates;
 mod coordination;
 mod core;
-mod deprecation;
 mod discovery;
 mod events;
 mod flowcontrol;
+mod framework;
 mod networking;
 mod node;
 mod policy;
@@ -26,15 +26,10 @@ mod scheduling;
 mod storage;
 mod storagemigration;
 
-pub mod builtin;
-pub mod columns;
-pub mod conversion;
-pub mod defaults;
-pub mod field_labels;
 pub mod reviews;
-pub mod served;
-pub mod strategy;
 pub mod subresources;
-pub mod unenforced;
 
 pub use self::core::{binding, component_status, service};
+pub use self::framework::{
+    builtin, columns, conversion, defaults, field_labels, served, strategy, unenforced,
+};

@@ -209,7 +209,7 @@ fn what_is_stored_is_listed_as_the_reference_lists_it() {
             let key = format!("/registry/{}/{place}", storage.path);
             let (of, value) = stored.get(&key).unwrap_or_else(|| panic!("{key}"));
             let mut value = value.clone();
-            defaults::apply(of, &mut value);
+            defaults::apply(of, &mut value, &Default::default());
             let mut value = convert_from(of, resource.kind, value).unwrap();
             let object = value.as_object_mut().unwrap();
             object.remove("kind");

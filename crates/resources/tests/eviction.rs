@@ -62,7 +62,7 @@ struct Fixture {
 fn object(kind: &str, text: &str) -> Value {
     let of = pintle_schema::find(kind).expect(kind);
     let mut value = json::decode(of, text.as_bytes()).expect(text).value;
-    pintle_resources::defaults::apply(of, &mut value);
+    pintle_resources::defaults::apply(of, &mut value, &Default::default());
     value
 }
 

@@ -35,7 +35,7 @@ fn memory() -> Arc<dyn Backend> {
 fn object(kind: &str, text: &str) -> Value {
     let of = pintle_schema::find(kind).expect(kind);
     let mut value = json::decode(of, text.as_bytes()).expect(text).value;
-    pintle_resources::defaults::apply(of, &mut value);
+    pintle_resources::defaults::apply(of, &mut value, &Default::default());
     value
 }
 
@@ -63,8 +63,12 @@ impl Cluster {
         let feed = Feed::start(backend.clone(), Bytes::from_static(b"/registry/"), Limits::default()).await;
         let feed = feed.expect("a feed");
         let resources = Resources::builtin().expect("resources");
-        let network =
-            ServiceNetwork { ipv6_first: false, dual_stack, node_ports: PORTS, random: settings.random };
+        let network = ServiceNetwork {
+            ipv6_first: false,
+            dual_stack,
+            node_ports: PORTS,
+            random: settings.random.clone(),
+        };
         let allocations = Arc::new(ServiceAllocations::new(network));
         let mut stores = HashMap::new();
         let mut addresses = None;

@@ -3,16 +3,17 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use pintle_codec::json;
 use pintle_features::{Feature, Features};
-use pintle_meta::time::Time;
 use pintle_meta::{Object, Value};
 use pintle_published::{recorded, upstream};
 use pintle_registry::{Context, ResetFields, Stored, Strategy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::defaults;
 use pintle_resources::strategy::{Settings, of};
+use pintle_runtime::ManualClock;
 use pintle_schema::normal::{Builder, zero_struct};
 use pintle_schema::{Opaque, Resource, Resources, Scalar, Shape, Type};
 
@@ -106,7 +107,7 @@ fn samples(of: &'static Type) -> Vec<Value> {
     for sample in &mut samples {
         // Requests cannot set it, and statuses of pods are written without it.
         sample.metadata_mut().unwrap().remove("deletionTimestamp");
-        defaults::apply(of, sample);
+        defaults::apply(of, sample, &Default::default());
     }
     samples
 }
@@ -195,7 +196,8 @@ fn without_system_metadata(mut object: Value) -> Value {
 /// What a strategy and what comes before it make of a new object, in the version of the request.
 fn created(resources: &Resources, resource: &Resource, group: &str, body: &str) -> Option<Value> {
     let builtin = Builtin::new(resource.storage?.kind, resources);
-    let settings = Settings { now: || Time::parse("2026-01-01T00:00:00Z").unwrap(), ..Settings::default() };
+    let clock = ManualClock::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600)).clock();
+    let settings = Settings { clock, ..Settings::default() };
     let strategy = of(group, resource.name, &settings)?;
     let mut object = builtin.from_version(resource.kind, read(resource.kind, body)).unwrap();
     object.metadata_mut()?.insert("uid", "<uid>");

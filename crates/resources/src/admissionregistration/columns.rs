@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::columns::{AGE, Columns, Context, NAME, cell, integer, text};
+use crate::framework::columns::{AGE, Columns, Context, NAME, cell, integer, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -145,7 +145,7 @@ fn go_selector(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn webhook_configurations_count_their_webhooks() {

@@ -1,5 +1,5 @@
 //! What the internal types of webhooks hold otherwise.
 
-use crate::conversion::Fix;
+use crate::framework::conversion::Fix;
 
 pub(crate) const FIXES: &[Fix] = &[Fix::new("admissionregistration/v1.ServiceReference").filled(&["port"])];

@@ -1,7 +1,7 @@
 //! Defaults of webhooks and admission policies. The first version of webhooks was more lenient.
 
-use crate::defaults::Fill::{Int, Text, Texts, Zero};
-use crate::defaults::Rule;
+use crate::framework::defaults::Fill::{Int, Text, Texts, Zero};
+use crate::framework::defaults::Rule;
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -81,7 +81,7 @@ pub(crate) const RULES: &[Rule] = &[
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const RULE_IN: &str = r#""rules":[{"operations":["*"]},{"scope":"Namespaced"}]"#;
     const RULE_OUT: &str = r#""rules":[{"operations":["*"],"scope":"*"},{"scope":"Namespaced"}]"#;

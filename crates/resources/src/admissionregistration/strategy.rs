@@ -6,7 +6,7 @@ use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -70,7 +70,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, warnings};
+    use crate::framework::strategy::testing::{of, warnings};
 
     const GROUP: &str = "admissionregistration.k8s.io";
 

@@ -6,7 +6,7 @@ use pintle_meta::Value;
 use pintle_meta::value::Key;
 use pintle_schema::find;
 
-use crate::conversion::{Error, Fields, Fix, Pair, build, by_name, round_trip};
+use crate::framework::conversion::{Error, Fields, Fix, Pair, build, by_name, round_trip};
 
 const STORED_VERSION: &str = "apiextensions/v1beta1.CustomResourceDefinitionVersion";
 const STORED_COLUMN: &str = "apiextensions/v1beta1.CustomResourceColumnDefinition";

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::Fill::Int;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Int;
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["apiextensions/v1.CustomResourceDefinition"], |definition| {
@@ -88,7 +88,7 @@ fn stored_versions(definition: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     /// What the status of a definition prints in any case.
     fn status(stored: &str) -> String {

@@ -8,8 +8,8 @@ use pintle_meta::validation::object_meta;
 use pintle_meta::{Value, Warnings, quote};
 use pintle_registry::{Stages, Strategy};
 
-use crate::conversion::build;
-use crate::strategy::{Entry, Rules, Settings, find, tree};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "customresourcedefinitions", kind: KIND, rules: DEFINITIONS },
@@ -177,7 +177,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, invalid_update, of, text, warnings};
+    use crate::framework::strategy::testing::{invalid, invalid_update, of, text, warnings};
 
     fn definition(name: &str, spec: &str) -> String {
         format!(

@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "APIService").then_some(&API_SERVICE)
@@ -42,7 +42,7 @@ fn available(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_service_is_local_or_somewhere_and_available_or_not() {

@@ -1,7 +1,7 @@
 //! Defaults of APIServices.
 
-use crate::defaults::Fill::Int;
-use crate::defaults::Rule;
+use crate::framework::defaults::Fill::Int;
+use crate::framework::defaults::Rule;
 
 pub(crate) const RULES: &[Rule] = &[Rule::table(
     &["apiregistration/v1.ServiceReference", "apiregistration/v1beta1.ServiceReference"],
@@ -10,7 +10,7 @@ pub(crate) const RULES: &[Rule] = &[Rule::table(
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn services_listen_on_the_usual_port() {

@@ -6,8 +6,8 @@ use pintle_meta::Value;
 use pintle_meta::validation::path_segment_name;
 use pintle_registry::{ResetFields, Strategy};
 
-use crate::conversion::build;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "apiservices", kind: "apiregistration/v1.APIService", rules: SERVICES },
@@ -73,7 +73,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{NOW, invalid, of, text};
+    use crate::framework::strategy::testing::{NOW, invalid, of, text};
 
     const GROUP: &str = "apiregistration.k8s.io";
 

@@ -1,7 +1,7 @@
 //! The columns of `StorageVersion`.
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "StorageVersion").then_some(&STORAGE_VERSION)
@@ -30,7 +30,7 @@ static STORAGE_VERSION: Columns = Columns::new(
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn the_first_three_servers_are_shown() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_meta::validation::{dns1035_label, dns1123_subdomain};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "storageversions", kind: "apiserverinternal/v1alpha1.StorageVersion", rules: VERSIONS },

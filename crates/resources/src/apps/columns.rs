@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, CONTAINERS, Columns, IMAGES, NAME, cell, integer, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, CONTAINERS, Columns, IMAGES, NAME, cell, integer, text, wide};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -161,7 +161,7 @@ fn controller(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn deployments_show_what_is_ready_of_what_is_wanted() {

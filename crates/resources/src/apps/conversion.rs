@@ -6,7 +6,7 @@ use pintle_meta::selector::label::Selector;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Value, quote};
 
-use crate::conversion::{
+use crate::framework::conversion::{
     Error, Fields, Fix, Pair, build, set_annotation, with, with_metadata, without_annotations,
 };
 

@@ -3,7 +3,7 @@
 use pintle_features::Feature;
 use pintle_meta::Value;
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["apps/v1.Deployment", "apps/v1beta2.Deployment"], |deployment| {
@@ -145,8 +145,8 @@ fn select_template(controller: &mut Place<'_>) {
 mod tests {
     use pintle_features::{Feature, Features};
 
-    use crate::defaults::Settings;
-    use crate::defaults::tests::{check, check_with};
+    use crate::framework::defaults::Settings;
+    use crate::framework::defaults::tests::{check, check_with};
 
     /// What a template becomes of which nothing was said.
     const TEMPLATE: &str = r#""template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_spec_with(settings: &Settings<'_>, kind: &str, input: &str, expected: &str) {
+    fn check_spec_with(settings: &Settings, kind: &str, input: &str, expected: &str) {
         let status = match kind.rsplit('.').next() {
             Some("DaemonSet") => {
                 r#"{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}"#

@@ -9,9 +9,9 @@ use pintle_meta::{Value, Warnings};
 use pintle_registry::{ResetFields, Strategy};
 
 use super::conversion::{TEMPLATE_GENERATION, parse_int};
-use crate::conversion::set_annotation;
 use crate::core::pod;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::conversion::set_annotation;
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -193,7 +193,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, of, text, warnings};
+    use crate::framework::strategy::testing::{invalid, of, text, warnings};
 
     const GENERATION: &str = "deprecated.daemonset.template.generation";
 

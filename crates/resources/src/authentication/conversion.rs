@@ -1,6 +1,6 @@
 //! What the internal types of token requests hold otherwise.
 
-use crate::conversion::Fix;
+use crate::framework::conversion::Fix;
 
 pub(crate) const FIXES: &[Fix] =
     &[Fix::new("authentication/v1.TokenRequestSpec").filled(&["expirationSeconds"])];

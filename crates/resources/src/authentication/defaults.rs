@@ -1,14 +1,14 @@
 //! Defaults of token requests.
 
-use crate::defaults::Fill::Int;
-use crate::defaults::Rule;
+use crate::framework::defaults::Fill::Int;
+use crate::framework::defaults::Rule;
 
 pub(crate) const RULES: &[Rule] =
     &[Rule::table(&["authentication/v1.TokenRequestSpec"], &[("expirationSeconds", Int(3600))])];
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn a_token_is_good_for_an_hour() {

@@ -1,6 +1,6 @@
 //! Versions of access reviews.
 
-use crate::conversion::Pair;
+use crate::framework::conversion::Pair;
 
 pub(crate) const PAIRS: &[Pair] =
     &[Pair::new("authorization/v1beta1.SubjectAccessReviewSpec", "authorization/v1.SubjectAccessReviewSpec")

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, integer, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, integer, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -148,7 +148,7 @@ impl<'a> Current<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     const KIND: &str = "autoscaling/v2.HorizontalPodAutoscaler";
 

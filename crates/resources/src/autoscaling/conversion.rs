@@ -6,7 +6,7 @@ use pintle_meta::value::{Key, Layout, Object};
 use pintle_schema::{Shape, Type, find};
 
 use super::metrics::METRIC_PAIRS;
-use crate::conversion::{
+use crate::framework::conversion::{
     Error, Fields, Fix, Pair, build, nested, set_annotation, with_metadata, without_annotations,
 };
 

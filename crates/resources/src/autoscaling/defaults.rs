@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["autoscaling/v1.HorizontalPodAutoscaler"], min_replicas),
@@ -68,7 +68,7 @@ fn scaling_rules(rules: &mut Place<'_>, policies: &[(&'static str, i64)]) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const METRICS: &str = r#""metrics":[{"type":"Resource","resource":{"name":"cpu",
         "target":{"type":"Utilization","averageUtilization":80}}}]"#;

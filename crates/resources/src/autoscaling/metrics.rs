@@ -4,7 +4,7 @@ use pintle_meta::Value;
 use pintle_meta::value::Key;
 
 use super::conversion::{inward, outward};
-use crate::conversion::{Error, Fields, Pair};
+use crate::framework::conversion::{Error, Fields, Pair};
 
 /// A field of `v1`, and where it is in `v2`.
 type Paths = &'static [(&'static str, &'static [&'static str])];

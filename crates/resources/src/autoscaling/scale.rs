@@ -14,7 +14,7 @@ use pintle_meta::{Status, Value};
 use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
 
-use crate::conversion::build;
+use crate::framework::conversion::build;
 
 /// The version in which clients see a scale.
 pub const API_VERSION: &str = "autoscaling/v1";

@@ -3,8 +3,10 @@
 use pintle_meta::Value;
 use pintle_meta::time::human_duration;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, CONTAINERS, Columns, Context, IMAGES, NAME, boolean, cell, integer, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{
+    AGE, CONTAINERS, Columns, Context, IMAGES, NAME, boolean, cell, integer, text, wide,
+};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -111,7 +113,7 @@ fn duration(object: &Value, context: &Context) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_job_shows_how_far_it_is() {

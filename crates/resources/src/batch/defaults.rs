@@ -1,7 +1,7 @@
 //! Defaults of jobs. A job in the template of a CronJob gets its own when it is made of it.
 
-use crate::defaults::Fill::Text;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["batch/v1.Job"], job),
@@ -46,7 +46,7 @@ fn cron_job(job: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const TEMPLATE: &str = r#""template":{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always",
         "terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},

@@ -11,7 +11,7 @@ use pintle_schema::normal;
 
 use crate::apps::strategy::{is_counted, name_of_pods};
 use crate::core::pod;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "cronjobs", kind: "batch/v1.CronJob", rules: CRON_JOBS },
@@ -167,7 +167,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 mod tests {
     use pintle_registry::{DeleteOptions, GarbageCollection, Propagation};
 
-    use crate::strategy::testing::{invalid, of, text, warnings};
+    use crate::framework::strategy::testing::{invalid, of, text, warnings};
 
     fn job(spec: &str) -> String {
         format!(r#"{{"metadata":{{"name":"j","namespace":"n","uid":"u"}},"spec":{{{spec}}}}}"#)
@@ -206,8 +206,8 @@ mod tests {
                 r#"{{"metadata":{{"name":"j","namespace":"n","uid":"u"{labels}}},"spec":{{"template":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}"#
             );
             let mut object = pintle_codec::json::decode(of_job, json.as_bytes()).unwrap().value;
-            crate::defaults::apply(of_job, &mut object);
-            let mut object = crate::conversion::convert_from(of_job, of_job, object).unwrap();
+            crate::framework::defaults::apply(of_job, &mut object, &Default::default());
+            let mut object = crate::framework::conversion::convert_from(of_job, of_job, object).unwrap();
             super::generate_selector(&mut object);
             text(object.at(&["metadata", "labels"]).unwrap())
         };

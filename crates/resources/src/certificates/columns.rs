@@ -3,8 +3,8 @@
 use pintle_meta::Value;
 use pintle_meta::time::human_duration;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -97,7 +97,7 @@ fn condition(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_request_is_pending_until_somebody_decides() {

@@ -6,7 +6,7 @@ use pintle_auth::certificate_request::check_certificates;
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 const CONDITIONS: tree::Path = &["status", "conditions"];
 const APPROVED: &str = "Approved";

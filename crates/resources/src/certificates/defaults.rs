@@ -3,8 +3,8 @@
 //! The reference also guesses who shall sign a `v1beta1` request that does not say, by reading it. Nothing can be created in
 //! that version any more, and whatever was stored in it had its signer filled in before; so there is nothing to guess.
 
-use crate::defaults::Fill::{Text, Texts};
-use crate::defaults::Rule;
+use crate::framework::defaults::Fill::{Text, Texts};
+use crate::framework::defaults::Rule;
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -16,7 +16,7 @@ pub(crate) const RULES: &[Rule] = &[
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn the_first_version_had_usual_usages_and_conditions() {

@@ -12,7 +12,7 @@ use pintle_registry::{Context, ResetFields, Strategy};
 
 use super::conditions::{self, Write};
 use super::request;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -135,7 +135,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 mod tests {
     use pintle_registry::Context;
 
-    use crate::strategy::testing::{NOW, Subject, invalid, invalid_update, of, text};
+    use crate::framework::strategy::testing::{NOW, Subject, invalid, invalid_update, of, text};
 
     const GROUP: &str = "certificates.k8s.io";
     /// A request in PEM, in base 64.

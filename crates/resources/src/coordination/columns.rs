@@ -1,7 +1,7 @@
 //! The columns of leases.
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -39,7 +39,7 @@ static LEASE_CANDIDATE: Columns = Columns::new(
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn leases_name_their_holder() {

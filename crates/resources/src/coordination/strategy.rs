@@ -7,7 +7,7 @@ use pintle_meta::Value;
 use pintle_meta::validation::config_map_key;
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -47,7 +47,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text};
+    use crate::framework::strategy::testing::{of, text};
 
     const ELECTION: &str = r#"{"metadata":{"name":"a","namespace":"n"},"spec":{"holderIdentity":"h","strategy":"s","preferredHolder":"p"}}"#;
     const PLAIN: &str = r#"{"metadata":{"name":"a","namespace":"n"},"spec":{"holderIdentity":"h"}}"#;

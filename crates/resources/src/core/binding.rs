@@ -6,7 +6,7 @@ use pintle_meta::{Status, Value};
 use pintle_registry::Preconditions;
 
 use crate::core::pod;
-use crate::strategy::{Settings, tree};
+use crate::framework::strategy::{Settings, tree};
 
 /// Checks a `Binding` before it is tried. `name` is the pod's of the request's path; the older resource has it in the object.
 pub fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
@@ -76,8 +76,8 @@ fn add_entries<'a>(pod: &mut Value, map: &'static str, entries: impl Iterator<It
 
 #[cfg(test)]
 mod tests {
+    use crate::framework::strategy::testing::clock_at;
     use pintle_codec::json;
-    use pintle_meta::time::Time;
 
     use super::*;
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn settings() -> Settings {
-        Settings { now: || Time::from_unix(1_700_000_000, 0), ..Settings::default() }
+        Settings { clock: clock_at("2023-11-14T22:13:20Z"), ..Settings::default() }
     }
 
     #[test]

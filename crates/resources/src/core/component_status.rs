@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Computed, Context, Result};
 
-use crate::conversion::build;
+use crate::framework::conversion::build;
 
 /// A program that can be asked how it is.
 #[async_trait]

@@ -3,7 +3,7 @@
 use pintle_meta::Value;
 use pintle_meta::value::Key;
 
-use crate::conversion::{Error, Fix, build, with, with_metadata, without_annotations};
+use crate::framework::conversion::{Error, Fix, build, with, with_metadata, without_annotations};
 
 pub(crate) const FIXES: &[Fix] = &[
     Fix::new("core/v1.Pod").change(pod),

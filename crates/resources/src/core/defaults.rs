@@ -8,8 +8,8 @@ mod service;
 use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 
-use crate::defaults::Fill::{Int, Text, Zero};
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::{Int, Text, Zero};
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     // Pods.

@@ -178,7 +178,7 @@ fn check_json(path: &Path<'_>, secret: &Value, key: &str) -> Option<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::testing::{Subject, invalid, of};
+    use crate::framework::strategy::testing::{Subject, invalid, of};
     use pintle_registry::Context;
 
     fn changed(subject: &Subject, new: &str, old: &str) -> Vec<String> {

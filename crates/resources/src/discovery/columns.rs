@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "EndpointSlice").then_some(&ENDPOINT_SLICE)
@@ -45,7 +45,7 @@ fn port(port: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     const KIND: &str = "discovery/v1.EndpointSlice";
 

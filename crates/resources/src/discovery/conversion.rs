@@ -3,7 +3,7 @@
 use pintle_meta::Value;
 use pintle_meta::value::Object;
 
-use crate::conversion::{Error, Fields, Pair};
+use crate::framework::conversion::{Error, Fields, Pair};
 
 pub(crate) const PAIRS: &[Pair] =
     &[Pair::new("discovery/v1beta1.Endpoint", "discovery/v1.Endpoint").inward(inward).outward(outward)];

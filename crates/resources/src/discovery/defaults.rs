@@ -1,7 +1,7 @@
 //! Defaults of endpoint slices.
 
-use crate::defaults::Fill::Text;
-use crate::defaults::Rule;
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::Rule;
 
 pub(crate) const RULES: &[Rule] = &[Rule::table(
     &["discovery/v1.EndpointPort", "discovery/v1beta1.EndpointPort"],
@@ -10,7 +10,7 @@ pub(crate) const RULES: &[Rule] = &[Rule::table(
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn ports_have_a_name_and_a_protocol() {

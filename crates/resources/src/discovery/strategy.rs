@@ -8,7 +8,7 @@ use pintle_meta::validation::{ip_warnings, object_meta};
 use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[Entry {
     name: "endpointslices",
@@ -90,7 +90,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text, warnings};
+    use crate::framework::strategy::testing::{of, text, warnings};
 
     fn slice(metadata: &str, endpoints: &str) -> String {
         format!(

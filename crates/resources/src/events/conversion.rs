@@ -1,6 +1,6 @@
 //! Events of `events.k8s.io` are those of the core group under other names.
 
-use crate::conversion::Pair;
+use crate::framework::conversion::Pair;
 
 pub(crate) const PAIRS: &[Pair] = &[event("events/v1.Event"), event("events/v1beta1.Event")];
 

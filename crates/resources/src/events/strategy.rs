@@ -11,7 +11,7 @@ use pintle_schema::go;
 
 use crate::core::strategy::EVENTS;
 use crate::core::validation;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const REPORTER: &str = "reportingController";
 const ZERO: &Value = &Value::NULL;
@@ -112,7 +112,7 @@ fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
 mod tests {
     use pintle_registry::Context;
 
-    use crate::strategy::testing::{invalid, of};
+    use crate::framework::strategy::testing::{invalid, of};
 
     const GOOD: &str = r#"{"metadata":{"name":"e","namespace":"n","resourceVersion":"1"},"involvedObject":{"kind":"Pod","namespace":"n"},"reason":"r","type":"Normal","eventTime":"2026-01-01T00:00:00.000000Z","action":"a","reportingComponent":"c","reportingInstance":"i"}"#;
 

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -79,7 +79,7 @@ fn precedence(object: &Value) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::testing::{check, object};
+    use crate::framework::columns::testing::{check, object};
 
     const FLOW: &str = "flowcontrol/v1.FlowSchema";
 

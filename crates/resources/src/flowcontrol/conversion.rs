@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::conversion::{Error, Fields, Fix, Pair, set_annotation, without_annotations};
+use crate::framework::conversion::{Error, Fields, Fix, Pair, set_annotation, without_annotations};
 
 pub(crate) const PAIRS: &[Pair] = &[
     limited("flowcontrol/v1beta1.LimitedPriorityLevelConfiguration"),

@@ -1,7 +1,7 @@
 //! Defaults of priority and fairness.
 
-use crate::defaults::Fill::Int;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Int;
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -61,7 +61,7 @@ fn shares_unless_zero_was_meant(level: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const VERSIONS: [&str; 4] = ["v1", "v1beta3", "v1beta2", "v1beta1"];
 

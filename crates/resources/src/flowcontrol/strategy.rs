@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_meta::Value;
 use pintle_registry::{ResetFields, Strategy};
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "flowschemas", kind: "flowcontrol/v1.FlowSchema", rules: BOTH },
@@ -53,7 +53,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text};
+    use crate::framework::strategy::testing::{of, text};
 
     #[test]
     fn a_status_comes_with_no_metadata_but_managers() {

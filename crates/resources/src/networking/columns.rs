@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -138,7 +138,7 @@ fn parent(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     fn ingress(spec: &str, status: &str, shown: &str) {
         let object = format!(r#"{{"metadata":{{"name":"i"}},"spec":{{{spec}}},"status":{{{status}}}}}"#);

@@ -2,7 +2,7 @@
 
 use pintle_meta::{Node, Value};
 
-use crate::conversion::{Error, Fields, Pair, build};
+use crate::framework::conversion::{Error, Fields, Pair, build};
 
 pub(crate) const PAIRS: &[Pair] = &[
     spec("networking/v1beta1.IngressSpec"),

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::Fill::Text;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(&["networking/v1.NetworkPolicy", "extensions/v1beta1.NetworkPolicy"], policy_types),
@@ -35,7 +35,7 @@ fn policy_types(policy: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn a_policy_is_about_what_it_has_rules_for() {

@@ -8,7 +8,7 @@ use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
 use super::validation;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -115,7 +115,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text, warnings};
+    use crate::framework::strategy::testing::{of, text, warnings};
 
     const GROUP: &str = "networking.k8s.io";
 

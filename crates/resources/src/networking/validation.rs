@@ -99,7 +99,7 @@ fn shown(range: &Value) -> pintle_meta::field_path::Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, invalid_update, of};
+    use crate::framework::strategy::testing::{invalid, invalid_update, of};
 
     const GROUP: &str = "networking.k8s.io";
 

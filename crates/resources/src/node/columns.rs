@@ -1,6 +1,6 @@
 //! The columns of `RuntimeClass`.
 
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "RuntimeClass").then_some(&RUNTIME_CLASS)
@@ -13,7 +13,7 @@ static RUNTIME_CLASS: Columns =
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_runtime_class_shows_its_handler() {

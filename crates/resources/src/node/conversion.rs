@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::conversion::{Error, Fields, Pair, by_name};
+use crate::framework::conversion::{Error, Fields, Pair, by_name};
 
 const SPEC: &str = "node/v1alpha1.RuntimeClassSpec";
 const CLASS: &str = "node/v1.RuntimeClass";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_meta::{Object, Value};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Rules, Settings, find, labels};
+use crate::framework::strategy::{Entry, Rules, Settings, find, labels};
 
 const TABLE: &[Entry] = &[Entry { name: "runtimeclasses", kind: "node/v1.RuntimeClass", rules: CLASSES }];
 
@@ -30,7 +30,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, warnings};
+    use crate::framework::strategy::testing::{of, warnings};
 
     #[test]
     fn labels_of_nodes_with_newer_names_are_warned_of() {

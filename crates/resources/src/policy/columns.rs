@@ -2,7 +2,7 @@
 
 use pintle_meta::{Node, Value};
 
-use crate::columns::{AGE, Columns, NAME, cell, integer, text};
+use crate::framework::columns::{AGE, Columns, NAME, cell, integer, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "PodDisruptionBudget").then_some(&POD_DISRUPTION_BUDGET)
@@ -38,7 +38,7 @@ fn number_or_share(value: Option<&Value>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_budget_shows_its_bounds_as_numbers_or_shares() {

@@ -3,7 +3,7 @@
 use pintle_meta::value::Key;
 use pintle_meta::{Object, Value};
 
-use crate::conversion::{Error, Fields, Fix, Pair, build, with};
+use crate::framework::conversion::{Error, Fields, Fix, Pair, build, with};
 
 pub(crate) const PAIRS: &[Pair] =
     &[Pair::new("policy/v1beta1.PodDisruptionBudget", "policy/v1.PodDisruptionBudget")

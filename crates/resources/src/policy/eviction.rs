@@ -4,8 +4,8 @@ use pintle_meta::selector::LabelSelector;
 use pintle_meta::value::Key;
 use pintle_meta::{Cause, CauseType, Object, Status, Value};
 
-use crate::conversion::build;
-use crate::strategy::tree;
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree;
 
 /// Evictions that a budget's controller has not noticed yet; with more of them there are no others.
 const MOST_DISRUPTED: usize = 2000;

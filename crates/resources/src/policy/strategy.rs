@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "poddisruptionbudgets", kind: "policy/v1.PodDisruptionBudget", rules: BUDGETS },

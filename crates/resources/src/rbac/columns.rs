@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, Context, NAME, cell, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, Context, NAME, cell, text, wide};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -62,7 +62,7 @@ fn binding(object: &Value, context: &Context, cells: &mut Vec<Value>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn bindings_show_their_subjects_by_kind() {

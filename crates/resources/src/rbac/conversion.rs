@@ -3,7 +3,7 @@
 use pintle_meta::Value;
 use pintle_meta::gvk::GroupVersion;
 
-use crate::conversion::{Error, Fields, Pair};
+use crate::framework::conversion::{Error, Fields, Pair};
 
 pub(crate) const PAIRS: &[Pair] =
     &[Pair::new("rbac/v1alpha1.Subject", "rbac/v1.Subject").inward(inward).outward(outward)];

@@ -1,6 +1,6 @@
 //! Defaults of role bindings: the groups of what they name.
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Place, Rule};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -37,7 +37,7 @@ fn is_user_or_group(subject: &Place<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     const SUBJECTS: &str = r#"[{"kind":"User","name":"u"},{"kind":"Group","name":"g"},
         {"kind":"ServiceAccount","name":"s","namespace":"n"},{"kind":"Other","name":"o"}]"#;

@@ -6,7 +6,7 @@ use pintle_meta::validation::object_meta;
 use pintle_registry::Strategy;
 
 use super::validation;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "clusterrolebindings", kind: "rbac/v1.ClusterRoleBinding", rules: CLUSTER_ROLE_BINDING },
@@ -61,7 +61,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, invalid_update, of};
+    use crate::framework::strategy::testing::{invalid, invalid_update, of};
 
     const GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, Context, NAME, cell, integer, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, Context, NAME, cell, integer, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {
@@ -135,7 +135,7 @@ fn pool_status(object: &Value, context: &Context, cells: &mut Vec<Value>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_claim_is_pending_allocated_or_reserved() {

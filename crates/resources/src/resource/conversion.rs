@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::conversion::{Error, Fields, Pair, by_name};
+use crate::framework::conversion::{Error, Fields, Pair, by_name};
 
 const EXACT: &str = "resource/v1.ExactDeviceRequest";
 const REQUEST: &str = "resource/v1beta1.DeviceRequest";

@@ -2,7 +2,7 @@
 
 use pintle_meta::Value;
 
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::code(
@@ -57,10 +57,10 @@ fn multipliers(device: &mut Place<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use pintle_meta::time::Time;
+    use crate::framework::strategy::testing::clock_at;
 
-    use crate::defaults::Settings;
-    use crate::defaults::tests::{check, check_with};
+    use crate::framework::defaults::Settings;
+    use crate::framework::defaults::tests::{check, check_with};
 
     #[test]
     fn requests_are_for_one_device() {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn taints_are_from_now_if_nobody_says() {
-        let settings = Settings { now: &|| Time::from_unix(1_700_000_000, 5), ..Settings::default() };
+        let settings = Settings { clock: clock_at("2023-11-14T22:13:20Z"), ..Settings::default() };
         for version in ["v1", "v1beta2", "v1beta1", "v1alpha3"] {
             let kind = format!("resource/{version}.DeviceTaint");
             check_with(

@@ -8,7 +8,7 @@ use pintle_meta::validation::declared;
 use pintle_meta::{Object, Value, quote};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -159,7 +159,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{NOW, of, text, warnings};
+    use crate::framework::strategy::testing::{NOW, of, text, warnings};
 
     const GROUP: &str = "resource.k8s.io";
 

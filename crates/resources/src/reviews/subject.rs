@@ -1,16 +1,17 @@
 //! Who am I: SelfSubjectReview.
 
-use std::time::SystemTime;
-
 use async_trait::async_trait;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
+use pintle_runtime::Clock;
 use serde_json::json;
 
 use super::{asking, shown, typed};
 
-pub struct SelfReview;
+pub struct SelfReview {
+    pub clock: Clock,
+}
 
 #[async_trait]
 impl Subresource for SelfReview {
@@ -26,7 +27,7 @@ impl Subresource for SelfReview {
         let answer = json!({
             "kind": object.kind(),
             "apiVersion": object.api_version(),
-            "metadata": { "creationTimestamp": Time::from(SystemTime::now()).to_string() },
+            "metadata": { "creationTimestamp": Time::from(self.clock.now()).to_string() },
             "status": { "userInfo": shown(&asking(context)) },
         });
         typed("authentication/v1.SelfSubjectReview", &answer).map(Some)

@@ -1,13 +1,13 @@
 //! Whose token is this: TokenReview, by which other servers let this one authenticate their callers.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use async_trait::async_trait;
 use pintle_auth::authenticator::{Bearer, Error};
 use pintle_auth::{Identity, TokenAuthenticator, User};
 use pintle_meta::{Status, Value};
 use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
+use pintle_runtime::Clock;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,6 +20,7 @@ pub struct TokenReview {
     pub audiences: Arc<[String]>,
     /// Whether those without credentials are let in, wherever they ask.
     pub anonymous: bool,
+    pub clock: Clock,
 }
 
 #[derive(Default, Deserialize)]
@@ -76,7 +77,7 @@ impl TokenReview {
             };
             return Ok(self.anonymous.then(anonymous));
         };
-        let found = self.tokens.authenticate_token(token, audiences, SystemTime::now()).await;
+        let found = self.tokens.authenticate_token(token, audiences, self.clock.now()).await;
         // In the reference, whoever knows the server's own token comes first and has nothing else to say.
         let refused = |error| Error::all([Error::InvalidToken, error]).unwrap_or(Error::InvalidToken);
         found.map_err(refused)?.ok_or(Error::InvalidToken).map(Some)
@@ -85,6 +86,8 @@ impl TokenReview {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     struct Alice;
@@ -105,7 +108,12 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_read_as_a_request_s_header_would_be() {
         let ask = async |anonymous, token: &str| {
-            let review = TokenReview { tokens: Arc::new(Alice), audiences: Arc::default(), anonymous };
+            let review = TokenReview {
+                tokens: Arc::new(Alice),
+                audiences: Arc::default(),
+                anonymous,
+                clock: Clock::system(),
+            };
             let found = review.ask(token, &["api".into()]).await.map_err(|error| error.to_string());
             found.map(|found| found.map_or_else(String::new, |found| found.user.name.clone()))
         };

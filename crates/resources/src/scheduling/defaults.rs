@@ -1,7 +1,7 @@
 //! Defaults of priority classes.
 
-use crate::defaults::Fill::Text;
-use crate::defaults::Rule;
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::Rule;
 
 pub(crate) const RULES: &[Rule] = &[Rule::table(
     &["scheduling/v1.PriorityClass", "scheduling/v1beta1.PriorityClass"],
@@ -10,7 +10,7 @@ pub(crate) const RULES: &[Rule] = &[Rule::table(
 
 #[cfg(test)]
 mod tests {
-    use crate::defaults::tests::check;
+    use crate::framework::defaults::tests::check;
 
     #[test]
     fn who_comes_first_may_push_others_out() {
@@ -27,7 +27,7 @@ mod tests {
         let of = pintle_schema::find("scheduling/v1alpha2.PodGroup").unwrap();
         let mut group =
             pintle_codec::json::decode(of, br#"{"spec":{"schedulingPolicy":{"basic":{}}}}"#).unwrap().value;
-        crate::defaults::apply(of, &mut group);
+        crate::framework::defaults::apply(of, &mut group, &Default::default());
         assert_eq!(group.text_at(&["spec", "disruptionMode"]), "Pod");
     }
 }

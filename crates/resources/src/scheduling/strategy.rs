@@ -7,7 +7,7 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -117,7 +117,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{invalid, of, text};
+    use crate::framework::strategy::testing::{invalid, of, text};
 
     const GROUP: &str = "scheduling.k8s.io";
 

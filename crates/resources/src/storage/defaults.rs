@@ -3,8 +3,8 @@
 use pintle_features::Feature;
 use pintle_meta::Value;
 
-use crate::defaults::Fill::Text;
-use crate::defaults::{Place, Rule};
+use crate::framework::defaults::Fill::Text;
+use crate::framework::defaults::{Place, Rule};
 
 pub(crate) const RULES: &[Rule] = &[
     Rule::table(
@@ -38,8 +38,8 @@ fn csi_driver(driver: &mut Place<'_>) {
 mod tests {
     use pintle_features::{Feature, Features};
 
-    use crate::defaults::Settings;
-    use crate::defaults::tests::{check, check_with};
+    use crate::framework::defaults::Settings;
+    use crate::framework::defaults::tests::{check, check_with};
 
     #[test]
     fn volumes_are_bound_at_once_and_deleted_after_use() {

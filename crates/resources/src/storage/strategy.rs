@@ -7,7 +7,7 @@ use pintle_meta::field_path::Path;
 use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, labels, tree};
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, labels, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -109,7 +109,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 
 #[cfg(test)]
 mod tests {
-    use crate::strategy::testing::{of, text, warnings};
+    use crate::framework::strategy::testing::{of, text, warnings};
 
     const GROUP: &str = "storage.k8s.io";
 

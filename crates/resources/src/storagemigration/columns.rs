@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{Columns, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{Columns, cell, text};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     (kind == "StorageVersionMigration").then_some(&STORAGE_VERSION_MIGRATION)
@@ -39,7 +39,7 @@ fn status(object: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use crate::columns::testing::check;
+    use crate::framework::columns::testing::check;
 
     #[test]
     fn a_migration_shows_what_it_migrates_and_how_far_it_is() {

@@ -10,7 +10,7 @@ use pintle_registry::{
 };
 
 use crate::core::binding::{assign, check, preconditions};
-use crate::strategy::Settings;
+use crate::framework::strategy::Settings;
 
 /// Binds pods of a store.
 pub struct Binding {
@@ -20,7 +20,7 @@ pub struct Binding {
 
 impl Binding {
     pub fn new(pods: &Store, settings: &Settings) -> Binding {
-        Binding { pods: pods.with_strategy(Arc::new(AsItIs)), settings: *settings }
+        Binding { pods: pods.with_strategy(Arc::new(AsItIs)), settings: settings.clone() }
     }
 }
 

@@ -9,8 +9,8 @@ use pintle_registry::{
 };
 
 use crate::core::pod;
+use crate::framework::strategy::{self, Settings};
 use crate::policy::eviction;
-use crate::strategy::{self, Settings};
 
 /// How often a pod that changes all the time is tried.
 const ATTEMPTS: usize = 20;
@@ -30,7 +30,7 @@ impl Eviction {
     pub fn new(pods: &Store, budgets: Client, settings: &Settings) -> Option<Eviction> {
         let strategies = ["pods", "pods/status"].map(|name| strategy::of("", name, settings));
         let [own, status] = strategies.map(|strategy| Some(pods.with_strategy(strategy?)));
-        Some(Eviction { pods: own?, statuses: status?, budgets, settings: *settings })
+        Some(Eviction { pods: own?, statuses: status?, budgets, settings: settings.clone() })
     }
 }
 

@@ -10,6 +10,7 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value, quote};
 use pintle_registry::{Admission, Context, Result, Store, Subresource, WriteOptions};
+use pintle_runtime::Clock;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -31,7 +32,6 @@ pub struct TokenRequestSettings {
     pub extended_seconds: i64,
     /// Whether the identity in a request must be the account's; a difference is warned of otherwise.
     pub validate_uid: bool,
-    pub now: fn() -> SystemTime,
 }
 
 /// Issues tokens.
@@ -41,6 +41,7 @@ pub struct TokenRequest {
     pub secrets: Arc<Store>,
     pub nodes: Arc<Store>,
     pub settings: TokenRequestSettings,
+    pub clock: Clock,
 }
 
 /// What a token is bound to.
@@ -74,7 +75,7 @@ impl Subresource for TokenRequest {
         }
         let account = self.accounts.get(context, name).await?;
         self.check_uid(context, &object, &account)?;
-        let now = (self.settings.now)();
+        let now = self.clock.now();
         self.fill(&mut object, &account, now);
         let errors = validate(&object);
         if !errors.is_empty() {

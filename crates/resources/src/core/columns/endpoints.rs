@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(super) static ENDPOINTS: Columns = Columns::new(
     "core/v1.Endpoints",

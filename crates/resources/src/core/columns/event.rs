@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{Columns, Context, cell, named, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{Columns, Context, cell, named, text, wide};
 
 pub(super) static EVENT: Columns = Columns::new(
     "core/v1.Event",

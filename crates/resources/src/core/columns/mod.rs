@@ -10,8 +10,8 @@ mod volume;
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, CONTAINERS, Columns, IMAGES, NAME, cell, integer, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, CONTAINERS, Columns, IMAGES, NAME, cell, integer, text, wide};
 
 pub(crate) fn of(kind: &str) -> Option<&'static Columns> {
     Some(match kind {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text, wide};
 
 pub(super) static NODE: Columns = Columns::new(
     "core/v1.Node",

@@ -6,8 +6,8 @@ use pintle_codec::table::Completed;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, Context, NAME, cell, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, Context, NAME, cell, text, wide};
 
 pub(super) static POD: Columns = Columns::new(
     "core/v1.Pod",

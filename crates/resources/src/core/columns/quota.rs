@@ -2,7 +2,7 @@
 
 use pintle_meta::{Object, Value};
 
-use crate::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::columns::{AGE, Columns, NAME, cell, text};
 
 pub(super) static RESOURCE_QUOTA: Columns = Columns::new(
     "core/v1.ResourceQuota",

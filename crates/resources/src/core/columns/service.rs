@@ -2,8 +2,8 @@
 
 use pintle_meta::Value;
 
-use crate::columns::descriptions as doc;
-use crate::columns::{AGE, Columns, NAME, cell, text, wide};
+use crate::framework::columns::descriptions as doc;
+use crate::framework::columns::{AGE, Columns, NAME, cell, text, wide};
 
 pub(super) static SERVICE: Columns = Columns::new(
     "core/v1.Service",

@@ -1,7 +1,7 @@
 use pintle_codec::table::Completed;
 
-use crate::columns::testing::{cells, check, object};
-use crate::columns::{self};
+use crate::framework::columns::testing::{cells, check, object};
+use crate::framework::columns::{self};
 
 const POD: &str = "core/v1.Pod";
 

@@ -3,7 +3,7 @@
 use pintle_features::Feature;
 
 use super::{image, pod_resources};
-use crate::defaults::Place;
+use crate::framework::defaults::Place;
 
 /// What only pods have filled in, and not the templates of controllers.
 pub(super) fn pod(pod: &mut Place<'_>) {

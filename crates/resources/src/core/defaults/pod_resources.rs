@@ -6,7 +6,7 @@ use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::value::Object;
 
-use crate::defaults::Place;
+use crate::framework::defaults::Place;
 
 /// Limits for huge pages first, because requests may come from them.
 pub(super) fn default(spec: &mut Place<'_>) {

@@ -2,7 +2,7 @@
 
 use pintle_meta::{Node, Value};
 
-use crate::defaults::Place;
+use crate::framework::defaults::Place;
 
 /// How long a client stays with its endpoint: three hours.
 const AFFINITY_SECONDS: i64 = 10_800;

@@ -3,8 +3,8 @@
 use pintle_features::{Feature, Features};
 
 use super::round_amount;
-use crate::defaults::Settings;
-use crate::defaults::tests::{check, check_with};
+use crate::framework::defaults::Settings;
+use crate::framework::defaults::tests::{check, check_with};
 
 #[test]
 fn a_pod_is_completed() {

@@ -6,8 +6,8 @@ use pintle_meta::{Value, Warnings};
 use pintle_schema::normal;
 
 use super::{CONTAINERS, containers};
-use crate::conversion::build;
-use crate::strategy::tree;
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree;
 
 /// Before the name of a container.
 pub(crate) const ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";

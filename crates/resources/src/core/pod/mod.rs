@@ -10,8 +10,8 @@ use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::value::Object;
 
-use crate::conversion::build;
-use crate::strategy::tree;
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree;
 
 /// The lists of containers of a pod, in the order in which the reference looks through them.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

@@ -8,8 +8,8 @@ use pintle_meta::{Value, quote};
 use pintle_schema::go;
 
 use super::quality_of_service;
-use crate::conversion::build;
-use crate::strategy::tree;
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree;
 
 /// Of a pod that a kubelet runs from a file, and only shows here.
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";

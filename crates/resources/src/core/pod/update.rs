@@ -8,7 +8,7 @@ use pintle_meta::value::Key;
 use pintle_schema::go;
 
 use super::parts::MIRROR;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 const MUTABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 \

@@ -15,7 +15,7 @@ use pintle_meta::validation::{dns1123_label, ip_warnings, label_value};
 use pintle_meta::{Object, Value, Warnings, quote};
 
 pub(crate) use self::volumes::claim_spec;
-use crate::strategy::labels;
+use crate::framework::strategy::labels;
 
 const ANNOTATIONS: &[(&str, &str)] = &[
     (

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{Client, Mirror, Result, Store, cache_error};
+use pintle_runtime::Random;
 use serde_json::json;
 
 use super::families::Family;
@@ -75,11 +76,11 @@ pub(super) struct Addresses {
     objects: Client,
     range_objects: Arc<Store>,
     pub(super) ranges: Mirror<Ranges>,
-    random: fn() -> u64,
+    random: Random,
 }
 
 impl Addresses {
-    pub(super) fn new(objects: Client, ranges: Arc<Store>, random: fn() -> u64) -> Addresses {
+    pub(super) fn new(objects: Client, ranges: Arc<Store>, random: Random) -> Addresses {
         let mirror = Mirror::new(vec![ranges.clone()], Ranges::default());
         Addresses { objects, range_objects: ranges, ranges: mirror, random }
     }
@@ -129,11 +130,11 @@ impl Addresses {
             ranges.retain(|range| range.is_ready && !tried.contains(range));
             // So that not all come from the first.
             if !ranges.is_empty() {
-                let first = (self.random)() as usize % ranges.len();
+                let first = self.random.number() as usize % ranges.len();
                 ranges.rotate_left(first);
             }
             for range in &ranges {
-                for ip in range.network.candidates(self.random) {
+                for ip in range.network.candidates(|| self.random.number()) {
                     if cache.get(&ip.to_string()).is_some() {
                         continue;
                     }

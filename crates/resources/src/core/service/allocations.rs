@@ -12,6 +12,7 @@ use pintle_registry::{
     AdmitAll, Client, Context, DeleteOptions, Record, Reservation, Reserve, Result, Settle, Store,
     WriteOptions,
 };
+use pintle_runtime::Random;
 
 use super::addresses::{self, Addresses, Owner};
 use super::families::{Families, Family, prefers_as_before, refusal, shown_addresses};
@@ -19,20 +20,20 @@ use super::fields::{self, ADDRESS, ADDRESSES};
 use super::node_ports;
 use super::ports::{NodePorts, PortRange, Refusal};
 use super::repair::Repair;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 /// What a dry run shows where a port would be found, and counts on from.
 const GUESSED_PORT: i64 = 32_768;
 
 /// What flags say about the network of services.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServiceNetwork {
     /// Whether IPv6 comes first, of those that the cluster has...
     pub ipv6_first: bool,
     /// ...and whether it has both.
     pub dual_stack: bool,
     pub node_ports: PortRange,
-    pub random: fn() -> u64,
+    pub random: Random,
 }
 
 /// What allocations are kept in. It comes later than the stores that they are for.
@@ -72,11 +73,11 @@ impl ServiceAllocations {
 
     /// Called once, before anything is written.
     pub fn connect(&self, links: Links) {
-        let ServiceNetwork { ipv6_first, dual_stack, node_ports, random } = self.network;
+        let ServiceNetwork { ipv6_first, dual_stack, node_ports, random } = self.network.clone();
         let first = if ipv6_first { Family::V6 } else { Family::V4 };
         let _ = self.pools.set(Arc::new(Pools {
             services: links.services,
-            addresses: Addresses::new(links.addresses, links.ranges, random),
+            addresses: Addresses::new(links.addresses, links.ranges, random.clone()),
             ports: NodePorts::new(links.ports, node_ports, random),
             endpoints: links.endpoints,
             families: Families { first, both: dual_stack },

@@ -7,7 +7,7 @@ use pintle_schema::go;
 
 use super::fields::{self, ADDRESSES, FAMILIES, FAMILY_POLICY, NONE};
 use super::validation;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 pub(super) const SINGLE: &str = "SingleStack";
 const PREFERRED: &str = "PreferDualStack";
@@ -216,7 +216,7 @@ pub(super) fn refusal(service: &Value, errors: &[Error]) -> Box<Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::testing::{of, text};
+    use crate::framework::strategy::testing::{of, text};
 
     const SINGLE_STACK: Families = Families { first: Family::V4, both: false };
     const DUAL_STACK: Families = Families { first: Family::V6, both: true };

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use pintle_meta::Value;
 use pintle_meta::validation::parse_ip_sloppy;
 
-use crate::strategy::tree::{self, Path};
+use crate::framework::strategy::tree::{self, Path};
 
 pub(crate) const ADDRESS: Path = &["spec", "clusterIP"];
 pub(crate) const ADDRESSES: Path = &["spec", "clusterIPs"];
@@ -165,7 +165,7 @@ pub(crate) fn settle_addresses(new: &mut Value, old: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::testing::{of, text};
+    use crate::framework::strategy::testing::{of, text};
 
     fn changed(new: &str, old: &str) -> String {
         let services = of("", "services");

@@ -10,7 +10,7 @@ use super::allocations::Taken;
 use super::families::refusal;
 use super::fields::{self, HEALTH_PORT, PORTS};
 use super::ports::Refusal;
-use crate::strategy::tree;
+use crate::framework::strategy::tree;
 
 /// What a port is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use pintle_codec::json;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Record, Result};
+use pintle_runtime::Random;
 
 use super::bitmap::Bitmap;
 
@@ -85,13 +86,13 @@ impl fmt::Display for Refusal {
 pub(super) struct NodePorts {
     record: Record,
     range: PortRange,
-    random: fn() -> u64,
+    random: Random,
     /// Ports that seem to belong to nobody, and in how many more rounds they are free.
     leaks: Mutex<BTreeMap<i64, u32>>,
 }
 
 impl NodePorts {
-    pub(super) fn new(record: Record, range: PortRange, random: fn() -> u64) -> NodePorts {
+    pub(super) fn new(record: Record, range: PortRange, random: Random) -> NodePorts {
         NodePorts { record, range, random, leaks: Mutex::default() }
     }
 
@@ -130,7 +131,7 @@ impl NodePorts {
             given.push(match port {
                 Some(port) => *port,
                 None => {
-                    let free = map.free(range.size(), range.reserved(), self.random);
+                    let free = map.free(range.size(), range.reserved(), || self.random.number());
                     let place = free.ok_or((at, Refusal::Full))?;
                     map.insert(place);
                     range.port(place)

@@ -76,7 +76,7 @@ impl Network {
     }
 
     /// All addresses in the order in which they are tried: from a random one on, those that are left to others at the end.
-    pub(super) fn candidates(self, random: fn() -> u64) -> impl Iterator<Item = IpAddr> {
+    pub(super) fn candidates(self, random: impl Fn() -> u64) -> impl Iterator<Item = IpAddr> {
         let (upper, lower) = match self.usable() {
             None => (None, None),
             Some((first, last)) => {

@@ -6,9 +6,9 @@ use pintle_meta::field_path::Path;
 use pintle_meta::value::Key;
 
 use super::NAMESPACED;
-use crate::conversion::build;
 use crate::core::pod;
-use crate::strategy::{Rules, tree};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Rules, tree};
 
 const SOURCE: &str = "dataSource";
 const REFERENCE: &str = "dataSourceRef";

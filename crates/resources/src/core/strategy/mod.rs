@@ -15,8 +15,8 @@ use pintle_registry::{GarbageCollection, Strategy};
 
 use self::{claims::CLAIMS, namespaces::NAMESPACES, pods::PODS, services::SERVICES};
 use super::{pod, validation};
-use crate::conversion::build;
-use crate::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::conversion::build;
+use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
 
 /// What most kinds of this group allow: a PUT without a resourceVersion.
 const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
@@ -199,7 +199,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 /// Gives a name to what may come without one.
 fn name_it(settings: &Settings, object: &mut Value) {
     if object.name().is_empty() {
-        let random = (u128::from((settings.random)()) << 64) | u128::from((settings.random)());
+        let random = (u128::from(settings.random.number()) << 64) | u128::from(settings.random.number());
         tree::set(object, &["metadata", "name"], names::uuid(random));
     }
 }

@@ -6,7 +6,7 @@ use pintle_meta::validation::{object_meta, qualified_name};
 use pintle_registry::{ResetFields, Stages};
 
 use super::CLUSTER;
-use crate::strategy::{Recheck, Rules, rules, tree};
+use crate::framework::strategy::{Recheck, Rules, rules, tree};
 
 /// Held by the controller that empties namespaces.
 const KUBERNETES: &str = "kubernetes";

@@ -10,10 +10,10 @@ use pintle_meta::{Value, Warnings};
 use pintle_registry::{DeleteOptions, ResetFields};
 
 use super::NAMESPACED;
-use crate::conversion::build;
 use crate::core::pod::{self, app_armor_profile};
-use crate::strategy::tree::{self, Path};
-use crate::strategy::{Recheck, Rules, Settings};
+use crate::framework::conversion::build;
+use crate::framework::strategy::tree::{self, Path};
+use crate::framework::strategy::{Recheck, Rules, Settings};
 
 const STATUS: &[Path] = &[&["status"]];
 

@@ -11,8 +11,8 @@ use crate::core::service::fields::{
     node_port, node_ports,
 };
 use crate::core::service::validation;
-use crate::strategy::tree::{self, Path};
-use crate::strategy::{Rules, Settings};
+use crate::framework::strategy::tree::{self, Path};
+use crate::framework::strategy::{Rules, Settings};
 
 const INTERNAL_POLICY: Path = &["spec", "internalTrafficPolicy"];
 const LOAD_BALANCER: Path = &["status", "loadBalancer"];

@@ -8,11 +8,11 @@ use pintle_meta::time::Time;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Strategy};
 
-use crate::strategy::testing::text;
-use crate::strategy::{Settings, of};
+use crate::framework::strategy::testing::{clock_at, text};
+use crate::framework::strategy::{Settings, of};
 
 fn settings() -> Settings {
-    Settings { now: || Time::from_unix(1_700_000_000, 0), ..Settings::default() }
+    Settings { clock: clock_at("2023-11-14T22:13:20Z"), ..Settings::default() }
 }
 
 fn strategy(name: &str) -> Arc<dyn Strategy> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pintle_meta::field_path::Path;
 use pintle_meta::{Value, Warnings, quote};
 
-use crate::conversion::build;
+use crate::framework::conversion::build;
 
 /// Warnings about the ports of all containers of a pod together.
 pub(super) fn of(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usize, &Value)]) {

@@ -1,11 +1,11 @@
 use super::*;
-use crate::strategy::testing::{Subject, of};
+use crate::framework::strategy::testing::{Subject, of};
 
 fn tree(services: &Subject, spec: &str) -> Value {
     let metadata = r#"{"name":"s","namespace":"n"}"#;
     let mut service = services.tree(&format!(r#"{{"metadata":{metadata},"spec":{spec}}}"#));
     let of = pintle_schema::find("core/v1.Service").unwrap();
-    crate::defaults::apply(of, &mut service);
+    crate::framework::defaults::apply(of, &mut service, &Default::default());
     fields::complete_new(&mut service);
     service
 }

@@ -180,7 +180,7 @@ pub(crate) fn find(table: &[Entry], name: &str, settings: &Settings) -> Option<A
     let entry = table.iter().find(|entry| entry.name == name)?;
     let of = pintle_schema::find(entry.kind)?;
     let unenforced = settings.unenforced.concerns(name).then_some(entry.name);
-    Some(Arc::new(Tabled { of, rules: entry.rules, settings: *settings, unenforced }))
+    Some(Arc::new(Tabled { of, rules: entry.rules, settings: settings.clone(), unenforced }))
 }
 
 /// A finalizer's name has a domain, unless it is one of Kubernetes' own.

@@ -11,7 +11,7 @@ use pintle_meta::Value;
 use pintle_registry::{Stored, Strategy};
 use pintle_schema::{Resource, Resources, Type};
 
-use crate::{conversion, defaults, field_labels};
+use super::{conversion, defaults, field_labels};
 
 /// What is kept as JSON and not as protobuf: what the reference's two other servers store.
 const STORED_AS_JSON: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.io"];
@@ -46,8 +46,9 @@ pub struct Builtin {
     direct: OnceLock<Vec<bool>>,
     /// The places of [`INDEXED`] fields.
     indexed: Vec<usize>,
-    /// Whose decorations are shown.
+    /// Decorates the objects that are read.
     strategy: Option<Arc<dyn Strategy>>,
+    defaults: defaults::Settings,
 }
 
 impl Builtin {
@@ -61,14 +62,16 @@ impl Builtin {
         Arc::new(Builtin::make(encoding, stored, resources))
     }
 
-    /// The same, with objects shown as the resource's strategy decorates them.
+    /// The same, with objects shown as the resource's strategy decorates them, and defaults as the control plane's features
+    /// say.
     pub fn decorated_by(
         strategy: Arc<dyn Strategy>,
+        defaults: defaults::Settings,
         encoding: Encoding,
         stored: &'static Type,
         resources: &Resources,
     ) -> Arc<Builtin> {
-        Arc::new(Builtin { strategy: Some(strategy), ..Builtin::make(encoding, stored, resources) })
+        Arc::new(Builtin { strategy: Some(strategy), defaults, ..Builtin::make(encoding, stored, resources) })
     }
 
     fn make(encoding: Encoding, stored: &'static Type, resources: &Resources) -> Builtin {
@@ -82,7 +85,16 @@ impl Builtin {
         let is_indexed = |label: &str| INDEXED.contains(&(stored.name, label));
         let labels = field_labels::fields(stored, &Value::NULL).into_iter().enumerate();
         let indexed = labels.filter(|(_, (label, _))| is_indexed(label)).map(|(place, _)| place).collect();
-        Builtin { stored, encoding, as_json, versions, direct: OnceLock::new(), indexed, strategy: None }
+        Builtin {
+            stored,
+            encoding,
+            as_json,
+            versions,
+            direct: OnceLock::new(),
+            indexed,
+            strategy: None,
+            defaults: defaults::Settings::default(),
+        }
     }
 
     /// The kind that is stored.
@@ -132,7 +144,7 @@ impl Builtin {
         let mut through = object.clone();
         conversion::round_trip(self.stored, &mut through).is_ok()
             && through.is_same(object)
-            && defaults::is_defaulted(self.stored, object)
+            && defaults::is_defaulted(self.stored, object, &self.defaults)
     }
 
     /// The bytes of an object as the cache keeps it.
@@ -167,7 +179,7 @@ impl Builtin {
 
     /// An object of a served version as it will be stored: with its defaults, converted.
     pub fn from_version(&self, version: &'static Type, mut object: Value) -> Result<Value, String> {
-        defaults::apply(version, &mut object);
+        defaults::apply(version, &mut object, &self.defaults);
         conversion::convert_from(version, self.stored, object).map_err(|error| error.to_string())
     }
 }
@@ -177,12 +189,12 @@ impl Stored for Builtin {
         let typed =
             kind::decode(kind::recognize(stored), stored, None).map_err(|error| error.error.to_string())?;
         let mut object = typed.decoded.value;
-        defaults::apply(typed.of, &mut object);
+        defaults::apply(typed.of, &mut object, &self.defaults);
         // Also where the version is the stored one: the way through the internal types changes some objects.
         object =
             conversion::convert_from(typed.of, self.stored, object).map_err(|error| error.to_string())?;
         if typed.of != self.stored {
-            defaults::apply(self.stored, &mut object);
+            defaults::apply(self.stored, &mut object, &self.defaults);
         }
         Ok(object)
     }
@@ -358,8 +370,9 @@ mod tests {
     fn only_what_a_strategy_decorates_is_kept_twice() {
         let resources = Resources::builtin().unwrap();
         let service = pintle_schema::find("core/v1.Service").unwrap();
-        let strategy = crate::strategy::of("", "services", &Default::default()).unwrap();
-        let services = Builtin::decorated_by(strategy, Encoding::Protobuf, service, &resources);
+        let strategy = crate::framework::strategy::of("", "services", &Default::default()).unwrap();
+        let services =
+            Builtin::decorated_by(strategy, Default::default(), Encoding::Protobuf, service, &resources);
         let stored = |spec: &str| {
             let text = format!(
                 r#"{{"kind":"Service","apiVersion":"v1","metadata":{{"name":"a"}},"spec":{{"clusterIP":"10.0.0.1"{spec}}}}}"#

@@ -108,7 +108,7 @@ pub(super) enum Step {
 }
 
 impl Plan {
-    pub(super) fn would_change(&self, value: &Value, settings: &Settings<'_>) -> bool {
+    pub(super) fn would_change(&self, value: &Value, settings: &Settings) -> bool {
         let Some(object) = value.as_object() else { return false };
         self.steps.iter().any(|step| match step {
             Step::Call(call) => would_change(self.of, value, settings, call),
@@ -125,7 +125,7 @@ impl Plan {
     }
 
     /// Takes for writing only what changes, so that nothing else is copied where the tree is shared.
-    pub(super) fn change(&self, value: &mut Value, settings: &Settings<'_>) {
+    pub(super) fn change(&self, value: &mut Value, settings: &Settings) {
         for step in &self.steps {
             match step {
                 Step::Call(call) => {
@@ -173,11 +173,11 @@ impl Plan {
     }
 }
 
-fn below_would_change(place: usize, value: &Value, settings: &Settings<'_>) -> bool {
+fn below_would_change(place: usize, value: &Value, settings: &Settings) -> bool {
     PLANS[place].as_ref().is_some_and(|plan| plan.would_change(value, settings))
 }
 
-fn change_below(place: usize, value: &mut Value, settings: &Settings<'_>) {
+fn change_below(place: usize, value: &mut Value, settings: &Settings) {
     if let Some(plan) = &PLANS[place] {
         plan.change(value, settings);
     }

@@ -20,17 +20,17 @@ fn encode(value: &Value) -> String {
 }
 
 /// `value` defaulted, after making sure of what holds for everything that is: it is normal, and defaulted once and for all.
-fn defaulted(of: &'static Type, value: &Value, settings: &Settings<'_>) -> Value {
+fn defaulted(of: &'static Type, value: &Value, settings: &Settings) -> Value {
     let before = value.clone();
     let mut after = value.clone();
-    apply_with(of, &mut after, settings);
-    assert_eq!(is_defaulted_with(of, value, settings), after == before, "{}", of.name);
-    assert!(is_defaulted_with(of, &after, settings), "{}: {after:?}", of.name);
+    apply(of, &mut after, settings);
+    assert_eq!(is_defaulted(of, value, settings), after == before, "{}", of.name);
+    assert!(is_defaulted(of, &after, settings), "{}: {after:?}", of.name);
     assert_eq!(*value, before, "what is shared was changed");
     let text = encode(&after);
     assert_eq!(encode(&decode(of, &text)), text, "{} is not normal", of.name);
     let mut again = after.clone();
-    apply_with(of, &mut again, settings);
+    apply(of, &mut again, settings);
     assert!(again.is_same(&after), "{} was copied to change nothing", of.name);
     after
 }
@@ -42,7 +42,7 @@ pub(crate) fn check(name: &str, input: &str, expected: &str) {
 }
 
 #[track_caller]
-pub(crate) fn check_with(settings: &Settings<'_>, name: &str, input: &str, expected: &str) {
+pub(crate) fn check_with(settings: &Settings, name: &str, input: &str, expected: &str) {
     let of = pintle_schema::find(name).unwrap();
     let found = encode(&defaulted(of, &decode(of, input), settings));
     // Written with room in tests.
@@ -110,7 +110,7 @@ fn only_what_changes_is_copied() {
     let pod = format!(r#"{{"spec":{{"containers":[{container},{{"name":"b"}}],"securityContext":{{}}}}}}"#);
     let before = decode(of, &pod);
     let mut after = before.clone();
-    apply(of, &mut after);
+    apply(of, &mut after, &Settings::default());
     let containers = |pod: &Value| pod.items_at(&["spec", "containers"]).to_vec();
     assert!(containers(&before)[0].is_same(&containers(&after)[0]));
     assert!(!containers(&before)[1].is_same(&containers(&after)[1]));
@@ -123,7 +123,7 @@ fn what_is_no_object_is_left_alone() {
     let of = pintle_schema::find("core/v1.Pod").unwrap();
     for value in [Value::NULL, "x".into(), Value::list(vec![1.into()])] {
         let mut after = value.clone();
-        apply(of, &mut after);
+        apply(of, &mut after, &Settings::default());
         assert_eq!(after, value);
     }
 }

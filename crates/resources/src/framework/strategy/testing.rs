@@ -1,10 +1,13 @@
 //! For the tests of groups: strategies on objects given as JSON.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use pintle_codec::json;
 use pintle_meta::Value;
+use pintle_meta::time::Time;
 use pintle_registry::{Context, Strategy};
+use pintle_runtime::{Clock, ManualClock};
 use pintle_schema::{Resources, Type};
 
 use super::Settings;
@@ -18,10 +21,15 @@ pub(crate) struct Subject {
 /// The present, in tests.
 pub(crate) const NOW: &str = "2026-05-01T12:00:00Z";
 
+/// Returns a clock that stands still at an RFC 3339 time.
+pub(crate) fn clock_at(time: &str) -> Clock {
+    let seconds = Time::parse(time).unwrap().unix_seconds().try_into().unwrap();
+    ManualClock::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).clock()
+}
+
 /// Of a resource or subresource of a group.
 pub(crate) fn of(group: &str, name: &str) -> Subject {
-    let now = || pintle_meta::time::Time::parse(NOW).unwrap();
-    let settings = Settings { now, ..Settings::default() };
+    let settings = Settings { clock: clock_at(NOW), ..Settings::default() };
     let strategy =
         super::of(group, name, &settings).unwrap_or_else(|| panic!("no strategy of {group} {name}"));
     let resources = Resources::builtin().unwrap();

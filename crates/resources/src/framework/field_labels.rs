@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use pintle_meta::{Value, quote};
 use pintle_schema::Type;
 
-use crate::conversion::hub;
+use crate::framework::conversion::hub;
 
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";

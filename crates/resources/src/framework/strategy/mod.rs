@@ -15,39 +15,44 @@ pub(crate) mod rules;
 pub(crate) mod testing;
 pub(crate) mod tree;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
 use pintle_registry::Strategy;
+use pintle_runtime::{Clock, Random};
 
-use crate::unenforced::Missing;
+use crate::framework::defaults;
+use crate::framework::unenforced::Missing;
 
 pub(crate) use self::rules::{Entry, Recheck, Rules, find};
 
-/// What strategies depend on beside the objects.
-#[derive(Clone, Copy, Debug)]
+/// Inputs of strategies beside the objects: those of the control plane.
+#[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long an event lives after it was last written.
+    /// The life of an event after its last write.
     pub event_ttl: Duration,
-    /// What is noted down as the present.
-    pub now: fn() -> Time,
-    /// For names that the server makes up.
-    pub random: fn() -> u64,
+    pub clock: Clock,
+    /// Draws generated names.
+    pub random: Random,
     pub features: Features,
     /// Whether services get IPv6 addresses first.
     pub ipv6_first: bool,
-    /// Objects that are kept and not acted on.
+    /// Resources whose objects are stored and not acted on.
     pub unenforced: Missing,
 }
 
 impl Settings {
-    /// The present to the second, as objects have it.
+    /// Returns the present to the second, as objects record it.
     pub(crate) fn time(&self) -> Value {
-        (self.now)().truncated().to_string().into()
+        Time::from(self.clock.now()).truncated().to_string().into()
+    }
+
+    /// Returns the settings of defaulting in the same control plane.
+    pub fn defaults(&self) -> defaults::Settings {
+        defaults::Settings { features: self.features, clock: self.clock.clone() }
     }
 }
 
@@ -56,9 +61,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             event_ttl: Duration::from_secs(60 * 60),
-            now: || SystemTime::now().into(),
-            // Keyed anew each time from the operating system's randomness.
-            random: || RandomState::new().build_hasher().finish(),
+            clock: Clock::system(),
+            random: Random::system(),
             features: Features::default(),
             ipv6_first: false,
             unenforced: Missing::default(),

@@ -19,9 +19,9 @@ use pintle_registry::{Received, Result, Served, Submitted, Table};
 use pintle_schema::normal::zero_struct;
 use pintle_schema::{Resource, Type, find, find_kind};
 
-use crate::builtin::{Body, Builtin};
-use crate::columns::{self, Columns};
-use crate::{conversion, defaults, deprecation, field_labels};
+use super::{conversion, defaults, deprecation, field_labels};
+use crate::framework::builtin::{Body, Builtin};
+use crate::framework::columns::{self, Columns};
 
 /// A version of a built-in kind.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct Version {
     fields: Vec<&'static str>,
     /// Other versions that clients may send.
     also: Vec<&'static Type>,
+    /// For objects that are not stored; a stored kind has its own.
+    defaults: defaults::Settings,
 }
 
 #[derive(Debug)]
@@ -73,7 +75,8 @@ impl Version {
         };
         let kind = GroupVersionKind::from_api_version(&of.api_version(), of.kind_name());
         let deprecation = deprecation::warning(&kind);
-        Version { kind, of, stored, builtin, columns, table: None, deprecation, fields, also: Vec::new() }
+        let (table, also, defaults) = (None, Vec::new(), defaults::Settings::default());
+        Version { kind, of, stored, builtin, columns, table, deprecation, fields, also, defaults }
     }
 
     /// With something that every request for it is warned of.
@@ -87,6 +90,13 @@ impl Version {
     #[must_use]
     pub fn shown_by(mut self, table: Arc<dyn Table>) -> Version {
         self.table = Some(OtherTable(table));
+        self
+    }
+
+    /// With these settings for the defaults of objects that are not stored.
+    #[must_use]
+    pub fn with_defaults(mut self, settings: defaults::Settings) -> Version {
+        self.defaults = settings;
         self
     }
 
@@ -139,7 +149,7 @@ impl Served for Version {
         match &self.builtin {
             Some(builtin) => builtin.from_version(self.of, object).map_err(internal),
             None => {
-                defaults::apply(self.of, &mut object);
+                defaults::apply(self.of, &mut object, &self.defaults);
                 Ok(object)
             }
         }
@@ -263,5 +273,57 @@ impl Table for Shown {
 
     fn order(&self) -> Option<fn(&Value, &Value) -> Ordering> {
         self.columns.order()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_features::Feature;
+    use pintle_schema::Resources;
+
+    use super::*;
+    use crate::framework::strategy::{self, Settings};
+
+    /// What a client's JSON becomes in the store of a control plane with one gate set.
+    fn stored(group: &str, name: &str, gate: (Feature, bool), text: &str) -> Value {
+        let resources = Resources::builtin().unwrap();
+        let resource = resources.find(group, "v1", name).unwrap();
+        let mut settings = Settings::default();
+        settings.features = settings.features.with(gate.0, gate.1);
+        let strategy = strategy::of(group, name, &settings).unwrap();
+        let kind = resource.storage.unwrap().kind;
+        let builtin =
+            Builtin::decorated_by(strategy, settings.defaults(), Encoding::Protobuf, kind, &resources);
+        let version = Version::new(resource, Some(builtin));
+        let object = version.read(Encoding::Json, text.as_bytes()).unwrap().object.unwrap();
+        version.to_stored(object).unwrap()
+    }
+
+    #[test]
+    fn feature_gates_decide_on_defaults() {
+        let pod = |is_on| {
+            let text = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{
+                "resources":{"limits":{"cpu":"1"}},
+                "containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"250m"}}}]}}"#;
+            let pod = stored("", "pods", (Feature::PodLevelResources, is_on), text);
+            pod.text_at(&["spec", "resources", "requests", "cpu"]).to_owned()
+        };
+        assert_eq!((pod(true), pod(false)), ("250m".to_owned(), String::new()));
+
+        let set = |is_on| {
+            let text = r#"{"kind":"StatefulSet","apiVersion":"apps/v1","metadata":{"name":"a"},"spec":{
+                "serviceName":"s","selector":{},"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}"#;
+            let set = stored("apps", "statefulsets", (Feature::MaxUnavailableStatefulSet, is_on), text);
+            set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]).and_then(Value::as_i64)
+        };
+        assert_eq!((set(true), set(false)), (Some(1), None));
+
+        let driver = |is_on| {
+            let text =
+                r#"{"kind":"CSIDriver","apiVersion":"storage.k8s.io/v1","metadata":{"name":"a"},"spec":{}}"#;
+            let driver = stored("storage.k8s.io", "csidrivers", (Feature::VolumeLimitScaling, is_on), text);
+            driver.at(&["spec", "preventPodSchedulingIfMissing"]).and_then(Value::as_bool)
+        };
+        assert_eq!((driver(true), driver(false)), (Some(false), None));
     }
 }

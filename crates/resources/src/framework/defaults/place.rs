@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use pintle_features::Features;
+use pintle_meta::time::Time;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 use pintle_schema::normal::{self, Builder};
@@ -16,7 +17,7 @@ use super::Settings;
 pub(crate) struct Place<'a> {
     of: &'static Struct,
     at: At<'a>,
-    settings: &'a Settings<'a>,
+    settings: &'a Settings,
 }
 
 enum At<'a> {
@@ -29,12 +30,12 @@ impl<'a> Place<'a> {
         of: &'static Struct,
         value: &'a Value,
         changes: &'a Cell<bool>,
-        settings: &'a Settings<'a>,
+        settings: &'a Settings,
     ) -> Place<'a> {
         Place { of, at: At::Look(value, changes), settings }
     }
 
-    pub(super) fn change(of: &'static Struct, value: &'a mut Value, settings: &'a Settings<'a>) -> Place<'a> {
+    pub(super) fn change(of: &'static Struct, value: &'a mut Value, settings: &'a Settings) -> Place<'a> {
         Place { of, at: At::Change(value), settings }
     }
 
@@ -44,7 +45,7 @@ impl<'a> Place<'a> {
 
     /// The time to note down, to the second.
     pub(crate) fn now(&self) -> Value {
-        (self.settings.now)().truncated().to_string().into()
+        Time::from(self.settings.clock.now()).truncated().to_string().into()
     }
 
     fn value(&self) -> &Value {
@@ -258,7 +259,7 @@ impl<'a> Place<'a> {
 pub(super) fn would_change(
     of: &'static Struct,
     value: &Value,
-    settings: &Settings<'_>,
+    settings: &Settings,
     work: impl Fn(&mut Place<'_>),
 ) -> bool {
     let changes = Cell::new(false);

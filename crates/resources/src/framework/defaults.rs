@@ -17,37 +17,24 @@
 mod place;
 mod plan;
 
-use std::time::SystemTime;
-
 use pintle_features::Features;
 use pintle_meta::Value;
-use pintle_meta::time::Time;
+use pintle_runtime::Clock;
 use pintle_schema::Type;
 
 pub(crate) use self::place::Place;
 pub(crate) use self::plan::{Fill, Rule};
 
-/// What defaults depend on beside the object.
-#[derive(Clone, Copy)]
-pub struct Settings<'a> {
+/// Inputs of defaulting beside the object: those of the control plane.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
     pub features: Features,
-    /// When a device's taint was added, if nobody said.
-    pub now: &'a dyn Fn() -> Time,
-}
-
-impl Default for Settings<'_> {
-    fn default() -> Self {
-        Settings { features: Features::default(), now: &|| SystemTime::now().into() }
-    }
+    /// Tells the default of fields that hold the time of the write, such as `timeAdded` of a device taint.
+    pub clock: Clock,
 }
 
 /// Fills in the defaults of an object in normal form, which stays so. Lists of a kind have each item defaulted.
-pub fn apply(of: &'static Type, value: &mut Value) {
-    apply_with(of, value, &Settings::default());
-}
-
-/// [`apply`] with other feature gates or another clock.
-pub fn apply_with(of: &'static Type, value: &mut Value, settings: &Settings<'_>) {
+pub fn apply(of: &'static Type, value: &mut Value, settings: &Settings) {
     if let Some(plan) = plan::of(of)
         && plan.would_change(value, settings)
     {
@@ -55,18 +42,13 @@ pub fn apply_with(of: &'static Type, value: &mut Value, settings: &Settings<'_>)
     }
 }
 
-/// Whether there is anything that [`apply`] could fill in.
+/// Whether the type, or a type below it, has defaults.
 pub fn has_defaults(of: &'static Type) -> bool {
     plan::of(of).is_some()
 }
 
 /// Whether [`apply`] would leave an object as it is.
-pub fn is_defaulted(of: &'static Type, value: &Value) -> bool {
-    is_defaulted_with(of, value, &Settings::default())
-}
-
-/// [`is_defaulted`] with other feature gates.
-pub fn is_defaulted_with(of: &'static Type, value: &Value, settings: &Settings<'_>) -> bool {
+pub fn is_defaulted(of: &'static Type, value: &Value, settings: &Settings) -> bool {
     plan::of(of).is_none_or(|plan| !plan.would_change(value, settings))
 }
 
