@@ -1,5 +1,5 @@
-//! Which groups, versions and resources are served, by the flags: `--runtime-config` switches group versions and single
-//! resources, feature gates have resources of their own, and an emulated release has only what it had.
+//! The groups, versions and resources that are served: `--runtime-config` switches group versions and single resources,
+//! feature gates have resources of their own, and an emulated release has only the resources that it had.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use pintle_schema::{Resources, has_version};
 
 use crate::Error;
 
-/// Resources that are only there with a feature gate.
+/// Resources that are served only with a feature gate.
 const GATED: &[(&str, &str, Feature)] = &[
     ("certificates.k8s.io", "clustertrustbundles", Feature::ClusterTrustBundle),
     ("certificates.k8s.io", "podcertificaterequests", Feature::PodCertificateRequest),
@@ -72,7 +72,7 @@ pub(crate) fn served(
     Ok(served)
 }
 
-/// Whether a resource, or the one that it is part of, is among what is served.
+/// Returns whether a resource, or the one that it is a subresource of, is served.
 pub(crate) fn contains(
     served: &[GroupVersion],
     version: &pintle_schema::GroupVersion,
@@ -113,7 +113,7 @@ fn choose(
     Ok(served)
 }
 
-/// What `--runtime-config` says by name.
+/// An entry of `--runtime-config` that names a version or resource.
 struct Wish {
     group: String,
     version: String,
@@ -159,16 +159,16 @@ fn wishes(runtime_config: &BTreeMap<String, String>) -> Result<Vec<Wish>, Error>
 const STAGES: [(&str, Option<&str>); 4] =
     [("api/all", None), ("api/ga", Some("v")), ("api/beta", Some("vbeta")), ("api/alpha", Some("valpha"))];
 
-/// A version without its numbers.
+/// Returns a version without its numbers.
 fn stage(version: &str) -> String {
     version.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
-/// What is on and off.
+/// The versions and resources that are on and off.
 struct Switches {
     /// By group and version.
     versions: BTreeMap<(String, String), bool>,
-    /// By group, version and resource; these come before their version.
+    /// By group, version and resource; they take precedence over their version.
     resources: BTreeMap<(String, String, String), bool>,
 }
 
@@ -197,7 +197,7 @@ impl Switches {
         Ok(())
     }
 
-    /// Versions first, whatever the order on the command line: a resource is more than its version.
+    /// Applies entries by name. A resource takes precedence over its version, whatever their order.
     fn by_name(&mut self, wishes: &[Wish]) {
         for Wish { group, version, resource, enabled } in wishes {
             let key = (group.clone(), version.clone());
@@ -237,7 +237,7 @@ impl Switches {
     }
 }
 
-/// The older a version, the less: alpha before beta before neither, then by number.
+/// Returns a key that sorts versions by age: alpha before beta before stable, then by number.
 fn age(version: &str) -> (u8, Vec<u32>) {
     let stage = match () {
         () if version.contains("alpha") => 0,
@@ -248,7 +248,7 @@ fn age(version: &str) -> (u8, Vec<u32>) {
     (stage, numbers.filter_map(|number| number.parse().ok()).collect())
 }
 
-/// Takes away what the emulated release does not have.
+/// Removes resources that the emulated release does not have.
 fn leave_out_later(
     served: &mut [GroupVersion],
     wishes: &[Wish],
@@ -263,7 +263,7 @@ fn leave_out_later(
         })
     };
     let release = format!("{}.{}", choice.release.0, choice.release.1);
-    // Older versions first: what of them stays may bring newer ones along.
+    // Older versions first: resources of them that stay may bring newer ones along.
     let mut order: Vec<usize> = (0..served.len()).collect();
     order.sort_by_key(|place| age(&served[*place].version));
     let mut staying: Vec<(String, String)> = Vec::new();
@@ -303,7 +303,7 @@ fn leave_out_later(
     Ok(())
 }
 
-/// The minor release of 1 that brought a resource, or one that is long past.
+/// Returns the minor release of 1 that introduced a resource; 0 for those of all emulated releases.
 fn introduced(version: &GroupVersion, resource: &str) -> u32 {
     let is = |(group, name, plural, _): &&(&str, &str, &str, u32)| {
         version.group == *group && version.version == *name && (plural.is_empty() || *plural == resource)

@@ -1,4 +1,4 @@
-//! The objects that every cluster has, apart from namespaces and roles: what keeps them, and when it begins.
+//! The hooks of controllers of objects that every cluster has, apart from namespaces and roles.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl Bootstrap {
     }
 }
 
-/// The lease by which others know that this server is there.
+/// Adds the hooks of the lease that announces this server to others.
 pub(crate) fn add_identity(
     stores: &Stores,
     config: IdentityConfig,

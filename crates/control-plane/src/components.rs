@@ -1,4 +1,4 @@
-//! The programs beside the server that `componentstatuses` tells of, and how they are asked.
+//! The health of the programs that `componentstatuses` lists.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How much of an answer is read.
 const MAX_BODY: usize = 10 << 10;
 
-/// Where they listen unless they were told otherwise, which nobody here knows.
+/// The default addresses of the other components; the API server is not told of others.
 const CONTROLLER_MANAGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10257);
 const SCHEDULER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10259);
 
@@ -77,7 +77,7 @@ impl Component for StoreServer {
     }
 }
 
-/// A program that says over HTTPS how it is. Whoever it is: nothing secret is asked or told.
+/// A component with a health endpoint over HTTPS. Its certificate is not verified, since nothing secret is exchanged.
 struct Web {
     address: SocketAddr,
     path: &'static str,
@@ -85,7 +85,7 @@ struct Web {
 }
 
 impl Web {
-    /// The code of the answer, and what it holds.
+    /// Returns the status code and body of the answer.
     async fn ask(&self) -> Result<(http::StatusCode, String), String> {
         let address = self.address;
         let stream = TcpStream::connect(address).await.map_err(|error| {
@@ -130,7 +130,7 @@ impl Component for Web {
         let url = format!("https://{}{}", self.address, self.path);
         let (is_healthy, message) = match answered {
             Ok((code, body)) if code.is_success() => (Some(true), body),
-            // Nobody follows, so nobody knows.
+            // Redirects are not followed.
             Ok((code, body)) if code.is_redirection() => {
                 (None, format!("Probe terminated redirects, Response body: {body}"))
             }
@@ -141,7 +141,7 @@ impl Component for Web {
     }
 }
 
-/// Ends the connection with the question, also when nobody waits for the answer any more.
+/// Ends the connection with the request, also when the caller does not wait for the answer any more.
 struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with these bytes, behind a certificate that nobody knows.
+    /// Answers one request with these bytes, with a certificate that no client trusts.
     async fn program(answer: Vec<u8>) -> Web {
         let made = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).expect("a certificate");
         let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
@@ -192,7 +192,7 @@ mod tests {
             let request = String::from_utf8_lossy(&request[..read]).to_lowercase();
             assert!(request.starts_with("get /healthz http/1.1\r\n"), "{request}");
             assert!(request.contains("user-agent: kube-probe/1.36\r\n"), "{request}");
-            // Whoever has read enough goes away.
+            // A client that has read enough closes the connection.
             let _ = stream.write_all(&answer).await;
             let _ = stream.shutdown().await;
         });
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_says_how_a_program_is() {
+    async fn the_health_of_a_component_is_that_of_its_answer() {
         let answer = |code: &str| format!("HTTP/1.1 {code}\r\nContent-Length: 2\r\nLocation: /x\r\n\r\nok");
         assert_eq!(found(&answer("200 OK")).await, (Some(true), "ok".into()));
         assert_eq!(
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_is_read_than_is_shown() {
+    async fn a_long_answer_is_read_up_to_a_limit() {
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", 1 << 20, "x".repeat(1 << 20));
         let (is_healthy, message) = found(&answer).await;
         assert_eq!((is_healthy, message.len()), (Some(true), MAX_BODY));
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_is_not_healthy() {
+    async fn a_component_that_does_not_listen_is_not_healthy() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         drop(listener);

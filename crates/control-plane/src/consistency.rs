@@ -14,16 +14,16 @@ use pintle_server::{CacheCheck, Metrics};
 
 use crate::stores::Stores;
 
-/// How long to wait after a round, at least.
+/// The least time between two rounds.
 pub(crate) const PERIOD: Duration = Duration::from_secs(5 * 60);
 
 /// Group, resource and cache.
 type Named = (String, String, Arc<Resource>);
 
-/// Told of a group, a resource, and what was found.
+/// Counts a result for a group and a resource.
 type Count = Box<dyn Fn(&str, &str, CacheCheck) + Send + Sync>;
 
-/// Knows the caches, and counts what it finds.
+/// Compares caches with the store, and counts the results.
 pub(crate) struct Checker {
     caches: Box<dyn Fn() -> Vec<Named> + Send + Sync>,
     count: Count,
@@ -64,7 +64,7 @@ impl Checker {
     async fn round(&self) {
         for (group, resource, cache) in (self.caches)() {
             let outcome = match cache.check().await {
-                // Nobody uses it any more.
+                // The cache is not in use any more.
                 Err(Error::NotReady) => continue,
                 Ok(None) => CacheCheck::Equal,
                 Ok(Some(difference)) => {
@@ -109,7 +109,7 @@ mod tests {
 
     /// A feed that hears of one key only makes a cache that is right until another one is written.
     #[tokio::test]
-    async fn rounds_count_what_they_find() {
+    async fn rounds_count_equal_and_different_caches() {
         let store = Arc::new(Embedded::open(Options::memory()).expect("a store"));
         let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/pods/a"), Limits::default());
         let feed = feed.await.expect("a feed");
@@ -136,7 +136,7 @@ mod tests {
         pods.wait_for(after, Duration::from_secs(10)).await.expect("it follows");
         // Rounds go on; some may have begun before.
         while let Some((resource, found)) = counts.recv().await {
-            assert_eq!(resource, "pods.", "nobody uses the other");
+            assert_eq!(resource, "pods.", "the other cache is not in use");
             if found == CacheCheck::Different {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Where requests for a resource lead: to its objects, or to what does something with them.
+//! Endpoints of built-in resources: their store, or the code of a subresource or review.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Endpoints<'a> {
     pub(crate) resources: &'a Resources,
     /// By the path of the keys.
     pub(crate) kinds: &'a HashMap<&'static str, StoredKind>,
-    /// Of what one resource writes to another.
+    /// The admission of writes from one resource to another.
     pub(crate) admission: &'a Chain,
     pub(crate) config: &'a ResourcesConfig,
 }
@@ -114,7 +114,7 @@ impl Endpoints<'_> {
                     None => (plain(), Behind::Missing),
                 }
             }
-            // What is served by two groups has rules of both.
+            // A resource that two groups serve has a strategy in each.
             (name, None) => match strategy::of(version.group, name, settings) {
                 Some(strategy) if kind.store.config().group != version.group => {
                     (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy))))
@@ -129,7 +129,7 @@ impl Endpoints<'_> {
         }
     }
 
-    /// What answers questions about access.
+    /// Returns the handler of a review.
     fn review(&self, group: &str, name: &str) -> Option<Arc<dyn Subresource>> {
         let access = |whose| Arc::new(AccessReview { authorizer: self.config.authorizer.clone(), whose });
         Some(match (group, name) {
@@ -175,7 +175,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// A resource or subresource for the server itself.
+    /// Returns a client of a resource or subresource, whose writes are admitted like those of requests.
     pub(crate) fn client(&self, group: &str, version: &str, name: &str, subresource: &str) -> Option<Client> {
         let resource = self.resources.find(group, version, name)?;
         let kind = self.kinds.get(resource.storage?.path)?;

@@ -1,10 +1,10 @@
-//! Who this server is among those of its cluster: a name that stays the same on a host, and one that does not.
+//! The identity of this server in its cluster: a name that stays the same on a host, and one of each process.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use pintle_controllers::IdentityConfig;
 use pintle_runtime::Random;
 
-/// What tells this program from others on the same host.
+/// The name of the program, as part of a server's name.
 const PROGRAM: &str = "kube-apiserver";
 
 /// Returns the identity of this process on a host. `peer_address`: other servers reach this one there.
@@ -26,7 +26,7 @@ pub fn server_id(hostname: &str) -> String {
     format!("apiserver-{}", base32(&digest(&SHA256, &named).as_ref()[..16]))
 }
 
-/// Without padding, in small letters.
+/// Encodes in base 32 without padding, in lower case.
 fn base32(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let (mut out, mut bits, mut held) = (String::new(), 0u32, 0);

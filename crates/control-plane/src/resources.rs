@@ -37,7 +37,7 @@ use crate::{Error, api_groups};
 
 const NETWORKING: &str = "networking.k8s.io";
 
-/// What the endpoints of resources depend on beside their stores.
+/// Everything that the endpoints of resources depend on beside their stores.
 pub(crate) struct ResourcesConfig {
     pub(crate) encodings: &'static [Encoding],
     pub(crate) settings: Settings,

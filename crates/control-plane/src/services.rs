@@ -1,4 +1,4 @@
-//! Where the services of the cluster are: at their cluster IPs, or with `--enable-aggregator-routing` at their endpoints.
+//! The addresses of the cluster's services: their cluster IPs, or with `--enable-aggregator-routing` their endpoints.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::Error;
 use crate::access::find;
 use crate::stores::Stores;
 
-/// How long somebody waits for endpoints that were written already.
+/// How long a request waits until the cache has endpoints that were written before it.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Names the service that a slice is of.
+/// The label with the service of a slice.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// The services that are stored.
+/// Resolves services by the stored objects.
 pub(crate) struct Services {
     services: Arc<Store>,
-    /// Where to look for endpoints, if requests go there.
+    /// The slices of endpoints, if requests go to endpoints.
     slices: Option<Arc<Store>>,
-    /// Of this server itself, which the service `kubernetes` stands for.
+    /// The address of this server, to which the service `kubernetes` resolves.
     own: Address,
     random: Random,
 }
 
 impl Services {
-    /// `listening`: where this server does.
+    /// `listening`: the address of this server's listener.
     pub(crate) fn new(
         stores: &Stores,
         listening: SocketAddr,
@@ -58,7 +58,7 @@ impl Services {
         })
     }
 
-    /// All slices of a service.
+    /// Returns all slices of a service.
     async fn slices(&self, store: &Store, namespace: &str, service: &str) -> Result<Vec<Value>, String> {
         let known = store.config().backend.known_revision().map_or(0, |revision| revision.0);
         let snapshot = store.cache().snapshot_since(known, WAIT).await.map_err(|error| error.to_string())?;
@@ -89,7 +89,7 @@ impl Resolver for Services {
     }
 }
 
-/// The service's own address.
+/// Returns the cluster IP or external name of a service.
 fn cluster_address(service: &Value, port: u16) -> Result<Address, String> {
     let ip = service.text_at(&["spec", "clusterIP"]);
     match service.text_at(&["spec", "type"]) {
@@ -117,7 +117,7 @@ fn service_port(service: &Value, port: u16) -> Result<&Value, String> {
     found.ok_or_else(|| format!("no service port {port} found for service {}", quote(service.name())))
 }
 
-/// The name that a service's port has among its endpoints.
+/// Returns the name of a service's port in its slices.
 fn endpoint_port(service: &Value, port: u16) -> Result<&str, String> {
     match service.text_at(&["spec", "type"]) {
         "ClusterIP" | "LoadBalancer" | "NodePort" => Ok(service_port(service, port)?.text_at(&["name"])),
@@ -125,7 +125,7 @@ fn endpoint_port(service: &Value, port: u16) -> Result<&str, String> {
     }
 }
 
-/// One that is ready, by chance; of the service's first family of addresses if there is one.
+/// Returns a ready endpoint at random, of the service's first IP family if it has any.
 fn endpoint(
     service: &Value,
     port: &str,
@@ -152,7 +152,7 @@ fn endpoint(
     Err(format!("no endpoints available for service {}", quote(service.name())))
 }
 
-/// Who does not say is ready.
+/// Returns whether an endpoint is ready, which is the default.
 fn is_ready(endpoint: &&Value) -> bool {
     endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool) != Some(false)
 }
@@ -201,7 +201,7 @@ mod tests {
         check(r#""type":"Other""#, 443, "unsupported service type \"Other\"");
     }
 
-    /// All endpoints that chance may choose.
+    /// Returns all endpoints that may be chosen.
     fn chosen(service: &Value, port: u16, slices: &[&str]) -> Vec<String> {
         let slices: Vec<Value> = slices.iter().map(|text| read(text)).collect();
         let mut random = StdRng::seed_from_u64(7);

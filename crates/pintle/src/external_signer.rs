@@ -1,4 +1,4 @@
-//! The program that signs tokens of service accounts, where `--service-account-signing-endpoint` names one.
+//! The external signer of service account tokens (`--service-account-signing-endpoint`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use pintle_server::Metrics;
 
 use crate::options::Options;
 
-/// How long it may take to be there at start, and to give its keys.
+/// How long the signer may take to answer at start, and to return its keys.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
-/// After this it is said what the server waits for.
+/// After this time the log says what the server waits for.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Shorter lives are nobody's to ask for.
+/// The shortest lifetime of a token, in seconds, that a signer must support.
 const SHORTEST: i64 = 10 * 60;
 
-/// A signer that is there, and how long its tokens may live.
+/// A signer that answers, and the limits of its tokens' lifetimes.
 pub(crate) struct ExternalSigner {
     pub(crate) signer: Arc<External>,
-    /// The longest that it signs.
+    /// The longest lifetime that it signs.
     pub(crate) longest: Duration,
-    /// The longest that this server issues: as the flag says, else the same.
+    /// The longest lifetime that this server issues: that of the flag, else of the signer.
     pub(crate) max_expiration: Duration,
 }
 
 impl ExternalSigner {
-    /// Waits for the signer, fetches its keys, and finds out whether it can do what is asked of it.
+    /// Waits for the signer, fetches its keys, and checks that it supports the lifetimes of the flags.
     pub(crate) async fn connect(
         options: &Options,
         metrics: &Metrics,
@@ -37,7 +37,7 @@ impl ExternalSigner {
         let of = external::Options {
             address: address.clone(),
             fetch_timeout: FETCH_TIMEOUT,
-            // Nobody waits for the answer any longer.
+            // The request for the token ends then.
             sign_timeout: options.request_timeout,
         };
         let failed = |error| anyhow!("while setting up external-jwt-signer: {error}");

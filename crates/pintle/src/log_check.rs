@@ -1,4 +1,4 @@
-//! The health check `log`: whether log lines still get out.
+//! The health check `log`, which fails when log lines cannot be written.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use pintle_server::handlers::Check;
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Flushes now and then, on a thread of its own that may hang with the log. A flush that does not come back shows.
+/// Flushes the log periodically on a blocking thread; fails when a flush does not return.
 pub(crate) struct LogCheck {
     flushed: Arc<Mutex<Stopwatch>>,
 }

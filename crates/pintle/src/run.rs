@@ -50,7 +50,7 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(serve(flags, &options, &logging));
-    // Whatever is still running belongs to connections that were given their time.
+    // Tasks that still run belong to connections that were given their time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
 }

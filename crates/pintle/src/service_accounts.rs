@@ -1,4 +1,4 @@
-//! The keys of service account tokens: as given, those of another program, or one of this server's own.
+//! The keys of service account tokens: those of the flags, of an external signer, or one of this server's own.
 //!
 //! Its own is made once and kept beside the certificates, in `pintle-sa.key`, so that tokens outlive a restart. It is an
 //! ECDSA key, since making an RSA key takes longer than all else at start.
@@ -65,7 +65,7 @@ pub(crate) fn load(
     Ok(config)
 }
 
-/// What is given, or else this server's own.
+/// Returns the keys of the flags, or else this server's own.
 fn own_keys(options: &Options, cert_dir: &Path) -> anyhow::Result<(Option<PrivateKey>, Keys)> {
     let given = &options.service_accounts;
     let mut keys = public_keys(given)?;
@@ -100,14 +100,14 @@ fn signing_key(path: &Path) -> anyhow::Result<PrivateKey> {
     PrivateKey::read(path).with_context(|| format!("--service-account-signing-key-file: {}", path.display()))
 }
 
-/// Reads what is given, so that a file that cannot be used is found before anything is made.
+/// Reads the key files, so that one that cannot be used is found before anything is made.
 pub(crate) fn check(options: &ServiceAccountOptions) -> anyhow::Result<()> {
     public_keys(options)?;
     options.signing_key_file.as_deref().map(signing_key).transpose()?;
     Ok(())
 }
 
-/// The key of this server, which is made when there is none.
+/// Returns the key of this server, and makes it if there is none.
 fn own_key(cert_dir: &Path) -> anyhow::Result<PrivateKey> {
     let path = cert_dir.join(FILE_NAME);
     match PrivateKey::read(&path) {
@@ -127,7 +127,7 @@ fn whole_seconds(duration: Duration) -> i64 {
     duration.as_secs().try_into().unwrap_or(i64::MAX)
 }
 
-/// Where extended tokens cannot be, or not for as long as they are meant to. `external`: whose limit it is.
+/// Warns if the limit of lifetimes cuts extended tokens short. `external`: the limit is that of an external signer.
 fn warn_of_short_lives(most: Duration, external: bool) {
     let (seconds, most) = (whole_seconds(most), format(most));
     if seconds == 0 {

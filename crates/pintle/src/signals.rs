@@ -1,4 +1,4 @@
-//! The signals by which the process is told to end.
+//! The signals that end the process.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -16,7 +16,7 @@ use pintle_storage_etcd as etcd;
 
 use crate::options::{EtcdOptions, Options, StoreOptions};
 
-/// Where the embedded store lives below `--data-dir`.
+/// The directory of the embedded store below `--data-dir`.
 pub(crate) const STORE_DIRECTORY: &str = "store";
 /// How long a start may take once damage was found.
 const DAMAGED_START: Duration = Duration::from_secs(3);
@@ -218,7 +218,7 @@ async fn ask(config: etcd::Config) -> Result<(), String> {
     health
 }
 
-/// Keeps at least one interval of history, and at most two.
+/// Compacts so that at least one interval of history stays, and at most two.
 async fn compact(backend: Arc<embedded::Store>, interval: Duration) {
     let mut previous: Option<Revision> = None;
     loop {

@@ -1,4 +1,4 @@
-//! What authenticators and authorizers know of this cluster: their traits over the stores of the control plane.
+//! Authenticators and authorizers over the stores of the control plane.
 
 pub(crate) mod claims;
 pub(crate) mod escalation;

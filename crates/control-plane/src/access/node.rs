@@ -1,6 +1,6 @@
-//! What the node authorizer knows: the graph of pods and what they use, as current as the cache.
+//! The graph of the node authorizer: pods and the objects that they use, as current as the cache.
 //!
-//! It is loaded when the first kubelet asks, so that a server without nodes pays nothing.
+//! It is loaded with the first request of a kubelet, so that a server without nodes pays nothing.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(crate) struct NodeGraph {
 
 struct Reflected {
     graph: Graph,
-    /// Of each store of the mirror.
+    /// The kind of each store of the mirror.
     kinds: Vec<Kind>,
     metrics: Metrics,
 }
 
 impl NodeGraph {
-    /// `store` finds the store of a resource by the path of its keys; what is not served has none.
+    /// `store` finds the store of a resource by the path of its keys.
     pub(crate) fn new(store: impl Fn(&str) -> Option<Arc<Store>>, metrics: Metrics) -> NodeGraph {
         let (kinds, stores) =
             Kind::SOURCES.into_iter().filter_map(|kind| Some((kind, store(path(kind)?)?))).unzip();
@@ -61,7 +61,7 @@ impl Reflect for Reflected {
     }
 }
 
-/// What a change is counted as.
+/// Returns the name of a change in metrics.
 fn operation(kind: Kind, is_there: bool) -> &'static str {
     match (kind, is_there) {
         (Kind::PersistentVolume, true) => "AddPV",
@@ -77,7 +77,7 @@ fn operation(kind: Kind, is_there: bool) -> &'static str {
     }
 }
 
-/// Where objects of a kind are stored.
+/// Returns the path of a kind's keys.
 fn path(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Pod => "pods",

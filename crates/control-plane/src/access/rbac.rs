@@ -17,19 +17,19 @@ use crate::stores::Stores;
 #[derive(Clone)]
 pub(crate) struct Roles {
     mirror: Arc<Mirror<Reflected>>,
-    /// One of the stores. What is known of it is known of all, since one watch feeds them.
+    /// One of the stores; it is as current as the others, since one watch feeds them all.
     store: Arc<Store>,
-    /// Set when the roles that every cluster has are there.
+    /// Set when the bootstrap roles are stored.
     in_order: Signal,
 }
 
-/// How long somebody waits at most, at a start, for the roles that are just being made.
+/// How long a request waits at start for the bootstrap roles.
 const BEGINNING: Duration = Duration::from_secs(5);
 
-/// How long somebody who gives something waits for what others have written.
+/// How long a grant of permissions waits for roles and bindings that were written before it.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// The resources that it is made of, by their place in the mirror.
+/// The resources of the index, by their position in the mirror.
 const RESOURCES: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
 
 #[derive(Default)]
@@ -45,8 +45,8 @@ impl Roles {
     }
 }
 
-/// Puts the roles and bindings that every cluster has in order at start, and keeps those that are made of others up to date
-/// from then on.
+/// Adds the hook that reconciles the bootstrap roles and bindings at start, and keeps aggregated roles up to date from then
+/// on.
 pub(crate) fn add_hooks(
     stores: &Stores,
     roles: &Roles,
@@ -80,7 +80,7 @@ impl Source for Roles {
     }
 
     async fn settle(&self) {
-        // Nobody is refused for want of roles that are there in a moment.
+        // No request is refused for want of bootstrap roles that are about to be stored.
         if !self.in_order.is_set() {
             let _ = tokio::time::timeout(BEGINNING, self.in_order.wait()).await;
             self.current().await;

@@ -1,4 +1,4 @@
-//! Tokens of service accounts and of joining nodes, checked against this cluster's objects.
+//! The objects to which tokens of service accounts and bootstrap tokens are bound.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::stores::Stores;
 
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 
-/// What tokens are bound to, out of the stores.
+/// The objects of tokens, read from the stores.
 pub(crate) struct StoredAccounts {
     accounts: Arc<Store>,
     secrets: Arc<Store>,

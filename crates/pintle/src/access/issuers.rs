@@ -21,7 +21,7 @@ use crate::options::{AuthenticationSource, OidcOptions, PeerOptions};
 /// How long the discovery of new issuers may take before the file that names them counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Those who are configured.
+/// The issuers whose tokens are accepted.
 pub(crate) struct Configured {
     pub(crate) issuers: Arc<Issuers>,
     /// The file's rules for requests without credentials, if it has any.
@@ -57,7 +57,7 @@ impl KeyEvents for Counted {
     }
 }
 
-/// What authenticators of issuers are made with, at the start and whenever the file changes.
+/// The settings with which authenticators of issuers are made, at start and whenever the file changes.
 #[derive(Clone)]
 pub(crate) struct Makers {
     /// Issuers of this server itself, which no other may be.

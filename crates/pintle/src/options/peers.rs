@@ -1,4 +1,4 @@
-//! Whom the server believes or asks about its clients: front proxies, password files, webhooks, token issuers.
+//! Options of authentication and authorization by others: front proxies, password files, webhooks, token issuers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,25 +19,25 @@ pub(crate) struct PeerOptions {
     pub(crate) token_webhook: Option<TokenWebhookOptions>,
     pub(crate) authorization_webhook: Option<AuthorizationWebhookOptions>,
     pub(crate) authentication: AuthenticationSource,
-    /// Whether anybody said whether to let in who comes without credentials.
+    /// Whether `--anonymous-auth` is given.
     pub(crate) anonymous_flag: bool,
     /// `--authorization-config`.
     pub(crate) authorization_config: Option<PathBuf>,
     /// Whether reviews carry selectors.
     pub(crate) selectors: bool,
-    /// Who we are, in figures; nobody if servers have no identity.
+    /// The name of this server in metrics; empty if servers have no identity.
     pub(crate) server_id: String,
     /// Whether front proxies may name uids.
     pub(crate) uid_headers: bool,
-    /// Whether there are figures about the keys of issuers.
+    /// Whether there are metrics of the keys of issuers.
     pub(crate) key_metrics: bool,
-    /// The file that says which way connections leave.
+    /// `--egress-selector-config-file`.
     pub(crate) egress_config: Option<PathBuf>,
-    /// Whether issuers of tokens may be in other networks.
+    /// Whether issuers of tokens may be behind an egress proxy.
     pub(crate) issuer_networks: bool,
 }
 
-/// Where issuers of tokens are named.
+/// The source of token issuers.
 pub(crate) enum AuthenticationSource {
     None,
     Flags(OidcOptions),
@@ -96,12 +96,12 @@ pub(crate) struct AuthorizationWebhookOptions {
     pub(crate) denied_ttl: Duration,
 }
 
-/// Front proxies.
+/// `--requestheader-*`.
 pub(crate) struct RequestHeaderOptions {
     pub(crate) client_ca: PathBuf,
     pub(crate) allowed_names: Vec<String>,
     pub(crate) headers: FrontProxyHeaders,
-    /// The same as other servers of the cluster are told, as it was said.
+    /// The flags as they are published for other servers of the cluster.
     pub(crate) published: BTreeMap<&'static str, Vec<String>>,
 }
 
