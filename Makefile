@@ -1,4 +1,4 @@
-# Everything a developer or CI calls. What a target needs beyond Rust, gcc, make and Python, it installs itself.
+# Every command of developers and CI. A target installs what it needs beyond Rust, gcc, make and Python.
 
 CARGO ?= cargo
 ARGS ?=
@@ -17,7 +17,7 @@ run:
 test: etcd kubectl
 	set -a && . build/etcd.env && . build/kubectl.env && scripts/test.sh $(CARGO) test --workspace --all-features --no-fail-fast
 
-# The suites that read the reference's published data, as in a clone that has none beside it; after `test`, whose binaries these are.
+# The suites that compare with the reference's published data, without that data; uses the binaries of `test`.
 test-alone: etcd kubectl
 	set -a && . build/etcd.env && . build/kubectl.env && scripts/test.sh scripts/alone.py
 
@@ -42,17 +42,17 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) run -q -p xtask -- lint
 
-# The figures of ARCHITECTURE.md's budget table, on this machine; ARGS="--only list" for a part, ARGS="--kubeconfig FILE
+# Measures the figures of docs/performance.md on this machine; ARGS="--only list" for a part, ARGS="--kubeconfig FILE
 # --pid PID --kubeconfig FILE --pid PID,PID" for one or two servers that run already.
 bench: etcd
 	$(CARGO) build --release -p pintle -p pintle-bench
 	set -a && . build/etcd.env && $(TARGET)/release/pintle-bench $(ARGS)
 
-# Lists anew which functions run, so that they lie together in memory; before a release, or when bench shows more of it.
+# Records which functions run, for their layout in memory; before a release, or when bench shows a larger server.
 layout: kubectl
 	set -a && . build/kubectl.env && scripts/layout.sh
 
-# Feeds every parser mutated input, 60 seconds each; FUZZ="--seconds 3600 json" for longer or for one of them.
+# Fuzzes every parser for 60 seconds each; FUZZ="--seconds 3600 json" for longer or for one of them.
 fuzz:
 	$(CARGO) run --profile fuzz -p pintle-fuzz -- $(FUZZ)
 

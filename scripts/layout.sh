@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes crates/pintle/layout anew: which functions a start of the server needs, and which ones requests. The program is built
-# with a map of its functions, runs under valgrind, and is asked what clients ask most.
+# Regenerates crates/pintle/layout: the functions that a start of the server needs, and those that requests need. The program is built
+# with a map of its functions, runs under valgrind, and serves the most frequent requests.
 #
 # Usage: scripts/layout.sh      (some minutes; kubectl from $KUBECTL or the PATH)
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command that runs tests, and prints after it what they did not compare for want of the reference's published data.
+# Runs a command that runs tests, then prints the comparisons that were skipped because the reference's published data is missing.
 #   scripts/test.sh cargo test --workspace
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// Crates that every other one may use: vocabulary and surroundings. They use none.
+/// Crates that every other one may use: vocabulary and surroundings. They use none, unless [`LAYERS`] has them.
 const LEAVES: &[&str] = &["features", "meta", "runtime", "work"];
 
 /// The crates of ours that each one uses beside [`LEAVES`], tests aside; no more and no fewer.
@@ -16,6 +16,7 @@ const LEAVES: &[&str] = &["features", "meta", "runtime", "work"];
 /// The order is the architecture: vocabulary at the bottom, then the seams, then their implementations, then what
 /// serves them, and one binary that knows all.
 const LAYERS: &[(&str, &str)] = &[
+    ("work", "runtime"),
     ("cel", ""),
     ("logging", ""),
     ("published", ""),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-/// What can be measured, by the names that `--only` takes.
+/// The measurements, by the names that `--only` takes.
 const PARTS: &[&str] = &[
     "codec",
     "chain",
@@ -23,7 +23,7 @@ const PARTS: &[&str] = &[
     "crd",
     "load",
 ];
-/// Those of them that are operations of a whole server.
+/// The measurements that are operations of a whole server.
 const OF_SERVERS: &[&str] = &["start", "idle", "create", "memory", "get", "patch", "list", "watch", "crd"];
 
 /// A server that runs already.

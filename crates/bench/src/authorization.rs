@@ -1,4 +1,4 @@
-//! What it costs to find out whether a user may do something, among few and among many bindings.
+//! Cost of an authorization decision, among few and among many bindings.
 
 use pintle_auth::authorizer::rbac::{Policy, bootstrap};
 use pintle_auth::{Attributes, User};
@@ -40,8 +40,8 @@ fn object(text: &str) -> anyhow::Result<Value> {
     Ok(json::decode_untyped(text.as_bytes())?.value)
 }
 
-/// The roles of every cluster, and bindings of which half are alice's, each in a namespace of its own, and half somebody
-/// else's in one namespace.
+/// The roles of every cluster, and bindings of which half are alice's, each in a namespace of its own, and half another
+/// user's in one namespace.
 fn policy(bindings: usize) -> anyhow::Result<Policy> {
     let mut policy = Policy::default();
     for expected in bootstrap::objects(pintle_features::Features::none()) {

@@ -1,5 +1,5 @@
-//! What the cache costs: memory of an object besides its bytes, a change among many objects while lists hold snapshots, and
-//! a change among many watchers whom it concerns or does not.
+//! Cost of the cache: memory of an object besides its bytes, a change among many objects while lists hold snapshots, and
+//! a change among many watchers that match it or do not.
 
 use std::path::Path;
 use std::sync::Arc;

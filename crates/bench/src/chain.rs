@@ -1,4 +1,4 @@
-//! What a request costs on its way through all filters, on one core: from its headers to a handler that does nothing.
+//! Cost of all filters of a request on one core: from its headers to a handler that does nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Handler for Nothing {
     }
 }
 
-/// Roles that nobody changes.
+/// Roles that do not change.
 struct Fixed(Policy);
 
 impl Source for Fixed {

@@ -71,7 +71,7 @@ async fn fill(directory: &Path, keys: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What it costs to tell many watches of one change. In memory, so that the disk is no part of it.
+/// Cost of delivering one change to many watches. In memory, so that the disk is not measured.
 pub(crate) async fn fan_out(time: Duration) -> anyhow::Result<()> {
     let store = Arc::new(Store::open(Options::memory())?);
     let delivered = Arc::new(AtomicU64::new(0));

@@ -24,7 +24,7 @@ pub(crate) fn key(number: u64) -> Bytes {
     format!("/registry/pods/namespace-{:03}/pod-{number:08}", number % 100).into()
 }
 
-/// What one round of puts came to.
+/// The result of one round of puts.
 #[derive(Clone, Copy)]
 pub(crate) struct Puts {
     pub(crate) per_second: f64,

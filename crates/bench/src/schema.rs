@@ -1,4 +1,4 @@
-//! What the table of resources costs at every start. The type graph is part of the program and costs nothing.
+//! Cost of the table of resources at every start. The type graph is part of the program and costs nothing.
 
 use std::time::Instant;
 

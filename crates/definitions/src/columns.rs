@@ -32,7 +32,7 @@ impl Columns {
         Columns { added: definitions.iter().map_while(Added::compile).collect() }
     }
 
-    /// Those of the scale of a custom resource, wherever its replicas are.
+    /// The columns of a custom resource's scale.
     pub fn of_scale() -> Columns {
         let replicas = [
             Added::plain("Desired", "integer", ".spec.replicas", "Number of desired replicas"),
@@ -42,7 +42,7 @@ impl Columns {
         Columns { added: replicas.into_iter().flatten().collect() }
     }
 
-    /// What tables say of the columns.
+    /// The column definitions of a Table.
     pub fn definitions(&self) -> Vec<Column<'_>> {
         let mut columns = Vec::with_capacity(self.added.len() + 1);
         columns.push(Column {
@@ -108,11 +108,11 @@ impl Added {
         })
     }
 
-    /// What is not there, or is something else than the column shows, is null.
+    /// Returns the cell of an object; null if the value is absent or of another type.
     fn cell(&self, object: &Value, now: Time) -> Value {
         let Some(found) = self.path.first(object) else { return Value::NULL };
         match (&*self.kind, found) {
-            // Whole strings are shared with the object.
+            // A string cell shares the object's string.
             ("string", Found::Tree(value)) if value.as_str().is_some() => value.clone(),
             ("string", found) => found.print().into_owned().into(),
             ("integer", Found::Tree(value)) => match value.as_i64() {

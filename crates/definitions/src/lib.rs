@@ -1,8 +1,8 @@
-//! What a CustomResourceDefinition says: whether it may be said ([`definition`]), what it makes of objects ([`object`]), its
-//! rules in the Common Expression Language ([`rules`]), what tables show of them ([`columns`]), and paths into objects
+//! CustomResourceDefinitions: their validation ([`definition`]), pruning, defaulting and validation of custom resources ([`object`]),
+//! rules in the Common Expression Language ([`rules`]), printer columns ([`columns`]), and paths into objects
 //! ([`json_path`], [`paths`]).
 //!
-//! Everything here is a function of a definition and an object. Who serves them is somebody else.
+//! Everything here is a pure function of a definition and an object; `extensions` serves them.
 
 pub mod columns;
 pub mod definition;

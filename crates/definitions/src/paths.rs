@@ -21,7 +21,7 @@ impl Path {
         &self.0
     }
 
-    /// What stands there; an error if something on the way is no object.
+    /// Returns the value at the path; an error if a value on the way is not an object.
     pub fn find<'a>(&self, object: &'a Value) -> Result<Option<&'a Value>, String> {
         let mut value = object;
         for (depth, name) in self.0.iter().enumerate() {

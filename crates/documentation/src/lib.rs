@@ -1,7 +1,7 @@
-//! What Kubernetes says about its types and fields, for OpenAPI and `kubectl explain`.
+//! Descriptions of Kubernetes' types and fields, for OpenAPI and `kubectl explain`.
 //!
 //! The texts are not ours: the build script takes them out of the `k8s-openapi` crate and writes them into one sorted table
-//! of bytes, so that they cost nothing until somebody asks for one. A crate of its own, so that only the binary waits for
+//! of bytes, so that they cost nothing until one is read. A crate of its own, so that only the binary waits for
 //! `k8s-openapi` to be compiled.
 
 use pintle_openapi::{Documentation, definition_name};
@@ -26,7 +26,7 @@ impl Documentation for Texts {
     }
 
     fn field(&self, of: &Type, field: &str) -> Option<&str> {
-        // A slash is part of no name, so that a type and a field are told apart.
+        // A slash is part of no name, so that a type and a field are distinct.
         find(&format!("{}/{field}", definition_name(of)))
     }
 }

@@ -1,9 +1,9 @@
 //! Fuzzing on the stable toolchain: every parser of untrusted input is a [`Target`] that is fed mutations of a corpus.
 //!
-//! Without coverage from the compiler, what a run did is told by its outcome: a target returns a number that stands for the
-//! way its input went (the error without its particulars, or the form of what was read), and an input that goes a new
-//! way joins the corpus. Everything follows from the seed, so that a failure, even one that ends the process, comes
-//! again with the same seed.
+//! Without coverage from the compiler, the outcome of a run stands for its code path: a target returns a number for the
+//! error without its particulars, or for the shape of the parsed value, and an input with a new
+//! outcome joins the corpus. Everything follows from the seed, so that a failure, even one that ends the process,
+//! repeats with the same seed.
 
 mod engine;
 mod mutate;
@@ -12,11 +12,11 @@ mod targets;
 pub use engine::{Failure, Limits, Report, fuzz};
 pub use targets::targets;
 
-/// Something that takes bytes from strangers.
+/// A parser of untrusted bytes.
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,
-    /// What the corpus begins with.
+    /// The initial corpus.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Pieces of the language, which mutations insert.
     pub tokens: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! `make fuzz`: feeds the parsers until told to stop.
+//! `make fuzz`: fuzzes the parsers until a limit is reached.
 //!
 //! ```text
 //! pintle-fuzz [--seconds 60] [--size 65536] [--seed N] [--save DIR] [TARGET ...]

@@ -26,7 +26,7 @@ use crate::view::{latest, value};
 pub(crate) struct Group<'t> {
     before: State,
     pub(crate) state: State,
-    /// What the feed gets when this is durable.
+    /// The changes for the feed once this is durable.
     pub(crate) committed: Vec<Committed>,
     pub(crate) versions: Table<'t, VersionKey, &'static [u8]>,
     pub(crate) log: Table<'t, (u64, u32), &'static [u8]>,
@@ -38,7 +38,7 @@ pub(crate) struct Group<'t> {
     pub(crate) touched: bool,
 }
 
-/// What was decided about a transaction; the outer error is the engine's and spoils the group.
+/// The decision about a transaction; the outer error is the engine's and fails the whole group.
 pub(crate) type Decided<T> = Result<Result<T>>;
 
 impl<'t> Group<'t> {

@@ -32,7 +32,7 @@ impl State {
 /// Looking at an entry costs so much less than taking a version away.
 const SCAN_FACTOR: usize = 8;
 
-/// A version that nobody can read any more.
+/// A version that no read can return any more.
 struct Dead {
     key: Vec<u8>,
     revision: u64,

@@ -1,4 +1,4 @@
-//! The data directory: who may use it, and what is in it.
+//! The data directory: its lock, and the files in it.
 //!
 //! ```text
 //! DIR/lock        locked for as long as a store is open; its content, the process id, is for people
@@ -77,7 +77,7 @@ pub(crate) fn open(dir: &Path, no_fsync: bool, cache_bytes: usize) -> Result<(En
     }
 }
 
-/// An engine on a new file that nobody sees yet.
+/// An engine on a new file, before it is renamed into place.
 pub(crate) fn create(dir: &Path, no_fsync: bool, cache_bytes: usize) -> Result<Engine, OpenError> {
     let path = dir.join(STORE_NEW);
     let file = private_file()

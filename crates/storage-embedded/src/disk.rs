@@ -21,7 +21,7 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// Gives access to the bytes. Called again only after the previous backend was closed or has failed.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// Bytes that can still be written; `None` if that cannot be told. Called before every commit, so it is cheap.
+    /// Bytes that can still be written; `None` if that is unknown. Called before every commit, so it is cheap.
     fn free(&self) -> Option<u64>;
 
     /// Bytes taken on the disk.
@@ -141,8 +141,8 @@ impl StorageBackend for MemoryBackend {
     }
 }
 
-/// What the engine is given: passes everything on and remembers how it failed, because the engine's own errors do not
-/// tell a failed sync from a failed write, and the difference decides whether a write's outcome is known.
+/// The backend that the engine writes to. It remembers how an operation failed, because the engine's own errors do not
+/// distinguish a failed sync from a failed write, and the difference decides whether a write's outcome is known.
 #[derive(Debug)]
 pub(crate) struct Watched {
     inner: Box<dyn StorageBackend>,

@@ -12,7 +12,7 @@ use crate::guard::guarded;
 use crate::opening;
 use crate::tables::{FIRST_REVISION, FORMAT, LEASE_KEYS, LEASES, LOG, META, VERSIONS, meta};
 
-/// Revisions are signed 64-bit numbers to clients and in etcd. Nobody writes so often that the rest is needed.
+/// The largest revision that a store may have. Revisions are signed 64-bit numbers to clients and in etcd; half of that range is never reached.
 pub(crate) const MAX_REVISION: u64 = i64::MAX as u64 / 2;
 /// The same for leases.
 pub(crate) const MAX_LEASE: i64 = i64::MAX / 2;
@@ -214,7 +214,7 @@ impl Engine {
     }
 
     /// Commits nothing, but in the way that makes the next open fast also after a crash.
-    pub(crate) fn settle(&self, state: &State) -> Result<(), redb::Error> {
+    pub(crate) fn save_free_pages(&self, state: &State) -> Result<(), redb::Error> {
         let mut txn = self.begin()?;
         txn.set_quick_repair(true);
         txn.open_table(META)?.insert(meta::REVISION, state.revision)?;

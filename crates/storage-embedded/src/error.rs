@@ -1,4 +1,4 @@
-//! What can go wrong with a store on disk: when it is opened (for the command line), and in the engine (for callers).
+//! Errors of a store on disk: when it is opened (for the command line), and in the engine (for callers).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use pintle_storage::Error;
 
 use crate::disk::is_full;
 
-/// Why a store cannot be opened, saved or restored: one sentence for whoever typed the command. Nothing that was
-/// there before has been changed.
+/// Why a store cannot be opened, saved or restored: one sentence for the command line. No existing
+/// file has been changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -58,7 +58,7 @@ impl OpenError {
         }
     }
 
-    /// What the engine said when it opened, loaded or filled the store at `path`.
+    /// An error of the engine while it opened, loaded or filled the store at `path`.
     pub(crate) fn engine(path: &Path, error: redb::Error) -> Self {
         match error {
             // The engine reads where its own numbers lead it: beyond the end means that the file was cut.

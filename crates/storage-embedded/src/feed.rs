@@ -62,7 +62,7 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
-    /// What a change takes besides its bytes, roughly.
+    /// Approximate memory of a change besides its bytes.
     const OVERHEAD: usize = 256;
 
     pub(crate) fn new(revision: u64, changes: Vec<Change>) -> Self {
@@ -78,7 +78,7 @@ impl Committed {
     }
 }
 
-/// What every watch needs to know to decide whether it has something to do.
+/// The state that a watch reads to decide whether it has events to deliver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tip {
     /// The newest committed revision.

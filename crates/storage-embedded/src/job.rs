@@ -1,4 +1,4 @@
-//! What callers ask of the writer, and how they are answered.
+//! Jobs that callers hand to the writer, and their replies.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) enum Done {
 }
 
 impl Done {
-    /// Answers, with `failure` if the commit failed. Nobody may be waiting any more, which is their right.
+    /// Answers, with `failure` if the commit failed. The caller may have stopped waiting.
     pub(crate) fn answer(self, failure: Option<&Error>) {
         fn send<T>(reply: oneshot::Sender<Result<T>>, result: Result<T>, failure: Option<&Error>) {
             let _ = reply.send(match failure {

@@ -22,7 +22,6 @@
 //! that a place in the feed is found by subtraction.
 
 mod apply;
-pub mod clock;
 mod compact;
 mod dir;
 pub mod disk;

@@ -1,12 +1,10 @@
-//! What a store can be told when it is opened.
+//! Options of an open store.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
+use pintle_runtime::Clock;
 use pintle_storage::lease::Window;
-
-use crate::clock::{Clock, SystemClock};
 
 /// Where the data lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +37,12 @@ pub struct Options {
     pub feed_bytes: usize,
     /// How often a watch that asked for it reports progress while it has nothing to deliver.
     pub progress_interval: Duration,
-    /// When nobody has written for so long, one more commit makes the next open fast even after a crash.
-    pub settle_after: Option<Duration>,
+    /// After so long without writes, one more commit makes the next open fast even after a crash.
+    pub save_free_pages_after: Option<Duration>,
     /// How leases are shared between keys.
     pub lease_window: Window,
-    pub clock: Arc<dyn Clock>,
+    /// Ends leases, also those that expired while the store was closed.
+    pub clock: Clock,
 }
 
 impl Options {
@@ -56,14 +55,14 @@ impl Options {
             max_txn_ops: 128,
             feed_bytes: 2 << 20,
             progress_interval: Duration::from_secs(10),
-            settle_after: Some(Duration::from_secs(2)),
+            save_free_pages_after: Some(Duration::from_secs(2)),
             lease_window: Window::default(),
-            clock: Arc::new(SystemClock),
+            clock: Clock::system(),
         }
     }
 
     pub fn memory() -> Self {
-        Options { settle_after: None, ..Options::new(Location::Memory) }
+        Options { save_free_pages_after: None, ..Options::new(Location::Memory) }
     }
 
     pub fn directory(path: impl Into<PathBuf>) -> Self {

@@ -7,7 +7,7 @@ use pintle_storage::{Error, KeyValue, LeaseId, Result, Revision};
 
 const DELETED: u8 = 1;
 
-/// What [`crate::tables::VERSIONS`] says about a version: all that a comparison, a count or a new version needs.
+/// The entry of a version in [`crate::tables::VERSIONS`]: all that a comparison, a count or a new version needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     /// Where in its revision the change is: with the revision, the place of the [`Record`] in the log.

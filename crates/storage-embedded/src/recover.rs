@@ -1,8 +1,8 @@
 //! When a write fails, the engine refuses all further work. What then is safe depends on how far the write got:
 //!
 //! - before the commit: nothing happened. The engine is opened anew, callers hear `NoSpace` or `Unavailable`.
-//! - during the commit, but not in fsync: the engine is opened anew, and the revision it has tells what happened.
-//! - in fsync: nobody can tell what the disk has; what a later read shows may only be in the kernel's memory. Callers
+//! - during the commit, but not in fsync: the engine is opened anew, and its revision shows whether the commit happened.
+//! - in fsync: the content of the disk is unknown; a later read may show pages that are only in the kernel's memory. Callers
 //!   hear `Unknown`, and the store stops for good rather than build on it.
 
 use pintle_storage::{Error, Result};
@@ -113,7 +113,7 @@ impl Writer {
     }
 
     fn settle_again(&mut self, engine: &Engine, state: &State) -> Result<(), redb::Error> {
-        let result = engine.settle(state);
+        let result = engine.save_free_pages(state);
         if result.is_err() && engine.health().sync_failed() {
             self.broken = Some(SYNC_FAILED.into());
         }

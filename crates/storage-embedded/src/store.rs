@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use pintle_runtime::Clock;
 use pintle_storage::{
     Backend, Error, KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult,
     WatchRequest, WatchStream, lease,
@@ -33,7 +34,7 @@ const QUEUE_KIB: usize = 16 << 10;
 /// How often a read is tried again.
 const READ_AGAIN: usize = 3;
 
-/// What the writer shows to readers and watches.
+/// The state that the writer publishes to readers and watches.
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
     view: RwLock<Result<Arc<View>>>,
@@ -112,6 +113,7 @@ pub struct Store {
     writer: Mutex<Option<JoinHandle<()>>>,
     /// Held while a lease is granted, so that callers of the same moment share it.
     leases: tokio::sync::Mutex<lease::Shared>,
+    clock: Clock,
     max_request_bytes: usize,
     max_txn_ops: usize,
     progress_interval: Duration,
@@ -186,6 +188,7 @@ impl Store {
             queue: Arc::new(Semaphore::new(QUEUE_KIB)),
             writer: Mutex::new(Some(thread)),
             leases: tokio::sync::Mutex::new(lease::Shared::new(options.lease_window)),
+            clock: options.clock.clone(),
             max_request_bytes: options.max_request_bytes,
             max_txn_ops: options.max_txn_ops,
             progress_interval: options.progress_interval,
@@ -341,12 +344,12 @@ impl Backend for Store {
 
     async fn lease(&self, ttl: Duration) -> Result<LeaseId> {
         let mut leases = self.leases.lock().await;
-        if let Some(id) = leases.reuse(ttl, Instant::now()) {
+        if let Some(id) = leases.reuse(ttl, self.clock.instant()) {
             return Ok(id);
         }
         let grant_for = leases.grant_for(ttl);
         let id = self.ask(|reply| Job::Grant { ttl: grant_for, reply }).await?;
-        leases.granted(ttl, id, Instant::now());
+        leases.granted(ttl, id, self.clock.instant());
         Ok(id)
     }
 

@@ -1,7 +1,7 @@
 //! Takes back what the engine wrote to a file while it opened it, when the file turns out to be damaged.
 //!
-//! The engine marks a file as open before it looks at the rest, and a repair writes as it goes. A damaged store is the last that
-//! somebody has of their data: it must be what it was, for another try or another tool.
+//! The engine marks a file as open before it looks at the rest, and a repair writes as it goes. A damaged store may be the only
+//! copy of its data: it must stay as it was, for another attempt or another tool.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -46,8 +46,8 @@ impl Undo {
         run();
     }
 
-    /// Makes a change of `len` bytes at `offset`, or a cut to `offset`, and records what was there before. Nobody else
-    /// changes the file meanwhile: neither another change nor [`Undo::restore`] comes between.
+    /// Makes a change of `len` bytes at `offset`, or a cut to `offset`, and records what was there before. The two are
+    /// atomic: neither another change nor [`Undo::restore`] comes between.
     pub(crate) fn recorded(
         &self,
         backend: &dyn StorageBackend,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::stream;
 use pintle_storage::{Error, Result, Revision, WatchItem, WatchRequest, WatchStream};
 use tokio::sync::watch;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 
 use crate::feed::{Committed, Tip};
 use crate::store::Shared;
@@ -149,6 +149,6 @@ impl Idle {
     }
 
     fn start_over(&mut self) {
-        self.sleep.as_mut().reset(Instant::now() + self.interval);
+        self.sleep.set(tokio::time::sleep(self.interval));
     }
 }

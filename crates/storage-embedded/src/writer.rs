@@ -2,17 +2,17 @@
 //!
 //! It takes what has queued, applies it in one transaction of the engine, commits with one fsync, and only then makes
 //! it visible and answers. What arrives meanwhile is the next group, so the slower the disk, the larger the groups.
-//! Compaction's sweep and the end of leases ride along, or go alone when nobody writes.
+//! Compaction's sweep and the end of leases ride along, or are committed alone when no write is waiting.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, UNIX_EPOCH};
 
+use pintle_runtime::{Clock, Stopwatch};
 use pintle_storage::{Error, LeaseId, Op, Result};
 
 use crate::apply::{Decided, Group};
-use crate::clock::Clock;
 use crate::dir::Lock;
 use crate::disk::Disk;
 use crate::engine::{Engine, SENSELESS, State};
@@ -32,7 +32,7 @@ const GATHER_PART: u32 = 8;
 const GATHER_MAX: Duration = Duration::from_micros(500);
 /// Versions that the sweep takes away at a time...
 const SWEEP_STEP: usize = 64;
-/// ...and how long it goes on in a commit of its own: who begins to write then waits no longer than for another writer.
+/// ...and how long it goes on in a commit of its own, so that a new write waits no longer than for another writer.
 const SWEEP_TIME: Duration = Duration::from_millis(5);
 /// Puts are refused when less than this is free, so that deletions and compaction still can make room...
 const PUT_RESERVE: u64 = 8 << 20;
@@ -70,7 +70,7 @@ impl<E: Into<redb::Error>> From<E> for Failed {
 pub(crate) struct Writer {
     jobs: Receiver<Job>,
     pub(crate) shared: Arc<Shared>,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) cache_bytes: usize,
     /// `None` after it failed and could not be opened again, until it can.
@@ -78,9 +78,9 @@ pub(crate) struct Writer {
     pub(crate) state: State,
     pub(crate) leases: BTreeSet<(u64, i64)>,
     /// When to prepare for a crash, and whether that was done since the last write.
-    settle_after: Option<Duration>,
-    settled: bool,
-    last_commit: Instant,
+    save_free_pages_after: Option<Duration>,
+    saved_free_pages: bool,
+    last_commit: Stopwatch,
     /// How many requests the last group had, and how long its commit took.
     group_size: usize,
     commit_time: Duration,
@@ -103,9 +103,9 @@ impl Writer {
     ) -> Writer {
         Writer {
             leases,
-            settle_after: options.settle_after,
-            settled: false,
-            last_commit: Instant::now(),
+            save_free_pages_after: options.save_free_pages_after,
+            saved_free_pages: false,
+            last_commit: Stopwatch::start(),
             group_size: 0,
             commit_time: Duration::ZERO,
             housekeeping: true,
@@ -121,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// Writes until the store is closed. Where the engine panics, the store has ended: nobody can tell what it had in hands.
+    /// Writes until the store is closed. If the engine panics, the store stops: the state of its transaction is unknown.
     pub(crate) fn run_guarded(self) {
         let shared = self.shared.clone();
         if let Err(panic) = guarded(|| self.run()) {
@@ -138,14 +138,14 @@ impl Writer {
             stop = stopping;
             self.group(jobs);
             if self.engine.is_none() && self.broken.is_none() {
-                // Also when nobody writes: readers are waiting for it.
+                // Also without a write: readers are waiting for it.
                 self.reopen(false);
             }
             if !stop {
-                self.settle();
+                self.save_free_pages();
             }
         }
-        // What came after the end was asked for is refused: dropping the queue drops its replies.
+        // Jobs queued after the stop are refused: dropping the queue drops their replies.
     }
 
     /// Waits for work and takes as much as fits in a group. The second value says that it is the last.
@@ -156,7 +156,7 @@ impl Writer {
             Err(RecvTimeoutError::Timeout) => return (Vec::new(), false),
         };
         let gather = (self.commit_time / GATHER_PART).min(GATHER_MAX);
-        let deadline = Instant::now() + gather;
+        let gathering = Stopwatch::start();
         let mut jobs = Vec::new();
         let mut bytes = 0;
         let mut next = Some(first);
@@ -171,12 +171,12 @@ impl Writer {
                 break;
             }
             next = self.jobs.try_recv().ok().or_else(|| {
-                // Those answered by the last commit are about to ask again. Going without them would make them wait for
-                // two commits, so a moment's patience nearly doubles the group; a lone writer is not kept waiting.
+                // Callers answered by the last commit are about to write again. Committing without them would make them wait for
+                // two commits, so a short wait nearly doubles the group; a lone writer does not wait.
                 if jobs.len() >= self.group_size {
                     return None;
                 }
-                self.jobs.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+                self.jobs.recv_timeout(gather.saturating_sub(gathering.elapsed())).ok()
             });
         }
         (jobs, false)
@@ -193,29 +193,32 @@ impl Writer {
             return Duration::ZERO;
         }
         if let Some((expires, _)) = self.leases.first() {
-            let left = Duration::from_millis(expires.saturating_sub(self.clock.now_millis()));
-            // What is due but cannot be done now is looked at again in a while.
+            let left = Duration::from_millis(expires.saturating_sub(self.now_millis()));
+            // Work that is due but cannot be done now is tried again later.
             patience = if housekeeping { left.clamp(CLOCK_STEP, CLOCK_CHECK) } else { CLOCK_CHECK };
         }
-        if let Some(after) = self.settle_after.filter(|_| !self.settled) {
+        if let Some(after) = self.save_free_pages_after.filter(|_| !self.saved_free_pages) {
             let left = after.saturating_sub(self.last_commit.elapsed());
             patience = patience.min(if housekeeping { left.max(CLOCK_STEP) } else { CLOCK_CHECK });
         }
         patience
     }
 
-    /// Whether there is a point in trying what nobody has asked for.
+    /// Returns the time of day in milliseconds since the Unix epoch: the end of a lease is stored on disk in it.
+    fn now_millis(&self) -> u64 {
+        self.clock.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+    }
+
+    /// Whether the sweep and expired leases can be committed now.
     fn can_housekeep(&self) -> bool {
         self.housekeeping && self.broken.is_none() && self.engine.is_some() && self.has_room(0, false)
     }
 
     fn group(&mut self, jobs: Vec<Job>) {
-        let now = self.clock.now_millis();
+        let now = self.now_millis();
         let housekeeping = self.can_housekeep();
-        let expired: Vec<_> = match housekeeping {
-            true => self.leases.range(..=(now, i64::MAX)).copied().collect(),
-            false => Vec::new(),
-        };
+        let expired: Vec<_> =
+            if housekeeping { self.leases.range(..=(now, i64::MAX)).copied().collect() } else { Vec::new() };
         if jobs.is_empty() && expired.is_empty() && !(housekeeping && self.state.sweeping()) {
             return;
         }
@@ -317,7 +320,7 @@ impl Writer {
         if housekeeping && group.state.sweeping() {
             // Riding along, twice what is written, so that the sweep catches up however long the writers go on.
             group.sweep(SWEEP_STEP.max(2 * transactions)).map_err(failed)?;
-            let start = Instant::now();
+            let start = Stopwatch::start();
             while transactions == 0 && group.state.sweeping() && start.elapsed() < SWEEP_TIME {
                 group.sweep(SWEEP_STEP).map_err(failed)?;
             }
@@ -328,7 +331,7 @@ impl Writer {
             return Ok(None);
         }
         let (state, committed) = group.finish()?;
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let result = txn.commit();
         self.commit_time = start.elapsed();
         match result {
@@ -339,10 +342,10 @@ impl Writer {
         }
     }
 
-    /// Makes a durable state visible: first to readers, then to watches, so that who hears of a revision can read it.
+    /// Makes a durable state visible: first to readers, then to watches, so that a watcher can read every revision that it was sent.
     pub(crate) fn publish(&mut self, committed: Vec<Committed>) {
-        self.settled = false;
-        self.last_commit = Instant::now();
+        self.saved_free_pages = false;
+        self.last_commit = Stopwatch::start();
         let Some(engine) = &self.engine else { return };
         match View::open(engine.db()) {
             Ok(view) => self.shared.publish(view, committed),
@@ -378,15 +381,15 @@ impl Writer {
     }
 
     /// After a quiet while, prepares for a crash.
-    fn settle(&mut self) {
-        let due = self.settle_after.is_some_and(|after| self.last_commit.elapsed() >= after);
-        if self.settled || !due || !self.can_housekeep() {
+    fn save_free_pages(&mut self) {
+        let due = self.save_free_pages_after.is_some_and(|after| self.last_commit.elapsed() >= after);
+        if self.saved_free_pages || !due || !self.can_housekeep() {
             return;
         }
-        self.settled = true;
+        self.saved_free_pages = true;
         let state = self.state;
         let Ok(engine) = self.usable_engine() else { return };
-        if let Err(error) = engine.settle(&state) {
+        if let Err(error) = engine.save_free_pages(&state) {
             self.recover(error.into());
         }
     }
@@ -409,7 +412,7 @@ pub(crate) fn no_space() -> Error {
     Error::NoSpace("the disk is full".into())
 }
 
-/// What was decided, or the engine's error, which spoils the group.
+/// The decision about a transaction, or the engine's error, which fails the whole group.
 fn decided<T>(result: Decided<T>, spoiled: &mut Option<Error>) -> Result<T> {
     result.unwrap_or_else(|error| {
         *spoiled = Some(error.clone());

@@ -6,7 +6,7 @@ use pintle_storage::{Backend, Revision};
 use pintle_storage_embedded::{Options, Store};
 use support::{delete, eventually, history, put, value};
 
-async fn settled(store: &Store, at_most: u64) {
+async fn swept_to(store: &Store, at_most: u64) {
     eventually("the sweep", async || store.stats().await.unwrap().size_in_use <= at_most).await;
 }
 
@@ -24,7 +24,7 @@ async fn the_sweep_leaves_nothing_of_what_is_superseded() {
     // The entry at the compacted revision itself stays until the next time.
     let last = put(&store, "/last", "").await;
     store.compact(last).await.unwrap();
-    settled(&store, small + 100).await;
+    swept_to(&store, small + 100).await;
     assert_eq!(value(&store, "/kept").await.as_deref(), Some("1"));
     assert_eq!(store.count(b"").await.unwrap(), 2);
     assert_eq!(history(&store, last).await.unwrap().len(), 1, "a watch from the compacted revision sees it");
@@ -46,7 +46,7 @@ async fn reads_at_the_compacted_revision_see_it_before_and_after_the_sweep() {
         assert_eq!(read(b"/a").await.unwrap().value, "2");
         assert_eq!(read(b"/gone").await, None);
         assert!(store.get(b"/a", Some(Revision(at.0 - 1))).await.is_err());
-        settled(&store, full - 1).await;
+        swept_to(&store, full - 1).await;
     }
     assert_eq!(history(&store, at).await.unwrap().len(), 3);
 }
@@ -65,7 +65,7 @@ async fn an_unfinished_sweep_goes_on_after_a_restart() {
     store.close().await.unwrap();
     let store = Store::open(options()).unwrap();
     assert_eq!(store.compacted_revision().await.unwrap(), last);
-    settled(&store, 200).await;
+    swept_to(&store, 200).await;
     assert_eq!(value(&store, "/hot").await.as_deref(), Some("2999"));
 }
 
@@ -79,7 +79,7 @@ async fn the_file_stops_growing_under_overwrites_with_compaction() {
             put(&store, &format!("/{i:03}"), &format!("{round} {}", "x".repeat(10_000))).await;
         }
         store.compact(store.current_revision().await.unwrap()).await.unwrap();
-        settled(&store, 1_100_000).await;
+        swept_to(&store, 1_100_000).await;
         sizes.push(store.stats().await.unwrap().size);
     }
     // 24 MB were written, 1 MB at a time, and 1 MB is there.

@@ -28,7 +28,7 @@ mod memory {
 }
 
 /// With a feed so small that watches read nearly everything from the log. The model's case is left out: it expects
-/// that a watch which nobody reads is moved along, which the feed does and the log cannot.
+/// that a watch without a reader moves along, which the feed does and the log cannot.
 mod without_feed {
     use super::*;
 

@@ -1,6 +1,6 @@
 //! A process that writes is killed at random moments, again and again.
 //!
-//! The child is this test binary itself, told by the environment to be one. It reports every acknowledged write on its
+//! The child is this test binary itself, started with a variable in its environment. It reports every acknowledged write on its
 //! standard output; a report that does not arrive is as if it had not been made. After the kill the parent opens the
 //! store and judges it by what was reported. `PINTLE_CRASH_ROUNDS` sets the number of rounds.
 
@@ -24,8 +24,8 @@ const CLIENTS: u64 = 32;
 const LIVES: u64 = 20;
 
 fn options(dir: &Path) -> Options {
-    // Some crashes should come right after the store has settled.
-    Options { settle_after: Some(Duration::from_millis(30)), ..Options::directory(dir) }
+    // Some crashes should come right after the free pages were saved.
+    Options { save_free_pages_after: Some(Duration::from_millis(30)), ..Options::directory(dir) }
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn no_acknowledged_write_is_lost_when_the_process_is_killed() {
         acknowledged += acks.len();
         seen = runtime.block_on(async {
             let store = Store::open(options(dir.path())).expect("a killed process leaves a usable store");
-            // What the child has tried is not known here; what it cannot have tried would show as a gap in its numbers.
+            // The child's attempts are not known here; an impossible one would show as a gap in its numbers.
             let seen = load::check(&store, seen, &acks, |_| u64::MAX).await;
             if round % 2 == 0 {
                 store.close().await.unwrap();

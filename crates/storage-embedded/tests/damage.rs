@@ -34,7 +34,7 @@ impl Random {
 }
 
 fn options(dir: &Path) -> Options {
-    Options { settle_after: None, ..Options::directory(dir) }
+    Options { save_free_pages_after: None, ..Options::directory(dir) }
 }
 
 /// Every value that a key ever had, with its revision.

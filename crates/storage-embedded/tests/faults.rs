@@ -16,11 +16,11 @@ use support::load::{self, Ack};
 use support::{bytes, put, value};
 
 fn open(disk: &TestDisk) -> Store {
-    open_settling(disk, None)
+    open_saving_free_pages(disk, None)
 }
 
-fn open_settling(disk: &TestDisk, settle_after: Option<Duration>) -> Store {
-    let options = Options { cache_bytes: 1 << 20, settle_after, ..Options::memory() };
+fn open_saving_free_pages(disk: &TestDisk, save_free_pages_after: Option<Duration>) -> Store {
+    let options = Options { cache_bytes: 1 << 20, save_free_pages_after, ..Options::memory() };
     Store::on_disk(Arc::new(disk.clone()), &options).expect("open")
 }
 
@@ -61,7 +61,7 @@ async fn no_acknowledged_write_is_lost_when_the_power_goes() {
     for round in 0..rounds() {
         let mut rng = StdRng::seed_from_u64(round);
         // In every third round each commit is followed by one that prepares for a fast open.
-        let store = Arc::new(open_settling(&disk, (round % 3 == 0).then_some(Duration::ZERO)));
+        let store = Arc::new(open_saving_free_pages(&disk, (round % 3 == 0).then_some(Duration::ZERO)));
         let mut last = Vec::new();
         for client in 0..6 {
             last.push(load::last_number(&store, client).await);
@@ -137,7 +137,7 @@ async fn a_disk_that_fails_now_and_then_breaks_no_promise() {
     saboteur.abort();
     let _ = saboteur.await;
     disk.fail_writes(false);
-    // Whatever state that left it in, this gets it going.
+    // Recovers the store from any state that this left.
     support::eventually("health", async || store.health().await.is_ok()).await;
     assert!(failures.load(Ordering::SeqCst) > 0, "the disk never failed");
     let newest = load::check(&store, Revision(1), &acks, |_| 150).await;
@@ -230,7 +230,7 @@ async fn compaction_makes_room_on_a_full_disk() {
     support::eventually("room in the file", async || store.txn(put(0)).await.is_ok()).await;
 }
 
-/// When nobody can tell how much is free, the engine runs into the end of the disk.
+/// Where the free space is unknown, the engine runs into the end of the disk.
 #[tokio::test]
 async fn a_disk_that_fills_up_unforeseen_loses_nothing_and_recovers() {
     let disk = TestDisk::default();

@@ -4,17 +4,17 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
+use pintle_runtime::ManualClock;
 use pintle_storage::{Backend, Error, Event, LeaseId, Op, Txn};
-use pintle_storage_embedded::clock::ManualClock;
 use pintle_storage_embedded::{Options, Store};
 use support::{bytes, eventually, get, history, put};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn open(dir: &Path, clock: &Arc<ManualClock>) -> Store {
-    Store::open(Options { clock: clock.clone(), ..Options::directory(dir) }).unwrap()
+    Store::open(Options { clock: clock.clock(), ..Options::directory(dir) }).unwrap()
 }
 
 async fn put_leased(store: &Store, key: &str, lease: LeaseId) -> Result<(), Error> {
@@ -25,7 +25,7 @@ async fn put_leased(store: &Store, key: &str, lease: LeaseId) -> Result<(), Erro
 #[tokio::test]
 async fn a_lease_survives_a_restart_and_ends_on_time() {
     let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::at(1_000_000));
+    let clock = ManualClock::starting_at(UNIX_EPOCH);
     let store = open(dir.path(), &clock);
     let lease = store.lease(HOUR).await.unwrap();
     put_leased(&store, "/a", lease).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_lease_survives_a_restart_and_ends_on_time() {
 #[tokio::test]
 async fn a_lease_that_ended_while_the_store_was_closed_ends_at_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::at(1_000_000));
+    let clock = ManualClock::starting_at(UNIX_EPOCH);
     let store = open(dir.path(), &clock);
     let lease = store.lease(HOUR).await.unwrap();
     put_leased(&store, "/a", lease).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_lease_that_ended_while_the_store_was_closed_ends_at_the_next_start() 
 #[tokio::test]
 async fn a_lease_without_keys_ends_without_a_revision() {
     let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::at(1_000_000));
+    let clock = ManualClock::starting_at(UNIX_EPOCH);
     let store = open(dir.path(), &clock);
     let lease = store.lease(HOUR).await.unwrap();
     let last = put(&store, "/a", "").await;

@@ -1,4 +1,4 @@
-//! What the store refuses, and that it says so before it does anything.
+//! Requests that the store refuses before it does anything.
 
 mod support;
 

@@ -14,7 +14,7 @@ use support::{bytes, delete, get, history, put, value};
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
 fn open(dir: &Path) -> Result<Store, OpenError> {
-    Store::open(Options { settle_after: None, ..Options::directory(dir) })
+    Store::open(Options { save_free_pages_after: None, ..Options::directory(dir) })
 }
 
 fn refusal(dir: &Path) -> String {

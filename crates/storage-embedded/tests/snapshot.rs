@@ -62,13 +62,13 @@ async fn a_restored_store_holds_what_was_saved() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restored_lease_still_ends() {
-    let clock = Arc::new(pintle_storage_embedded::clock::ManualClock::at(1_000_000));
-    let store = Store::open(Options { clock: clock.clone(), ..Options::memory() }).unwrap();
+    let clock = pintle_runtime::ManualClock::starting_at(std::time::UNIX_EPOCH);
+    let store = Store::open(Options { clock: clock.clock(), ..Options::memory() }).unwrap();
     let lease = store.lease(Duration::from_secs(60)).await.unwrap();
     store.txn(Txn::create(bytes("/a"), bytes(""), Some(lease))).await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     snapshot::restore(&saved(&store).await[..], dir.path(), |_| {}).unwrap();
-    let restored = Store::open(Options { clock: clock.clone(), ..Options::directory(dir.path()) }).unwrap();
+    let restored = Store::open(Options { clock: clock.clock(), ..Options::directory(dir.path()) }).unwrap();
     assert_eq!(get(&restored, "/a").await.unwrap().lease, Some(lease));
     clock.advance(Duration::from_secs(120));
     eventually("the end of the lease", async || get(&restored, "/a").await.is_none()).await;

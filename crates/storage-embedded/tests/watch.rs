@@ -1,4 +1,4 @@
-//! What this store's watches do beyond the contract's suite.
+//! Behaviour of this store's watches beyond the conformance suite.
 
 mod support;
 

@@ -1,6 +1,6 @@
-//! What a failed call means: was it refused, was it lost, and is it worth another attempt?
+//! Classification of failed calls: refused, lost, or worth another attempt.
 //!
-//! etcd's own refusals are told by their text, which is part of its API: the gRPC code alone does not tell "no leader"
+//! etcd's own refusals are recognised by their text, which is part of its API: the gRPC code alone does not distinguish "no leader"
 //! (nothing happened) from "request timed out" (perhaps it did).
 
 use tonic::{Code, ConnectError, Status};
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Closed,
 }
 
-/// What to do about a status.
+/// The reaction to a status.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Another attempt would end the same.

@@ -16,7 +16,7 @@ use crate::classify::{Failure, Verdict, classify};
 use crate::pool::{Connection, Pool, backoff};
 use crate::proto::Rpc;
 
-/// What a second attempt would do.
+/// The effect of a second attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// The same as one: reads, compactions, and grants, whose spare leases end by themselves.
@@ -98,7 +98,7 @@ impl Client {
         }
     }
 
-    /// What a status means, after telling the pool about the connection.
+    /// Classifies a status, and reports the connection's failure to the pool.
     pub(crate) fn judge(&self, connection: &Connection, status: &Status) -> Verdict {
         let verdict = classify(status);
         match &verdict {

@@ -23,10 +23,10 @@ use crate::kv::{newest, read};
 use crate::proto::{Compare, CompareTo, PutRequest, Request, TxnRequest};
 use crate::store::plain;
 
-/// Lives beside all prefixes: there is one history per etcd, whoever shares it.
+/// The key of the compactors' shared record. It is outside all prefixes, since an etcd has one history for all its users.
 pub(crate) const COMPACT_REV_KEY: Bytes = Bytes::from_static(b"compact_rev_key");
 
-/// What one server remembers between rounds.
+/// The state of one compactor between rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// The version of the key.
@@ -71,7 +71,7 @@ async fn round(store: &Store, seen: &mut Seen) -> Result<Option<Revision>> {
     let now = newest(response.header.as_ref()).map_err(plain)?;
     if !response.succeeded {
         let current = response.responses.into_iter().next().and_then(|op| op.range?.kvs.pop());
-        // Somebody may have deleted the key; then time starts again.
+        // The key may have been deleted; then the logical time restarts.
         *seen = Seen { time: current.as_ref().map_or(0, |kv| kv.version), revision: now };
         let compacted =
             current.and_then(|kv| std::str::from_utf8(&kv.value).ok()?.parse().ok()).map(Revision);

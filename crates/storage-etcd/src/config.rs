@@ -34,8 +34,8 @@ pub struct Config {
     pub keepalive_time: Duration,
     /// ... and given up when the probe is not answered within this.
     pub keepalive_timeout: Duration,
-    /// A call, with all its attempts, must be answered within this. Those who wait for one mostly have a limit of their own:
-    /// an etcd that is back before that has only been slow.
+    /// A call, with all its attempts, must be answered within this. Callers mostly have a shorter deadline:
+    /// an etcd that recovers before it was only slow.
     pub request_timeout: Duration,
     /// One attempt of what can be tried again must be answered within this. etcd itself gives up after 7 seconds.
     pub attempt_timeout: Duration,
@@ -46,7 +46,7 @@ pub struct Config {
     pub dialer: Option<Dialer>,
 }
 
-/// What bytes go through both ways.
+/// A byte stream to a member.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -149,10 +149,10 @@ impl Default for Config {
     }
 }
 
-/// What a stream may hold unread. It bounds what a slow watcher costs.
+/// Flow-control window of a stream. It bounds the memory of a slow watcher.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// What a connection may hold unread. As good as no bound: were it reached by a few slow watchers, every other
-/// call on the connection would stand still with them.
+/// Flow-control window of a connection, practically unbounded: a few slow watchers that fill it would block every other
+/// call on the connection.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 impl Config {

@@ -178,7 +178,7 @@ impl Pool {
         attempt.map_err(|error| format!("{}: {error}", self.address(index)))
     }
 
-    /// A connection counts once the member has told its version over it.
+    /// A connection is usable once the member has reported its version over it.
     async fn dial_once(&self, index: usize) -> Result<Connection, String> {
         let member = &self.members[index];
         let endpoint = self.config.endpoint(&member.address).map_err(|error| error.to_string())?;

@@ -3,8 +3,8 @@
 //! They are written by hand because generating them needs `protoc` at build time. Field numbers are etcd's; fields that
 //! are neither sent nor read are left out, which protobuf allows.
 //!
-//! What is sent holds `Bytes`, so that trying again copies nothing. What is received holds `Vec<u8>`: a slice of the
-//! received message would keep the whole message alive for as long as anyone keeps one value of it.
+//! Requests hold `Bytes`, so that a retry copies nothing. Responses hold `Vec<u8>`: a slice of the
+//! received message would keep the whole message alive as long as one of its values.
 
 mod kv;
 mod lease;

@@ -224,7 +224,7 @@ impl Backend for Store {
     }
 
     async fn compacted_revision(&self) -> Result<Revision> {
-        // What API servers on this etcd agreed on last.
+        // The revision that the API servers on this etcd compacted last.
         let (found, _) = self.key(COMPACT_REV_KEY, None).await.map_err(plain)?;
         let shared = found.and_then(|kv| std::str::from_utf8(&kv.value).ok()?.parse().ok()).unwrap_or(0);
         Ok(Revision(self.inner.compacted.fetch_max(shared, Ordering::Relaxed).max(shared)))

@@ -2,7 +2,7 @@
 //!
 //! A task reads the stream and hands batches to the watcher through a short queue. A watcher that does not keep up fills
 //! the queue, then the stream's flow-control window, and then etcd holds the rest: it reads old events from its disk when
-//! they are asked for. So a slow watcher costs a bounded amount of memory and delays nobody else.
+//! they are asked for. So a slow watcher costs a bounded amount of memory and delays no other watcher.
 
 mod assemble;
 mod task;
@@ -88,7 +88,7 @@ async fn open(
     deadline: Instant,
 ) -> Result<Opened, Refusal> {
     let connection = client.pool.connection(*avoid, deadline).await.map_err(Refusal::TryAgain)?;
-    // Whatever goes wrong from here on, the next attempt goes elsewhere.
+    // After a failure from here on, the next attempt uses another member.
     *avoid = Some(connection.member);
     let (requests, outgoing) = mpsc::channel(4);
     let (key, range_end) = bounds(&request.prefix);
@@ -133,7 +133,7 @@ async fn open(
     }
 }
 
-/// What the failure of a watch's stream means.
+/// Classifies the failure of a watch's stream.
 fn refusal(client: &Client, connection: &Connection, status: &Status) -> Refusal {
     match client.judge(connection, status) {
         Verdict::Final(Failure::Unavailable(message) | Failure::InvalidArgument(message)) => {
@@ -144,7 +144,7 @@ fn refusal(client: &Client, connection: &Connection, status: &Status) -> Refusal
     }
 }
 
-/// What it means that etcd ended a watch from this revision.
+/// Returns the error for a watch from this revision that etcd canceled.
 fn canceled(response: &WatchResponse, from: Revision) -> Refusal {
     let reason = &response.cancel_reason;
     if response.compact_revision > 0 {

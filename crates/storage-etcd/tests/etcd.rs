@@ -1,4 +1,4 @@
-//! What is special about etcd: TLS, versions, shared leases, the compactor beside others, large lists.
+//! Behaviour of the etcd backend beyond the conformance suite: TLS, versions, shared leases, the compactor beside others, large lists.
 
 mod common;
 
@@ -136,7 +136,7 @@ async fn a_lease_that_is_gone_is_replaced() {
     assert_ne!(store.lease(Duration::from_secs(1)).await.unwrap(), short);
 }
 
-/// More and larger than one message would hold, while somebody else changes it.
+/// More and larger values than one message holds, while another writer changes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_list_is_read_in_pages_at_one_revision() {
     let etcd = Etcd::start(Version::New);
@@ -207,7 +207,7 @@ async fn a_full_etcd_refuses_writes_for_lack_of_space() {
     assert!(store.get(&key(0), None).await.unwrap().0.is_some(), "reading goes on");
 }
 
-/// Slow watchers must not stand in the way of anybody else on their connection.
+/// Slow watchers must not block other calls on their connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watchers_that_do_not_read_delay_nobody() {
     let etcd = Etcd::start(Version::New);
@@ -277,7 +277,7 @@ async fn a_compactor_leaves_the_work_to_whoever_moved_the_clock() {
     let etcd = Etcd::start(Version::New);
     let store = etcd.store().await;
     let old = store.txn(Txn::put("/a".into(), "old".into())).await.unwrap().revision;
-    // Many times slower than the clock is moved: who is late on a busy machine is not taken for gone.
+    // Many times slower than the clock is moved: a server that is late on a busy machine is not taken for gone.
     let task = tokio::spawn(compactor::run(store.clone(), Duration::from_millis(1500)));
     let start = std::time::Instant::now();
     while store.compacted_revision().await.unwrap() != Revision(2) {

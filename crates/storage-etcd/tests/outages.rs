@@ -13,7 +13,7 @@ use pintle_storage::conformance::history::{self, Commit, Recording};
 use pintle_storage::{Backend, Error, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_etcd::{Config, Store};
 
-/// What one writer knows: what was acknowledged, and what may or may not have happened.
+/// The log of one writer: acknowledged writes, and writes with an unknown outcome.
 #[derive(Default)]
 struct Log {
     commits: Vec<Commit>,
@@ -278,7 +278,7 @@ async fn a_write_to_an_etcd_that_is_down_is_known_not_to_have_happened() {
     assert!(store.current_revision().await.unwrap() >= before);
 }
 
-/// A stopped process takes requests and answers none: nobody can know.
+/// A stopped process takes requests and answers none: the outcome is unknown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_is_not_answered_in_time_has_an_unknown_outcome() {
     let etcd = Etcd::start(Version::New);

@@ -11,7 +11,7 @@ use crate::{
     KeyValue, LeaseId, Range, RangeRequest, Result, Revision, Stats, Txn, TxnResult, WatchItem, WatchRequest,
 };
 
-/// What a watch delivers. After an error it ends. Dropping it ends the watch.
+/// The items of a watch. After an error it ends. Dropping it ends the watch.
 ///
 /// It ends with [`crate::Error::Compacted`] when the watcher is so late that history it still needs is gone, and with
 /// [`crate::Error::Closed`] when the store closes. A backend that loses its connection resumes by itself.
@@ -43,7 +43,7 @@ pub trait Backend: Send + Sync + 'static {
     /// means perhaps.
     async fn txn(&self, txn: Txn) -> Result<TxnResult>;
 
-    /// What would be read of a value if it were written, for those who only want to know. Called instead of a `txn`.
+    /// Returns the value that a read would return after writing this one. Called instead of a `txn` for dry runs.
     ///
     /// Errors: `Unreadable`, if that is what the write or the read would say.
     async fn rehearse(&self, value: Bytes) -> Result<Bytes> {
@@ -65,7 +65,7 @@ pub trait Backend: Send + Sync + 'static {
     /// The newest revision, linearizably.
     async fn current_revision(&self) -> Result<Revision>;
 
-    /// The newest revision, linearizably, where it is known without asking anybody; `None` where it has to be asked for.
+    /// The newest revision, linearizably, where it is known without a round trip; `None` where it needs one.
     fn known_revision(&self) -> Option<Revision> {
         None
     }

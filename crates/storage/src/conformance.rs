@@ -9,7 +9,7 @@
 //! pintle_storage::conformance_suite!(fresh);
 //! ```
 //!
-//! Every case calls the factory once and owns what it gets: the store is empty and nobody else writes to it, because
+//! Every case calls the factory once and owns the store that it gets: it is empty and has no other writer, because
 //! "the revision rises by exactly one" cannot be seen on a store with other writers. Whatever must live as long as the
 //! case (a data directory, a child process) goes into [`Fixture::guard`].
 //!
@@ -55,12 +55,12 @@ pub struct Fixture {
     pub guard: Option<Box<dyn Any + Send>>,
 }
 
-/// What the contract leaves open.
+/// Optional parts of the contract that a backend has.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
     /// Whether `request_progress` is supported. When it is not, it must say `Unsupported`.
     pub progress: bool,
-    /// A deletion at the very revision that is compacted is still told to watches that begin there. Older releases of etcd
+    /// A deletion at exactly the compacted revision is still delivered to watches that begin there. Older releases of etcd
     /// forget it (their issue 19179).
     pub last_deletions: bool,
 }

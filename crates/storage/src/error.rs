@@ -1,4 +1,4 @@
-//! What can go wrong in a store, seen from its caller.
+//! Errors of a store, in the terms of its caller.
 
 use crate::Revision;
 
@@ -49,9 +49,8 @@ pub enum Error {
     #[error("storage is damaged: {0}")]
     Corrupt(String),
 
-    /// A value could not be brought into the form in which it was asked for, or in which it is to be stored, by whoever
-    /// stands between the store and its caller. The text is for clients. A write did not happen, unless it is what was
-    /// written that cannot be read.
+    /// A backend between the store and its caller (conversion, encryption) could not transform a value. The text is for
+    /// clients. A write did not happen, unless the value that was written cannot be read back.
     #[error("{0}")]
     Unreadable(String),
 

@@ -2,7 +2,7 @@
 //!
 //! Events of a busy cluster are written by the thousand, each to live for an hour. One lease for each would cost the
 //! store more than the events do, so writers with the same TTL share a lease for a window of time. The lease lives for
-//! the TTL and the window, so that nobody's key dies early:
+//! the TTL and the window, so that no key expires early:
 //!
 //! ```text
 //! window 60 s, ttl 1 h:     0 s            60 s                     3600 s        3660 s

@@ -133,8 +133,8 @@ pub struct TxnResult {
     pub revision: Revision,
     /// One per key of `otherwise` when the comparison failed, else empty.
     pub read: Vec<Option<KeyValue>>,
-    /// What was put, as it is read from now on, one value per put. Empty where that is what was handed in: only who changes
-    /// values on their way to the store and back has something to say.
+    /// The values as later reads return them, one per put. Empty where they are the values handed in; only a backend that
+    /// converts values on the way to the store and back fills it.
     pub written: Vec<Bytes>,
 }
 
@@ -176,7 +176,7 @@ impl Event {
     }
 }
 
-/// What to watch.
+/// Prefix and first revision of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchRequest {
     /// All keys that start with this. Empty means every key.
@@ -198,7 +198,7 @@ pub enum WatchItem {
     Progress(Revision),
 }
 
-/// What a store tells about itself.
+/// Sizes that a store reports for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes that the store takes on its disk (in memory for one that keeps nothing).

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use pintle_runtime::Clock;
+
 use crate::token::{Interrupted, Token};
 
 /// How long a function may run on a thread of the runtime before its request is moved.
@@ -109,7 +111,7 @@ async fn moved() {
 /// changes nothing but its own result.
 pub async fn run<T>(mut work: impl FnMut() -> T) -> T {
     if let Place::Inline { .. } = PLACE.get() {
-        match limited(Limit::Until(Instant::now() + INLINE), &mut work) {
+        match limited(Limit::Until(Clock::system().instant() + INLINE), &mut work) {
             Some(done) => return done,
             None => moved().await,
         }
@@ -141,7 +143,7 @@ pub fn wait<T>(waiting: impl FnOnce() -> T) -> T {
     let place = PLACE.replace(Place::Elsewhere);
     let (left, limit) = (LEFT.replace(0), LIMIT.take());
     let token = TOKEN.with_borrow(Clone::clone);
-    let begun = Instant::now();
+    let begun = Clock::system().instant();
     let _restore = Restore(|| {
         let limit = match &limit {
             Some(Limit::Until(end)) => Some(Limit::Until(*end + begun.elapsed())),
@@ -173,7 +175,7 @@ fn look() {
     // The borrow ends before anything unwinds.
     let limit = LIMIT.with_borrow(Clone::clone);
     match limit {
-        Some(Limit::Until(end)) if Instant::now() >= end => resume_unwind(Box::new(TooLong)),
+        Some(Limit::Until(end)) if Clock::system().instant() >= end => resume_unwind(Box::new(TooLong)),
         Some(Limit::Token(token)) if token.is_over() => resume_unwind(Box::new(Interrupted)),
         _ => {}
     }

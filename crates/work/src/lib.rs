@@ -1,10 +1,10 @@
 //! Long synchronous work: where it runs and how it ends.
 //!
 //! A thread of the runtime serves many clients, so a request may occupy it for about a millisecond and no longer. Code that
-//! is about to do more says so, and its request is moved to a pool of threads that serve nobody else:
+//! is about to do more says so, and its request is moved to a pool of threads that serve no other request:
 //!
 //! - [`aside`] moves the request if the size of its input says that the work will be long;
-//! - [`run`] runs a pure function, moves the request if the function turns out to be long, and begins it anew there;
+//! - [`run`] runs a pure function, moves the request if the function turns out to be long, and restarts it there;
 //! - [`wait`] runs a function that waits for another program with the thread, which is no work;
 //! - [`check`] is called in long loops. On the pool it ends work whose deadline has passed or whose client has gone.
 //!
@@ -24,6 +24,6 @@ pub use token::{Interrupted, Token};
 
 /// Bytes of JSON whose decoding, defaulting, validation and encoding take less than a millisecond.
 ///
-/// A Pod of 3 KB takes 18 to 29 us (the budget table of ARCHITECTURE.md), which is 100 to 170 KB in a millisecond; documents
+/// A Pod of 3 KB takes 18 to 29 us (docs/performance.md), which is 100 to 170 KB in a millisecond; documents
 /// of many small values take up to three times as long for each byte. Moving a request takes tens of microseconds.
 pub const SMALL: usize = 32 << 10;

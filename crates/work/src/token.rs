@@ -1,11 +1,13 @@
-//! When the work of a request has to end.
+//! The deadline and cancellation of a request's work.
 
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Ends the work of one request at its deadline, or when nobody waits for the answer any more.
+use pintle_runtime::Clock;
+
+/// Ends the work of one request at its deadline, or when its client is gone.
 pub struct Token {
     deadline: Option<Instant>,
     cancelled: AtomicBool,
@@ -26,13 +28,13 @@ impl Token {
 
     /// Sets the function that is called on the pool before (`true`) and after (`false`) the work waits for another program
     /// with its thread. Only the first counts.
-    pub fn on_wait(&self, told: impl Fn(bool) + Send + Sync + 'static) {
-        let _ = self.on_wait.set(Box::new(told));
+    pub fn on_wait(&self, waits: impl Fn(bool) + Send + Sync + 'static) {
+        let _ = self.on_wait.set(Box::new(waits));
     }
 
     pub(crate) fn pause(&self) -> Pause<'_> {
-        if let Some(told) = self.on_wait.get() {
-            told(true);
+        if let Some(waits) = self.on_wait.get() {
+            waits(true);
         }
         Pause(self)
     }
@@ -46,7 +48,7 @@ impl Token {
     }
 
     pub fn is_over(&self) -> bool {
-        self.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.is_cancelled() || self.deadline.is_some_and(|deadline| Clock::system().instant() >= deadline)
     }
 }
 
@@ -55,8 +57,8 @@ pub(crate) struct Pause<'t>(&'t Token);
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
-        if let Some(told) = self.0.on_wait.get() {
-            told(false);
+        if let Some(waits) = self.0.on_wait.get() {
+            waits(false);
         }
     }
 }

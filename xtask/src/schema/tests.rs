@@ -73,7 +73,7 @@ type Doer interface{ Do() }
 /// The method stands in another file than its type, as it may.
 const META_JSON: &str = "package v1\n\nfunc (t *Time) MarshalJSON() ([]byte, error) { return nil, nil }\n";
 
-/// The first type is nobody's business.
+/// The first type is not exported.
 const QUANTITY: &str = "package resource\n\ntype amount struct{ Value int64 `json:\"value\"` }\n\ntype Quantity struct{ i int64 }\n\nfunc (q Quantity) MarshalJSON() ([]byte, error) {\n\treturn nil, nil\n}\n";
 
 const EXPECT: &str = "\

@@ -33,12 +33,12 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// How much of a refusal is worth showing.
 const MAX_SHOWN: usize = 300;
-/// What Go's clients let a server send ahead, by stream and by connection.
+/// Flow-control windows of Go's clients, by stream and by connection.
 const WINDOWS: (u32, u32) = (4 << 20, 1 << 30);
 /// The least that HTTP/2 begins with.
 const SMALL_WINDOWS: (u32, u32) = (65_535, 65_535);
 
-/// What is known of a server before a connection is there.
+/// Address and credentials of a server.
 pub(crate) struct Client {
     address: String,
     base: String,
@@ -186,7 +186,7 @@ impl Drop for Closing {
 /// Closes the connection, whatever is still open on it.
 struct Closing(Arc<Tap>);
 
-/// What is read from and written to, unless the tap is closed.
+/// A connection whose reads can be paused.
 struct Tapped<S> {
     stream: S,
     tap: Arc<Tap>,
@@ -233,7 +233,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Whatever the answer is, as it comes.
+    /// Streams an answer of any status.
     async fn begin(&self, request: Request) -> anyhow::Result<http::Response<Incoming>> {
         let lost = || format!("the server at {} ended the connection", self.client.address);
         let mut builder = http::Request::builder()
@@ -252,7 +252,7 @@ impl Connection {
         sender.send_request(builder.body(Full::new(request.body))?).await.with_context(lost)
     }
 
-    /// Whatever the answer is, whole.
+    /// Reads a whole answer of any status.
     pub(crate) async fn ask(&self, request: Request) -> anyhow::Result<Answer> {
         let (head, body) = self.begin(request).await?.into_parts();
         let body = body.collect().await.context("an answer broke off")?.to_bytes();
@@ -296,7 +296,7 @@ impl Connection {
     }
 }
 
-/// What a refusal says: the message of a Status, or its beginning.
+/// Returns the message of a Status, or the beginning of another body.
 fn shown(body: &[u8]) -> String {
     let status: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = status.as_ref().and_then(|status| status["message"].as_str());

@@ -1,8 +1,7 @@
-//! What no server can be cheaper than: a bare one, of the same HTTP and TLS libraries, that answers from memory.
+//! The floor: a bare server of the same HTTP and TLS libraries that answers from memory.
 //!
-//! The same machine's speed varies from one minute to the next, by more than what is to be found out. Whoever compares
-//! figures with budgets looks at this one first: it says how fast the machine is now, and the budgets were set on one
-//! where the floor is known.
+//! The same machine's speed varies from one minute to the next, by more than the differences to be measured. The floor
+//! shows how fast the machine is now, and it is known for the machine where the budgets were set.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Who to talk to and as whom: the current context of a kubeconfig.
+//! Server and user of the current context of a kubeconfig.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// What a client needs of a kubeconfig.
+/// The parts of a kubeconfig that a client needs.
 #[derive(Debug)]
 pub(crate) struct Access {
     /// `host:port`, as it is dialled.
     pub(crate) address: String,
-    /// What comes before every path, if the server is not at the root of its address.
+    /// Prefix of every path, if the server is not at the root of its address.
     pub(crate) prefix: String,
     /// The name in the server's certificate.
     pub(crate) server_name: String,

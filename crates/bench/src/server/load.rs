@@ -1,4 +1,4 @@
-//! What many clients at once do to a server: its memory, and the others' delays.
+//! A server under many clients: its memory, and the delays of other clients.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ const LISTERS: usize = 32;
 const STALLED: usize = 10;
 /// The time between two events whose delay counts.
 const PACE: Duration = Duration::from_millis(50);
-/// Events before those, in bursts, until buffers on the way to whom does not read are full.
+/// Events before those, in bursts, until the buffers of clients that do not read are full.
 const BURSTS: usize = 6;
 const BURST: usize = 50;
-/// What makes an event about a kilobyte long.
+/// Padding that makes an event about a kilobyte long.
 const PADDING: usize = 500;
 
 /// Everybody lists everything at the same time.
@@ -33,7 +33,7 @@ pub(crate) async fn lists(targets: &[Target], arguments: &Arguments) -> anyhow::
         super::warm_up(target, objects).await?;
         before[number] = target.resident_after_rest().await;
         with_data[number] = target.processes.resident();
-        // What is kept for the next LIST is there from now on.
+        // Bodies cached for the next LIST are there from now on.
         list_all(target, objects, JSON, 1).await?;
     }
     for _ in 0..arguments.rounds {

@@ -1,4 +1,4 @@
-//! Whole servers: the operations of the budget table, against any Kubernetes API server.
+//! Whole servers: the operations of docs/performance.md, against any Kubernetes API server.
 //!
 //! A server is named by its kubeconfig, and its CPU time and memory are its processes' (`--pid`: its own and its store's).
 //! Where none is named, the built program is started on the embedded store. It should have no controllers beside it: those
@@ -90,7 +90,7 @@ async fn run(
     Ok(())
 }
 
-/// What is done with built-in resources.
+/// Operations on built-in resources.
 async fn operate(
     arguments: &Arguments,
     targets: &mut Vec<Target>,
@@ -149,7 +149,7 @@ async fn look(floor: &mut Option<&mut Floor>, arguments: &Arguments) -> anyhow::
     }
 }
 
-/// What is going on, for whoever waits.
+/// Prints progress to standard error.
 fn say(what: &str) {
     eprintln!("pintle-bench: {what} ...");
 }

@@ -1,4 +1,4 @@
-//! What is created: pods as a cluster has them, and small ConfigMaps.
+//! Objects to create: pods as a cluster has them, and small ConfigMaps.
 
 use std::fmt::Write;
 
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server has of a pod that was created and whose status was written.
+    /// A pod as a server stores it after its status was written.
     fn stored_pod() -> Value {
         let of = find("core/v1.Pod").unwrap();
         let objects = Objects::new("pintle-bench", "owner", "0b8d2a9e-5c0e-4a34-8f6d-1f2e3d4c5b6a");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// What is known of one server's operation.
+/// The figures of one server's operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     /// One figure of each round.
@@ -25,7 +25,7 @@ pub(crate) enum Better {
 pub(crate) struct Row {
     pub(crate) label: String,
     pub(crate) unit: &'static str,
-    /// What kube-apiserver 1.36.4 with etcd 3.6.8 took on two cores.
+    /// The figure of kube-apiserver 1.36.4 with etcd 3.6.8 on two cores.
     pub(crate) reference: &'static str,
     pub(crate) budget: Option<f64>,
     /// Whether the budget is only what was once seen, which nothing has to keep.
@@ -58,7 +58,7 @@ impl Row {
         self
     }
 
-    /// What the same took where the budgets were set.
+    /// The figure on the machine where the budgets were set.
     pub(crate) fn seen(mut self, figure: f64) -> Row {
         self.budget = Some(figure);
         self.seen = true;

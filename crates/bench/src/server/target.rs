@@ -34,7 +34,7 @@ pub(crate) struct Target {
     pub(crate) objects: Option<Objects>,
 }
 
-/// What some requests took together.
+/// CPU and time of several requests together.
 pub(crate) struct Took {
     /// Seconds of the server's CPU, where it can be seen.
     pub(crate) cpu: Option<f64>,
@@ -42,7 +42,7 @@ pub(crate) struct Took {
 }
 
 impl Took {
-    /// What is left without what a part of it takes alone.
+    /// Subtracts the cost of a part.
     pub(crate) fn without(&self, part: &Took) -> Took {
         let cpu = self.cpu.zip(part.cpu).map(|(all, part)| (all - part).max(0.0));
         Took { cpu, elapsed: (self.elapsed - part.elapsed).max(0.0) }

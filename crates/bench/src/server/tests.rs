@@ -203,7 +203,7 @@ async fn every_operation_is_measured_in_every_round() {
     ] {
         let Some(Cell::Rounds(figures)) = rows.get(label) else { panic!("no {label} in {rows:?}") };
         assert_eq!(figures.len(), rounds, "{label}");
-        // What an event costs is a difference of two figures, so it may come out as nothing; the rest cannot.
+        // The cost of an event is a difference of two figures, so it may be zero; the rest may not.
         let is_difference = label.starts_with("deliver one event");
         assert!(figures.iter().all(|figure| *figure > 0.0 || is_difference), "{label}: {figures:?}");
     }

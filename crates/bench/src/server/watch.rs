@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The ConfigMap whose changes are watched.
 const WATCHED: &str = "watched";
 
-/// When each event was sent. Watchers see them in this order, so that counting tells which one it is.
+/// When each event was sent. Watchers see them in this order, so that counting identifies them.
 pub(crate) struct Sent {
     start: Instant,
     micros: Vec<AtomicU64>,
@@ -195,7 +195,7 @@ impl Stalled {
     }
 }
 
-/// What it costs to deliver one event to one of many watchers: alone, and with the write that it tells of.
+/// Cost of delivering one event to one of many watchers: alone, and with the write that caused it.
 pub(crate) async fn measure(targets: &[Target], arguments: &Arguments) -> anyhow::Result<Vec<Row>> {
     let (mut rows, watching, events) = (Vec::new(), arguments.watchers, arguments.events);
     for (on_each, how) in

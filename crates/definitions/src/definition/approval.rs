@@ -7,17 +7,17 @@ use pintle_meta::{Value, quote};
 const ANNOTATION: &str = "api-approved.kubernetes.io";
 const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// What the annotation says.
+/// The state of the approval annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
     Invalid,
     Approved,
-    /// Somebody says that it is not approved and may be there.
+    /// The annotation says `unapproved`.
     Bypassed,
     Missing,
 }
 
-/// What the annotation says and in which words; nothing of a group that needs no approval.
+/// Returns the approval of a definition with its message; `None` for a group that needs none.
 pub fn approval(definition: &Value) -> Option<(Approval, String)> {
     is_protected(definition.text_at(&["spec", "group"])).then(|| state(definition))
 }

@@ -10,13 +10,13 @@ use crate::object::{self, Validator, embedded};
 use crate::rules::{self, Rules};
 
 /// How many nodes of schemas are looked at for all defaults together. A default within a default has what is below it looked at
-/// twice, and so on; whoever means it gets by with a fraction of it.
+/// twice, and so on; real schemas need a fraction of it.
 const MOST_NODES: usize = 2_000_000;
 
 /// A rule takes much longer to compile than a node.
 const NODES_PER_RULE: usize = 200;
 
-/// What is wrong with the defaults of a schema.
+/// Returns the errors of the defaults of a schema.
 pub(super) fn validate(schema: &Structural, pruned: bool, path: &Path<'_>) -> Errors {
     let mut check =
         Check { pruned, errors: Errors::default(), budget: rules::BUDGET, room: MOST_NODES, root: schema };
@@ -59,7 +59,7 @@ enum Step {
 struct Check<'s> {
     pruned: bool,
     errors: Errors,
-    /// What rules may still cost.
+    /// Remaining cost budget of rules.
     budget: i64,
     room: usize,
     root: &'s Structural,
@@ -158,7 +158,7 @@ impl<'s> Check<'s> {
     }
 }
 
-/// What every object has is right for the whole object.
+/// Checks a default of metadata as part of a whole object.
 fn metadata(default: &Value, place: &Place<'_, '_>, path: &Path<'_>) -> Vec<Error> {
     let surrounded = place.way.iter().rev().fold(default.clone(), |value, step| match step {
         Step::Item => Value::list(vec![value]),
@@ -182,7 +182,7 @@ fn metadata(default: &Value, place: &Place<'_, '_>, path: &Path<'_>) -> Vec<Erro
     vec![Error::invalid(path, object::shown(default), format!("must result in valid metadata: {wrong}"))]
 }
 
-/// An error within a default, told of the definition.
+/// Prefixes the path of an error within a default with its path in the definition.
 fn moved(mut error: Error, path: &Path<'_>) -> Error {
     let base = path.to_string();
     error.field = match error.field.as_str() {

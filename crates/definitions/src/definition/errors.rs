@@ -2,7 +2,7 @@
 
 use pintle_meta::field_path::{self, Error, MOST_ERRORS};
 
-/// What all errors of a definition may take. One path can be as long as the definition, and there can be as many errors.
+/// The most bytes of all errors of a definition. One path can be as long as the definition, and there can be as many errors.
 const MOST_BYTES: usize = 8 << 20;
 
 /// A list of errors that ends somewhere.
@@ -31,7 +31,7 @@ impl Errors {
         }
     }
 
-    /// Whoever looks for more can stop.
+    /// Whether further errors would be dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.all.len() >= MOST_ERRORS || self.bytes > MOST_BYTES
     }

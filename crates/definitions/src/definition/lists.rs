@@ -106,7 +106,7 @@ fn map_list(schema: Schema<'_>, path: &Path<'_>, errors: &mut Errors) {
             return;
         }
         match item.property(key).map(Schema::kind) {
-            // What shows is the type of the item.
+            // The message shows the type of the item.
             Some("array" | "object") => {
                 let why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
                 errors.push(Error::invalid(&properties.key(key).child("type"), item.kind(), why));

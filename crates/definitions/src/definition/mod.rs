@@ -1,7 +1,7 @@
 //! Whether a definition may be as it is.
 //!
 //! Definitions are trees of the stored version, `apiextensions/v1beta1.CustomResourceDefinition`, which say once what all their
-//! versions have in common; that is where errors about it are. What is wrong is told in the reference's words and order, except
+//! versions have in common; that is where errors about it are. Errors have the reference's messages and order, except
 //! that the reference looks at properties in any order, and here they are sorted.
 
 mod approval;
@@ -30,7 +30,7 @@ use self::errors::Errors;
 use self::node::Schema;
 use self::options::{Options, spec_of};
 
-/// What is wrong with a new definition, beside its metadata.
+/// Returns the errors of a new definition, except those of its metadata.
 pub fn validate(definition: &Value) -> Vec<Error> {
     let mut errors = Errors::default();
     spec::validate(spec_of(definition), &Options::of_new(), &Path::new("spec"), &mut errors);
@@ -41,7 +41,7 @@ pub fn validate(definition: &Value) -> Vec<Error> {
     errors.into_vec()
 }
 
-/// What is wrong with a changed definition, beside its metadata.
+/// Returns the errors of an updated definition, except those of its metadata.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Errors::default();
     let options = Options::of_update(new, old);
@@ -64,7 +64,7 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
     errors.into_vec()
 }
 
-/// What is wrong with a changed status, beside the metadata.
+/// Returns the errors of an updated status, except those of the metadata.
 pub fn validate_status_update(new: &Value, _: &Value) -> Vec<Error> {
     let mut errors = Errors::default();
     status(new, &mut errors);
@@ -74,9 +74,9 @@ pub fn validate_status_update(new: &Value, _: &Value) -> Vec<Error> {
 /// Why schemas of a definition are not structural.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NonStructural {
-    /// What a version's schema has could not be understood.
+    /// A version's schema could not be compiled.
     Unknown(String),
-    /// What is wrong with the schemas.
+    /// The schemas are not structural.
     Violations(Vec<Error>),
 }
 
@@ -130,7 +130,7 @@ fn status(definition: &Value, errors: &mut Errors) {
     names::validate(accepted, &path.child("acceptedNames"), errors);
 }
 
-/// What once could be said of a whole definition is said by its schemas, unless it was said before.
+/// Checks that `spec.preserveUnknownFields` is not newly set: schemas say it instead.
 fn preserves_unknown_fields(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     let preserves = |definition: &Value| {
         spec_of(definition).get("preserveUnknownFields").and_then(Value::as_bool) == Some(true)

@@ -38,7 +38,7 @@ pub(super) fn validate(names: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
     }
     labels(names, "shortNames", path, errors);
-    // What a list is and what an item is could not be told apart.
+    // A list and an item could not be distinguished.
     if !text("kind").is_empty() && text("kind") == text("listKind") {
         let why = "kind and listKind may not be the same";
         errors.push(Error::invalid(&path.child("listKind"), text("listKind"), why));
@@ -65,7 +65,7 @@ pub(super) fn required(names: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// There may be objects in all versions that were ever stored, until somebody says otherwise.
+/// Checks that `storedVersions` names only existing versions: objects may be stored in each of them.
 pub(super) fn stored_versions(definition: &Value, errors: &mut Errors) {
     let path = Path::new("status");
     let path = path.child("storedVersions");

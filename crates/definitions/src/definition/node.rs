@@ -21,7 +21,7 @@ pub(crate) enum Additional<'a> {
 }
 
 impl<'a> Schema<'a> {
-    /// Also where Go tells a pointer to nothing apart from no pointer.
+    /// Returns a field that is there and not null; Go's nil and absent pointers are the same.
     pub(crate) fn get(self, field: &str) -> Option<&'a Value> {
         self.0.get(field).filter(|value| !value.is_null())
     }

@@ -1,5 +1,5 @@
-//! What is asked of a definition. Of a changed one not what the old one did not satisfy either: rules became stricter over
-//! time, and what is stored must stay changeable.
+//! Rules that a definition must satisfy. An update need not satisfy rules that the old definition violates: rules became
+//! stricter over time, and stored definitions must stay changeable.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{conversion, defaults, errors::Errors, lists, names, structural, webh
 /// How many fields selectors may name, in each version.
 pub(super) const MOST_SELECTABLE_FIELDS: usize = 8;
 
-/// What a schema's `type` may be.
+/// The values of a schema's `type`.
 pub(super) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 #[derive(Clone, Debug)]

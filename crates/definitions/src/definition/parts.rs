@@ -1,4 +1,4 @@
-//! What else a version has, or all versions have: printer columns, subresources, selectable fields, a word of warning.
+//! Printer columns, subresources, selectable fields and deprecation warnings, of one version or of all.
 
 use std::collections::HashSet;
 

@@ -67,7 +67,7 @@ pub(super) fn validate(
     walk.check(schema, compiled.as_ref(), scope.as_ref(), State::default(), &path);
     let Walk { of_rules, total, .. } = walk;
     errors.extend(of_rules.into_vec());
-    // What keeps a schema from being structural is mostly wrong with its fields too, and told there.
+    // A schema that cannot be compiled mostly has errors at its fields, which were reported already.
     if let Some(why) = refused.filter(|_| errors.len() == before) {
         errors.push(Error::invalid(&path, "", why));
     }
@@ -123,7 +123,7 @@ fn root_with_status(schema: Schema<'_>, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// What ancestors say of a node.
+/// Properties that a node inherits from its ancestors.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     is_within: bool,
@@ -136,7 +136,7 @@ struct Walk<'a, 'o> {
     options: &'a Options<'o>,
     unchanged: bool,
     errors: &'a mut Errors,
-    /// Of expressions, which are told after the others.
+    /// Errors of expressions, reported after the others.
     of_rules: Errors,
     total: Total,
 }
@@ -170,7 +170,7 @@ impl Walk<'_, '_> {
             return;
         }
         self.errors.extend(syntax(schema.0, compiled, path));
-        // Of a schema that is wrong, expressions would be told to be wrong for reasons that nobody understands.
+        // Expressions of an invalid schema would be refused for misleading reasons.
         if let Some(scope) = scope.filter(|_| self.errors.len() == before) {
             self.of_rules.extend(scope.validate(path, self.unchanged, &mut self.total));
         }
@@ -180,7 +180,7 @@ impl Walk<'_, '_> {
         self.errors.push(Error::forbidden(&path.child(field), why));
     }
 
-    /// What there may not be.
+    /// Checks fields that are forbidden in structural schemas.
     fn fields(&mut self, schema: Schema<'_>, state: State, path: &Path<'_>) {
         let kind = schema.kind();
         if self.options.valid_types && !kind.is_empty() && !TYPES.contains(&kind) {
@@ -223,7 +223,7 @@ impl Walk<'_, '_> {
         let is_root = !state.is_within;
         let state = State { is_within: true, ..state };
         if let Some(additional) = schema.additional() {
-            // Fields that nobody knows are to be ignored.
+            // `additionalProperties: false` with properties is tolerated only where unknown fields are ignored.
             if schema.has_properties() && !matches!(additional, Additional::Bool(true)) {
                 let why = "additionalProperties and properties are mutual exclusive";
                 self.forbid(path, "additionalProperties", why);

@@ -155,7 +155,7 @@ fn compiled(holder: Option<&Value>, path: &Path<'_>, errors: &mut Errors) -> Opt
     }
 }
 
-/// What all versions have in common is said once, and nothing is said twice.
+/// Checks that each part is given once for all versions or per version, not both.
 fn once_or_each(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     const PARTS: [(&str, &str, &str); 3] = [
         ("validation", "schema", "schemas"),

@@ -7,7 +7,7 @@ use pintle_meta::field_path::{Error, Path};
 use super::errors::Errors;
 use super::node::{Additional, Schema};
 
-/// What of an object a schema is for.
+/// The part of an object that a schema describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -15,7 +15,7 @@ enum Level {
     Field,
 }
 
-/// What is wrong with a schema that compiles, by what it says.
+/// Returns the violations of the rules for structural schemas.
 pub(crate) fn validate(schema: Schema<'_>, path: &Path<'_>) -> Errors {
     let mut errors = Errors::default();
     invariants(schema, Level::Root, path, &mut errors);
@@ -95,7 +95,7 @@ fn invariants(schema: Schema<'_>, level: Level, path: &Path<'_>, errors: &mut Er
     }
 }
 
-/// What Kubernetes itself says of objects is not up to their schema, except for their names.
+/// Checks that a schema restricts no metadata except names.
 fn metadata(schema: Schema<'_>, level: Level, embedded: bool, path: &Path<'_>, errors: &mut Errors) {
     let is_object = level == Level::Root || embedded;
     let properties = path.child("properties");

@@ -45,7 +45,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// What the actions from a place on find. A range goes over its part of them for each of its items.
+    /// Returns the values that the actions from an index on find. A range repeats its actions for each of its items.
     fn results(&mut self, of: Found<'a>, from: usize) -> Result<Vec<Values<'a>>, String> {
         if self.inside > DEEPEST {
             return Err("too many ranges".into());

@@ -1,4 +1,4 @@
-//! What a path leads to.
+//! Values that a path finds.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub enum Found<'a> {
     Bool(bool),
     /// A string has bytes for its parts.
     Byte(u8),
-    /// What a range without anything in it goes over.
+    /// The value of an empty range.
     Nothing,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// What it consists of.
+    /// Iterates over the fields or items.
     pub(super) fn parts(self) -> Box<dyn Iterator<Item = Found<'a>> + 'a> {
         match self {
             Found::Tree(value) => match value.node() {

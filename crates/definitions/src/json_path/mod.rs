@@ -4,7 +4,7 @@
 //! between them (`.a}, {.b`), ranges, unions, slices with steps, and numbers and strings where a field might stand. Most
 //! paths are nothing but names, and those are followed without any of that.
 //!
-//! What is not there is not an error but finds nothing. Where the order of an object's fields matters (wildcards), it is
+//! A missing field is not an error but finds nothing. Where the order of an object's fields matters (wildcards), it is
 //! that of their names; the reference has none.
 
 mod eval;
@@ -33,9 +33,9 @@ enum Inner {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
-    /// What stands within braces, or a part of it.
+    /// The content of braces, or a part of it.
     List(Vec<Node>),
-    /// What stands between them, or in quotes.
+    /// Text between braces, or in quotes.
     Text(String),
     Field(Key),
     Int(i64),

@@ -30,7 +30,7 @@ pub(super) fn template(text: &str) -> Result<Vec<Node>, String> {
     Ok(root)
 }
 
-/// What stands within braces by itself: a part of another action.
+/// Parses a part of an action as if it stood in braces.
 fn part(text: &str) -> Result<Vec<Node>, String> {
     match template(&format!("{{{text}}}"))?.into_iter().next() {
         Some(Node::List(nodes)) => Ok(nodes),
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         self.at >= 2 && self.input.as_bytes()[self.at - 2] == b'\\'
     }
 
-    /// What stands in brackets, the first of which was read.
+    /// Parses the content of brackets after the opening one.
     fn array(&mut self, nodes: &mut Vec<Node>) -> Result<(), String> {
         let start = self.at;
         loop {
@@ -252,7 +252,7 @@ fn slice(text: &str) -> Result<Slice, String> {
     Ok(Slice { start, end, derived, step })
 }
 
-/// What a Go string or character literal with these quotes says.
+/// Decodes a Go string or character literal with these quotes.
 fn unquote(text: &str, quote: char) -> Option<Cow<'_, str>> {
     if !text.contains('\\') && !text.contains(quote) {
         return Some(text.into());

@@ -15,7 +15,7 @@ const STORE: &str = r#"{
     "numbers":[1,2,3,4,5],"mixed":[1,2.5,"s",true,null],
     "nested":{"a":{"name":"in a"},"b":[{"name":"in b"}]}}"#;
 
-/// What a path prints, a line for each of the template's parts.
+/// Checks the output of a path, one line per part of the template.
 #[track_caller]
 fn found(path: &str, expected: &str) {
     let (path, object) = (JsonPath::parse(path).unwrap(), untyped(STORE));
@@ -125,7 +125,7 @@ fn filters_compare_with_what_is_of_the_same_type() {
     fails(".name[?(@.a == 1)]", "jsonpath is not array or slice and cannot be filtered");
     fails(".numbers[?(@ =< 1)]", "unrecognized filter operator =<");
     fails(".numbers[?(true > false)]", "invalid type for comparison");
-    // What fails on the way is there all the same.
+    // Values found before a failure stay.
     found(".numbers[?(@[0])]", "1 2 3 4 5");
 }
 

@@ -26,7 +26,7 @@ impl<'s, T> Properties<'s, T> {
     }
 }
 
-/// What becomes of a field.
+/// The outcome for a field.
 pub(super) enum Fate {
     Stays,
     Goes,

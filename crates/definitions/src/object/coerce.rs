@@ -1,5 +1,5 @@
-//! What decoding does to a built-in type, done to a custom resource: metadata is read as its type, unknown fields go, and so
-//! do nulls where there may be none.
+//! Decoding of custom resources after the model of built-in types: metadata is decoded as its type, unknown fields are pruned,
+//! and nulls are dropped where a field is not nullable.
 
 use pintle_codec::json;
 use pintle_meta::field_path::{self, Error, Path};
@@ -23,15 +23,15 @@ pub struct Coercion {
 }
 
 impl Coercion {
-    /// What a client sent.
+    /// For an object that a client sent.
     pub const REQUEST: Coercion =
         Coercion { drop_invalid: false, repair_generation: false, preserve_unknown: false };
-    /// What was stored, perhaps when less was checked.
+    /// For a stored object, perhaps from a time with fewer checks.
     pub const STORED: Coercion =
         Coercion { drop_invalid: true, repair_generation: true, preserve_unknown: false };
 }
 
-/// Makes of a decoded object what its schema knows, and says which fields nobody knows, for strict field validation: those of
+/// Prunes a decoded object by its schema, and returns the unknown fields for strict field validation: those of
 /// its metadata, then the pruned ones, then those of embedded metadata.
 pub fn coerce(schema: &Structural, object: &mut Value, how: Coercion) -> Result<Vec<String>, String> {
     let mut unknown = coerce_metadata(object, how.drop_invalid)?;

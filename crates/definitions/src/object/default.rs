@@ -1,4 +1,4 @@
-//! What is set where nobody said anything, and what becomes of nulls.
+//! Defaulting of absent fields, and handling of nulls.
 
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
@@ -177,7 +177,7 @@ fn surround(path: &[Step], value: Value) -> Value {
     })
 }
 
-/// What is at the end of the path now.
+/// Returns the value at the end of the path.
 fn inside<'v>(path: &[Step], object: &'v Value) -> Option<&'v Value> {
     path.iter().try_fold(object, |value, step| match step {
         Step::Items => value.as_list()?.first(),

@@ -6,30 +6,30 @@ use pintle_meta::value::Object;
 use pintle_meta::{Node, Value};
 use pintle_schema::structural::Structural;
 
+use super::bounded_errors::BoundedErrors;
 use super::coerce::shown;
 use super::metadata;
-use super::told::Told;
 
-/// What is wrong with embedded objects, and with the root if it is to count as one.
+/// Returns the errors of embedded objects, and of the root if it counts as one.
 pub fn validate(schema: &Structural, object: &Value, root: bool) -> Vec<Error> {
-    let mut told = Told::default();
-    walk(schema, object, root, &Path::NOWHERE, &mut told);
-    told.errors
+    let mut errors = BoundedErrors::default();
+    walk(schema, object, root, &Path::NOWHERE, &mut errors);
+    errors.errors
 }
 
-fn walk(schema: &Structural, value: &Value, root: bool, at: &Path<'_>, told: &mut Told) {
-    if !(root || schema.marks.embedded) || told.is_full() {
+fn walk(schema: &Structural, value: &Value, root: bool, at: &Path<'_>, errors: &mut BoundedErrors) {
+    if !(root || schema.marks.embedded) || errors.is_full() {
         return;
     }
     match value.node() {
         Node::Object(object) => {
             if root || schema.embedded {
-                resource(object, at, told);
+                resource(object, at, errors);
             }
             for (name, field) in object.iter() {
                 match (schema.property(name), schema.additional_schema()) {
-                    (Some(of), _) => walk(of, field, false, &at.child(name), told),
-                    (None, Some(of)) => walk(of, field, false, &at.key(name), told),
+                    (Some(of), _) => walk(of, field, false, &at.child(name), errors),
+                    (None, Some(of)) => walk(of, field, false, &at.key(name), errors),
                     (None, None) => {}
                 }
             }
@@ -37,17 +37,17 @@ fn walk(schema: &Structural, value: &Value, root: bool, at: &Path<'_>, told: &mu
         Node::List(items) => {
             if let Some(of) = schema.items.as_deref() {
                 let items = items.iter().enumerate();
-                items.for_each(|(place, item)| walk(of, item, false, &at.index(place), told));
+                items.for_each(|(place, item)| walk(of, item, false, &at.index(place), errors));
             }
         }
         _ => {}
     }
 }
 
-fn resource(object: &Object, at: &Path<'_>, told: &mut Told) {
+fn resource(object: &Object, at: &Path<'_>, errors: &mut BoundedErrors) {
     for name in ["apiVersion", "kind"] {
         if !object.contains(name) {
-            told.push(|| Error::required(&at.child(name), ""));
+            errors.push(|| Error::required(&at.child(name), ""));
         }
     }
     for name in ["apiVersion", "kind"] {
@@ -66,13 +66,13 @@ fn resource(object: &Object, at: &Path<'_>, told: &mut Told) {
             }
         };
         if let Some(wrong) = wrong {
-            told.push(|| Error::invalid(&at.child(name), shown(given), wrong));
+            errors.push(|| Error::invalid(&at.child(name), shown(given), wrong));
         }
     }
     let Some(given) = object.get("metadata") else { return };
     let at = at.child("metadata");
     match metadata::read(given, false) {
-        Err(wrong) => told.push(|| Error::invalid(&at, shown(given), wrong)),
+        Err(wrong) => errors.push(|| Error::invalid(&at, shown(given), wrong)),
         Ok(read) => {
             let mut metadata = read.changed.unwrap_or_else(|| given.clone());
             if metadata.text_at(&["name"]).is_empty()
@@ -84,7 +84,7 @@ fn resource(object: &Object, at: &Path<'_>, told: &mut Told) {
             let object = Value::object(Object::from_iter([("metadata", metadata)]));
             let namespaced = !object.namespace().is_empty();
             let wrong = object_meta::validate(&object, namespaced, &object_meta::path_segment_name, &at);
-            wrong.into_iter().for_each(|wrong| told.push(|| wrong));
+            wrong.into_iter().for_each(|wrong| errors.push(|| wrong));
         }
     }
 }

@@ -9,17 +9,17 @@ use pintle_meta::{Node, Value};
 use pintle_schema::ListType;
 use pintle_schema::structural::Structural;
 
+use super::bounded_errors::BoundedErrors;
 use super::coerce::shown;
-use super::told::Told;
 
-/// What is wrong with the lists of a new object.
+/// Returns the errors of the lists of a new object.
 pub fn validate(schema: &Structural, object: &Value) -> Vec<Error> {
-    let mut told = Told::default();
-    walk(schema, object, &Path::NOWHERE, &mut told);
-    told.errors
+    let mut errors = BoundedErrors::default();
+    walk(schema, object, &Path::NOWHERE, &mut errors);
+    errors.errors
 }
 
-/// What is wrong with the lists of a changed object; nothing counts if some list was wrong before.
+/// Returns the errors of the lists of an updated object; none if the old object had an invalid list.
 pub fn validate_update(schema: &Structural, new: &Value, old: &Value) -> Vec<Error> {
     let errors = validate(schema, new);
     if errors.is_empty() || validate(schema, old).is_empty() { errors } else { Vec::new() }
@@ -30,8 +30,8 @@ pub(super) fn has_duplicates(items: &[Value]) -> bool {
     !duplicates(items.iter().map(Part::of)).is_empty()
 }
 
-fn walk(schema: &Structural, value: &Value, at: &Path<'_>, told: &mut Told) {
-    if !schema.marks.keyed_lists || told.is_full() {
+fn walk(schema: &Structural, value: &Value, at: &Path<'_>, errors: &mut BoundedErrors) {
+    if !schema.marks.keyed_lists || errors.is_full() {
         return;
     }
     match value.node() {
@@ -39,23 +39,23 @@ fn walk(schema: &Structural, value: &Value, at: &Path<'_>, told: &mut Told) {
             match schema.list {
                 Some(ListType::Set) => {
                     for place in duplicates(items.iter().map(Part::of)) {
-                        told.push(|| Error::duplicate(&at.index(place), shown(&items[place])));
+                        errors.push(|| Error::duplicate(&at.index(place), shown(&items[place])));
                     }
                 }
-                Some(ListType::Map) => map(&schema.list_keys, items, at, told),
+                Some(ListType::Map) => map(&schema.list_keys, items, at, errors),
                 Some(ListType::Atomic) | None => {}
             }
             if let Some(of) = schema.items.as_deref() {
-                items.iter().enumerate().for_each(|(place, item)| walk(of, item, &at.index(place), told));
+                items.iter().enumerate().for_each(|(place, item)| walk(of, item, &at.index(place), errors));
             }
         }
         Node::Object(object) => {
             if let Some(of) = schema.additional_schema() {
-                object.iter().for_each(|(key, field)| walk(of, field, &at.key(key), told));
+                object.iter().for_each(|(key, field)| walk(of, field, &at.key(key), errors));
             }
             for (name, field) in object.iter() {
                 if let Some(of) = schema.property(name) {
-                    walk(of, field, &at.child(name), told);
+                    walk(of, field, &at.child(name), errors);
                 }
             }
         }
@@ -63,11 +63,11 @@ fn walk(schema: &Structural, value: &Value, at: &Path<'_>, told: &mut Told) {
     }
 }
 
-fn map(keys: &[Key], items: &[Value], at: &Path<'_>, told: &mut Told) {
+fn map(keys: &[Key], items: &[Value], at: &Path<'_>, errors: &mut BoundedErrors) {
     let is_item = |item: &Value| item.is_null() || item.as_object().is_some();
     if let Some(place) = items.iter().position(|item| !is_item(item)) {
         let wrong = "must be an object for an array of list-type map";
-        told.push(|| Error::invalid(&at.index(place), shown(&items[place]), wrong));
+        errors.push(|| Error::invalid(&at.index(place), shown(&items[place]), wrong));
         return;
     }
     // An item that is null has no keys, which is as good as one without them.
@@ -83,7 +83,7 @@ fn map(keys: &[Key], items: &[Value], at: &Path<'_>, told: &mut Told) {
         }
     };
     for place in duplicates {
-        told.push(|| Error::duplicate(&at.index(place), shown(&key_of(&items[place]))));
+        errors.push(|| Error::duplicate(&at.index(place), shown(&key_of(&items[place]))));
     }
 }
 
@@ -104,7 +104,7 @@ fn duplicates<'v>(parts: impl ExactSizeIterator<Item = Part<'v>>) -> Vec<usize> 
     duplicates
 }
 
-/// An item or what it is known by, to be told from others.
+/// An item, or its key, for the detection of duplicates.
 #[derive(PartialEq, Eq, Hash)]
 enum Part<'v> {
     Absent,

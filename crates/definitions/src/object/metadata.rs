@@ -19,7 +19,7 @@ static OBJECT_META: LazyLock<&'static Type> =
 /// As Go's decoder, which collects no more.
 const MAX_UNKNOWN: usize = 100;
 
-/// What metadata is once it was read.
+/// Decoded metadata.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     /// Nothing if it stays.

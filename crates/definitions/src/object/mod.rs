@@ -1,4 +1,4 @@
-//! What a schema makes of an object: pruned, with its defaults, valid or not.
+//! Custom resources under their schema: pruning, defaulting, validation.
 //!
 //! Objects are trees as `Unstructured` has them. Everything that changes one finds out first whether there is something to
 //! change, and builds anew only what lies on the way to it: what is right already, which is nearly always, stays the same
@@ -9,6 +9,7 @@
 //! store:   coerce (drops what is wrong with metadata) -> default
 //! ```
 
+mod bounded_errors;
 mod change;
 mod coerce;
 mod default;
@@ -17,7 +18,6 @@ pub mod lists;
 mod metadata;
 mod prune;
 mod resource;
-mod told;
 mod validator;
 
 pub(crate) use coerce::shown;

@@ -23,7 +23,7 @@ pub fn prune(schema: &Structural, value: &mut Value, root: bool) -> Vec<String> 
     removed
 }
 
-/// What every object has, be it the root or embedded in another.
+/// Whether a field is one that every object has, the root or an embedded one.
 pub(super) fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
@@ -49,7 +49,7 @@ enum Step<'p> {
 type At<'p> = Option<&'p Place<'p>>;
 
 impl Pruner {
-    /// What a value becomes; nothing if it stays. Without a schema everything is unknown.
+    /// Returns the pruned value, or `None` if nothing was pruned. Without a schema every field is unknown.
     fn pruned(
         &mut self,
         value: &Value,

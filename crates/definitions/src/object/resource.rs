@@ -1,4 +1,4 @@
-//! What is asked of every custom resource, whatever its schema: its kind, the fields that `scale` is about, and finalizers.
+//! Validation of every custom resource, independent of its schema: kind, the fields of `scale`, and finalizers.
 
 use std::collections::BTreeSet;
 

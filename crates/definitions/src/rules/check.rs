@@ -23,13 +23,13 @@ const MOST_TEXT: usize = 8 << 20;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// What came of checking rules.
+/// The result of checking rules.
 #[derive(Debug)]
 pub struct Checked {
     pub errors: Vec<Error>,
     /// Of what was wrong before and has not changed, which is not an error any more.
     pub warnings: Vec<String>,
-    /// What is left of the budget; below zero if it did not suffice.
+    /// The rest of the budget; negative if it was exceeded.
     pub budget: i64,
 }
 
@@ -44,7 +44,7 @@ struct Place<'v> {
 
 struct Walk {
     done: Checked,
-    /// What it takes to tell that.
+    /// Size of the reported errors as text.
     text: usize,
     evaluations: u64,
     unchanged: Unchanged,
@@ -172,7 +172,7 @@ impl Walk {
         let mut with_old = plain;
         if node.compiled.iter().any(|compiled| compiled.uses_old_self) {
             let old = place.old.map(|old| Val::of_tree(old, &declared.of));
-            // What cannot be seen as the type is no value that a rule could look at.
+            // An old value of another type is not visible to rules.
             let old = old.transpose().unwrap_or_default();
             optional = optional.bind_val(OLD_SELF, Val::Optional(old.clone().map(Into::into)));
             if let Some(old) = old {
@@ -265,7 +265,7 @@ impl Walk {
         self.tolerate(compiled, place, error)
     }
 
-    /// What the message's expression says, if that is something to show. The error ends it all.
+    /// Returns the message that `messageExpression` evaluates to, if it is usable. Errors: the budget is exceeded.
     fn message(
         &mut self,
         program: &Program,
@@ -304,7 +304,7 @@ impl Walk {
         }
     }
 
-    /// What has not changed may stay as it is, unless it is about change.
+    /// Tolerates the error of an unchanged value, unless its rule is a transition rule.
     fn tolerate(&mut self, compiled: &Compiled, place: Place<'_>, error: Error) -> ControlFlow<()> {
         if !compiled.uses_old_self && self.unchanged.holds(place.ratchet) {
             let warning = error.to_string();

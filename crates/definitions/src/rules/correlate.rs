@@ -1,4 +1,4 @@
-//! What a part of an object was before, and whether it is still the same.
+//! The old value of a part of an object, and whether it is equal.
 //!
 //! Fields are known by their names and items of lists by their keys, where the schema names keys; other items were nothing
 //! before. What has not changed may stay wrong.
@@ -16,7 +16,7 @@ pub(super) struct Items<'v> {
     by_key: HashMap<ItemKey<'v>, &'v Value>,
 }
 
-/// What tells an item from others.
+/// The key of a list item.
 #[derive(PartialEq, Eq, Hash)]
 enum ItemKey<'v> {
     Bool(bool),
@@ -76,7 +76,7 @@ fn item_key<'v>(keys: &[Key], item: &'v Value) -> Option<ItemKey<'v>> {
     Some(ItemKey::Several(several))
 }
 
-/// A value and what it was, by the schema that tells how they belong together.
+/// A value and its old value, with the schema that correlates them.
 #[derive(Clone, Copy)]
 pub(super) struct Pair<'v> {
     new: &'v Value,
@@ -87,7 +87,7 @@ pub(super) struct Pair<'v> {
 /// A place in an object that is updated. Nothing, if it is not.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ratchet<'v> {
-    /// What was there.
+    /// The old value.
     current: Option<Pair<'v>>,
     /// The nearest place above of which that is known.
     above: Option<Pair<'v>>,
@@ -129,7 +129,7 @@ impl<'v> Pair<'v> {
     }
 }
 
-/// What is known to be the same, by the addresses of both.
+/// Pairs of values that were compared, by the addresses of both.
 #[derive(Default)]
 pub(super) struct Unchanged(HashMap<(usize, usize), bool>);
 

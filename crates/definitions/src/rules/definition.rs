@@ -1,7 +1,7 @@
 //! Whether rules may be part of a definition: their texts, types, paths, and what they could cost on the largest objects that the
 //! schema allows.
 //!
-//! Whoever walks a schema has a [`Scope`] for every node, asks [`syntax`] about its texts and, if everything at the node and below
+//! The walk over a schema has a [`Scope`] for every node, asks [`syntax`] about its texts and, if everything at the node and below
 //! is sound, [`Scope::validate`] about its expressions. [`Total`] gathers what all rules of a schema cost together.
 //!
 //! A server of this version knows every function that an earlier one knew, so that expressions of definitions that were stored
@@ -18,10 +18,10 @@ use super::expression::Compiler;
 use super::field_path::FieldPath;
 use super::types::Declared;
 
-/// What a rule may cost at most.
+/// The maximum estimated cost of a rule.
 pub const EXPRESSION_LIMIT: u64 = 10_000_000;
 
-/// What all rules of a schema may cost at most.
+/// The maximum estimated cost of all rules of a schema.
 pub const TOTAL_LIMIT: u64 = 100_000_000;
 
 /// So many bytes about expressions that are none are enough: every problem shows the line that it is in, which makes a message
@@ -31,7 +31,7 @@ const MOST_SAID: usize = 4 << 20;
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong with the texts of a node's rules. `schema` is a `JSONSchemaProps`, `compiled` what became of it, where it is known.
+/// Returns the errors of the texts of a node's rules. `schema` is a `JSONSchemaProps`, `compiled` its structural schema where there is one.
 pub fn syntax(schema: &Value, compiled: Option<&Structural>, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let rules = schema.items_at(&["x-kubernetes-validations"]);
@@ -120,7 +120,7 @@ impl<'s> Scope<'s> {
         Some(self.child(self.schema.property(name)?, declared))
     }
 
-    /// Where what is here cannot be followed through changes, since `path` is of a kind that nobody knows.
+    /// Marks the node as not correlatable across updates, since the list at `path` has no known keys.
     pub fn uncorrelatable(mut self, path: &Path<'_>) -> Scope<'s> {
         self.uncorrelatable.get_or_insert_with(|| path.to_string().into());
         self
@@ -158,7 +158,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// What is wrong with the expressions of a node's rules. A schema that did not change may have rules that cost too much.
+    /// Returns the errors of the expressions of a node's rules. A schema that did not change may have rules that cost too much.
     pub fn validate(&self, path: &Path<'_>, unchanged: bool, total: &mut Total) -> Vec<Error> {
         let rules = &self.schema.rules;
         let path = path.child("x-kubernetes-validations");
@@ -218,13 +218,13 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// What the rules of a schema cost together.
+/// The total cost of the rules of a schema.
 #[derive(Debug, Default)]
 pub struct Total {
     /// How much has been said about rules that are none.
     said: usize,
     cost: u64,
-    /// Those that cost most, the most expensive first.
+    /// The most expensive rules, in descending order.
     expensive: Vec<(String, u64)>,
 }
 
@@ -241,7 +241,7 @@ impl Total {
         }
     }
 
-    /// What to say if it is too much. `path` is that of the schema.
+    /// Returns the errors if the total exceeds the limit. `path` is that of the schema.
     pub fn errors(&self, path: &Path<'_>) -> Vec<Error> {
         if self.cost <= TOTAL_LIMIT {
             return Vec::new();

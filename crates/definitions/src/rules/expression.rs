@@ -19,7 +19,7 @@ pub(super) struct Compiler {
     optional: Option<Environment>,
 }
 
-/// What became of a rule. A rule without a text has neither program nor error.
+/// A compiled rule. A rule without a text has neither program nor error.
 #[derive(Default)]
 pub(super) struct Compiled {
     pub(super) program: Option<Program>,
@@ -31,7 +31,7 @@ pub(super) struct Compiled {
     pub(super) field_path: Option<Box<str>>,
 }
 
-/// What evaluating could cost at most.
+/// The maximum estimated cost of an evaluation.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Costs {
     pub(super) rule: u64,

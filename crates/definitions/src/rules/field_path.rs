@@ -7,7 +7,7 @@ use pintle_schema::structural::Structural;
 /// A path that a schema knows.
 pub struct FieldPath<'s> {
     steps: Vec<(String, bool)>,
-    /// What the path leads to; nothing where that may be anything.
+    /// The schema at the path; `None` where any value is allowed.
     pub schema: Option<&'s Structural>,
 }
 

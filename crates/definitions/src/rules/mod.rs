@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`Rules`] holds the programs of a schema, in a tree of the nodes that have rules at or below; what the schema says is read
-//! from the schema. [`definition`] is for those who accept definitions.
+//! from the schema. [`definition`] validates rules when a definition is written.
 
 mod check;
 mod correlate;
@@ -30,7 +30,7 @@ use self::expression::{Compiled, Compiler};
 pub use self::field_path::FieldPath;
 use self::types::{Declared, is_visible};
 
-/// What all rules together may cost on one object.
+/// The maximum cost of all rules on one object.
 pub const BUDGET: i64 = 10_000_000;
 
 /// The rules of a schema.
@@ -54,10 +54,10 @@ struct Node {
     all_of: Box<[(usize, Node)]>,
 }
 
-/// What is known about the type of a node.
+/// The type of a node, computed on first use.
 #[derive(Clone)]
 enum Known {
-    /// Nobody has needed it.
+    /// Not computed.
     NotYet,
     Hidden,
     Of(Arc<Declared>),
@@ -87,7 +87,7 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// What to say instead of checking rules, if an object is so wrong that rules could stumble over it.
+/// Returns the error that replaces the check of rules if the object has errors that rules could fail on.
 pub fn blocked(errors: &[Error]) -> Option<Error> {
     use ErrorType::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
     let blocks =
@@ -170,7 +170,7 @@ fn properties(
         let Some(property) = schema.property(name) else { continue };
         let known = match known {
             Known::Of(declared) => Some(declared),
-            // What a resource has need not be what its schema says.
+            // Fields of every resource are typed independently of the schema.
             _ if is_resource
                 && matches!(name.as_str(), "apiVersion" | "kind" | "metadata")
                 && has_any_rules(rules) =>

@@ -1,4 +1,4 @@
-//! What `self` is to a rule: the type that the schema gives it, how large it can be, and how small.
+//! The type of `self` in a rule: from the schema, with its maximum and minimum size.
 //!
 //! A node becomes a type only if its type is known all the way down: what is preserved without a schema is not visible to
 //! rules, nor is a list or map of it. Objects that are resources of their own have `apiVersion`, `kind` and the names in
@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use pintle_cel::{Field, ListKind, ObjectType, Range, Sizes, Type, escape};
 use pintle_meta::value::Key;
+use pintle_runtime::Random;
 use pintle_schema::ListType;
 use pintle_schema::structural::{Json, Structural, Validation};
 
 /// The largest request there is, and so the largest of everything that no schema bounds.
 pub(super) const LARGEST_REQUEST: i64 = 3 * 1024 * 1024;
 
-/// How objects are called until somebody asks: their path would be as long as a schema is deep.
+/// Name of an object type until its real name is needed: a path as long as the schema is deep.
 const PLACEHOLDER: &str = "selfType#";
 
 /// Longer names of types are cut in messages.
@@ -153,10 +154,10 @@ impl Declared {
         named
     }
 
-    /// The way to a node. Nobody is to rely on names of types, which therefore change all the time.
+    /// Writes the path to a node. It contains a changing number, so that no rule can rely on type names.
     fn write_name(&self, number: u32, out: &mut String) {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let _ = write!(out, "selfType{}", now.map_or(0, |now| now.subsec_nanos()));
+        let number_of_name = Random::system().number() % 1_000_000_000;
+        let _ = write!(out, "selfType{number_of_name}");
         let start = out.len();
         let mut node = self;
         while node.number < number && out.len() - start < LONGEST_NAME {

@@ -131,7 +131,7 @@ fn configuration(input: &[u8]) -> u64 {
     way((text.len().min(2048) / 32, skeleton(&String::from_utf8_lossy(&text))))
 }
 
-/// Whatever a manager says it has, it can let go of.
+/// A manager can release every field that it owns.
 fn prune(input: &[u8]) -> u64 {
     let entry = |fields: &str| {
         format!(
@@ -151,7 +151,7 @@ fn prune(input: &[u8]) -> u64 {
     match applied(&live, "x", &config.expect("it is JSON").value, false) {
         Err(refusal) => refused(refusal),
         Ok(new) => {
-            // What another manager has, stays.
+            // Fields of another manager stay.
             assert_eq!(new.at(&["metadata", "labels"]), live.at(&["metadata", "labels"]));
             let mut text = Vec::new();
             json::encode(&new, &mut text);

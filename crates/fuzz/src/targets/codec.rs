@@ -259,7 +259,7 @@ fn split(input: &[u8]) -> Option<(&'static Type, &[u8])> {
     input.split_first().map(|(number, rest)| (kind_of(*number), rest))
 }
 
-/// What is read is normal: printed and read again it is the same, and nothing strict is left to mind.
+/// A decoded object is normal: encoded and decoded again it is equal, without strict-decoding errors.
 fn typed_json(input: &[u8]) -> u64 {
     let Some((of, text)) = split(input) else { return 0 };
     match json::decode(of, text) {
@@ -289,7 +289,7 @@ fn untyped_json(input: &[u8]) -> u64 {
     }
 }
 
-/// What protobuf can say of an object, it says again in the same bytes.
+/// Protobuf encodes a decoded object to the same bytes again.
 fn through_protobuf(of: &'static Type, value: &Value) {
     let mut message = Vec::new();
     if protobuf::encode(of, value, &mut message).is_err() {

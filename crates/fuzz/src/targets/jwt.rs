@@ -61,7 +61,7 @@ const KEYS: Target = Target {
     run: keys,
 };
 
-/// As it is, and as the lines of a token that somebody has encoded.
+/// The input as it is, and as the encoded parts of a token.
 fn token(input: &[u8]) -> u64 {
     let lines: Vec<String> =
         input.split(|byte| *byte == b'\n').map(|line| URL_SAFE_NO_PAD.encode(line)).collect();

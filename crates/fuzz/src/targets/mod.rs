@@ -1,4 +1,4 @@
-//! What is fuzzed: everything that parses what clients send.
+//! Fuzz targets: every parser of input from clients.
 
 mod apply;
 mod cel;

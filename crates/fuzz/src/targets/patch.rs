@@ -41,7 +41,7 @@ const FIELDS: Target = Target {
     run: fields,
 };
 
-/// What is read is written as something that reads as the same, and is its own union and intersection.
+/// A parsed field set serializes to an equal one, and is its own union and intersection.
 fn fields(input: &[u8]) -> u64 {
     match Set::from_json(input) {
         Err(error) => refused(error),
@@ -148,7 +148,7 @@ fn typed_document() -> Value {
     json::decode(pod(), POD.as_bytes()).expect("it is a pod").value
 }
 
-/// What a typed document became is read as its text would be, or not at all.
+/// A typed document decodes as its text does, or both fail.
 fn reads_as_text(before: &Value, after: &Value) {
     let mut text = Vec::new();
     json::encode(after, &mut text);
@@ -158,7 +158,7 @@ fn reads_as_text(before: &Value, after: &Value) {
     }
 }
 
-/// What comes out can be read as what it is of or not at all, and is the same whether the document had types or not.
+/// The result decodes as its type or fails, and is the same whether the document was typed or not.
 fn strategic(input: &[u8]) -> u64 {
     let mut patch = match strategic::decode(input) {
         Err(error) => return refused(error),
@@ -187,7 +187,7 @@ fn document() -> Value {
     json::decode_any(DOCUMENT.as_bytes()).expect("it is JSON").value
 }
 
-/// What comes out of a patch can be written, and read again.
+/// The result of a patch can be encoded and decoded again.
 fn outcome(patched: &Value) -> u64 {
     let mut text = Vec::new();
     json::encode(patched, &mut text);

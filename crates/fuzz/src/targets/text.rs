@@ -67,7 +67,7 @@ fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// What is read prints as something that reads as the same.
+/// A parsed value prints as a text that parses to an equal value.
 fn quantity(input: &[u8]) -> u64 {
     match Quantity::parse(&String::from_utf8_lossy(input)) {
         Err(error) => refused(error),

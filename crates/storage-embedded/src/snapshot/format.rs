@@ -24,7 +24,7 @@ pub(super) const END: u8 = b'E';
 const MAX_KEY: u32 = 1 << 20;
 const MAX_VALUE: u32 = 64 << 20;
 
-/// What a snapshot holds.
+/// The records of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The revision that was saved.

@@ -18,6 +18,6 @@ pub use format::Summary;
 pub use restore::{restore, verify};
 pub use save::{Snapshot, save_dir};
 
-/// How far a restored store's revision is above the saved one. Nobody writes so much between a snapshot and the loss of
-/// its store; it is also what etcd's tools advise.
+/// How far a restored store's revision is above the saved one. Fewer revisions than this are written between a snapshot and the loss of
+/// its store; etcd's tools advise the same.
 pub const REVISION_BUMP: u64 = 1_000_000_000;

@@ -43,7 +43,7 @@ fn require_empty(dir: &Path) -> Result<(), OpenError> {
     let entries = std::fs::read_dir(dir).map_err(|error| OpenError::io(dir, error))?;
     for entry in entries {
         let name = entry.map_err(|error| OpenError::io(dir, error))?.file_name();
-        // What a store leaves that never came to be.
+        // Left over from a store that was never completed.
         if name != dir::LOCK && name != dir::STORE_NEW {
             return Err(OpenError::NotEmpty { dir: dir.to_owned() });
         }
@@ -57,7 +57,7 @@ fn fill<R: Read>(
     progress: impl FnMut(u64),
 ) -> Result<Summary, OpenError> {
     let _lock = dir::lock(dir)?;
-    // Again, now that nobody else can make a store here.
+    // Checked again under the lock, when no other process can create a store here.
     require_empty(dir)?;
     let engine = dir::create(dir, false, CACHE_BYTES)?;
     let failed = |error| OpenError::engine(dir, error);
@@ -105,7 +105,7 @@ fn load<R: Read>(
                 if lease != 0 && !known.contains(&lease) {
                     return Err(bad("a key belongs to a lease that is not there"));
                 }
-                // What it superseded is not here, so compaction has nothing to take away for it.
+                // The superseded version is not part of the snapshot, so compaction has nothing to remove for it.
                 let what = Entry {
                     deleted: false,
                     create_revision,

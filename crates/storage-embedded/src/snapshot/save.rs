@@ -45,12 +45,12 @@ impl Snapshot {
     }
 
     /// The snapshot in pieces, for an HTTP answer. Memory is bounded by a few pieces; dropping the stream ends the
-    /// work. It is complete only if the stream ends without an error, and says so itself to whoever reads it.
+    /// work. It is complete only if the stream ends without an error; the trailer lets a reader verify that.
     pub fn into_stream(self) -> impl Stream<Item = Result<Bytes>> + Send + 'static {
         let (sender, receiver) = mpsc::channel(CHUNKS_AHEAD);
         let work = move || {
             let result = encode(&self.view, |chunk| {
-                // Nobody reads any more, so the error goes nowhere.
+                // The reader is gone, so the error is not delivered.
                 sender.blocking_send(Ok(chunk)).map_err(|_| Error::Closed)
             });
             if let Err(error) = result {

@@ -1,6 +1,6 @@
 //! A disk in memory that behaves as badly as real ones may.
 //!
-//! What was written but not synced is kept apart. When the power goes, each such write happened or not, or happened in
+//! Writes that are not synced are kept apart. At a power failure each such write happened or not, or happened in
 //! part (by sectors, because those are whole or not on real disks), independently of the order they were made in.
 
 use std::io;
@@ -28,7 +28,7 @@ struct State {
     unsynced: Vec<Change>,
     /// Operations left until the power goes.
     fuse: Option<u64>,
-    /// Bytes that the disk has at all, and what it tells about what is free.
+    /// Capacity in bytes, and whether the free space is reported.
     capacity: Option<u64>,
     tells_free: bool,
     fail_sync: bool,
@@ -51,7 +51,7 @@ impl TestDisk {
         self.state().fuse = Some(operations);
     }
 
-    /// What a new system finds after the power went.
+    /// Returns the disk as a new system finds it after a power failure.
     pub fn after_power_loss(&self, rng: &mut impl Rng) -> TestDisk {
         let state = self.state();
         let mut image = state.synced.clone();
@@ -86,7 +86,7 @@ impl TestDisk {
         disk
     }
 
-    /// Limits the disk to so many bytes, from now on. `tells` is whether it says what is free.
+    /// Limits the disk to so many bytes, from now on. `tells` is whether it reports its free space.
     pub fn limit(&self, capacity: Option<u64>, tells: bool) {
         let mut state = self.state();
         state.capacity = capacity;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share. Each uses a part of it.
+//! Helpers of this crate's tests. Each test uses a part of them.
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part")]
 
 pub mod disk;

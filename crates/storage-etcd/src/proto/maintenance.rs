@@ -1,4 +1,4 @@
-//! What a member tells about itself.
+//! Status of a member.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StatusRequest {}

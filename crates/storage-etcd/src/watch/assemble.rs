@@ -42,7 +42,7 @@ impl Assembler {
         self.partial.clear();
     }
 
-    /// What an answer completes.
+    /// Returns the items that a response completes.
     pub(super) fn take(&mut self, response: proto::WatchResponse) -> Result<Vec<WatchItem>, Malformed> {
         let mut items = Vec::new();
         if response.events.is_empty() && !response.fragment && !response.created && self.partial.is_empty() {
@@ -56,7 +56,7 @@ impl Assembler {
                 Some(open) if event.revision() < open => return Err(Malformed),
                 _ => {}
             }
-            // What was handed out before is not handed out again, whatever a member sends.
+            // Revisions that were delivered are not delivered again, whatever a member sends.
             if event.revision() >= self.next {
                 self.partial.push(event);
             }

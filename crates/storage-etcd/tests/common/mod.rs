@@ -84,7 +84,7 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Refuses connections: privileged, and nobody's.
+/// A privileged port without a listener, which refuses connections.
 pub(crate) const DEAD: &str = "http://127.0.0.1:1";
 
 /// One etcd process.
@@ -104,7 +104,7 @@ impl Etcd {
     }
 
     pub(crate) fn start_with(version: Version, scheme: &'static str, more: &[String]) -> Etcd {
-        // A port may be taken by somebody else between being found and being used.
+        // Another process may take a port between its being found and its being used.
         for _ in 0..5 {
             let (port, peer) = (free_port(), free_port());
             let mut arguments = vec![

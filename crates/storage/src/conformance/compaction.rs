@@ -119,7 +119,7 @@ pub async fn compaction_under_load_holds_nobody_up(store: Store, _: Capabilities
         let (revision, _) = changes(&mut stream).await;
         assert_eq!(revision, expected);
         if revision.0.is_multiple_of(20) {
-            // What the watcher has seen is all it needs, so compacting right behind it must not end it.
+            // The watcher has seen everything before this revision, so compacting there must not end it.
             store.compact(revision).await.unwrap();
         }
         expected = expected.next();

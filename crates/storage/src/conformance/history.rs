@@ -33,7 +33,7 @@ pub struct Commit {
     pub changes: Vec<(Bytes, Option<Bytes>)>,
 }
 
-/// What one watch delivered. A watch that was dropped and resumed where it stood is one recording.
+/// The items that one watch delivered. A watch that was dropped and resumed where it stood is one recording.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// For messages.
@@ -81,7 +81,7 @@ impl Recording {
     }
 }
 
-/// What a watch of `prefix` has to deliver for a commit.
+/// Returns the events that a watch of `prefix` has to deliver for a commit.
 fn visible(commit: &Commit, prefix: &[u8]) -> Vec<(Bytes, Option<Bytes>)> {
     commit.changes.iter().filter(|(key, _)| key.starts_with(prefix)).cloned().collect()
 }

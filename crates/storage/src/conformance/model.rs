@@ -141,7 +141,7 @@ impl Model<'_> {
         revision
     }
 
-    /// What of a change every watch is told.
+    /// Returns the part of a change that every watch delivers.
     fn certain(&self, revision: Revision, mut events: Vec<Event>) -> Option<(Revision, Vec<Event>)> {
         if !self.capabilities.last_deletions && self.compactions.contains(&revision) {
             events.retain(|event| matches!(event, Event::Put { .. }));
@@ -149,7 +149,7 @@ impl Model<'_> {
         (!events.is_empty()).then_some((revision, events))
     }
 
-    /// What a watch must deliver from `from` on.
+    /// Returns the events that a watch must deliver from `from` on.
     fn expected(&self, prefix: &[u8], from: Revision, prev: bool) -> Vec<(Revision, Vec<Event>)> {
         let visible = |(revision, events): (&Revision, &Vec<Event>)| {
             let mut events: Vec<_> =

@@ -1,4 +1,4 @@
-//! What the cases share.
+//! Helpers of the conformance cases.
 
 use std::sync::Arc;
 use std::time::Duration;

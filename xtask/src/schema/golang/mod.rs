@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) use parser::parse;
 
-/// What a file declares.
+/// The declarations of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct File {
     /// Import path by the name it is used under.

@@ -108,7 +108,7 @@ impl Parser {
         Markers(std::mem::take(&mut self.markers))
     }
 
-    /// What follows a keyword: one declaration, or several in parentheses.
+    /// Parses the declarations after a keyword: one, or several in parentheses.
     fn group(&mut self, mut one: impl FnMut(&mut Parser) -> Result<()>) -> Result<()> {
         self.at += 1;
         if !self.takes('(') {

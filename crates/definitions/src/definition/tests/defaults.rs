@@ -1,6 +1,6 @@
 //! Defaults that a schema would not take from a client.
 
-use super::{check_field, check_root, told, with_field};
+use super::{check_field, check_root, expect_errors, with_field};
 use crate::definition::{validate, validate_update};
 
 #[test]
@@ -54,7 +54,7 @@ fn a_default_has_no_unknown_fields() {
     check_field(schema, &[r#".default: Invalid value: {"a":"x","b":{"c":1}}: must not have unknown fields"#]);
     // Where there was one, there may be.
     let wrong = with_field(schema);
-    told(validate_update(&wrong, &wrong), &[]);
+    expect_errors(validate_update(&wrong, &wrong), &[]);
     let fine = with_field(r#"{"type":"object"}"#);
     assert_eq!(validate_update(&wrong, &fine).len(), 1);
     check_field(r#"{"type":"object","default":{"a":1},"x-kubernetes-preserve-unknown-fields":true}"#, &[]);
@@ -183,7 +183,7 @@ fn rules_that_cost_too_much_are_told_together_too() {
             ),
         ],
     );
-    // Of a schema that stays only the sum is told.
+    // Of an unchanged schema only the total is reported.
     let wrong = super::with_schema(&expensive);
     assert_eq!(validate_update(&wrong, &wrong).len(), 2);
 }

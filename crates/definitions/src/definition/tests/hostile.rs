@@ -5,7 +5,7 @@ use pintle_meta::field_path::MOST_ERRORS;
 use super::with_schema;
 use crate::definition::validate;
 
-/// What all errors take, as text.
+/// Returns the number of errors and their size as text.
 fn size(schema: &str) -> (usize, usize) {
     let errors = validate(&with_schema(schema));
     (errors.len(), errors.iter().map(|error| error.to_string().len()).sum())

@@ -1,4 +1,4 @@
-//! What is wrong with definitions, each rule for itself: definitions are whole but for one thing.
+//! Validation of definitions, rule by rule: each definition is valid except for one thing.
 
 mod defaults;
 mod hostile;
@@ -55,14 +55,14 @@ fn with_field(schema: &str) -> Value {
 }
 
 #[track_caller]
-fn told(errors: Vec<Error>, expected: &[&str]) {
+fn expect_errors(errors: Vec<Error>, expected: &[&str]) {
     let found: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(found, expected);
 }
 
 #[track_caller]
 fn check(definition: &Value, expected: &[&str]) {
-    told(super::validate(definition), expected);
+    expect_errors(super::validate(definition), expected);
 }
 
 /// Errors of the field `f`, whose paths start where it is.

@@ -1,6 +1,6 @@
 //! Names, versions, columns, subresources, conversion.
 
-use super::{check, definition, told, with_status};
+use super::{check, definition, expect_errors, with_status};
 use crate::definition::{Approval, approval, validate_status_update};
 
 const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
@@ -76,7 +76,7 @@ fn accepted_names_are_labels_too() {
     let wrong = with_status("", r#""storedVersions":["v1"],"acceptedNames":{"plural":"As","kind":""}"#);
     let expected = format!(r#"status.acceptedNames.plural: Invalid value: "As": {LABEL}"#);
     check(&wrong, &[&expected]);
-    told(validate_status_update(&wrong, &wrong), &[&expected]);
+    expect_errors(validate_status_update(&wrong, &wrong), &[&expected]);
 }
 
 /// How a version without anything shows.

@@ -1,13 +1,13 @@
-//! What is tolerated of what was there before.
+//! Ratcheting: errors of the old definition that an update may keep.
 
 use pintle_meta::Value;
 
-use super::{definition, told, with_field, with_status};
+use super::{definition, expect_errors, with_field, with_status};
 use crate::definition::{validate, validate_update};
 
 #[track_caller]
 fn check(new: &Value, old: &Value, expected: &[&str]) {
-    told(validate_update(new, old), expected);
+    expect_errors(validate_update(new, old), expected);
 }
 
 const ESTABLISHED: &str = r#""storedVersions":["v1"],"conditions":[{"type":"Established","status":"True"}]"#;
@@ -31,7 +31,7 @@ fn what_objects_are_stored_by_stays() {
     check(&old, &old, &[]);
 }
 
-/// What is wrong in the old definition may be so in the new one, and not where the old one was fine.
+/// Checks that an update may keep an error of the old definition and may not introduce it.
 #[track_caller]
 fn ratchets(wrong: &Value, fine: &Value) {
     assert!(!validate(wrong).is_empty());
@@ -149,9 +149,9 @@ fn versions_that_were_stored_stay() {
         r#""validation":{"openAPIV3Schema":{"type":"object"}},"version":"v2","versions":[{"name":"v2","served":true,"storage":true}]"#,
         r#""storedVersions":["v1","v2"]"#,
     );
-    let told = validate_update(&new, &old);
-    assert_eq!(told.len(), 1);
-    assert!(told[0].to_string().starts_with(
+    let errors = validate_update(&new, &old);
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].to_string().starts_with(
         r#"status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version"#
     ));
 }

@@ -1,4 +1,4 @@
-//! What holds for every schema and every object.
+//! Properties of every schema and every object.
 
 use pintle_meta::Value;
 use pintle_meta::value::{Key, Object};

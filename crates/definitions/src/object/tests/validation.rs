@@ -86,7 +86,7 @@ fn formats_of_strings() {
             ("1.5", &[r#"f: Invalid value: "float64": f in body must be of type date: "float64""#]),
             ("true", &[r#"f: Invalid value: "": f in body must be of type date: """#]),
             ("{}", &[r#"f: Invalid value: "": f in body must be of type date: """#]),
-            // Nobody looks.
+            // Not checked.
             ("[]", &[]),
         ],
     );
@@ -357,7 +357,7 @@ fn alternatives() {
             ),
         ],
     );
-    // What is told is about the alternative with which the most went well.
+    // The reported errors are those of the alternative that passed the most checks.
     check(
         r#"{"type":"object","anyOf":[{"properties":{"a":{"enum":["x"]}}},
             {"properties":{"a":{"enum":["y"]},"b":{"enum":["z"]}}}]}"#,
@@ -394,7 +394,7 @@ fn alternatives() {
         r#"{"type":"integer","not":{"minimum":5}}"#,
         &[("4", &[]), ("5", &[r#"<nil>: Invalid value: "": "f" must not validate the schema (not)"#])],
     );
-    // The same is not told twice.
+    // An equal error is reported once.
     check(
         r#"{"type":"string","maxLength":1,"allOf":[{"maxLength":1}]}"#,
         &[(
@@ -453,7 +453,7 @@ fn what_was_wrong_before_may_stay() {
             r#"{"spec":{"m":[{"k":"1","v":"b"}]}}"#,
             "spec.m[0].r: Required value\n".into(),
         ),
-        // What no schema knows is never the same.
+        // Values without a schema are never equal.
         (r#"{"spec":{"p":{"u":1}}}"#, r#"{"spec":{"p":{"u":1}}}"#, "spec.p.q: Required value\n".into()),
         (r#"{"spec":{"p":{"z":"1"}}}"#, r#"{"spec":{"b":"1","p":{"z":"1"}}}"#, String::new()),
         // Alternatives know nothing of what was.

@@ -78,7 +78,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What is before and behind the `@`.
+    /// Splits the address at the `@`.
     fn specification(&mut self) -> Option<()> {
         self.skip_space();
         if self.rest.starts_with('"') {

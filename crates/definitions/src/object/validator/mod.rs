@@ -14,12 +14,13 @@ mod report;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pintle_cel::regex::Regex;
 use pintle_meta::field_path::Error;
 use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node as Shape, Value};
+use pintle_runtime::Stopwatch;
 use pintle_schema::ListType;
 use pintle_schema::structural::{Additional, Json, Structural, Validation};
 
@@ -42,7 +43,7 @@ impl Validator {
         Validator { root: Node::new(schema, &mut Patterns::new()) }
     }
 
-    /// What is wrong with a new object.
+    /// Returns the errors of a new object.
     pub fn validate(&self, object: &Value) -> Vec<Error> {
         let valid = self.root.is_valid(object);
         if valid && !cfg!(debug_assertions) {
@@ -53,7 +54,7 @@ impl Validator {
         errors
     }
 
-    /// What is wrong with a changed object. What was wrong before and is the same now may stay so.
+    /// Returns the errors of an updated object. Invalid values that did not change are tolerated.
     pub fn validate_update(&self, new: &Value, old: &Value) -> Ratcheted {
         match self.root.is_valid(new) {
             true => Ratcheted::default(),
@@ -72,7 +73,7 @@ impl Validator {
     }
 }
 
-/// What is wrong with a changed object that was not so before.
+/// The errors of an updated object that its old object did not have.
 #[derive(Debug, Default)]
 pub struct Ratcheted {
     pub errors: Vec<Error>,
@@ -81,7 +82,7 @@ pub struct Ratcheted {
 }
 
 fn ratcheted(compare: impl FnOnce() -> Vec<Error>) -> Ratcheted {
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let errors = compare();
     Ratcheted { errors, took: begun.elapsed() }
 }
@@ -110,7 +111,7 @@ enum Other {
     Schema(Box<Node>),
 }
 
-/// What is asked of a value beside its type.
+/// Constraints on a value besides its type.
 #[derive(Debug, Default)]
 struct Asked {
     format: Option<Format>,
@@ -199,7 +200,7 @@ struct WrongType {
     found: &'static str,
 }
 
-/// What is wrong with a string.
+/// A violated constraint on a string.
 enum WrongText<'n> {
     TooLong(i64),
     TooShort(i64),

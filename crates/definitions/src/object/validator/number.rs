@@ -26,7 +26,7 @@ pub(super) enum Range {
     Float32,
 }
 
-/// What is asked of a number.
+/// Constraints on a number.
 #[derive(Debug)]
 pub(super) struct Numbers {
     range: Range,
@@ -37,7 +37,7 @@ pub(super) struct Numbers {
     exclusive_maximum: bool,
 }
 
-/// What is wrong with a number.
+/// A violated constraint on a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Problem {
     /// This is none that the type allows: the number itself, or what it is compared with.
@@ -154,7 +154,7 @@ impl Range {
 }
 
 impl Problem {
-    /// What comes behind the path in a message about the value.
+    /// Returns the part of the message after the path.
     pub(super) fn words(self) -> String {
         match self {
             Problem::NotMultipleOf(factor) => format!("should be a multiple of {factor}"),

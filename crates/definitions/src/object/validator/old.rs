@@ -1,4 +1,4 @@
-//! What was in the place of a value before, and whether it was the same.
+//! The old value of a value, and whether it is equal.
 //!
 //! Fields are in the same place if they have the same name. Items are only if their list is a map, by its keys.
 
@@ -9,7 +9,7 @@ use pintle_meta::{Node as Shape, Value};
 use super::Node;
 use crate::object::lists::Scalar;
 
-/// What was found out so far, about places in memory.
+/// Correlations found so far, by address.
 #[derive(Default)]
 pub(super) struct Before<'v> {
     equal: HashMap<(*const Value, *const Value), bool>,
@@ -17,7 +17,7 @@ pub(super) struct Before<'v> {
 }
 
 impl<'v> Before<'v> {
-    /// What an item was before.
+    /// Returns the old item with the same key.
     pub(super) fn item(&mut self, node: &Node, old: &'v Value, item: &'v Value) -> Option<&'v Value> {
         let keys = key_of(node, item)?;
         let list = self.keyed.entry(old).or_insert_with(|| {
@@ -66,7 +66,7 @@ impl<'v> Before<'v> {
     }
 }
 
-/// What an item is known by; nothing if not all of it is there.
+/// Returns the key of an item; `None` if a part of it is missing.
 fn key_of<'v>(node: &Node, item: &'v Value) -> Option<Vec<Scalar<'v>>> {
     if node.keys.is_empty() {
         return None;

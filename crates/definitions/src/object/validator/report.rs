@@ -13,8 +13,8 @@ use pintle_meta::{Node as Shape, Object, Value, quote};
 use super::number::{Number, Problem};
 use super::old::Before;
 use super::{Asked, Node, Other, WrongText};
+use crate::object::bounded_errors::BoundedErrors;
 use crate::object::coerce::shown;
-use crate::object::told::Told;
 
 /// Everything that is wrong. The prefix is where the value is, if it is not the whole object; what it was before counts if
 /// there was something.
@@ -27,15 +27,15 @@ pub(super) fn errors<'v>(
     let mut report = Report {
         prefix: prefix.map_or(Path::NOWHERE, Path::new),
         path: String::new(),
-        told: Told::default(),
+        reported: BoundedErrors::default(),
         wrong: 0,
         forgotten: 0,
         before: Before::default(),
     };
     report.value(node, value, old);
-    let mut errors = report.told.errors;
-    let mut told = HashSet::new();
-    errors.retain(|error| told.insert(error.to_string()));
+    let mut errors = report.reported.errors;
+    let mut reported = HashSet::new();
+    errors.retain(|error| reported.insert(error.to_string()));
     errors
 }
 
@@ -43,8 +43,8 @@ struct Report<'p, 'v> {
     prefix: Path<'p>,
     /// As the reference has it: `spec.ports[0].name`; a property without a schema of its own at the root begins with a dot.
     path: String,
-    told: Told,
-    /// How much is wrong, also if it is not told any more.
+    reported: BoundedErrors,
+    /// Number of errors, with those past the limit.
     wrong: usize,
     /// How much text was made of values that turned out to be as before.
     forgotten: usize,
@@ -62,7 +62,7 @@ struct Mark {
     text: usize,
 }
 
-/// What is wrong with an alternative, and how many checks went well.
+/// The errors of an alternative, and its number of passed checks.
 struct Failure {
     errors: Vec<Error>,
     wrong: usize,
@@ -88,7 +88,7 @@ impl<'v> Report<'_, 'v> {
             && let Some(old) = old
             && self.before.is_equal(node, value, old)
         {
-            self.forgotten += self.told.text - mark.text;
+            self.forgotten += self.reported.text - mark.text;
             self.back_to(mark);
         }
         matches
@@ -157,7 +157,7 @@ impl<'v> Report<'_, 'v> {
                     let (best, dropped) = self.best(&asked.any_of, value);
                     self.composite("must validate at least one schema (anyOf)");
                     matches += self.tell(best);
-                    self.told.text += dropped;
+                    self.reported.text += dropped;
                 }
             }
         }
@@ -169,7 +169,7 @@ impl<'v> Report<'_, 'v> {
                     let (best, dropped) = self.best(&asked.one_of, value);
                     self.composite("must validate one and only one schema (oneOf). Found none valid");
                     matches += self.tell(best);
-                    self.told.text += dropped;
+                    self.reported.text += dropped;
                 }
                 several => {
                     let found = format!("Found {} valid alternatives", several.len());
@@ -197,14 +197,14 @@ impl<'v> Report<'_, 'v> {
     }
 
     /// The errors of the first of the alternatives that the most checks went well with, none of which is valid; and
-    /// how much text was made for the others. That counts as told, since it is work that is done for every such value.
+    /// how much text was made for the others. That counts towards the limit, since it is work for every such value.
     fn best(&mut self, alternatives: &[Node], value: &'v Value) -> (Option<Failure>, usize) {
         let (mut best, mut dropped): (Option<Failure>, usize) = (None, 0);
         for node in alternatives {
             let mark = self.mark();
             let matches = self.check(node, value, None);
-            let errors = self.told.errors.split_off(mark.errors);
-            let text = self.told.text - mark.text;
+            let errors = self.reported.errors.split_off(mark.errors);
+            let text = self.reported.text - mark.text;
             let failure = Failure { errors, wrong: self.wrong - mark.wrong, text, matches };
             self.back_to(mark);
             dropped += match &best {
@@ -217,9 +217,9 @@ impl<'v> Report<'_, 'v> {
 
     fn tell(&mut self, failure: Option<Failure>) -> usize {
         let Some(failure) = failure else { return 0 };
-        self.told.errors.extend(failure.errors);
+        self.reported.errors.extend(failure.errors);
         self.wrong += failure.wrong;
-        self.told.text += failure.text;
+        self.reported.text += failure.text;
         failure.matches
     }
 
@@ -340,13 +340,13 @@ impl<'v> Report<'_, 'v> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { errors: self.told.errors.len(), wrong: self.wrong, text: self.told.text }
+        Mark { errors: self.reported.errors.len(), wrong: self.wrong, text: self.reported.text }
     }
 
     fn back_to(&mut self, mark: Mark) {
-        self.told.errors.truncate(mark.errors);
+        self.reported.errors.truncate(mark.errors);
         self.wrong = mark.wrong;
-        self.told.text = mark.text;
+        self.reported.text = mark.text;
     }
 
     /// An error about the value or a field of it.
@@ -360,7 +360,7 @@ impl<'v> Report<'_, 'v> {
         let place = self.prefix.child(name);
         let at = if name.is_empty() { &self.prefix } else { &place };
         self.wrong += 1;
-        self.told.push(|| error(at, &self.path));
+        self.reported.push(|| error(at, &self.path));
         self.path.truncate(length);
     }
 

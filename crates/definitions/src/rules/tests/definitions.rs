@@ -7,7 +7,7 @@ use super::json;
 use crate::rules::FieldPath;
 use crate::rules::definition::{Scope, Total, syntax};
 
-/// Walks a schema as whoever validates definitions does: what is below first, expressions only where texts are sound.
+/// Walks a schema as the validation of definitions does: children first, expressions only where the texts are valid.
 fn walk(schema: &Value, scope: &Scope<'_>, path: &Path<'_>, total: &mut Total) -> (Vec<Error>, Vec<Error>) {
     let (mut texts, mut expressions) = (Vec::new(), Vec::new());
     let mut below = |schema: &Value, scope: Option<Scope<'_>>, path: &Path<'_>, total: &mut Total| {
@@ -42,7 +42,7 @@ fn said(schema: &str) -> Vec<String> {
     all.map(|error| error.to_string()).collect()
 }
 
-/// What is said about the rule of a property that has this schema.
+/// Checks the errors of the rule of a property with this schema.
 #[track_caller]
 fn check(cases: &[(&str, &[&str])]) {
     for (schema, expect) in cases {

@@ -1,20 +1,20 @@
-//! Errors, as many as anybody wants to read.
+//! A bounded list of errors.
 
 use pintle_meta::field_path::{Error, MOST_ERRORS};
 
-/// How much text there is in all errors together: a large value may be wrong in many ways and is shown each time, and so
-/// is a long path to many small ones.
+/// The most bytes of all errors together: a large value may have many errors and is shown in each, and so
+/// is a long path to many small values.
 const MOST_TEXT: usize = 8 << 20;
 
-/// Errors up to a limit. What is past it is wrong too, but not told.
+/// Errors up to a limit; further ones are dropped.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct BoundedErrors {
     pub(super) errors: Vec<Error>,
     pub(super) text: usize,
 }
 
-impl Told {
-    /// Whether to stop looking, or at least telling.
+impl BoundedErrors {
+    /// Whether further errors would be dropped.
     pub(super) fn is_full(&self) -> bool {
         self.errors.len() >= MOST_ERRORS || self.text >= MOST_TEXT
     }
