@@ -184,6 +184,8 @@ impl ControlPlane {
                 encodings,
                 compression: features.enabled(Feature::APIResponseCompression),
                 waiting,
+                clock: config.clock,
+                random: config.random,
             },
             version: config.version,
             metrics: metrics.clone(),

@@ -101,6 +101,8 @@ impl ServedResources {
             delete_workers: config.delete_workers,
             min_request_timeout: config.min_request_timeout,
             metrics: config.metrics.clone(),
+            clock: config.settings.clock.clone(),
+            random: config.settings.random.clone(),
             features: config.features,
             stop: config.stop.clone(),
             termination: Some(config.watch_termination)

@@ -137,7 +137,9 @@ impl Stores {
                     stored: builtin.clone(),
                     strategy,
                 })
-                .with_options(self.policy.of(version.group, resource.name));
+                .with_options(self.policy.of(version.group, resource.name))
+                .with_clock(settings.clock.clone())
+                .with_random(settings.random.clone());
                 // A client that has written a definition finds the resource served as it is defined now.
                 if resource.name == "customresourcedefinitions" {
                     store = store.settling();

@@ -95,11 +95,17 @@ impl Plane {
             let name = format!("map-{round}");
             let map = json!({ "metadata": { "name": name }, "data": { "round": round.to_string() } });
             let map: ConfigMap = serde_json::from_value(map).expect("a ConfigMap");
-            maps.create(&PostParams::default(), &map).await.expect("created");
+            let created = maps.create(&PostParams::default(), &map).await.expect("created").metadata;
+            let at = created.creation_timestamp.expect("a time").0.as_second();
+            assert_eq!(at, self.now(), "objects are created at the plane's time");
+            let manager = &created.managed_fields.expect("managers")[0];
+            assert_eq!(manager.time.as_ref().map(|time| time.0.as_second()), Some(at));
         }
         self.clock.advance(Duration::from_secs(60));
         let patch = Patch::Merge(json!({ "data": { "more": "yes" } }));
-        maps.patch("map-0", &PatchParams::default(), &patch).await.expect("patched");
+        let patched = maps.patch("map-0", &PatchParams::default(), &patch).await.expect("patched").metadata;
+        let times: Vec<_> = patched.managed_fields.expect("managers").into_iter().map(|of| of.time).collect();
+        assert!(times.iter().flatten().any(|time| time.0.as_second() == self.now()), "{times:?}");
         maps.delete("map-1", &DeleteParams::default()).await.expect("deleted");
 
         let mut seen = HashSet::new();

@@ -1,34 +1,22 @@
 //! The system's namespaces on a real store.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_controllers::{SYSTEM_NAMESPACES, SystemNamespaces};
 use pintle_meta::Value;
-use pintle_meta::time::Time;
 use pintle_registry::{
-    AdmitAll, Context, DeleteOptions, Result, Store, StoreConfig, SystemFields, Transform, WriteOptions,
+    AdmitAll, Context, DeleteOptions, Result, Store, StoreConfig, Transform, WriteOptions,
 };
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
+use pintle_runtime::ManualClock;
 use pintle_schema::Resources;
 use pintle_storage_embedded::Options;
-
-struct Fixed;
-
-impl SystemFields for Fixed {
-    fn now(&self) -> Time {
-        Time::from_unix(1_700_000_000, 0)
-    }
-
-    fn random(&self) -> u64 {
-        7
-    }
-}
 
 struct Fixture {
     store: Arc<Store>,
@@ -54,7 +42,8 @@ async fn fixture() -> Fixture {
         stored: builtin.clone(),
         strategy: strategy::of("", "namespaces", &strategy::Settings::default()).unwrap(),
     };
-    let store = Arc::new(Store::new(config).with_system(Arc::new(Fixed)));
+    let clock = ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).clock();
+    let store = Arc::new(Store::new(config).with_clock(clock));
     let controller = SystemNamespaces::new(store.clone(), Arc::new(Version::new(namespaces, Some(builtin))));
     Fixture { store, controller, _feed: feed }
 }
@@ -95,16 +84,17 @@ async fn all_are_there_after_the_start_as_the_reference_makes_them() {
     pintle_codec::json::encode(&fixture.get("default").await.unwrap(), &mut default);
     let expected = concat!(
         r#"{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default","#,
-        r#""uid":"00000000-0000-4007-8000-000000000007","resourceVersion":"R","#,
+        r#""uid":"U","resourceVersion":"R","#,
         r#""creationTimestamp":"2023-11-14T22:13:20Z","labels":{"kubernetes.io/metadata.name":"default"},"#,
         r#""managedFields":[{"manager":"kube-apiserver","operation":"Update","apiVersion":"v1","#,
         r#""time":"2023-11-14T22:13:20Z","fieldsType":"FieldsV1","#,
         r#""fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}}]},"#,
         r#""spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}"#,
     );
-    let version = fixture.get("default").await.unwrap().resource_version().to_owned();
+    let found = fixture.get("default").await.unwrap();
+    let (version, uid) = (found.resource_version(), found.uid());
     let default = String::from_utf8(default).unwrap();
-    assert_eq!(default.replace(&format!("\"{version}\""), "\"R\""), expected);
+    assert_eq!(default.replace(&format!("\"{version}\""), "\"R\"").replace(uid, "U"), expected);
     for name in ["kube-system", "kube-public", "kube-node-lease"] {
         assert!(fixture.get(name).await.is_some(), "{name}");
     }

@@ -34,7 +34,6 @@ pub use client::{Client, ObjectIdentity};
 pub use computed::Computed;
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
-pub use metadata::SystemFields;
 pub use mirror::{Mirror, Reflect};
 pub use record::Record;
 pub use reserve::{Reservation, Reserve, Settle};

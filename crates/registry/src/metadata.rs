@@ -3,39 +3,17 @@
 use pintle_meta::names;
 use pintle_meta::time::Time;
 use pintle_meta::{Status, Value};
-use rand::Rng;
+use pintle_runtime::Random;
 
 use crate::Result;
 use crate::strategy::Strategy;
 
-/// Where times, names and identities come from; tests bring their own.
-pub trait SystemFields: Send + Sync + 'static {
-    fn now(&self) -> Time;
-
-    /// A random number, for names and UIDs.
-    fn random(&self) -> u64;
-}
-
-/// The machine's clock and the operating system's randomness.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Machine;
-
-impl SystemFields for Machine {
-    fn now(&self) -> Time {
-        std::time::SystemTime::now().into()
-    }
-
-    fn random(&self) -> u64 {
-        rand::rng().random()
-    }
-}
-
 /// Gives a new object its creation time, its identity and, if only the beginning of one was given, its name.
-pub(crate) fn fill(object: &mut Value, system: &dyn SystemFields, strategy: &dyn Strategy) -> Result<()> {
-    let now = system.now().truncated().to_string();
-    let uid = names::uuid((u128::from(system.random()) << 64) | u128::from(system.random()));
+pub(crate) fn fill(object: &mut Value, now: Time, random: &Random, strategy: &dyn Strategy) -> Result<()> {
+    let now = now.truncated().to_string();
+    let uid = names::uuid((u128::from(random.number()) << 64) | u128::from(random.number()));
     let generated = (object.name().is_empty() && !object.generate_name().is_empty())
-        .then(|| strategy.generate_name(object.generate_name(), &mut || system.random()));
+        .then(|| strategy.generate_name(object.generate_name(), &mut || random.number()));
     let metadata = object.metadata_mut().ok_or_else(no_metadata)?;
     metadata.insert("creationTimestamp", now);
     metadata.insert("uid", uid);

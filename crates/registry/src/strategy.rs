@@ -24,6 +24,8 @@ pub struct Context {
     pub extra: BTreeMap<String, Vec<String>>,
     /// What the request is for: `create`, `update` or `patch` where something is written.
     pub verb: &'static str,
+    /// The reading of the clock that the whole write has; the store takes one where there is none.
+    pub time: Option<Time>,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
 }

@@ -1,19 +1,19 @@
 //! The flows of a generic store on a real one, with a small strategy.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_meta::field_path::{Error, Path};
-use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::testing::{Put, Untyped, object as thing};
 use pintle_registry::{
     Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Stages, Store,
-    StoreConfig, Strategy, SystemFields, Transform, WriteOptions,
+    StoreConfig, Strategy, Transform, WriteOptions,
 };
+use pintle_runtime::{ManualClock, Random};
 use pintle_storage_embedded::Options;
 
 #[path = "flow/collections.rs"]
@@ -89,20 +89,6 @@ impl Strategy for Things {
     }
 }
 
-/// Counts instead of being random.
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl SystemFields for Counting {
-    fn now(&self) -> Time {
-        Time::from_unix(1_700_000_000, 0)
-    }
-
-    fn random(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed) / 5
-    }
-}
-
 struct Fixture {
     things: Store,
     _feed: Feed,
@@ -134,7 +120,7 @@ async fn fixture_with(options: Options, strategy: Things, limits: Limits) -> Fix
         stored: Arc::new(Untyped),
         strategy: Arc::new(strategy),
     })
-    .with_system(Arc::new(Counting::default()));
+    .with_clock(ManualClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).clock());
     Fixture { things, _feed: feed }
 }
 
@@ -209,8 +195,14 @@ async fn what_is_new_is_of_no_revision() {
 #[tokio::test]
 async fn a_generated_name_that_is_taken_is_generated_again() {
     let fixture = fixture(Things::default()).await;
-    let first = fixture.create(r#"{"metadata":{"generateName":"a-"}}"#).await.unwrap();
-    let second = fixture.create(r#"{"metadata":{"generateName":"a-"}}"#).await.unwrap();
+    let object = thing(r#"{"metadata":{"generateName":"a-"}}"#);
+    let create = async || {
+        // Both draw the same name first.
+        let things = fixture.things.with_strategy(Arc::new(Things::default())).with_random(Random::seeded(1));
+        things.create(&mut context(), &object, &AdmitAll, WriteOptions::default()).await.unwrap()
+    };
+    let (first, second) = (create().await, create().await);
+    assert_eq!(first.uid().len(), 36);
     assert!(first.name().starts_with("a-") && second.name().starts_with("a-"));
     assert_ne!(first.name(), second.name());
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
+use pintle_meta::time::Time;
 use pintle_meta::{Reason, Value};
 use pintle_registry::{
     Admission, Client, Context, FieldManager, MutatingAdmission, ObjectIdentity, Replace, ResetFields,
@@ -158,7 +159,7 @@ async fn warnings_come_in_the_order_in_which_they_arose() {
         manager: &manager,
         admission: &OwnedTwice,
         options: WriteOptions::default(),
-        now: leases.store().now(),
+        now: Time::from_unix(1_700_000_000, 0),
     };
     let context = || Context { namespace: "n".into(), ..Context::default() };
     let check = |warnings: &[String]| {
@@ -175,7 +176,11 @@ async fn warnings_come_in_the_order_in_which_they_arose() {
     creation.warnings.push("earlier".into());
     let created = write.create(&mut creation, leases.store(), sent.clone()).await.unwrap();
     check(&creation.warnings);
-    assert!(created.items_at(&["metadata", "managedFields"])[0].text_at(&["manager"]) == "test");
+    let managed = &created.items_at(&["metadata", "managedFields"])[0];
+    assert_eq!(managed.text_at(&["manager"]), "test");
+    // One reading of the clock for the whole write.
+    assert_eq!(managed.text_at(&["time"]), "2023-11-14T22:13:20Z");
+    assert_eq!(created.text_at(&["metadata", "creationTimestamp"]), "2023-11-14T22:13:20Z");
     let mut update = context();
     update.warnings.push("earlier".into());
     let mut sent = sent;

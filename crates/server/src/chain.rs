@@ -8,6 +8,7 @@ use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_cel::regex::Regex;
 use pintle_codec::negotiate::Encoding;
+use pintle_runtime::{Clock, Random};
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
@@ -44,6 +45,8 @@ pub struct ChainConfig {
     pub compression: bool,
     /// Which writes wait until others know how this server stores them, if any ever do (`StorageVersionAPI`).
     pub waiting: Option<Waiting>,
+    pub clock: Clock,
+    pub random: Random,
 }
 
 impl ChainConfig {
@@ -66,6 +69,8 @@ impl ChainConfig {
             encodings: pintle_codec::negotiate::ENCODINGS,
             compression: true,
             waiting: None,
+            clock: Clock::system(),
+            random: Random::system(),
         }
     }
 }
@@ -81,7 +86,7 @@ pub fn build(
 ) -> Chain {
     let mut filters: Vec<Box<dyn Filter>> = vec![
         // Outermost, so that every answer carries the name of its request, also the one for a panic.
-        Box::new(AuditId),
+        Box::new(AuditId(config.random.clone())),
         // Around all that changes what is sent.
         Box::new(Measurement),
         // Around all that answers with a `Status`.
@@ -100,7 +105,7 @@ pub fn build(
     }
     filters.push(Box::new(CacheControl));
     if config.goaway_chance > 0.0 {
-        filters.push(Box::new(Goaway { chance: config.goaway_chance }));
+        filters.push(Box::new(Goaway { chance: config.goaway_chance, random: config.random.clone() }));
     }
     // Before the deadline: a request that times out is still counted until it is answered.
     filters.push(Box::new(InFlight { requests: requests.clone(), answers: answers.clone() }));
@@ -117,6 +122,7 @@ pub fn build(
         front_proxy: config.front_proxy.into_iter().chain([FrontProxyHeaders::standard()]).collect(),
         challenge: config.challenge,
         metrics: metrics.clone(),
+        clock: config.clock,
     }));
     // Audit's place: it tells who asked, and as whom they acted.
     // Between the two: whom somebody wants to be must not be taken for who they are.
@@ -154,7 +160,7 @@ pub(crate) fn build_unsecured(
     metrics: &Metrics,
 ) -> Chain {
     let mut filters: Vec<Box<dyn Filter>> = vec![
-        Box::new(AuditId),
+        Box::new(AuditId(config.random.clone())),
         Box::new(Measurement),
         Box::new(StatusEncoding { encodings: config.encodings }),
         Box::new(PanicRecovery),

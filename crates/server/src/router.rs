@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use http_body::Body as _;
+use pintle_runtime::Stopwatch;
 
 use crate::documents::{COUNTED, CountedAs, Documents};
 use crate::filter::Handler;
@@ -58,13 +58,13 @@ impl Handler for Router {
     async fn handle(&self, request: Box<Request>) -> Response {
         let path = request.info.path.as_str();
         if let Some(route) = self.routes.get(path) {
-            let start = Instant::now();
+            let start = Stopwatch::start();
             let response = route.handler.handle(request).await;
             count(route.metrics.as_ref(), &response, start);
             return response;
         }
         if self.documents.owns(path) {
-            let start = Instant::now();
+            let start = Stopwatch::start();
             let response = self.documents.handle(request).await;
             let name = response.extensions().get::<CountedAs>();
             count(name.and_then(|name| self.document_metrics.get(name.0)), &response, start);
@@ -77,7 +77,7 @@ impl Handler for Router {
     }
 }
 
-fn count(metrics: Option<&RouteMetrics>, response: &Response, start: Instant) {
+fn count(metrics: Option<&RouteMetrics>, response: &Response, start: Stopwatch) {
     if let Some(metrics) = metrics {
         metrics.answered(response.status().as_u16(), response.body().size_hint().exact(), start.elapsed());
     }

@@ -48,7 +48,7 @@ impl Store {
         admission: &dyn Admission,
         options: WriteOptions,
     ) -> Result<Value> {
-        metadata::fill(&mut object, &*self.system, &*self.config.strategy)?;
+        metadata::fill(&mut object, self.time_of(context), &self.random, &*self.config.strategy)?;
         let mut taken = self.reserve_new(context, &mut object, options).await?;
         let done = match self.checked_new(context, &mut object, admission).await {
             Ok(()) => {
@@ -140,7 +140,7 @@ impl Store {
         name: &str,
     ) -> Result<Option<pintle_storage::LeaseId>> {
         // Less than a second is for good, as it is where lifetimes are whole seconds.
-        let time = self.config.strategy.time_to_live(object, self.system.now());
+        let time = self.config.strategy.time_to_live(object, self.now());
         match time.filter(|time| time.as_secs() > 0) {
             None => Ok(None),
             Some(time) => {

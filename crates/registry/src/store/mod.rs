@@ -17,9 +17,10 @@ use pintle_cache::{Entry, Resource};
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
+use pintle_runtime::{Clock, Random};
 use pintle_storage::{Backend, KeyValue, TxnResult};
 
-use crate::metadata::{self, Machine, SystemFields};
+use crate::metadata;
 use crate::reserve::{Reservation, Reserve};
 use crate::strategy::{Context, Strategy};
 use crate::write::enforce_namespace;
@@ -49,7 +50,8 @@ pub struct StoreConfig {
 /// One resource: its objects, and the rules about them.
 pub struct Store {
     config: StoreConfig,
-    system: Arc<dyn SystemFields>,
+    clock: Clock,
+    random: Random,
     guard: Option<Arc<dyn Guard>>,
     reserve: Option<Arc<dyn Reserve>>,
     /// Whether writes take something, or only deletions give it back.
@@ -131,7 +133,8 @@ impl Store {
     pub fn new(config: StoreConfig) -> Store {
         Store {
             config,
-            system: Arc::new(Machine),
+            clock: Clock::system(),
+            random: Random::system(),
             guard: None,
             reserve: None,
             takes: false,
@@ -140,10 +143,17 @@ impl Store {
         }
     }
 
-    /// With other times, names and identities than the machine's.
+    /// The same objects, written at the times of another clock than the machine's.
     #[must_use]
-    pub fn with_system(mut self, system: Arc<dyn SystemFields>) -> Store {
-        self.system = system;
+    pub fn with_clock(mut self, clock: Clock) -> Store {
+        self.clock = clock;
+        self
+    }
+
+    /// The same objects, whose UIDs and generated names come from another source than the machine's.
+    #[must_use]
+    pub fn with_random(mut self, random: Random) -> Store {
+        self.random = random;
         self
     }
 
@@ -153,7 +163,8 @@ impl Store {
     pub fn with_strategy(&self, strategy: Arc<dyn Strategy>) -> Store {
         Store {
             config: StoreConfig { strategy, ..self.config.clone() },
-            system: self.system.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
             guard: self.guard.clone(),
             reserve: self.reserve.clone(),
             takes: false,
@@ -175,7 +186,8 @@ impl Store {
     pub fn with_guard(&self, guard: Arc<dyn Guard>) -> Store {
         Store {
             config: self.config.clone(),
-            system: self.system.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
             guard: Some(guard),
             reserve: self.reserve.clone(),
             takes: self.takes,
@@ -346,7 +358,12 @@ impl Store {
 
     /// The time that objects are written at.
     pub fn now(&self) -> pintle_meta::time::Time {
-        self.system.now()
+        self.clock.now().into()
+    }
+
+    /// The time of one write, which its managed fields have too.
+    fn time_of(&self, context: &Context) -> pintle_meta::time::Time {
+        context.time.unwrap_or_else(|| self.now())
     }
 
     fn key(&self, context: &Context, name: &str) -> Result<String> {

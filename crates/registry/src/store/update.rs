@@ -115,7 +115,7 @@ impl Update<'_> {
             }
             let mut new = self.transform.transform(None).await?;
             store.check_guard(self.context, self.name, &new, None).await?;
-            metadata::fill(&mut new, &*store.system, &*store.config.strategy)?;
+            metadata::fill(&mut new, store.time_of(self.context), &store.random, &*store.config.strategy)?;
             self.created = true;
             let mut taken = store.reserve_new(self.context, &mut new, options).await?;
             let checked = store.checked_new(self.context, &mut new, self.admission).await;

@@ -38,7 +38,7 @@ pub struct Write<'a> {
     pub manager: &'a FieldManager,
     pub admission: &'a dyn MutatingAdmission,
     pub options: WriteOptions,
-    /// Time that managed fields are recorded at.
+    /// Time of the write: that of its managed fields and of a creation.
     pub now: Time,
 }
 
@@ -88,6 +88,7 @@ impl Write<'_> {
     /// Creates an object. Returns it as it was stored.
     pub async fn create(&self, context: &mut Context, store: &Store, mut object: Value) -> Result<Value> {
         wipe_system_fields(&mut object);
+        context.time = Some(self.now);
         let object = self.prepare_new(context, object).await?;
         store.create(context, &object, self.admission, self.options).await
     }
@@ -130,6 +131,7 @@ impl Write<'_> {
         change: &mut dyn Change,
     ) -> Result<Created> {
         let earlier = mem::take(&mut context.warnings);
+        context.time = Some(self.now);
         let may_create = change.if_missing() == IfMissing::Create;
         let namespace = context.namespace.clone();
         let mut update = Update { write: self, namespace, name, change, warnings: Vec::new() };

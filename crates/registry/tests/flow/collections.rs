@@ -1,8 +1,9 @@
 //! Deleting what a selection matches, and other views of the same store.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pintle_cache::Entry;
+use pintle_meta::time::Time;
 use pintle_registry::Listed;
 
 use super::*;
@@ -165,11 +166,11 @@ async fn whoever_goes_away_ends_it() {
             tokio::select! {
                 biased;
                 _ = &mut deleting => panic!("it cannot end"),
-                () = tokio::time::sleep(std::time::Duration::from_millis(1)) => {}
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
             }
         }
     }
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(stuck.0.load(Ordering::Relaxed), 3);
     assert_eq!(fixture.left().await, ["n/t2", "n/t3", "n/t4"]);
 }
@@ -217,8 +218,8 @@ async fn another_strategy_sees_the_same_objects() {
 async fn what_lives_for_less_than_a_second_lives_for_good() {
     struct Fleeting(u64);
     impl Strategy for Fleeting {
-        fn time_to_live(&self, _: &Value, _: Time) -> Option<std::time::Duration> {
-            Some(std::time::Duration::from_millis(self.0))
+        fn time_to_live(&self, _: &Value, _: Time) -> Option<Duration> {
+            Some(Duration::from_millis(self.0))
         }
     }
     let fixture = with_things(0).await;

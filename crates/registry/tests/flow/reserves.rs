@@ -190,9 +190,9 @@ async fn who_goes_away_before_the_write_leaves_nothing() {
     let (things, numbers, _fixture) = numbered().await;
     let (object, mut context) = (of("a", "{}"), context());
     let create = things.create(&mut context, &object, &Forever, WriteOptions::default());
-    tokio::time::timeout(std::time::Duration::from_millis(20), create).await.unwrap_err();
+    tokio::time::timeout(Duration::from_millis(20), create).await.unwrap_err();
     for _ in 0..100 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
         if numbers.all().is_empty() {
             return;
         }

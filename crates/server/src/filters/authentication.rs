@@ -1,7 +1,6 @@
 //! Finds out who is asking. Wrong credentials end here with 401.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
@@ -9,6 +8,7 @@ use http::{HeaderMap, Version};
 use pintle_auth::authenticator::{Bearer, FrontProxyHeaders, forget_protocol_token};
 use pintle_auth::{Authenticator, Credentials, Identity};
 use pintle_meta::Status;
+use pintle_runtime::{Clock, Stopwatch};
 
 use super::warning_headers::warn;
 use crate::filter::{Filter, Next};
@@ -25,17 +25,18 @@ pub struct Authentication {
     /// What goes with a 401 as `WWW-Authenticate`.
     pub challenge: Option<HeaderValue>,
     pub metrics: Metrics,
+    pub clock: Clock,
 }
 
 #[async_trait]
 impl Filter for Authentication {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let credentials = Credentials {
             headers: &request.parts.headers,
             path: &request.info.path,
             certificates: &request.connection.certificates,
-            now: SystemTime::now(),
+            now: self.clock.now(),
         };
         // Told to everybody, whatever else they are believed by: the reference looks there for its own token first.
         let spaces = credentials.bearer() == Bearer::BehindSpaces;

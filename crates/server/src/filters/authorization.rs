@@ -1,12 +1,12 @@
 //! Asks whether the user may do this. Nobody's yes is a no.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use pintle_auth::{Attributes, Authorizer};
 use pintle_meta::{Status, quote};
+use pintle_runtime::Stopwatch;
 
 use crate::filter::{Filter, Next};
 use crate::metrics::{Filtered, Metrics};
@@ -26,7 +26,7 @@ impl Filter for Authorization {
         let info = &request.info;
         let selectors = info.selectors();
         let attributes = info.attributes(&user, &selectors);
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let verdict = self.authorizer.authorize(&attributes).await;
         let took = start.elapsed();
         self.metrics.authorized(&verdict, took);

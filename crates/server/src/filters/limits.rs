@@ -9,11 +9,11 @@
 //! It stands where priority and fairness will.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use http::StatusCode;
 use pintle_auth::{PRIVILEGED_GROUP, User};
+use pintle_runtime::Stopwatch;
 
 use crate::filter::{Filter, Next};
 use crate::metrics::{Asked, Filtered, Metrics};
@@ -58,7 +58,7 @@ async fn taken(room: &Arc<Room>, user: &Arc<User>) -> Option<Slot> {
 #[async_trait]
 impl Filter for Limits {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let user = request.user.clone().unwrap_or_default();
         let info = &request.info;
         let is_exempt = user.is_in(PRIVILEGED_GROUP) || is_probe(&info.path);

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use http::StatusCode;
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use pintle_meta::quote;
-use tokio::time::Instant;
+use pintle_runtime::Clock;
 
 use crate::filter::Handler;
 use crate::lifecycle::{HookDone, Signal};
@@ -33,8 +33,8 @@ pub struct HealthCheck {
     /// `?exclude=` of this name leaves out all checks of the group.
     group: Option<String>,
     check: Arc<dyn Check>,
-    /// Counts as well until then.
-    not_before: Option<Instant>,
+    /// Passes until then, on the clock.
+    not_before: Option<(Clock, Instant)>,
 }
 
 impl HealthCheck {
@@ -49,8 +49,8 @@ impl HealthCheck {
     }
 
     async fn run(&self) -> Result<(), String> {
-        match self.not_before {
-            Some(start) if Instant::now() < start => Ok(()),
+        match &self.not_before {
+            Some((clock, start)) if clock.instant() < *start => Ok(()),
             _ => self.check.check().await,
         }
     }
@@ -90,13 +90,22 @@ pub struct HealthRegistry {
     livez: Vec<HealthCheck>,
     readyz: Vec<HealthCheck>,
     livez_grace: Duration,
+    clock: Clock,
 }
 
 impl HealthRegistry {
     /// `livez_grace`: for so long from now, checks of the boot sequence count as well on `/livez`.
     pub fn new(livez_grace: Duration) -> HealthRegistry {
         let ping = vec![HealthCheck::new("ping", Ping)];
-        HealthRegistry { healthz: ping.clone(), livez: ping.clone(), readyz: ping, livez_grace }
+        let clock = Clock::system();
+        HealthRegistry { healthz: ping.clone(), livez: ping.clone(), readyz: ping, livez_grace, clock }
+    }
+
+    /// The same with another clock than the machine's.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Clock) -> HealthRegistry {
+        self.clock = clock;
+        self
     }
 
     /// A check of all three endpoints.
@@ -114,7 +123,8 @@ impl HealthRegistry {
         let check = HealthCheck::new(&format!("poststarthook/{name}"), PostStartHook(done));
         self.healthz.push(check.clone());
         self.readyz.push(check.clone());
-        let not_before = (!self.livez_grace.is_zero()).then(|| Instant::now() + self.livez_grace);
+        let not_before = (!self.livez_grace.is_zero())
+            .then(|| (self.clock.clone(), self.clock.instant() + self.livez_grace));
         self.livez.push(HealthCheck { not_before, ..check });
     }
 

@@ -1,12 +1,12 @@
 //! `/statusz`: what runs here, since when, and where to look further.
 
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::time::Time;
 use pintle_meta::{Object, Value};
+use pintle_runtime::Stopwatch;
 
 use super::Version;
 use super::page::{Pages, delimiter};
@@ -21,6 +21,7 @@ pub(crate) struct StatusPage {
     pages: Pages,
     /// In seconds since 1970.
     started: i64,
+    running: Stopwatch,
     go_version: String,
     binary_version: String,
     emulation_version: String,
@@ -38,6 +39,7 @@ impl StatusPage {
         StatusPage {
             pages: Pages::new("statusz", "Statusz", encodings, metrics),
             started: metrics.started(),
+            running: Stopwatch::start(),
             go_version: version.go_version.clone(),
             binary_version: version.git_version.trim_start_matches('v').to_owned(),
             emulation_version: format!("{}.{}", version.emulation_major, version.emulation_minor),
@@ -46,8 +48,7 @@ impl StatusPage {
     }
 
     fn up(&self) -> i64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        i64::try_from(now).map_or(0, |now| (now - self.started).max(0))
+        i64::try_from(self.running.elapsed().as_secs()).unwrap_or(i64::MAX)
     }
 
     fn text(&self) -> String {

@@ -10,7 +10,9 @@ use pintle_codec::negotiate::{self, Accepted, Encoding};
 use pintle_codec::partial::{self, Version};
 use pintle_codec::table::Include;
 use pintle_codec::{cbor, json, protobuf, yaml};
+use pintle_meta::time::Time;
 use pintle_meta::{Details, Reason, Status, Value};
+use pintle_runtime::Clock;
 
 use super::endpoint::{Endpoint, Serving};
 use super::{Result, bad_request, internal, shown};
@@ -38,6 +40,8 @@ pub(crate) struct Negotiated {
     pub(crate) encoding: Encoding,
     pub(crate) pretty: bool,
     pub(crate) shape: Shape,
+    /// The time that ages in tables are as of.
+    pub(crate) now: Time,
 }
 
 impl Negotiated {
@@ -46,6 +50,7 @@ impl Negotiated {
         endpoint: &Endpoint,
         request: &Request,
         encodings: &'static [Encoding],
+        clock: &Clock,
     ) -> Result<Negotiated> {
         let accept = request.header(&ACCEPT).unwrap_or_default();
         let streams = endpoint.allows("watch") && request.info.parts.len() < 2;
@@ -75,6 +80,7 @@ impl Negotiated {
             encoding: accepted.encoding,
             pretty: pretty && accepted.encoding == Encoding::Json,
             shape,
+            now: clock.now().into(),
         })
     }
 
@@ -104,7 +110,7 @@ impl Negotiated {
                 Err(Box::new(shown::not_acceptable(message)))
             }
             Shape::Table(version, include) => {
-                let table = shown::object_table(endpoint, object, version, include)?;
+                let table = shown::object_table(endpoint, object, version, include, self.now)?;
                 Ok(self.respond(code, self.tree(&table)?))
             }
         }

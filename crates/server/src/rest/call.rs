@@ -10,6 +10,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_registry::Context;
+use pintle_runtime::{Clock, Random};
 
 use super::answer::Negotiated;
 use super::endpoint::Endpoint;
@@ -31,6 +32,8 @@ pub struct Shared {
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,
     pub metrics: Metrics,
+    pub clock: Clock,
+    pub random: Random,
     pub features: Features,
     /// Watches end when it comes...
     pub stop: Signal,

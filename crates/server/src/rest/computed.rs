@@ -13,7 +13,8 @@ use super::answer::{Negotiated, Shape, indented};
 use super::call::Call;
 use super::endpoint::Endpoint;
 use super::options::ListOptions;
-use super::{Result, bad_request, internal, list, shown};
+use super::verbs::list;
+use super::{Result, bad_request, internal, shown};
 use crate::{Request, Response};
 
 pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
@@ -88,7 +89,14 @@ fn answer(endpoint: &Endpoint, negotiated: Negotiated, objects: Vec<Value>) -> R
         }
         Shape::Table(version, include) => {
             let meta = partial::ListMeta::default();
-            negotiated.tree(&shown::objects_table(endpoint, objects, meta, version, include)?)?
+            negotiated.tree(&shown::objects_table(
+                endpoint,
+                objects,
+                meta,
+                version,
+                include,
+                negotiated.now,
+            )?)?
         }
         Shape::PartialList(version) => {
             let list = partial::list(version, &partial::ListMeta::default(), &objects);

@@ -8,6 +8,7 @@ use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Computed, Context, ResetFields, Served, Store, Subresource};
+use pintle_runtime::{Clock, Random};
 
 use crate::Request;
 use crate::lifecycle::Signal;
@@ -138,7 +139,7 @@ impl Endpoint {
                 "patch" => "patch",
                 _ => "",
             },
-            warnings: Vec::new(),
+            ..Context::default()
         }
     }
 }
@@ -149,6 +150,8 @@ pub(crate) struct Serving {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) store: Arc<Store>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
 }
 
 impl Deref for Serving {

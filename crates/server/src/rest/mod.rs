@@ -1,4 +1,4 @@
-//! Resources over HTTP: which endpoint a request is for, and one file for each thing that can be done with it.
+//! Resources over HTTP: which endpoint a request is for ([`route`]), one file for each verb ([`verbs`]), and what they share.
 //!
 //! ```text
 //! Rest (which endpoint) -> negotiate -> options -> get | list | watch | create | update | delete | delete collection -> answer
@@ -11,15 +11,9 @@ mod bound;
 mod call;
 mod change;
 mod computed;
-mod connect;
-mod create;
-mod delete;
 mod endpoint;
-mod get;
-mod list;
 mod may_create;
 mod options;
-mod patch;
 mod revision;
 mod route;
 mod select;
@@ -28,8 +22,7 @@ mod stored;
 mod subresource;
 mod token;
 mod uncached;
-mod update;
-mod watch;
+mod verbs;
 mod websocket;
 mod write;
 

@@ -11,9 +11,8 @@ use super::answer::Negotiated;
 use super::bound::bounded;
 use super::call::{Call, Shared};
 use super::endpoint::{Behind, Endpoint, Serving};
-use super::{
-    Result, bad_request, computed, connect, create, delete, get, list, patch, subresource, update, watch,
-};
+use super::verbs::{connect, create, delete, get, list, patch, update, watch};
+use super::{Result, bad_request, computed, subresource};
 use crate::delegation::Delegate;
 use crate::filters::warn;
 use crate::metrics::{self, Counted, Kind};
@@ -71,7 +70,7 @@ impl Rest {
             // A patch of an unknown type is refused as that, whatever answer was asked for.
             patch::kind_of(endpoint, request, self.shared.encodings)?;
         }
-        let negotiated = Negotiated::new(endpoint, request, self.shared.encodings)?;
+        let negotiated = Negotiated::new(endpoint, request, self.shared.encodings, &self.shared.clock)?;
         warnings.extend(later);
         let mut call = Call { request, negotiated, shared: &self.shared, warnings: Vec::new() };
         let work = async {
@@ -83,8 +82,13 @@ impl Rest {
                 _ if verb == "patch" => patch::patch(endpoint, &mut call).await,
                 _ if verb == "update" => update::update(endpoint, &mut call).await,
                 Behind::Store(store) => {
-                    let (store, pool) = (store.clone(), self.shared.pool.clone());
-                    let serving = Serving { endpoint: endpoint.clone(), store, pool };
+                    let serving = Serving {
+                        endpoint: endpoint.clone(),
+                        store: store.clone(),
+                        pool: self.shared.pool.clone(),
+                        clock: self.shared.clock.clone(),
+                        random: self.shared.random.clone(),
+                    };
                     match verb {
                         "get" => get::get(&serving, call.request, negotiated).await,
                         "list" => list::list(&serving, &call).await,

@@ -13,7 +13,7 @@ use pintle_registry::Table;
 
 use super::answer::{Negotiated, Shape};
 use super::endpoint::{Endpoint, Serving};
-use super::list::{Page, Parts};
+use super::verbs::list::{Page, Parts};
 use super::{Result, internal};
 use crate::Response;
 
@@ -83,18 +83,15 @@ impl Prepared {
     }
 }
 
-fn now() -> Time {
-    std::time::SystemTime::now().into()
-}
-
 /// The table of one object.
 pub(crate) fn object_table(
     endpoint: &Endpoint,
     object: Value,
     version: Version,
     include: Include,
+    now: Time,
 ) -> Result<Value> {
-    event_table(endpoint, object, version, include, true)
+    event_table(endpoint, object, version, include, true, now)
 }
 
 /// The table of one object in a watch: only the first says what the columns are.
@@ -104,6 +101,7 @@ pub(crate) fn event_table(
     version: Version,
     include: Include,
     defined: bool,
+    now: Time,
 ) -> Result<Value> {
     let table = table_of(endpoint)?;
     let revision = object.resource_version().to_owned();
@@ -114,7 +112,7 @@ pub(crate) fn event_table(
         columns: (defined || table.always_defined()).then_some(&*columns),
         empty: table.empty(),
     };
-    let prepared = Prepared::new(endpoint, object, include, now())?;
+    let prepared = Prepared::new(endpoint, object, include, now)?;
     Ok(table::tree(&head, vec![table::row_tree(version, &prepared.row(include))]))
 }
 
@@ -125,12 +123,13 @@ pub(crate) fn objects_table(
     meta: ListMeta<'_>,
     version: Version,
     include: Include,
+    now: Time,
 ) -> Result<Value> {
     let table = table_of(endpoint)?;
     if let Some(order) = table.order() {
         objects.sort_by(order);
     }
-    let (now, mut rows) = (now(), Vec::with_capacity(objects.len()));
+    let mut rows = Vec::with_capacity(objects.len());
     for object in objects {
         let prepared = Prepared::new(endpoint, object, include, now)?;
         rows.push(table::row_tree(version, &prepared.row(include)));
@@ -148,7 +147,7 @@ fn list_table(
     page: Page,
 ) -> Result<Response> {
     let table = table_of(serving)?;
-    let (now, owner) = (now(), serving.clone());
+    let (now, owner) = (negotiated.now, serving.clone());
     let columns = table.columns();
     let head = Head { version, meta: meta(&page), columns: Some(&*columns), empty: table.empty() };
     let prepare = move |entry: Arc<Entry>| {
@@ -160,7 +159,7 @@ fn list_table(
         for entry in &page.entries {
             objects.push(serving.store.object(entry)?);
         }
-        let table = objects_table(serving, objects, meta(&page), version, include)?;
+        let table = objects_table(serving, objects, meta(&page), version, include, now)?;
         return Ok(negotiated.respond(StatusCode::OK, negotiated.tree(&table)?));
     }
     let mut start = Vec::new();

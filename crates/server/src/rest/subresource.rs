@@ -27,7 +27,7 @@ pub(crate) async fn create(
     let gate = call.gate(endpoint, &context, options.dry_run);
     // Managers are shown where the answer is what was sent.
     let manager = call.field_manager(endpoint, &options.field_manager);
-    let write = endpoint.write(&manager, &gate, &options);
+    let write = endpoint.write(&manager, &gate, &options, &call.shared.clock);
     let created = write.create_in(&mut context, behind, &call.request.info.name, object).await;
     call.warnings.append(&mut context.warnings);
     match created? {

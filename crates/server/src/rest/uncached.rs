@@ -7,10 +7,10 @@ use pintle_cache::{Entry, Error};
 use pintle_meta::Status;
 
 use super::endpoint::Serving;
-use super::list::{Page, expired, finish, parse_version};
 use super::options::{ListOptions, Match};
 use super::select::Selection;
 use super::token::Token;
+use super::verbs::list::{Page, expired, finish, parse_version};
 use super::{Result, bad_request, cache_error, stored};
 
 /// Which revision is asked for, and where in it.

@@ -4,9 +4,9 @@ use http::StatusCode;
 use pintle_codec::kind::{Unreadable, strict_error, warnings};
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
-use pintle_meta::time::Time;
 use pintle_patch::managed::manager_name;
 use pintle_registry::{Change, Context, FieldManager, MutatingAdmission, Served, Target, Write};
+use pintle_runtime::Clock;
 
 use super::call::Call;
 use super::endpoint::{Behind, Endpoint};
@@ -102,7 +102,7 @@ pub(crate) async fn update(
     let gate = call.gate(endpoint, &context, options.dry_run);
     let admission = MayCreate::new(call, &gate);
     let manager = call.field_manager(endpoint, &options.field_manager);
-    let write = endpoint.write(&manager, &admission, options);
+    let write = endpoint.write(&manager, &admission, options, &call.shared.clock);
     let updated = write.update(&mut context, target, &call.request.info.name, change).await;
     call.warnings.append(&mut context.warnings);
     let updated = updated?;
@@ -117,6 +117,7 @@ impl Endpoint {
         manager: &'a FieldManager,
         admission: &'a dyn MutatingAdmission,
         options: &WriteOptions,
+        clock: &Clock,
     ) -> Write<'a> {
         Write {
             group: &self.group,
@@ -125,7 +126,7 @@ impl Endpoint {
             manager,
             admission,
             options: pintle_registry::WriteOptions { dry_run: options.dry_run },
-            now: Time::from(std::time::SystemTime::now()),
+            now: clock.now().into(),
         }
     }
 }

@@ -10,11 +10,11 @@ mod remembered;
 mod wanted;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use pintle_auth::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, Attributes, Authorizer, User, Verdict};
 use pintle_meta::Status;
+use pintle_runtime::Stopwatch;
 
 use self::mode::{CONSTRAINED, LEGACY, Mode};
 use self::remembered::Remembered;
@@ -42,7 +42,7 @@ impl Impersonation {
 #[async_trait]
 impl Filter for Impersonation {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         if wanted::is_asked_for(&request.parts.headers)
             && let Err(response) = self.act(&mut request).await
         {
@@ -101,7 +101,7 @@ impl Impersonation {
         wanted: &User,
         attributes: &Attributes<'_>,
     ) -> Result<User, Box<Status>> {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let found = self.find(remembered, wanted, attributes).await;
         let mode = found.as_ref().map_or("", |(mode, _)| mode.name);
         self.metrics.impersonated(mode, found.is_ok(), start.elapsed());
@@ -138,7 +138,7 @@ impl Impersonation {
 
     /// Asks about one part of it; a refusal is the client's answer.
     async fn ask(&self, mode: &Mode, attributes: &Attributes<'_>) -> Result<(), Box<Status>> {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let verdict = self.authorizer.authorize(attributes).await;
         self.metrics.impersonation_asked(mode.name, verdict.is_allowed(), start.elapsed());
         match verdict.is_allowed() {

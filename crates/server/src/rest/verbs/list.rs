@@ -13,14 +13,14 @@ use pintle_codec::protobuf::envelope;
 use pintle_features::{Feature, Features};
 use pintle_meta::{Cause, CauseType, Details, Object, Reason, Status, Value};
 
-use super::answer::{Negotiated, Shape, indented};
-use super::call::Call;
-use super::endpoint::{Endpoint, Serving};
-use super::options::{ListOptions, Match};
-use super::revision::{self, WAIT};
-use super::select::Selection;
-use super::token::Token;
-use super::{Result, bad_request, cache_error, internal, shown, stored, uncached, unexpected};
+use crate::rest::answer::{Negotiated, Shape, indented};
+use crate::rest::call::Call;
+use crate::rest::endpoint::{Endpoint, Serving};
+use crate::rest::options::{ListOptions, Match};
+use crate::rest::revision::{self, WAIT};
+use crate::rest::select::Selection;
+use crate::rest::token::Token;
+use crate::rest::{Result, bad_request, cache_error, internal, shown, stored, uncached, unexpected};
 use crate::{Body, Response};
 
 /// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
@@ -151,7 +151,7 @@ pub(crate) async fn page(
 }
 
 /// One object that cannot be read fails the whole list.
-pub(super) fn finish(
+pub(in crate::rest) fn finish(
     entries: Vec<Arc<Entry>>,
     revision: u64,
     selection: &Selection,
@@ -277,7 +277,7 @@ fn past_error(error: &Error, token: Option<&Token>) -> Box<Status> {
     }
 }
 
-pub(super) fn expired(token: &Token) -> Box<Status> {
+pub(in crate::rest) fn expired(token: &Token) -> Box<Status> {
     let mut status = Status::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
          the continue parameter, or use the continue token in this response to retrieve the remainder of the results. \

@@ -10,13 +10,13 @@ use pintle_meta::{Details, Status, Value};
 use pintle_registry::{Change, IfMissing, Write};
 use pintle_schema::Type;
 
-use super::apply::{Format, apply};
-use super::call::Call;
-use super::change::PatchBody;
-use super::endpoint::Endpoint;
-use super::options::{FieldValidation, WriteOptions};
-use super::write::update as write;
-use super::{Result, body};
+use crate::rest::apply::{Format, apply};
+use crate::rest::call::Call;
+use crate::rest::change::PatchBody;
+use crate::rest::endpoint::Endpoint;
+use crate::rest::options::{FieldValidation, WriteOptions};
+use crate::rest::write::update as write;
+use crate::rest::{Result, body};
 use crate::{Request, Response};
 
 /// What kinds of patches there are.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pintle_cache::Entry;
 use pintle_meta::Status;
 
-use super::answer::Negotiated;
-use super::endpoint::Serving;
-use super::list::parse_version;
-use super::revision::WAIT;
-use super::{Result, bad_request, cache_error, unexpected};
 use crate::overload::outside;
+use crate::rest::answer::Negotiated;
+use crate::rest::endpoint::Serving;
+use crate::rest::revision::WAIT;
+use crate::rest::verbs::list::parse_version;
+use crate::rest::{Result, bad_request, cache_error, unexpected};
 use crate::{Request, Response};
 
 pub(crate) async fn get(serving: &Serving, request: &Request, negotiated: Negotiated) -> Result<Response> {

@@ -10,13 +10,13 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Details, Status};
 use pintle_registry::{Context, DeleteOptions, Deleted, Listed, Preconditions, Propagation};
 
-use super::call::Call;
-use super::endpoint::Serving;
-use super::list::{self, Page};
-use super::options::{self, ListOptions};
-use super::select::Selection;
-use super::{Result, bad_request, body, revision};
 use crate::request_info::Selectors;
+use crate::rest::call::Call;
+use crate::rest::endpoint::Serving;
+use crate::rest::options::{self, ListOptions};
+use crate::rest::select::Selection;
+use crate::rest::verbs::list::{self, Page};
+use crate::rest::{Result, bad_request, body, revision};
 use crate::{Request, Response};
 
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";

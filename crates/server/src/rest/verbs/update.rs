@@ -2,11 +2,11 @@
 
 use pintle_registry::Replace;
 
-use super::Result;
-use super::call::Call;
-use super::endpoint::Endpoint;
-use super::write::{Sent, update as write};
 use crate::Response;
+use crate::rest::Result;
+use crate::rest::call::Call;
+use crate::rest::endpoint::Endpoint;
+use crate::rest::write::{Sent, update as write};
 
 pub(crate) async fn update(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Response> {
     let Sent { object, options } = Sent::by_put(endpoint, call).await?;

@@ -6,8 +6,8 @@
 use pintle_auth::Attributes;
 use pintle_meta::Status;
 
-use super::call::Call;
-use super::{Result, unexpected};
+use crate::rest::call::Call;
+use crate::rest::{Result, unexpected};
 
 /// Refuses a user who may do what the request says, but may not create.
 pub(crate) async fn may_create(call: &Call<'_>) -> Result<()> {

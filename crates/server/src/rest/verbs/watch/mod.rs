@@ -1,0 +1,122 @@
+//! Following objects: those that exist, if asked for, then every change, until the time is over.
+//!
+//! A watch is a cursor into the cache's changes ([`start`]) and a stream ([`stream`]) that reads on when the client has taken
+//! what it got; [`encode`] makes its frames. A client that takes nothing costs nothing; when history has passed it by, its
+//! watch ends, and no other's.
+
+mod encode;
+mod start;
+mod stream;
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response as HttpResponse, StatusCode};
+use pintle_cache::Error;
+use pintle_codec::negotiate::Encoding;
+use pintle_features::Feature;
+use pintle_meta::Status;
+use pintle_meta::selector::field;
+use tokio::time::Instant;
+
+use self::encode::Encoder;
+use self::start::{Failed, start};
+pub(in crate::rest) use self::stream::Stream;
+use self::stream::{Other, next_bookmark};
+use crate::lifecycle::WatchTermination;
+use crate::rest::call::Call;
+use crate::rest::endpoint::Serving;
+use crate::rest::options::ListOptions;
+use crate::rest::route::scope;
+use crate::rest::select::Selection;
+use crate::rest::{Result, cache_error, websocket};
+use crate::{Body, Response};
+
+/// Size up to which events are put together for one write.
+const BATCH: usize = 64 * 1024;
+
+pub(crate) async fn watch(serving: &Serving, call: &mut Call<'_>) -> Result<Response> {
+    let options = ListOptions::read(call.request, true, call.shared.features.enabled(Feature::WatchList))?;
+    let selection = Selection::read(call.request, serving, call.shared.features)?;
+    let content_type = content_type(call)?;
+    let timeout = match options.timeout_seconds {
+        // Less than nothing is over at once.
+        Some(seconds) if seconds != 0 => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        _ => call.shared.random.jitter(call.shared.min_request_timeout, 1.0),
+    };
+    let (metrics, is_websocket) =
+        (&call.shared.metrics, websocket::is_asked_for(&call.request.parts.headers));
+    let mut encoder = Encoder {
+        serving: serving.clone(),
+        negotiated: call.negotiated,
+        has_sent_columns: false,
+        // The reference does not count those that go over WebSockets.
+        metrics: (!is_websocket).then(|| metrics.events(serving.place())),
+        initial: None,
+    };
+    let scope = if call.request.info.name.is_empty() {
+        scope(serving, &call.request.info, false)
+    } else {
+        "resource"
+    };
+    if options.send_initial_events == Some(true) && options.allow_bookmarks && !is_websocket {
+        let scope = match call.request.info.field_selector.as_deref().map(names_namespace) {
+            Some(true) if scope == "cluster" => "namespace",
+            _ => scope,
+        };
+        encoder.initial = Some((metrics.initial_events(serving.place(), scope), call.request.received));
+    }
+    let deadline = Instant::now() + timeout;
+    let (state, expired) = match start(serving, &options, selection).await {
+        Ok(state) => (Some(state), None),
+        // What is too old is told within the watch, as clients expect it.
+        Err(Failed::Cache(error @ Error::TooOld { .. })) => (None, Some(cache_error(&error))),
+        Err(Failed::Within(status)) => (None, Some(status)),
+        Err(Failed::Cache(error)) => return Err(cache_error(&error)),
+        Err(Failed::Told(status)) => return Err(status),
+    };
+    let stream = Stream {
+        encoder,
+        last: expired,
+        state,
+        bookmarks: options.allow_bookmarks,
+        next_bookmark: next_bookmark(deadline, &serving.random),
+        deadline,
+        stop: call.shared.stop.clone(),
+        ended: serving.ended.clone(),
+        stopping: false,
+        other: Other::new(deadline, call.shared.stop.clone(), serving.ended.clone()),
+        at_once: BATCH,
+        terminating: call.shared.termination.as_ref().map(WatchTermination::enter),
+        _counted: metrics.long_running(serving.place(), "WATCH", scope),
+    };
+    if is_websocket {
+        let encoding = call.negotiated.encoding;
+        // A message is an event.
+        return websocket::serve(call.request, encoding, Stream { at_once: 0, ..stream });
+    }
+    let mut response = HttpResponse::new(Body::stream(stream));
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    Ok(response)
+}
+
+/// Whether a field selector holds for one namespace only.
+fn names_namespace(selector: &str) -> bool {
+    let selector = field::Selector::parse(selector).ok();
+    selector.is_some_and(|selector| selector.requires_exact_match("metadata.namespace").is_some())
+}
+
+/// Of the stream. YAML has none, since its documents cannot follow each other.
+fn content_type(call: &Call<'_>) -> Result<&'static str> {
+    let encoding = call.negotiated.encoding;
+    match encoding {
+        Encoding::Yaml => {
+            let known: Vec<&str> =
+                call.shared.encodings.iter().filter_map(|encoding| encoding.stream_media_type()).collect();
+            Err(Box::new(Status::not_acceptable(&known)))
+        }
+        Encoding::Json => Ok("application/json"),
+        _ => Ok(encoding.stream_media_type().unwrap_or("application/json")),
+    }
+}

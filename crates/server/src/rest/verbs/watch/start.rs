@@ -1,0 +1,130 @@
+//! The start of a watch: which revision it begins after, and what it sends first.
+
+use std::sync::Arc;
+
+use pintle_cache::{Entry, Error};
+use pintle_meta::Status;
+
+use super::stream::{Source, State, lost};
+use crate::rest::endpoint::Serving;
+use crate::rest::options::ListOptions;
+use crate::rest::revision::WAIT;
+use crate::rest::select::Selection;
+use crate::rest::verbs::list::parse_version;
+use crate::rest::{cache_error, uncached, unexpected};
+
+/// Why a watch cannot begin.
+pub(super) enum Failed {
+    Cache(Error),
+    /// Told as an event.
+    Within(Box<Status>),
+    Told(Box<Status>),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed::Cache(error)
+    }
+}
+
+/// Starts a watch at the revision that the client asks for, with the objects that exist if it wants them.
+pub(super) async fn start(
+    serving: &Serving,
+    options: &ListOptions,
+    selection: Selection,
+) -> Result<State, Failed> {
+    let cache = serving.store.cache();
+    let version = match options.resource_version.as_str() {
+        "" => None,
+        text => Some(parse_version(text).map_err(|why| Failed::Told(unexpected(why)))?),
+    };
+    if !serving.store.has_watch_cache() {
+        return start_uncached(serving, options, selection, version.unwrap_or(0)).await;
+    }
+    cache.ready().await?;
+    let everything = options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
+    if everything || version.is_none() || version == Some(0) {
+        let waited = match version {
+            // The most recent state, not one that the cache happens to have.
+            None => cache.wait_for_current(WAIT).await.map(drop),
+            Some(version) => cache.wait_for(version, WAIT).await,
+        };
+        waited.map_err(|error| match options.send_initial_events {
+            Some(true) => Failed::Within(cache_error(&error)),
+            _ => Failed::Cache(error),
+        })?;
+        let (snapshot, cursor) = cache.snapshot_and_watch(selection.interest(serving.namespaced))?;
+        if everything {
+            pintle_work::aside(selection.weight(&snapshot)).await;
+        }
+        let initial: Vec<Arc<Entry>> = match everything {
+            true => {
+                let found = snapshot.objects.iter_prefix(&selection.prefix);
+                found.filter(|entry| selection.matches(entry)).cloned().collect()
+            }
+            false => Vec::new(),
+        };
+        let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks)
+            .then_some(snapshot.revision);
+        return Ok(State {
+            initial: initial.into_iter(),
+            ends,
+            source: Source::Cache(cursor),
+            after: snapshot.revision,
+            selection,
+            pending: Vec::new().into_iter(),
+        });
+    }
+    let after = version.unwrap_or_default();
+    let cursor = cache.watch(after, selection.interest(serving.namespaced))?;
+    Ok(State {
+        initial: Vec::new().into_iter(),
+        ends: None,
+        source: Source::Cache(cursor),
+        after,
+        selection,
+        pending: Vec::new().into_iter(),
+    })
+}
+
+/// The watch of a resource that is not kept in memory: what the store has now, if that is asked for, and then what the
+/// store tells.
+async fn start_uncached(
+    serving: &Serving,
+    options: &ListOptions,
+    selection: Selection,
+    version: u64,
+) -> Result<State, Failed> {
+    let cache = serving.store.cache();
+    let everything = options.send_initial_events.unwrap_or(version == 0);
+    let mut after = version;
+    let mut initial = Vec::new();
+    if everything || version == 0 {
+        let current = cache.current_revision().await?;
+        if version > current {
+            let retry = 1 + (serving.random.number() % 3) as u32;
+            return Err(Failed::Within(Box::new(Status::resource_version_too_large(
+                version, current, retry,
+            ))));
+        }
+        if everything {
+            initial = uncached::all(serving, &selection, current).await?;
+        }
+        after = current;
+    }
+    let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks).then_some(after);
+    let prefix = selection.key(serving.namespaced).unwrap_or_else(|| selection.prefix.clone());
+    let follow = match cache.follow(&prefix, after).await {
+        Err(error) => return Err(lost(&error).map_or(Failed::Cache(error), Failed::Within)),
+        Ok(follow) => follow,
+    };
+    let source = Source::Store(follow);
+    Ok(State {
+        initial: initial.into_iter(),
+        ends,
+        source,
+        after,
+        selection,
+        pending: Vec::new().into_iter(),
+    })
+}
