@@ -65,7 +65,7 @@ impl Plane {
         };
         let plane = ControlPlane::start(backend, config).await.expect("a control plane");
         let is_started = plane.is_started();
-        eventually("post-start hooks are done", || is_started()).await;
+        eventually("post-start hooks are done", is_started).await;
         Plane { plane, clock, start, has_gate, store }
     }
 
