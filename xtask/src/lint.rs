@@ -45,6 +45,11 @@ const LAYERS: &[(&str, &str)] = &[
         "extensions",
         "cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
+    (
+        "control-plane",
+        "admission auth cache cel codec controllers discovery documentation extensions outbound registry resources \
+         schema server storage",
+    ),
 ];
 
 /// May use everything: the binary, and what measures it.

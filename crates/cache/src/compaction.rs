@@ -15,11 +15,12 @@
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use pintle_runtime::Clock;
 use pintle_storage::{Backend, Revision};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 /// How long an answer of the store is good for.
 const GOOD_FOR: Duration = Duration::from_secs(15);
@@ -27,14 +28,19 @@ const GOOD_FOR: Duration = Duration::from_secs(15);
 /// How long the store is waited for. What is known must do while it is away.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Compaction {
+    clock: Clock,
     revision: AtomicU64,
     /// When the store was last asked. Held while it is.
     asked: Mutex<Option<Instant>>,
 }
 
 impl Compaction {
+    pub(crate) fn new(clock: Clock) -> Compaction {
+        Compaction { clock, revision: AtomicU64::default(), asked: Mutex::default() }
+    }
+
     /// The revision before which nothing can be read, as far as it is known.
     pub(crate) fn revision(&self) -> u64 {
         self.revision.load(Ordering::Relaxed)
@@ -43,12 +49,12 @@ impl Compaction {
     /// Asks the store, unless that was done not long ago.
     pub(crate) async fn learn(&self, store: &dyn Backend) {
         let mut asked = self.asked.lock().await;
-        if asked.is_some_and(|at| at.elapsed() < GOOD_FOR) {
+        if asked.is_some_and(|at| self.clock.instant().duration_since(at) < GOOD_FOR) {
             return;
         }
         if let Ok(Ok(Revision(compacted))) = timeout(PATIENCE, store.compacted_revision()).await {
             self.revision.fetch_max(compacted, Ordering::Relaxed);
         }
-        *asked = Some(Instant::now());
+        *asked = Some(self.clock.instant());
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use pintle_runtime::{Clock, Signal, Spawner, Tasks};
 use pintle_storage::{Backend, Event, Revision, WatchItem, WatchRequest};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 
 use crate::Error;
 use crate::compaction::Compaction;
@@ -29,7 +29,10 @@ pub struct Feed {
     source: Arc<Source>,
     resources: Resources,
     limits: Limits,
-    task: AbortHandle,
+    /// Set when the feed is dropped: its task ends.
+    ended: Signal,
+    /// Those of a feed that belongs to no control plane.
+    own_tasks: Option<Tasks>,
 }
 
 type Resources = Arc<RwLock<BTreeMap<Bytes, Slot>>>;
@@ -73,6 +76,8 @@ impl Slot {
 pub(crate) struct Source {
     pub(crate) store: Arc<dyn Backend>,
     pub(crate) compaction: Compaction,
+    /// Starts the tasks that load a resource.
+    pub(crate) spawner: Spawner,
     seen: watch::Sender<u64>,
 }
 
@@ -113,15 +118,36 @@ impl Source {
 }
 
 impl Feed {
-    /// Begins to follow everything under a prefix. Returns once the watch stands.
+    /// Begins to follow everything under a prefix, with tasks of its own. Returns once the watch stands.
     pub async fn start(store: Arc<dyn Backend>, prefix: Bytes, limits: Limits) -> Result<Feed, Error> {
+        let tasks = Tasks::new();
+        let mut feed = Feed::start_in(store, prefix, limits, tasks.spawner(), Clock::system()).await?;
+        feed.own_tasks = Some(tasks);
+        Ok(feed)
+    }
+
+    /// Begins to follow everything under a prefix, with tasks of the control plane that the spawner is of.
+    pub async fn start_in(
+        store: Arc<dyn Backend>,
+        prefix: Bytes,
+        limits: Limits,
+        spawner: Spawner,
+        clock: Clock,
+    ) -> Result<Feed, Error> {
         let Revision(current) = store.current_revision().await?;
         let (seen, _) = watch::channel(current);
-        let source = Arc::new(Source { store, compaction: Compaction::default(), seen });
+        let (compaction, ended) = (Compaction::new(clock), Signal::new("FeedEnded"));
+        let source = Arc::new(Source { store, compaction, spawner: spawner.clone(), seen });
         let resources = Resources::default();
         let follower = Follower { source: source.clone(), resources: resources.clone(), prefix };
-        let task = tokio::spawn(follower.run()).abort_handle();
-        Ok(Feed { source, resources, limits, task })
+        let until = ended.clone();
+        spawner.spawn_until_stop(async move {
+            tokio::select! {
+                () = follower.run() => {}
+                () = until.wait() => {}
+            }
+        });
+        Ok(Feed { source, resources, limits, ended, own_tasks: None })
     }
 
     /// The cache of the objects under a prefix, which ends with a slash. Asking again gives the same one.
@@ -183,7 +209,7 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.task.abort();
+        self.ended.set();
     }
 }
 

@@ -181,7 +181,7 @@ impl Resource {
             return;
         }
         let resource = self.clone();
-        tokio::spawn(async move {
+        self.source.spawner.spawn_until_stop(async move {
             // One loads; another that is on its way already is enough.
             if resource.loading.try_lock().is_ok()
                 && let Err(error) = resource.ready().await

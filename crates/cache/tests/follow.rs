@@ -255,9 +255,7 @@ async fn what_the_store_has_given_up_is_not_listed_though_its_changes_are_kept()
     // The store is not asked for every list; but before long.
     fixture.store.compact(Revision(at[3])).await.unwrap();
     assert_eq!(show(&fixture.pods.snapshot_at(at[2]).await.unwrap()), ["a=3"]);
-    tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(15)).await;
-    tokio::time::resume();
+    fixture.clock.advance(Duration::from_secs(15));
     assert!(matches!(fixture.pods.snapshot_at(at[2]).await, Err(Error::TooOld { .. })));
     assert_eq!(show(&fixture.pods.snapshot_at(at[3]).await.unwrap()), ["a=4"]);
 }

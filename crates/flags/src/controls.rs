@@ -102,7 +102,7 @@ mod tests {
     fn flags_that_ask_for_no_control_are_not_refused() {
         assert_eq!(
             missing(&[
-                // Settings of a backend that nobody asked for.
+                // Settings of a backend that is off.
                 "--audit-log-maxage=30",
                 "--audit-webhook-mode=blocking",
                 "--audit-log-path=",

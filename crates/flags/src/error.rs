@@ -1,4 +1,4 @@
-//! What can be wrong with a command line.
+//! Errors of a command line.
 
 use crate::golang::{quote, quote_all, quote_char};
 
@@ -38,7 +38,7 @@ pub enum Error {
         value: String,
         /// The flag as in the help text, `--name` or `-n, --name`.
         flag: String,
-        /// What is wrong with it.
+        /// The reason, in the reference's words.
         reason: String,
     },
     /// Words that are not flags.

@@ -41,7 +41,7 @@ pub enum Kind {
     Level,
     /// Log verbosities per source file.
     VModule,
-    /// What to print about the version, if anything.
+    /// The form of the version to print, if any.
     Version,
     /// `low-high`, `low+count` or one port.
     PortRange,

@@ -39,7 +39,7 @@ pub use plugins::{ADMISSION_PLUGINS, AdmissionPlugin};
 pub use value::{NamedCertKey, PortRange, VModule};
 pub use version::{KUBERNETES_VERSION, REFERENCE, VersionRequest};
 
-/// What a command line asks for.
+/// The action that a command line asks for.
 #[derive(Clone, Debug)]
 pub enum CommandLine {
     /// Print this to standard output and exit with success.

@@ -28,7 +28,7 @@ pub struct Parsed {
     gates: GateFlags,
 }
 
-/// Where the embedded store lives.
+/// The location of the embedded store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataDir {
     /// Nowhere: gone when the process ends.
@@ -38,7 +38,7 @@ pub enum DataDir {
 }
 
 impl Parsed {
-    /// What an empty command line means.
+    /// Returns the flags of an empty command line.
     pub(crate) fn defaults() -> Parsed {
         let default = |flag: &Flag| {
             Value::default_of(flag.kind, flag.default)
@@ -231,7 +231,7 @@ impl Parsed {
         self.gates.features()
     }
 
-    /// Where the embedded store lives. `env` reads an environment variable.
+    /// Returns the directory of the embedded store. `env` reads an environment variable.
     pub fn data_dir(&self, env: impl Fn(&str) -> Option<OsString>) -> Result<DataDir, Error> {
         match self.string("data-dir") {
             ":memory:" => return Ok(DataDir::Memory),
@@ -259,7 +259,7 @@ impl Parsed {
         told.map(|((flag, value), _)| (flag.name.to_owned(), value.shown(flag.kind))).collect()
     }
 
-    /// What pflag prints for deprecated flags, one line for each occurrence; meant for standard error.
+    /// Returns pflag's messages about deprecated flags, one line for each occurrence; meant for standard error.
     pub fn deprecations(&self) -> &[String] {
         &self.deprecations
     }

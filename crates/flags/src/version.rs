@@ -14,7 +14,7 @@ pub const REFERENCE: &str = "kube-apiserver";
 /// Version of this program.
 const PINTLE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the command line says about the version.
+/// The versions that the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionRequest {
     /// Nothing.

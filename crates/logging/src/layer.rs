@@ -22,7 +22,7 @@ pub struct KlogLayer {
     clock: fn() -> SystemTime,
 }
 
-/// What both formats print of an event before its fields.
+/// The parts of an event that both formats print before its fields.
 pub(crate) struct Head<'a> {
     pub(crate) time: SystemTime,
     pub(crate) level: Level,
@@ -34,7 +34,7 @@ pub(crate) struct Head<'a> {
 /// The fields of one event or span, rendered as they are recorded.
 pub(crate) struct Fields {
     format: Format,
-    /// Of a span, whose error goes among its other fields.
+    /// Fields of a span, among which its error goes.
     span: bool,
     pub(crate) message: String,
     pub(crate) error: Option<String>,

@@ -14,7 +14,7 @@
 //! `--vmodule=pattern=N` replaces N for source files whose name without extension matches. A `mod.rs`, `lib.rs` or
 //! `main.rs` also goes by the name of its module: `filters/mod.rs` by `filters`, `crates/cache/src/lib.rs` by `cache`.
 //!
-//! Whatever a caller puts into a message or field comes out quoted as Go does it, so that a request cannot forge log
+//! Every value of a message or field is quoted as Go does it, so that a request cannot forge log
 //! lines. Times are UTC. A closed or full output never fails a caller: what cannot be written is lost.
 
 mod filter;
@@ -42,7 +42,7 @@ pub enum Format {
     Json,
 }
 
-/// What to log, how and where to.
+/// The configuration of the log.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// How lines look.

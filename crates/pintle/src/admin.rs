@@ -48,7 +48,7 @@ pub(crate) fn write(path: &Path, server: &str, authority: &Path, admin: &KeyPair
     write_private(path, text.as_bytes())
 }
 
-/// What a kubeconfig written by [`write`] says.
+/// The content of a kubeconfig written by [`write`].
 pub(crate) struct Access {
     pub(crate) server: String,
     pub(crate) authority: Vec<u8>,
@@ -56,7 +56,7 @@ pub(crate) struct Access {
     pub(crate) key: Vec<u8>,
 }
 
-/// Reads a file of ours back. It is not a parser of other people's kubeconfigs.
+/// Reads a file written by [`write`]. It is not a parser of other kubeconfigs.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Access> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let field = |name: &str| {

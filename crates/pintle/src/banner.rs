@@ -8,7 +8,7 @@ use pintle_flags::DataDir;
 
 use crate::options::{Options, StoreOptions};
 
-/// How to use the server that has just started.
+/// Returns the text that says how to use the server.
 pub(crate) fn text(
     address: SocketAddr,
     kubeconfig: Option<&Path>,

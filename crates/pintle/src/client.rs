@@ -13,7 +13,7 @@ use pintle_outbound::{
 
 use crate::admin::Access;
 
-/// How much of an error's body is worth showing.
+/// Bytes of an error's body that are shown.
 const MAX_ERROR: usize = 4096;
 
 /// Fetches a path into `output`. `estimate` is the header that says about how long the answer will be.

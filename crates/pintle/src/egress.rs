@@ -1,4 +1,4 @@
-//! `--egress-selector-config-file`: which of the server's connections leave by which way.
+//! `--egress-selector-config-file`: the proxies of connections that leave the server.
 
 use std::io;
 use std::path::Path;
@@ -10,21 +10,21 @@ use pintle_outbound::egress::{Egress, Network, Selector};
 use pintle_outbound::services::Address;
 use pintle_storage_etcd::{Dialer, Stream};
 
-/// The ways that the file names; nothing is made without one.
+/// Loads the proxies of the file, if there is one.
 pub(crate) fn load(path: Option<&Path>, registry: &Registry) -> anyhow::Result<Option<Selector>> {
     let Some(path) = path else { return Ok(None) };
     let events = Arc::new(pintle_outbound::egress::Metrics::new(registry)?);
     Selector::load(path, events).map_err(|error| anyhow!(error))
 }
 
-/// The way of the control plane, which most peers are in.
-pub(crate) fn control_plane(ways: Option<&Selector>) -> Option<Egress> {
-    ways?.lookup(Network::ControlPlane)
+/// Returns the proxy of the control plane's network, where webhooks and issuers are.
+pub(crate) fn control_plane(egress: Option<&Selector>) -> Option<Egress> {
+    egress?.lookup(Network::ControlPlane)
 }
 
-/// How etcd is reached, if not straight away.
-pub(crate) fn etcd(ways: Option<&Selector>) -> Option<Dialer> {
-    let egress = ways?.lookup(Network::Etcd).filter(Egress::is_proxied)?;
+/// Returns the dialer of etcd, if it is behind a proxy.
+pub(crate) fn etcd(egress: Option<&Selector>) -> Option<Dialer> {
+    let egress = egress?.lookup(Network::Etcd).filter(Egress::is_proxied)?;
     Some(Dialer::new(move |host, port| {
         let egress = egress.clone();
         Box::pin(async move {

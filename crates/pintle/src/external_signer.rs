@@ -1,48 +1,44 @@
-//! The program that signs tokens of service accounts, where `--service-account-signing-endpoint` names one.
+//! The external signer of service account tokens (`--service-account-signing-endpoint`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use pintle_auth::Metrics;
 use pintle_auth::service_account::external::{self, External};
+use pintle_control_plane::Config;
 use pintle_meta::format_duration;
-use pintle_runtime::{Clock, Spawner};
 
 use crate::options::Options;
 
-/// How long it may take to be there at start, and to give its keys.
+/// How long the signer may take to answer at start, and to return its keys.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
-/// After this it is said what the server waits for.
+/// After this time the log says what the server waits for.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Shorter lives are nobody's to ask for.
+/// The shortest lifetime of a token, in seconds, that a signer must support.
 const SHORTEST: i64 = 10 * 60;
 
-/// A signer that is there, and how long its tokens may live.
+/// A signer that answers, and the limits of its tokens' lifetimes.
 pub(crate) struct ExternalSigner {
     pub(crate) signer: Arc<External>,
-    /// The longest that it signs.
+    /// The longest lifetime that it signs.
     pub(crate) longest: Duration,
-    /// The longest that this server issues: as the flag says, else the same.
+    /// The longest lifetime that this server issues: that of the flag, else of the signer.
     pub(crate) max_expiration: Duration,
 }
 
 impl ExternalSigner {
-    /// Waits for the signer, fetches its keys, and finds out whether it can do what is asked of it.
-    pub(crate) async fn connect(
-        options: &Options,
-        metrics: &Metrics,
-        clock: Clock,
-        spawner: &Spawner,
-    ) -> anyhow::Result<Option<ExternalSigner>> {
+    /// Waits for the signer, fetches its keys, and checks that it supports the lifetimes of the flags.
+    pub(crate) async fn connect(options: &Options, plane: &Config) -> anyhow::Result<Option<ExternalSigner>> {
         let given = &options.service_accounts;
         let Some(address) = &given.signing_endpoint else { return Ok(None) };
         let of = external::Options {
             address: address.clone(),
             fetch_timeout: FETCH_TIMEOUT,
-            // Nobody waits for the answer any longer.
+            // The request for the token ends then.
             sign_timeout: options.request_timeout,
         };
+        let (events, clock, spawner) =
+            (Arc::new(plane.auth_metrics.clone()), plane.clock.clone(), plane.spawner());
         let failed = |error| anyhow!("while setting up external-jwt-signer: {error}");
         let note = async {
             tokio::time::sleep(SILENCE).await;
@@ -50,7 +46,7 @@ impl ExternalSigner {
             std::future::pending().await
         };
         let signer = tokio::select! {
-            signer = External::connect(of, Arc::new(metrics.clone()), clock, spawner) => signer.map_err(failed)?,
+            signer = External::connect(of, events, clock, &spawner) => signer.map_err(failed)?,
             never = note => never,
         };
         let seconds = signer.max_token_seconds().await.map_err(failed)?;
@@ -65,8 +61,8 @@ impl ExternalSigner {
             given if given > longest => bail!(
                 "service-account-max-token-expiration cannot be set longer than the token expiration supported by \
                  service-account-signing-endpoint: {} > {}",
-                shown(given),
-                shown(longest)
+                format(given),
+                format(longest)
             ),
             given => given,
         };
@@ -74,7 +70,7 @@ impl ExternalSigner {
     }
 }
 
-/// As Go shows it.
-pub(crate) fn shown(duration: Duration) -> String {
+/// Formats a duration as Go does.
+pub(crate) fn format(duration: Duration) -> String {
     format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Files that others must not read, and files that must not be found half written.
+//! Private files and directories, and files that are replaced atomically.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
@@ -27,8 +27,8 @@ pub(crate) fn write_public(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 }
 
 fn write_through(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    // Under a name of its own, so that two processes do not write into each other's, and made anew, so that nobody can
-    // have put a link or an open file there for us to write secrets into.
+    // Under a new name, so that two processes do not write into the same file, and no link or open file that others have
+    // prepared receives secrets.
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut fresh = tempfile::Builder::new()
         .prefix(".new-")

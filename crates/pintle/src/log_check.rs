@@ -1,29 +1,30 @@
-//! The health check `log`: whether log lines still get out.
+//! The health check `log`, which fails when log lines cannot be written.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pintle_logging::Guard;
+use pintle_runtime::{Spawner, Stopwatch};
 use pintle_server::handlers::Check;
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Flushes now and then, on a thread of its own that may hang with the log. A flush that does not come back shows.
+/// Flushes the log periodically on a blocking thread; fails when a flush does not return.
 pub(crate) struct LogCheck {
-    flushed: Arc<Mutex<Instant>>,
+    flushed: Arc<Mutex<Stopwatch>>,
 }
 
 impl LogCheck {
-    pub(crate) fn start(logging: Arc<Guard>) -> LogCheck {
-        let flushed = Arc::new(Mutex::new(Instant::now()));
+    pub(crate) fn start(logging: Arc<Guard>, spawner: &Spawner) -> LogCheck {
+        let flushed = Arc::new(Mutex::new(Stopwatch::start()));
         let last = flushed.clone();
-        tokio::spawn(async move {
+        spawner.spawn_until_stop(async move {
             loop {
                 tokio::time::sleep(INTERVAL).await;
                 let logging = logging.clone();
                 if tokio::task::spawn_blocking(move || logging.flush()).await.is_ok() {
-                    *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                    *last.lock().unwrap_or_else(PoisonError::into_inner) = Stopwatch::start();
                 }
             }
         });

@@ -1,31 +1,25 @@
 //! The binary: flags to options, options to a completed configuration, and that to a running server.
 
 mod access;
+mod addresses;
 mod admin;
-mod api_groups;
+mod authentication;
 mod banner;
-mod bootstrap;
+mod certificates;
 mod client;
-mod components;
 mod config;
-mod consistency;
 mod egress;
-mod endpoints;
 mod external_signer;
 mod files;
-mod identity;
+mod listeners;
 mod log_check;
 mod options;
-mod peers;
 mod pki;
-mod plane;
 mod run;
 mod service_accounts;
-mod services;
+mod signals;
 mod snapshot;
 mod storage;
-mod storage_versions;
-mod version;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -73,20 +67,20 @@ fn serve(program: &str, args: Vec<OsString>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The last words of a process that could not do what it was asked.
+/// Prints the error that ends the process.
 #[expect(clippy::print_stderr, reason = "the command line's own output")]
 fn report(error: &anyhow::Error) {
     eprintln!("Error: {}", sentence(error));
 }
 
-/// An error with what is behind it, in one sentence. Some errors already tell their cause; it is not told twice.
+/// Returns an error with its causes in one sentence, without repeating a cause that an error already names.
 fn sentence(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |mut told, cause| {
+    error.chain().fold(String::new(), |mut sentence, cause| {
         let cause = cause.to_string();
-        if !told.contains(&cause) {
-            told = if told.is_empty() { cause } else { format!("{told}: {cause}") };
+        if !sentence.contains(&cause) {
+            sentence = if sentence.is_empty() { cause } else { format!("{sentence}: {cause}") };
         }
-        told
+        sentence
     })
 }
 
@@ -110,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_named_once() {
         let error = anyhow!("no such file").context("a: no such file").context("--flag");
         assert_eq!(sentence(&error), "--flag: a: no such file");
     }

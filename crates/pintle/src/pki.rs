@@ -5,13 +5,13 @@
 //! that a kubeconfig handed out once goes on working:
 //!
 //! ```text
-//! pintle-ca.crt, pintle-ca.key   who signs; kept for ten years
+//! pintle-ca.crt, pintle-ca.key   the certificate authority; valid for ten years
 //! apiserver.crt, apiserver.key   what is served; foreign files found here are served and never touched
 //! admin.crt, admin.key           CN=kubernetes-admin, O=system:masters
 //! pintle-sa.key                  signs service account tokens, see `service_accounts`
 //! ```
 //!
-//! The authority's name is nobody else's: a directory may hold a cluster's own `ca.key`, which is not ours to sign with.
+//! The authority has a file name of its own: a directory may hold a cluster's `ca.key`, which is not ours to sign with.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use pintle_auth::PRIVILEGED_GROUP;
+use pintle_runtime::Clock;
 use pintle_server::tls::{KeyPairFiles, read_certificates};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -33,7 +34,7 @@ use crate::files::{private_directory, write_private, write_public};
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const AUTHORITY_LIFE: Duration = Duration::from_secs(3650 * 24 * 3600);
 const LEAF_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
-/// What has less than this left is issued anew.
+/// Certificates that expire sooner than this are issued anew.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Clocks differ.
 const BACKDATE: Duration = Duration::from_secs(3600);
@@ -79,7 +80,7 @@ impl Pki {
         }
     }
 
-    /// Whether somebody else has put a certificate here to be served.
+    /// Returns whether the directory has a serving certificate that this server did not make.
     pub(crate) fn has_foreign_serving(&self) -> bool {
         let KeyPairFiles { certificate, key } = self.serving();
         certificate.exists() && key.exists() && !self.is_ours(&certificate)
@@ -91,7 +92,7 @@ impl Pki {
         if self.has_foreign_serving() || self.is_good(&pair, names) {
             return Ok(());
         }
-        // What is not ours is not written over, half a pair neither.
+        // Files of others are not overwritten, not even half a pair.
         let is_replaceable = match (pair.certificate.exists(), pair.key.exists()) {
             (true, _) => self.is_ours(&pair.certificate),
             (false, has_key) => !has_key,
@@ -124,7 +125,7 @@ impl Pki {
         let issuer = self.issuer()?;
         let key = KeyPair::generate().context("cannot make a key")?;
         let certificate = params.signed_by(&key, &issuer).context("cannot sign a certificate")?;
-        // The authority comes along: who trusts only what is served can then verify what else it signs.
+        // With the authority's certificate, so that clients that trust the served chain can verify others of it.
         let authority = std::fs::read_to_string(self.authority()).unwrap_or_default();
         // The certificate first: one of ours without its key is known as ours, and is made anew.
         write_public(&pair.certificate, format!("{}{authority}", certificate.pem()).as_bytes())?;
@@ -141,7 +142,7 @@ impl Pki {
                 "{} is there without its key pintle-ca.key, so nothing can be signed",
                 certificate.display()
             )),
-            // A start that was cut short, or somebody's key: it is used and not replaced.
+            // Left by a start that was cut short, or put there by an administrator: it is used and not replaced.
             (false, true) => self.new_authority(&certificate, read_key(&key)?),
             (false, false) => {
                 let key_pair = KeyPair::generate().context("cannot make a key")?;
@@ -182,14 +183,14 @@ impl Pki {
         }
     }
 
-    /// Whether it is ours, fits its key, lasts for a while and has all these names.
+    /// Returns whether a certificate is ours, fits its key, lasts for a while and has all these names.
     fn is_good(&self, pair: &KeyPairFiles, names: &Names) -> bool {
         let Ok(chain) = read_certificates(&pair.certificate) else { return false };
         let Ok((_, leaf)) = X509Certificate::from_der(&chain[0]) else { return false };
         let fits =
             read_key(&pair.key).is_ok_and(|key| key.subject_public_key_info() == leaf.public_key().raw);
         let left = u64::try_from(leaf.validity().not_after.timestamp()).ok().and_then(|end| {
-            (SystemTime::UNIX_EPOCH + Duration::from_secs(end)).duration_since(SystemTime::now()).ok()
+            (SystemTime::UNIX_EPOCH + Duration::from_secs(end)).duration_since(Clock::system().now()).ok()
         });
         fits && left.is_some_and(|left| left > RENEW_BEFORE)
             && self.is_ours(&pair.certificate)
@@ -197,7 +198,7 @@ impl Pki {
     }
 }
 
-/// How often to look whether something is near its end.
+/// How often certificates are checked for their expiry.
 pub(crate) const RENEWAL_INTERVAL: Duration = DAY;
 
 fn read(path: &Path) -> anyhow::Result<String> {
@@ -249,91 +250,5 @@ fn covers(certificate: &X509Certificate<'_>, names: &Names) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(addresses: &[&str]) -> Names {
-        Names {
-            dns: vec!["localhost".into()],
-            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
-        }
-    }
-
-    #[test]
-    fn certificates_are_kept_until_names_change() {
-        let dir = tempfile::tempdir().unwrap();
-        let pki = Pki::new(dir.path().join("pki"));
-        let read = || std::fs::read(pki.serving().certificate).unwrap();
-        pki.ensure_serving(&names(&["127.0.0.1"])).unwrap();
-        let (first, authority) = (read(), std::fs::read(pki.authority()).unwrap());
-        pki.ensure_serving(&names(&["127.0.0.1"])).unwrap();
-        assert_eq!(read(), first, "still good");
-        pki.ensure_serving(&names(&["127.0.0.1", "10.1.2.3"])).unwrap();
-        assert_ne!(read(), first, "a new address");
-        assert_eq!(std::fs::read(pki.authority()).unwrap(), authority, "the authority stays");
-    }
-
-    #[test]
-    fn a_foreign_serving_certificate_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let pki = Pki::new(dir.path().into());
-        let other = Pki::new(dir.path().join("other"));
-        other.ensure_serving(&names(&[])).unwrap();
-        std::fs::copy(other.serving().certificate, pki.serving().certificate).unwrap();
-        std::fs::copy(other.serving().key, pki.serving().key).unwrap();
-        pki.ensure_admin().unwrap();
-        pki.ensure_serving(&names(&["10.1.2.3"])).unwrap();
-        assert!(pki.has_foreign_serving());
-        let served = std::fs::read(pki.serving().certificate).unwrap();
-        assert_eq!(served, std::fs::read(other.serving().certificate).unwrap());
-    }
-
-    #[test]
-    fn a_start_that_was_cut_short_is_made_good() {
-        let dir = tempfile::tempdir().unwrap();
-        let pki = Pki::new(dir.path().into());
-        let serving = pki.serving();
-        pki.ensure_serving(&names(&[])).unwrap();
-        std::fs::remove_file(&serving.key).unwrap();
-        pki.ensure_serving(&names(&[])).unwrap();
-        assert!(pki.is_good(&serving, &names(&[])), "our certificate without its key");
-
-        std::fs::copy(dir.path().join("pintle-ca.key"), &serving.key).unwrap();
-        pki.ensure_serving(&names(&[])).unwrap();
-        assert!(pki.is_good(&serving, &names(&[])), "our certificate with another key");
-
-        let key = std::fs::read(dir.path().join("pintle-ca.key")).unwrap();
-        std::fs::remove_file(pki.authority()).unwrap();
-        pki.ensure_admin().unwrap();
-        assert_eq!(
-            std::fs::read(dir.path().join("pintle-ca.key")).unwrap(),
-            key,
-            "an authority's key is never replaced"
-        );
-    }
-
-    #[test]
-    fn half_a_foreign_pair_is_an_error_and_not_replaced() {
-        let other = tempfile::tempdir().unwrap();
-        Pki::new(other.path().into()).ensure_serving(&names(&[])).unwrap();
-        for file in ["apiserver.crt", "apiserver.key"] {
-            let dir = tempfile::tempdir().unwrap();
-            let (from, to) = (other.path().join(file), dir.path().join(file));
-            std::fs::copy(&from, &to).unwrap();
-            let error = Pki::new(dir.path().into()).ensure_serving(&names(&[])).unwrap_err().to_string();
-            assert!(error.contains("there is only one"), "{error}");
-            assert_eq!(std::fs::read(from).unwrap(), std::fs::read(to).unwrap());
-        }
-    }
-
-    #[test]
-    fn an_authority_without_its_key_is_an_error_and_not_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let pki = Pki::new(dir.path().into());
-        pki.ensure_admin().unwrap();
-        std::fs::remove_file(dir.path().join("pintle-ca.key")).unwrap();
-        std::fs::remove_file(pki.admin().certificate).unwrap();
-        let error = pki.ensure_admin().unwrap_err().to_string();
-        assert!(error.contains("without its key"), "{error}");
-    }
-}
+#[path = "pki_tests.rs"]
+mod tests;

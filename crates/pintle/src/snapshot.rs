@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use pintle_flags::{CommandLine, DataDir};
 use pintle_meta::Status;
+use pintle_runtime::Stopwatch;
 use pintle_server::filter::Handler;
 use pintle_server::{Body, Request, Response, respond};
 use pintle_storage_embedded::{OpenError, Store, snapshot};
@@ -76,7 +77,7 @@ impl Handler for Endpoint {
     }
 }
 
-/// Where the parts of a server are.
+/// The directories of a server.
 struct Target {
     store: PathBuf,
     cert_dir: PathBuf,
@@ -146,7 +147,7 @@ fn save(file: &Path, target: &Target) -> anyhow::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // Private, under a name nobody can have prepared, and gone if it does not become what was asked for.
+    // Private, under a name that cannot be prepared by others, and removed unless it is completed.
     let cannot_write = || format!("cannot write {}", file.display());
     let mut partial = tempfile::Builder::new()
         .prefix(".pintle-snapshot-")
@@ -208,10 +209,10 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A line that shows how far it is, where somebody can see it.
+/// A progress line, shown on a terminal.
 struct Bar {
     what: &'static str,
-    shown: Option<Instant>,
+    last: Option<Stopwatch>,
     on_terminal: bool,
 }
 
@@ -219,15 +220,15 @@ impl Bar {
     const WIDTH: u64 = 30;
 
     fn new(what: &'static str) -> Bar {
-        Bar { what, shown: None, on_terminal: io::stderr().is_terminal() }
+        Bar { what, last: None, on_terminal: io::stderr().is_terminal() }
     }
 
     fn show(&mut self, done: u64, total: u64) {
-        let often = self.shown.is_some_and(|shown| shown.elapsed() < Duration::from_millis(100));
+        let often = self.last.is_some_and(|shown| shown.elapsed() < Duration::from_millis(100));
         if !self.on_terminal || often {
             return;
         }
-        self.shown = Some(Instant::now());
+        self.last = Some(Stopwatch::start());
         let filled = (done * Self::WIDTH).checked_div(total).unwrap_or(0).min(Self::WIDTH) as usize;
         let empty = Self::WIDTH as usize - filled;
         let _ = write!(
@@ -241,7 +242,7 @@ impl Bar {
     }
 
     fn clear(&mut self) {
-        if self.shown.take().is_some() {
+        if self.last.take().is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

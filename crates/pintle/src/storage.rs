@@ -2,51 +2,58 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use async_trait::async_trait;
+use pintle_control_plane::{StoreOverrides, StoreServer};
 use pintle_flags::DataDir;
-use pintle_server::handlers::{Check, HealthCheck, HealthRegistry};
-use pintle_server::lifecycle::Hooks;
+use pintle_resources::component_status::Component;
+use pintle_runtime::{Spawner, Stopwatch};
 use pintle_storage::lease::Window;
-use pintle_storage::{Backend, Metrics, Revision};
+use pintle_storage::{Backend, Revision};
 use pintle_storage_embedded as embedded;
 use pintle_storage_etcd as etcd;
 
-use crate::components::StoreServer;
 use crate::options::{EtcdOptions, Options, StoreOptions};
 
-/// Where the embedded store lives below `--data-dir`.
+/// The directory of the embedded store below `--data-dir`.
 pub(crate) const STORE_DIRECTORY: &str = "store";
 /// How long a start may take once damage was found.
 const DAMAGED_START: Duration = Duration::from_secs(3);
-
-/// How often to say that the server still waits for its store.
+/// How often the server says that it still waits for its store.
 const NOTE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// An answer about the store's health is good for this long, or half its timeout.
-const MAX_HEALTH_AGE: Duration = Duration::from_secs(1);
+/// The store, and stores of single resources. The one place that knows concrete backends.
+pub(crate) struct Storage {
+    main: Opened,
+    /// Servers in order, and the store that they are.
+    others: Vec<(Vec<String>, Opened)>,
+    /// Group, resource, and index in `others`.
+    overrides: Vec<(String, String, usize)>,
+}
 
-/// The one place that knows which backend there is.
 #[derive(Clone)]
-pub(crate) enum Storage {
+enum Opened {
     Embedded(Arc<embedded::Store>),
     Etcd(Arc<etcd::Store>),
 }
 
-pub(crate) async fn open(options: &Options, dialer: Option<etcd::Dialer>) -> anyhow::Result<Storage> {
-    match &options.store {
-        StoreOptions::Embedded { location, no_fsync, lease_reuse } => {
-            let mut store = match location {
-                DataDir::Memory => embedded::Options::memory(),
-                DataDir::Path(path) => embedded::Options::directory(path.join(STORE_DIRECTORY)),
-            };
-            store.no_fsync = *no_fsync;
-            store.lease_window = Window { reuse: *lease_reuse, ..Window::default() };
-            Ok(Storage::Embedded(Arc::new(embedded::Store::open(store)?)))
+impl Opened {
+    fn backend(&self) -> Arc<dyn Backend> {
+        match self {
+            Opened::Embedded(store) => store.clone(),
+            Opened::Etcd(store) => store.clone(),
         }
-        StoreOptions::Etcd(etcd) => connect(etcd, options.storage_timeout, dialer).await,
+    }
+
+    /// Compacts again and again, as long as the spawner's control plane runs.
+    fn compact(&self, interval: Duration, spawner: &Spawner) {
+        match self {
+            Opened::Embedded(store) => spawner.spawn_until_stop(compact(store.clone(), interval)),
+            Opened::Etcd(store) => {
+                spawner.spawn_until_stop(etcd::compactor::run((**store).clone(), interval))
+            }
+        }
     }
 }
 
@@ -63,81 +70,11 @@ fn etcd_config(options: &EtcdOptions, timeout: Duration, dialer: Option<etcd::Di
     }
 }
 
-/// Resources that have etcd servers of their own.
-#[derive(Default)]
-pub(crate) struct Elsewhere {
-    /// Servers in order, and the store that they are.
-    clusters: Vec<(Vec<String>, Storage)>,
-    /// Group, resource and the place of the cluster.
-    resources: Vec<(String, String, usize)>,
-}
-
-/// Connects to those that the options name besides the store that everything else is in.
-pub(crate) async fn open_elsewhere(
-    options: &Options,
-    dialer: Option<etcd::Dialer>,
-) -> anyhow::Result<Elsewhere> {
-    let mut elsewhere = Elsewhere::default();
-    let StoreOptions::Etcd(etcd) = &options.store else { return Ok(elsewhere) };
-    for (group, resource, servers) in &etcd.overrides {
-        let mut sorted = servers.clone();
-        sorted.sort();
-        let known = elsewhere.clusters.iter().position(|(known, _)| *known == sorted);
-        let place = match known {
-            Some(place) => place,
-            None => {
-                let own = EtcdOptions { servers: servers.clone(), ..etcd.clone() };
-                elsewhere
-                    .clusters
-                    .push((sorted, connect(&own, options.storage_timeout, dialer.clone()).await?));
-                elsewhere.clusters.len() - 1
-            }
-        };
-        elsewhere.resources.push((group.clone(), resource.clone(), place));
-    }
-    Ok(elsewhere)
-}
-
-impl Elsewhere {
-    pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
-        self.clusters.iter().map(|(_, storage)| storage.backend())
-    }
-
-    /// Group, resource and the place of its backend. What is said last of a resource holds.
-    pub(crate) fn resources(&self) -> &[(String, String, usize)] {
-        &self.resources
-    }
-
-    pub(crate) fn add_checks(&self, health: &mut HealthRegistry, options: &Options) {
-        for (place, backend) in self.backends().enumerate() {
-            let check =
-                |timeout| StoreAnswers { backend: backend.clone(), timeout, last: Default::default() };
-            let name = format!("etcd-override-{place}");
-            health.add(HealthCheck::new(&name, check(options.health_timeout)).in_group("etcd"));
-            let name = format!("etcd-override-readiness-{place}");
-            let ready = HealthCheck::new(&name, check(options.ready_timeout));
-            health.add_readyz(ready.in_group("etcd-readiness"));
-        }
-    }
-
-    /// Gives up history now and then, until the server ends.
-    pub(crate) fn look_after(&self, options: &Options) {
-        self.clusters.iter().for_each(|(_, storage)| storage.compact(options));
-    }
-
-    pub(crate) async fn close(&self) -> Result<(), pintle_storage::Error> {
-        for backend in self.backends() {
-            backend.close().await?;
-        }
-        Ok(())
-    }
-}
-
 async fn connect(
     options: &EtcdOptions,
     timeout: Duration,
     dialer: Option<etcd::Dialer>,
-) -> anyhow::Result<Storage> {
+) -> anyhow::Result<Opened> {
     let config = etcd_config(options, timeout, dialer);
     let servers = options.servers.join(",");
     // A server that cannot reach its store has nothing to serve; saying so beats failing every request.
@@ -153,7 +90,7 @@ async fn connect(
         anyhow!("etcd at {servers} did not answer within --storage-initialization-timeout={seconds}s")
     })?;
     let store = store.with_context(|| format!("--etcd-servers={servers}"))?;
-    Ok(Storage::Etcd(Arc::new(store)))
+    Ok(Opened::Etcd(Arc::new(store)))
 }
 
 /// Connects and waits until etcd answers. An error means that it never will.
@@ -172,17 +109,69 @@ async fn first_answer(config: etcd::Config) -> Result<etcd::Store, etcd::Error> 
 }
 
 impl Storage {
-    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
-        match self {
-            Storage::Embedded(store) => store.clone(),
-            Storage::Etcd(store) => store.clone(),
+    /// Opens the store that the options name, and those of resources that have etcd servers of their own.
+    pub(crate) async fn open(options: &Options, dialer: Option<etcd::Dialer>) -> anyhow::Result<Storage> {
+        let mut storage = match &options.store {
+            StoreOptions::Embedded { location, no_fsync, lease_reuse } => {
+                let mut store = match location {
+                    DataDir::Memory => embedded::Options::memory(),
+                    DataDir::Path(path) => embedded::Options::directory(path.join(STORE_DIRECTORY)),
+                };
+                store.no_fsync = *no_fsync;
+                store.lease_window = Window { reuse: *lease_reuse, ..Window::default() };
+                let main = Opened::Embedded(Arc::new(embedded::Store::open(store)?));
+                return Ok(Storage { main, others: Vec::new(), overrides: Vec::new() });
+            }
+            StoreOptions::Etcd(etcd) => {
+                let main = connect(etcd, options.storage_timeout, dialer.clone()).await?;
+                Storage { main, others: Vec::new(), overrides: Vec::new() }
+            }
+        };
+        let StoreOptions::Etcd(etcd) = &options.store else { return Ok(storage) };
+        for (group, resource, servers) in &etcd.overrides {
+            let mut sorted = servers.clone();
+            sorted.sort();
+            let known = storage.others.iter().position(|(known, _)| *known == sorted);
+            let index = match known {
+                Some(index) => index,
+                None => {
+                    let own = EtcdOptions { servers: servers.clone(), ..etcd.clone() };
+                    let other = connect(&own, options.storage_timeout, dialer.clone()).await?;
+                    storage.others.push((sorted, other));
+                    storage.others.len() - 1
+                }
+            };
+            storage.overrides.push((group.clone(), resource.clone(), index));
         }
+        Ok(storage)
+    }
+
+    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
+        self.main.backend()
     }
 
     pub(crate) fn embedded(&self) -> Option<Arc<embedded::Store>> {
-        match self {
-            Storage::Embedded(store) => Some(store.clone()),
-            Storage::Etcd(_) => None,
+        match &self.main {
+            Opened::Embedded(store) => Some(store.clone()),
+            Opened::Etcd(_) => None,
+        }
+    }
+
+    pub(crate) fn overrides(&self) -> StoreOverrides {
+        StoreOverrides {
+            backends: self.others.iter().map(|(_, other)| other.backend()).collect(),
+            resources: self.overrides.clone(),
+        }
+    }
+
+    /// Compacts all stores again and again, as long as the spawner's control plane runs.
+    pub(crate) fn compact(&self, options: &Options, spawner: &Spawner) {
+        if options.compaction_interval.is_zero() {
+            return;
+        }
+        let others = self.others.iter().map(|(_, other)| other);
+        for store in std::iter::once(&self.main).chain(others) {
+            store.compact(options.compaction_interval, spawner);
         }
     }
 
@@ -190,10 +179,10 @@ impl Storage {
     /// start hooks were done and they are not done a moment later either. Other damage concerns the requests for what is
     /// damaged, and is logged.
     pub(crate) async fn damaged_before(&self, is_started: impl Fn() -> bool) -> embedded::OpenError {
-        let Storage::Embedded(store) = self else { return std::future::pending().await };
+        let Opened::Embedded(store) = &self.main else { return std::future::pending().await };
         let damage = store.damaged().await;
         let start = async {
-            let found = Instant::now();
+            let found = Stopwatch::start();
             while !is_started() && found.elapsed() < DAMAGED_START {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -214,84 +203,28 @@ impl Storage {
         self.embedded().and_then(|store| store.damage())
     }
 
-    /// The store's servers, each by itself.
-    pub(crate) fn servers(&self, options: &Options, dialer: Option<etcd::Dialer>) -> Vec<StoreServer> {
-        let StoreOptions::Etcd(etcd) = &options.store else { return vec![StoreServer::Own(self.backend())] };
+    /// Returns the servers of an etcd, each asked by itself.
+    pub(crate) fn servers(&self, options: &Options, dialer: Option<etcd::Dialer>) -> Vec<Arc<dyn Component>> {
+        let StoreOptions::Etcd(etcd) = &options.store else { return Vec::new() };
         let config = etcd_config(etcd, options.storage_timeout, dialer);
-        let only = |server: &String| etcd::Config { endpoints: vec![server.clone()], ..config.clone() };
-        etcd.servers.iter().map(|server| StoreServer::Etcd(Box::new(only(server)))).collect()
-    }
-
-    /// The reference's checks of its store, under its names, whichever store it is.
-    pub(crate) fn add_checks(&self, health: &mut HealthRegistry, options: &Options) {
-        let check = |timeout| StoreAnswers { backend: self.backend(), timeout, last: Default::default() };
-        health.add(HealthCheck::new("etcd", check(options.health_timeout)));
-        health.add_readyz(
-            HealthCheck::new("etcd-readiness", check(options.ready_timeout)).in_group("etcd-readiness"),
-        );
-    }
-
-    /// Not ready before the store has answered once.
-    pub(crate) fn add_hooks(&self, hooks: &mut Hooks) {
-        let backend = self.backend();
-        hooks.post_start("storage-readiness", move || async move {
-            while let Err(error) = backend.current_revision().await {
-                tracing::warn!(%error, "the store does not answer yet");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-            Ok(())
-        });
-    }
-
-    /// Gives up history and reports the size, now and then, until the server ends.
-    pub(crate) fn look_after(&self, options: &Options, metrics: &Metrics) {
-        self.compact(options);
-        if !options.size_poll_interval.is_zero() {
-            tokio::spawn(report_size(self.backend(), options.size_poll_interval, metrics.clone()));
-        }
-    }
-
-    fn compact(&self, options: &Options) {
-        if !options.compaction_interval.is_zero() {
-            match self {
-                Storage::Embedded(store) => {
-                    tokio::spawn(compact(store.clone(), options.compaction_interval));
-                }
-                Storage::Etcd(store) => {
-                    tokio::spawn(etcd::compactor::run((**store).clone(), options.compaction_interval));
-                }
-            }
-        }
-    }
-}
-
-/// Anyone may ask for health, so the store is asked at most twice per timeout and by one at a time; all others hear the
-/// last answer.
-struct StoreAnswers {
-    backend: Arc<dyn Backend>,
-    timeout: Duration,
-    last: tokio::sync::Mutex<Option<(Instant, Result<(), String>)>>,
-}
-
-#[async_trait]
-impl Check for StoreAnswers {
-    async fn check(&self) -> Result<(), String> {
-        let mut last = self.last.lock().await;
-        if let Some((at, result)) = &*last
-            && at.elapsed() < (self.timeout / 2).min(MAX_HEALTH_AGE)
-        {
-            return result.clone();
-        }
-        let result = match tokio::time::timeout(self.timeout, self.backend.health()).await {
-            Ok(result) => result.map_err(|error| error.to_string()),
-            Err(_) => Err("error getting data from etcd: context deadline exceeded".into()),
+        let server = |server: &String| {
+            let config = etcd::Config { endpoints: vec![server.clone()], ..config.clone() };
+            Arc::new(StoreServer::new(move || Box::pin(ask(config.clone())))) as Arc<dyn Component>
         };
-        *last = Some((Instant::now(), result.clone()));
-        result
+        etcd.servers.iter().map(server).collect()
     }
 }
 
-/// Keeps at least one interval of history, and at most two.
+/// Asks one etcd server whether it is healthy.
+async fn ask(config: etcd::Config) -> Result<(), String> {
+    let store = etcd::Store::connect(config).await.map_err(|error| error.to_string())?;
+    let health = StoreServer::ask(&store).await;
+    // Its tasks end with it; the answer is known.
+    let _ = store.close().await;
+    health
+}
+
+/// Compacts so that at least one interval of history stays, and at most two.
 async fn compact(backend: Arc<embedded::Store>, interval: Duration) {
     let mut previous: Option<Revision> = None;
     loop {
@@ -305,14 +238,5 @@ async fn compact(backend: Arc<embedded::Store>, interval: Duration) {
         {
             tracing::error!(%error, %revision, "compaction failed");
         }
-    }
-}
-
-async fn report_size(backend: Arc<dyn Backend>, interval: Duration, metrics: Metrics) {
-    loop {
-        if let Ok(stats) = backend.stats().await {
-            metrics.storage_size(stats.size);
-        }
-        tokio::time::sleep(interval).await;
     }
 }

@@ -82,6 +82,12 @@ impl Spawner {
         });
     }
 
+    /// Returns a spawner of the same owner for tasks that end at another signal, before the owner stops.
+    #[must_use]
+    pub fn ending_at(&self, stopping: Signal) -> Spawner {
+        Spawner { set: self.set.clone(), stopping }
+    }
+
     /// Returns the signal that the owner was asked to stop.
     pub fn stopping(&self) -> &Signal {
         &self.stopping

@@ -1,6 +1,7 @@
 //! The generic server: TLS, filters, routing, health, metrics and the order of starting and stopping. It knows nothing
 //! of concrete resources.
 
+mod acceptor;
 mod activity;
 pub mod body;
 pub mod chain;
@@ -24,16 +25,17 @@ pub mod rest;
 mod router;
 mod server;
 mod streams;
-mod systemd;
+pub mod systemd;
 pub mod tls;
 mod unread;
 
+pub use acceptor::Acceptor;
 pub use body::Body;
 pub use connection::Limits;
 pub use documents::{Documents, DocumentsConfig};
-pub use listener::{ListenOptions, listen};
+pub use listener::{ListenOptions, listen, raise_open_file_limit};
 pub use metrics::Metrics;
 pub use reload::WatchedFiles;
 pub use request::{Connection, Request, RequestBody, Response};
 pub use request_info::RequestInfo;
-pub use server::{Error, Server, ServerConfig, raise_open_file_limit};
+pub use server::{Error, Running, Server, ServerConfig};

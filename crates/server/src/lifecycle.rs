@@ -10,43 +10,12 @@
 //!            the store closes, the process ends
 //! ```
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
-
-/// A moment that comes at most once. Clones are the same moment.
-#[derive(Clone)]
-pub struct Signal {
-    name: &'static str,
-    state: watch::Sender<bool>,
-    /// The same, for those who ask often: it takes no lock.
-    is_set: Arc<AtomicBool>,
-}
-
-impl Signal {
-    pub fn new(name: &'static str) -> Signal {
-        Signal { name, state: watch::Sender::new(false), is_set: Arc::default() }
-    }
-
-    pub fn set(&self) {
-        self.is_set.store(true, Ordering::Release);
-        if !self.state.send_replace(true) {
-            tracing::debug!(name = self.name, "[graceful-termination] shutdown event");
-        }
-    }
-
-    pub fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::Acquire)
-    }
-
-    /// Returns when the moment has come, at once if it already has.
-    pub async fn wait(&self) {
-        // An error means that all senders are gone, and we hold one.
-        let _ = self.state.subscribe().wait_for(|set| *set).await;
-    }
-}
+pub use pintle_runtime::Signal;
+use tokio::sync::Notify;
 
 /// All moments of a server's life.
 #[derive(Clone)]
@@ -169,8 +138,8 @@ impl Drop for Terminating {
     }
 }
 
-type HookFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
-type Hook = Box<dyn FnOnce() -> HookFuture + Send>;
+pub(crate) type HookFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+pub(crate) type Hook = Box<dyn FnOnce() -> HookFuture + Send>;
 
 /// Work around the life of a server, by name. Each post-start hook is a health check too.
 #[derive(Default)]
@@ -194,12 +163,6 @@ impl HookDone {
 }
 
 impl Hooks {
-    /// Tells at any later time whether all post-start hooks of now have finished.
-    pub fn all_done(&self) -> impl Fn() -> bool + use<> {
-        let hooks: Vec<HookDone> = self.post_start.iter().map(|(_, _, done)| done.clone()).collect();
-        move || hooks.iter().all(HookDone::is_done)
-    }
-
     /// Runs once the server listens. The server is not ready before it has finished; an error ends the process.
     pub fn post_start<F>(&mut self, name: &str, hook: impl FnOnce() -> F + Send + 'static)
     where
@@ -250,18 +213,5 @@ mod tests {
         assert_eq!(delays(10, 4), [0, 5, 10, 15], "few of them do not take all of it");
         let many = delays(1, 1000);
         assert!(many.is_sorted() && many[500] == 500 && many[999] == 999, "{many:?}");
-    }
-
-    #[tokio::test]
-    async fn a_signal_reaches_those_who_come_late() {
-        let signal = Signal::new("test");
-        let early = tokio::spawn({
-            let signal = signal.clone();
-            async move { signal.wait().await }
-        });
-        signal.set();
-        early.await.unwrap();
-        signal.wait().await;
-        assert!(signal.is_set());
     }
 }

@@ -46,6 +46,14 @@ fn bind(address: SocketAddr, share_port: bool, v6_only: bool) -> io::Result<TcpL
     TcpListener::from_std(socket.into())
 }
 
+/// Lets the process open as many files as it may: every connection is one.
+pub fn raise_open_file_limit() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    Ok(())
+}
+
 /// The next connection. Errors of a single connection are passed over; a lack of descriptors or memory is waited out.
 pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     let mut delay = Duration::from_millis(5);

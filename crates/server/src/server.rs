@@ -1,35 +1,27 @@
-//! A whole server: built from its parts, run until told to stop.
+//! A whole server without its sockets: the handlers of all requests, the hooks around them, and the order of a shutdown.
+//! [`Acceptor`](crate::Acceptor) listens for it.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use pintle_runtime::Spawner;
+use tokio::sync::oneshot;
 
 use crate::Documents;
 use crate::chain::{self, ChainConfig};
-use crate::connection::{Connections, Limits};
 use crate::filter::Handler;
 use crate::handlers::{
     FlagsPage, HealthRegistry, Index, MetricsEndpoint, StatusPage, Version, VersionEndpoint,
 };
-use crate::lifecycle::{Draining, Hooks, Lifecycle};
-use crate::listener;
+use crate::lifecycle::{Draining, Hook, HookDone, Hooks, Lifecycle, Signal};
 use crate::metrics::Metrics;
 use crate::router::Router;
-use crate::systemd;
-use crate::tls::Tls;
 
-/// Clients get so long to take the answers that have begun...
+/// How long clients may take to receive answers that have begun when the server shuts down.
 const TAKE_ANSWERS: Duration = Duration::from_secs(5);
-/// ...and to notice that the connection is over.
-const LINGER: Duration = Duration::from_secs(2);
 
 pub struct ServerConfig {
-    pub tls: Arc<Tls>,
-    pub limits: Limits,
     pub chain: ChainConfig,
     pub version: Version,
     pub metrics: Metrics,
@@ -52,14 +44,31 @@ pub struct ServerConfig {
     pub lifecycle: Lifecycle,
 }
 
-/// Ready to run.
+/// Serves requests and knows when to stop. [`Server::start`] runs its hooks.
 pub struct Server {
-    connections: Connections,
-    unsecured: Connections,
+    handler: Arc<dyn Handler>,
+    unsecured: Arc<dyn Handler>,
     lifecycle: Lifecycle,
     requests: Draining,
     answers: Draining,
     hooks: Hooks,
+    shutdown_delay: Duration,
+    watch_termination: Duration,
+    request_timeout: Duration,
+    send_retry_after: bool,
+}
+
+/// A server whose post-start hooks run or have run.
+pub struct Running {
+    handler: Arc<dyn Handler>,
+    unsecured: Arc<dyn Handler>,
+    lifecycle: Lifecycle,
+    requests: Draining,
+    answers: Draining,
+    post_start: Vec<HookDone>,
+    pre_shutdown: Vec<(String, Hook)>,
+    /// `None` once it has reported a failure, or that there will be none.
+    failure: Option<oneshot::Receiver<Error>>,
     shutdown_delay: Duration,
     watch_termination: Duration,
     request_timeout: Duration,
@@ -86,8 +95,6 @@ impl Handler for Boxed {
 impl Server {
     pub fn new(config: ServerConfig) -> Server {
         let ServerConfig {
-            tls,
-            limits,
             chain,
             version,
             metrics,
@@ -133,19 +140,11 @@ impl Server {
         router.uncounted("/index.html", Index::new(index, documents));
 
         let router = Arc::new(router);
-        let stop = crate::lifecycle::Signal::new("StopConnections");
-        let unsecured = Connections {
-            tls: None,
-            handler: Arc::new(chain::build_unsecured(&chain, router.clone(), &requests, &answers, &metrics)),
-            metrics: metrics.clone(),
-            limits,
-            stop: stop.clone(),
-        };
+        let unsecured = chain::build_unsecured(&chain, router.clone(), &requests, &answers, &metrics);
         let handler = chain::build(chain, router, &lifecycle, &requests, &answers, &metrics);
-        let connections = Connections { tls: Some(tls), handler: Arc::new(handler), metrics, limits, stop };
         Server {
-            connections,
-            unsecured,
+            handler: Arc::new(handler),
+            unsecured: Arc::new(unsecured),
             lifecycle,
             requests,
             answers,
@@ -157,83 +156,118 @@ impl Server {
         }
     }
 
-    /// The moments of this server's life, for those who wait for one.
-    pub fn lifecycle(&self) -> Lifecycle {
-        self.lifecycle.clone()
-    }
-
-    /// Serves until `stop` is ready, then shuts down in order. `ready` is called once the server listens and all
-    /// post-start hooks have been started. Whoever connects to `plain`, if there is one, speaks no TLS and may do everything.
-    pub async fn run(
-        self,
-        listener: TcpListener,
-        plain: Option<TcpListener>,
-        stop: impl Future<Output = ()>,
-        ready: impl FnOnce(SocketAddr),
-    ) -> Result<(), Error> {
-        let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
-        let Server {
-            connections,
-            unsecured,
-            lifecycle,
-            requests,
-            answers,
-            hooks,
-            shutdown_delay,
-            watch_termination,
-            request_timeout,
-            send_retry_after,
-        } = self;
-        let stop_connections = connections.stop.clone();
-        let open = Draining::default();
-        let mut accepting = tokio::task::JoinSet::new();
-        accepting.spawn(accept_all(listener, Arc::new(connections), open.clone()));
-        tracing::info!("Serving securely on {address}");
-        if let Some(plain) = plain {
-            if let Ok(address) = plain.local_addr() {
-                tracing::info!("Serving insecurely on {address}");
-            }
-            accepting.spawn(accept_all(plain, Arc::new(unsecured), open.clone()));
-        }
-
-        let mut starting = tokio::task::JoinSet::new();
-        for (name, hook, done) in hooks.post_start {
-            starting.spawn(async move {
+    /// Starts the post-start hooks as tasks of `spawner`.
+    pub fn start(self, spawner: &Spawner) -> Running {
+        let Hooks { post_start, pre_shutdown } = self.hooks;
+        let (failed, failure) = oneshot::channel();
+        let failed = Arc::new(std::sync::Mutex::new(Some(failed)));
+        let mut all_done = Vec::with_capacity(post_start.len());
+        for (name, hook, done) in post_start {
+            all_done.push(done.clone());
+            // A hook that panics has failed too.
+            let watched = Failing { name, reason: Some("it panicked".into()), failed: failed.clone() };
+            spawner.spawn(async move {
                 let result = hook().await;
                 if result.is_ok() {
                     done.set();
                 }
-                result.map_err(|reason| Error::Hook { name, reason })
+                watched.finished(result.err());
             });
         }
-        if let Err(error) = systemd::notify("READY=1\n") {
-            tracing::error!(%error, "Unable to send systemd daemon successful start message");
+        Running {
+            handler: self.handler,
+            unsecured: self.unsecured,
+            lifecycle: self.lifecycle,
+            requests: self.requests,
+            answers: self.answers,
+            post_start: all_done,
+            pre_shutdown,
+            failure: Some(failure),
+            shutdown_delay: self.shutdown_delay,
+            watch_termination: self.watch_termination,
+            request_timeout: self.request_timeout,
+            send_retry_after: self.send_retry_after,
         }
-        ready(address);
+    }
+}
 
-        let mut stop = std::pin::pin!(stop);
-        let failed = loop {
-            tokio::select! {
-                () = &mut stop => break None,
-                Some(finished) = starting.join_next() => match finished {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => break Some(error),
-                    Err(error) => break Some(Error::Hook { name: "unknown".into(), reason: error.to_string() }),
-                },
+/// Reports a post-start hook that did not succeed.
+struct Failing {
+    name: String,
+    reason: Option<String>,
+    failed: Arc<std::sync::Mutex<Option<oneshot::Sender<Error>>>>,
+}
+
+impl Failing {
+    /// Replaces the reason, with none if the hook succeeded.
+    fn finished(mut self, reason: Option<String>) {
+        self.reason = reason;
+    }
+}
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        let Some(reason) = self.reason.take() else { return };
+        let failed = self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(failed) = failed {
+            // The server may be gone by now.
+            let _ = failed.send(Error::Hook { name: std::mem::take(&mut self.name), reason });
+        }
+    }
+}
+
+impl Running {
+    /// Returns the handler of all requests that come over TLS, or from this process.
+    pub fn handler(&self) -> &Arc<dyn Handler> {
+        &self.handler
+    }
+
+    /// Returns the handler of requests of a port without TLS, which authenticates and authorizes nothing.
+    pub fn unsecured_handler(&self) -> &Arc<dyn Handler> {
+        &self.unsecured
+    }
+
+    pub fn lifecycle(&self) -> &Lifecycle {
+        &self.lifecycle
+    }
+
+    /// Returns the moment at which listeners close and connections end after the requests that are under way.
+    pub fn closes_connections(&self) -> Signal {
+        let Lifecycle { not_accepting, drained, .. } = &self.lifecycle;
+        if self.send_retry_after { drained.clone() } else { not_accepting.clone() }
+    }
+
+    /// Returns a function that says whether all post-start hooks have finished.
+    pub fn is_started(&self) -> impl Fn() -> bool + use<> {
+        let hooks = self.post_start.clone();
+        move || hooks.iter().all(HookDone::is_done)
+    }
+
+    /// Waits until a post-start hook fails. The server cannot go on then.
+    pub async fn failed(&mut self) -> Error {
+        if let Some(failure) = &mut self.failure {
+            let reported = failure.await;
+            self.failure = None;
+            if let Ok(error) = reported {
+                return error;
             }
-        };
-        // A start that failed has nobody to be polite to.
-        let shutdown_delay = if failed.is_some() { Duration::ZERO } else { shutdown_delay };
+        }
+        // All hooks have finished, so none will fail.
+        std::future::pending().await
+    }
 
+    /// Shuts down in order, which ends with the last answer. Without `delay`, `--shutdown-delay-duration` is skipped.
+    pub async fn shut_down(self, delay: bool) -> Result<(), Error> {
+        let Running { lifecycle, requests, answers, .. } = self;
         lifecycle.shutdown_initiated.set();
-        let _ = systemd::notify("STOPPING=1\n");
-        let delay = async {
+        let shutdown_delay = if delay { self.shutdown_delay } else { Duration::ZERO };
+        let delayed = async {
             tokio::time::sleep(shutdown_delay).await;
             lifecycle.after_shutdown_delay.set();
         };
         let pre_shutdown = async {
             let mut result = Ok(());
-            for (name, hook) in hooks.pre_shutdown {
+            for (name, hook) in self.pre_shutdown {
                 if let Err(reason) = hook().await {
                     tracing::error!(name, reason, "PreShutdownHook failed");
                     result = Err(Error::Hook { name, reason });
@@ -242,50 +276,14 @@ impl Server {
             lifecycle.pre_shutdown_hooks_stopped.set();
             result
         };
-        let ((), pre_shutdown) = tokio::join!(delay, pre_shutdown);
+        let ((), pre_shutdown) = tokio::join!(delayed, pre_shutdown);
 
         lifecycle.not_accepting.set();
-        let mut stop_listening = || {
-            accepting.abort_all();
-            stop_connections.set();
-            lifecycle.stopped_listening.set();
-        };
-        if !send_retry_after {
-            stop_listening();
-        }
-        if tokio::time::timeout(request_timeout, requests.drain()).await.is_err() {
+        if tokio::time::timeout(self.request_timeout, requests.drain()).await.is_err() {
             tracing::warn!(requests = requests.active(), "gave up waiting for requests to end");
         }
-        let _ = tokio::time::timeout(TAKE_ANSWERS.max(watch_termination), answers.drain()).await;
+        let _ = tokio::time::timeout(TAKE_ANSWERS.max(self.watch_termination), answers.drain()).await;
         lifecycle.drained.set();
-        if send_retry_after {
-            stop_listening();
-        }
-        let _ = tokio::time::timeout(LINGER, open.drain()).await;
-        tracing::debug!("[graceful-termination] apiserver is exiting");
-        match failed {
-            Some(error) => Err(error),
-            None => pre_shutdown,
-        }
+        pre_shutdown
     }
-}
-
-async fn accept_all(listener: TcpListener, connections: Arc<Connections>, open: Draining) {
-    loop {
-        let (stream, remote) = listener::accept(&listener).await;
-        let Some(guard) = open.enter() else { return };
-        let connections = connections.clone();
-        tokio::spawn(async move {
-            connections.serve(stream, remote).await;
-            drop(guard);
-        });
-    }
-}
-
-/// Lets the process open as many files as it may: every connection is one.
-pub fn raise_open_file_limit() -> io::Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
 
 /// Sends one state to the socket named in `NOTIFY_SOCKET`, if there is one.
-pub(crate) fn notify(state: &str) -> std::io::Result<()> {
+pub fn notify(state: &str) -> std::io::Result<()> {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty()) else { return Ok(()) };
     let address = match path.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,

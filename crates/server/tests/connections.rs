@@ -14,15 +14,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use pintle_auth::authenticator::{OrAnonymous, Union};
 use pintle_auth::{Attributes, Authorizer, Verdict};
 use pintle_metrics::Registry;
-use pintle_runtime::Clock;
+use pintle_runtime::{Clock, Tasks};
 use pintle_server::chain::ChainConfig;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthRegistry, Version};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::tls::{KeyPairFiles, MinVersion, Tls, TlsOptions};
 use pintle_server::{
-    Documents, DocumentsConfig, Limits, ListenOptions, Metrics, Request, Response, Server, ServerConfig,
-    listen, respond,
+    Acceptor, Documents, DocumentsConfig, Limits, ListenOptions, Metrics, Request, Response, Server,
+    ServerConfig, listen, respond,
 };
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -83,16 +83,15 @@ impl Running {
             client_cas: Vec::new(),
         });
         let endpoint = |path: &str, time| (path.to_owned(), Box::new(Odd(time)) as Box<dyn Handler>);
+        let metrics = metrics();
         let server = Server::new(ServerConfig {
-            tls: Arc::new(tls.expect("TLS")),
-            limits,
             chain: ChainConfig {
                 close_unauthenticated: false,
                 request_timeout,
                 ..ChainConfig::new(Arc::new(OrAnonymous::new(Union(Vec::new()))), Arc::new(Anything))
             },
             version: version(),
-            metrics: metrics(),
+            metrics: metrics.clone(),
             health: HealthRegistry::new(Duration::ZERO),
             hooks,
             documents: Arc::new(Documents::new(DocumentsConfig::default(), Vec::new())),
@@ -112,8 +111,20 @@ impl Running {
         let listener = listen(ListenOptions { address, share_port: false }).expect("a port");
         let address = listener.local_addr().expect("its address");
         let (stop, stopped) = oneshot::channel::<()>();
-        let stopped = async { drop(stopped.await) };
-        let done = tokio::spawn(server.run(listener, None, stopped, |_| {}));
+        let tls = Arc::new(tls.expect("TLS"));
+        let done = tokio::spawn(async move {
+            let tasks = Tasks::new();
+            let mut server = server.start(&tasks.spawner());
+            let mut acceptor = Acceptor::new(limits, metrics, &server);
+            acceptor.listen(listener, Some(tls), server.handler().clone());
+            let failed = tokio::select! {
+                _ = stopped => None,
+                error = server.failed() => Some(error),
+            };
+            let shut_down = server.shut_down(failed.is_none()).await;
+            acceptor.closed().await;
+            failed.map_or(shut_down, Err)
+        });
         let authority = CertificateDer::from_pem_slice(made.cert.pem().as_bytes()).expect("PEM");
         Running { address, authority, stop: Some(stop), done }
     }

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use pintle_cache::{Entry, Feed, Form, Kind, Limits, Next, Read, Resource};
+use pintle_runtime::{ManualClock, Tasks};
 use pintle_storage::{Backend, Op, Txn};
 use pintle_storage_embedded::{Options, Store};
 
@@ -44,13 +45,17 @@ pub(crate) struct Fixture {
     pub(crate) store: Arc<Store>,
     pub(crate) feed: Feed,
     pub(crate) pods: Arc<Resource>,
+    pub(crate) clock: Arc<ManualClock>,
+    _tasks: Tasks,
 }
 
 pub(crate) async fn fixture(limits: Limits) -> Fixture {
     let store = Arc::new(Store::open(Options::memory()).unwrap());
-    let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), limits).await.unwrap();
+    let (clock, tasks) = (ManualClock::starting_at(SystemTime::UNIX_EPOCH), Tasks::new());
+    let prefix = Bytes::from_static(b"/r/");
+    let feed = Feed::start_in(store.clone(), prefix, limits, tasks.spawner(), clock.clock()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));
-    Fixture { store, feed, pods }
+    Fixture { store, feed, pods, clock, _tasks: tasks }
 }
 
 impl Fixture {

@@ -1,4 +1,4 @@
-//! What becomes of gates that are set: which ones switch something here, and which ones switch nothing anywhere in an API
+//! The effect of gates that are set: which ones switch something here, and which ones switch nothing anywhere in an API
 //! server. All others are parsed and validated, and earn a warning when set to something else than their default.
 
 use pintle_features::Feature;
@@ -70,7 +70,7 @@ pub(super) const IN_PART: &[Feature] = &[
 ];
 
 /// Gates that make no difference in the reference's API server either. Most are read by kubelets, schedulers, controller
-/// managers or clients only, some by nobody any more, and some decide how it works inside and not what it answers
+/// managers or clients only, some by no component any more, and some decide how it works inside and not what it answers
 /// (`APIServingWithRoutine`, `ConcurrentWatchObjectDecode`, `StorageNamespaceIndex`, those of informers). With
 /// `CRDObservedGenerationTracking` it forgets fields of definitions' statuses where it has just taken all of the status from what
 /// is stored.

@@ -1,4 +1,4 @@
-//! Who is calling.
+//! Flags of authentication.
 
 use super::{Flag, flag};
 use crate::kind::Kind::{Bool, Duration, PairsOneEach, String, StringArray, Strings};

@@ -1,4 +1,4 @@
-//! What callers may do.
+//! Flags of authorization.
 
 use super::{Flag, flag};
 use crate::kind::Kind::{Duration, String, Strings};

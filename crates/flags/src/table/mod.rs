@@ -15,7 +15,7 @@ mod serving;
 
 use crate::kind::Kind;
 
-/// What setting a flag does in this version.
+/// The effect of setting a flag in this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The server acts on it.

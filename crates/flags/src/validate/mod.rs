@@ -1,5 +1,5 @@
 //! Checks of values and combinations, as the reference's options do them: one file per group of flags, every problem
-//! reported at once. Only what the command line alone can tell; files are judged by those who read them.
+//! reported at once. Only the command line is checked; files are checked where they are read.
 //!
 //! Two deliberate differences: a server without any flag works, so neither `--etcd-servers` nor the service account
 //! flags are required; and `--etcd-servers` excludes the flags of the embedded store.

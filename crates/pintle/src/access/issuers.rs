@@ -1,4 +1,4 @@
-//! Issuers of tokens that the flags or a file name, and who may come without credentials.
+//! Issuers of tokens that the flags or a file name, and what the file says about anonymous requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use pintle_auth::configuration::authentication::{
 use pintle_auth::jwt::Algorithm;
 use pintle_auth::{Configuration, Metrics};
 use pintle_outbound::egress::Selector;
-use pintle_runtime::{Clock, Spawner};
+use pintle_runtime::{Clock, Spawner, Stopwatch};
 use pintle_server::WatchedFiles;
 use tokio::sync::Notify;
 
 use crate::options::{AuthenticationSource, OidcOptions, PeerOptions};
 
-/// How long new issuers may take to be found before the file that names them counts as failed, for now.
+/// How long the discovery of new issuers may take before the file that names them counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Those who are believed.
-pub(crate) struct Believed {
+/// The issuers whose tokens are accepted.
+pub(crate) struct Configured {
     pub(crate) issuers: Arc<Issuers>,
-    /// What the file says about requests without credentials, if anything.
+    /// The file's rules for requests without credentials, if it has any.
     pub(crate) anonymous: Option<Anonymous>,
     file: Option<File>,
     counted: Counted,
@@ -37,12 +37,12 @@ struct File {
     content: Vec<u8>,
 }
 
-/// Whose figures are counted under which server.
+/// Counts for metrics, under the name of this server.
 #[derive(Clone)]
 struct Counted {
     metrics: Metrics,
     server: String,
-    /// Those of keys too.
+    /// Whether fetches of keys are counted.
     keys: bool,
 }
 
@@ -58,30 +58,30 @@ impl KeyEvents for Counted {
     }
 }
 
-/// What issuers are made by, at the start and whenever the file changes.
+/// The settings with which authenticators of issuers are made, at start and whenever the file changes.
 #[derive(Clone)]
-pub(crate) struct Means {
-    /// Issuers of this server itself, which nobody else may be.
+pub(crate) struct Makers {
+    /// Issuers of this server itself, which no other may be.
     pub(crate) own: Vec<String>,
-    /// Whether issuers may be in other networks, and the ways there.
+    /// Whether issuers may be behind a proxy, and the proxies.
     pub(crate) networks: bool,
-    pub(crate) ways: Option<Selector>,
+    pub(crate) egress: Option<Selector>,
     pub(crate) clock: Clock,
     pub(crate) spawner: Spawner,
 }
 
-impl Means {
+impl Makers {
     fn rules(&self) -> Rules<'_> {
         Rules { disallowed: &self.own, egress_selectors: self.networks }
     }
 }
 
-/// Reads what is configured.
+/// Reads the issuers of flags or file.
 pub(crate) fn load(
     options: &PeerOptions,
-    means: &Means,
+    makers: &Makers,
     metrics: &Metrics,
-) -> anyhow::Result<Option<Believed>> {
+) -> anyhow::Result<Option<Configured>> {
     let counted =
         Counted { metrics: metrics.clone(), server: options.server_id.clone(), keys: options.key_metrics };
     match &options.authentication {
@@ -89,7 +89,7 @@ pub(crate) fn load(
         AuthenticationSource::Flags(options) => {
             let configuration =
                 AuthenticationConfiguration { jwt: vec![from_flags(options)?], anonymous: None };
-            let errors = configuration.validate(means.rules());
+            let errors = configuration.validate(makers.rules());
             if !errors.is_empty() {
                 bail!("{}", pintle_meta::field_path::aggregate(&errors));
             }
@@ -97,8 +97,8 @@ pub(crate) fn load(
                 Algorithm::named(name).ok_or_else(|| anyhow!("oidc: unsupported signing alg: {name:?}"))
             });
             let algorithms: Vec<Algorithm> = algorithms.collect::<Result<_, _>>()?;
-            let issuers = build(&configuration, &algorithms, means, &counted)?;
-            Ok(Some(Believed {
+            let issuers = build(&configuration, &algorithms, makers, &counted)?;
+            Ok(Some(Configured {
                 issuers: Arc::new(Issuers::new(issuers)),
                 anonymous: None,
                 file: None,
@@ -109,7 +109,7 @@ pub(crate) fn load(
             let watched = WatchedFiles::new(vec![path.clone()]);
             let flag = || format!("--authentication-config: {}", path.display());
             let content = std::fs::read(path).with_context(flag)?;
-            let configuration = AuthenticationConfiguration::read(&content, means.rules())
+            let configuration = AuthenticationConfiguration::read(&content, makers.rules())
                 .map_err(|error| anyhow!("invalid authentication configuration: {error}"))
                 .with_context(flag)?;
             if configuration.anonymous.is_some() && options.anonymous_flag {
@@ -118,9 +118,9 @@ pub(crate) fn load(
                      authentication configuration file"
                 );
             }
-            let issuers = build(&configuration, &Algorithm::ALL, means, &counted)?;
+            let issuers = build(&configuration, &Algorithm::ALL, makers, &counted)?;
             metrics.configured(Configuration::Authentication, &content, &options.server_id);
-            Ok(Some(Believed {
+            Ok(Some(Configured {
                 issuers: Arc::new(Issuers::new(issuers)),
                 anonymous: configuration.anonymous,
                 file: Some(File { path: path.clone(), watched, content }),
@@ -133,14 +133,14 @@ pub(crate) fn load(
 fn build(
     configuration: &AuthenticationConfiguration,
     algorithms: &[Algorithm],
-    means: &Means,
+    makers: &Makers,
     counted: &Counted,
 ) -> anyhow::Result<Vec<Oidc>> {
     let events: Arc<dyn KeyEvents> = Arc::new(counted.clone());
     let one = |issuer: &JwtAuthenticator| {
         let (algorithms, events) = (algorithms.to_vec(), Some(events.clone()));
-        let (clock, spawner) = (means.clock.clone(), means.spawner.clone());
-        Oidc::new(issuer.clone(), algorithms, events, means.ways.as_ref(), clock, spawner)
+        let (clock, spawner) = (makers.clock.clone(), makers.spawner.clone());
+        Oidc::new(issuer.clone(), algorithms, events, makers.egress.as_ref(), clock, spawner)
             .map_err(|error| anyhow!(error))
     };
     configuration.jwt.iter().map(one).collect()
@@ -153,7 +153,7 @@ fn from_flags(options: &OidcOptions) -> anyhow::Result<JwtAuthenticator> {
         }
         None => String::new(),
     };
-    // As the reference has always done it: an email says of itself where it is from, other names do not.
+    // As in the reference: an email names its domain, other names get the issuer as prefix.
     let prefix = match options.username_prefix.as_str() {
         "-" => String::new(),
         "" if options.username_claim != "email" => format!("{}#", options.issuer_url),
@@ -187,17 +187,17 @@ fn from_flags(options: &OidcOptions) -> anyhow::Result<JwtAuthenticator> {
     })
 }
 
-/// Takes up changes of the file. One that cannot be used changes nothing.
-pub(crate) fn keep(believed: Believed, means: Means) {
-    let Believed { issuers, anonymous, file, counted } = believed;
+/// Follows changes of the file. One that cannot be used changes nothing.
+pub(crate) fn follow(configured: Configured, makers: Makers, spawner: &Spawner) {
+    let Configured { issuers, anonymous, file, counted } = configured;
     let Some(File { path, watched, mut content }) = file else { return };
     let changed = Arc::new(Notify::new());
     let notice = changed.clone();
-    tokio::spawn(watched.watch(move || notice.notify_one()));
-    tokio::spawn(async move {
+    spawner.spawn_until_stop(watched.watch(move || notice.notify_one()));
+    spawner.spawn_until_stop(async move {
         loop {
             changed.notified().await;
-            let done = reload(&path, &content, &means, anonymous.as_ref(), &issuers, &counted).await;
+            let done = reload(&path, &content, &makers, anonymous.as_ref(), &issuers, &counted).await;
             match done {
                 Ok(None) => {}
                 Ok(Some(fresh)) => {
@@ -219,11 +219,11 @@ pub(crate) fn keep(believed: Believed, means: Means) {
     });
 }
 
-/// The new content, if there is one and it is in use now.
+/// Returns the new content of the file, if it has changed and is in use now.
 async fn reload(
     path: &Path,
     content: &[u8],
-    means: &Means,
+    makers: &Makers,
     anonymous: Option<&Anonymous>,
     issuers: &Issuers,
     counted: &Counted,
@@ -232,14 +232,14 @@ async fn reload(
     if fresh == content {
         return Ok(None);
     }
-    let configuration = AuthenticationConfiguration::read(&fresh, means.rules())?;
+    let configuration = AuthenticationConfiguration::read(&fresh, makers.rules())?;
     if configuration.anonymous.as_ref() != anonymous {
         bail!("anonymous: Forbidden: changed from initial configuration file");
     }
-    let built = build(&configuration, &Algorithm::ALL, means, counted)?;
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let built = build(&configuration, &Algorithm::ALL, makers, counted)?;
+    let waiting = Stopwatch::start();
     while let Some(problem) = built.iter().find_map(Oidc::problem) {
-        if tokio::time::Instant::now() >= deadline {
+        if waiting.elapsed() >= PATIENCE {
             bail!("{problem}");
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,63 +1,86 @@
-//! The authorizers that the flags ask for.
+//! The authorizers that the flags name.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use pintle_auth::authorizer::node::Node;
-use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Rbac, Union};
+use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Union};
 use pintle_auth::{Authorizer, MeasuredAuthorizer, Metrics};
-use pintle_features::Features;
+use pintle_control_plane::ClusterAuthorizers;
 use pintle_outbound::egress::Egress;
+use pintle_runtime::{Clock, Spawner};
 
-use super::node::NodeGraph;
-use super::rbac::Roles;
-use super::{configured, webhooks};
-use crate::options::PeerOptions;
+use super::configured::ConfiguredAuthorizers;
+use super::webhooks;
+use crate::options::AuthorizationWebhookOptions;
 
-/// What authorizers go by.
-pub(crate) struct Sources<'a> {
-    pub(crate) roles: &'a Roles,
-    pub(crate) nodes: NodeGraph,
-    pub(crate) features: Features,
+/// `--authorization-mode`, or the file that says more about authorizers.
+pub(crate) struct Modes {
+    /// In the order in which they are asked.
+    pub(crate) names: Vec<String>,
     /// `--authorization-policy-file`.
-    pub(crate) policy_file: Option<&'a Path>,
-    pub(crate) peers: &'a PeerOptions,
-    pub(crate) metrics: &'a Metrics,
-    /// The way to webhooks.
+    pub(crate) policy_file: Option<PathBuf>,
+    /// `--authorization-config`.
+    pub(crate) config_file: Option<PathBuf>,
+    pub(crate) webhook: Option<AuthorizationWebhookOptions>,
+    /// Whether reviews carry selectors.
+    pub(crate) selectors: bool,
+    /// The name of this server in metrics.
+    pub(crate) server_id: String,
+    pub(crate) metrics: Metrics,
+    /// The proxy on the way to webhooks.
     pub(crate) egress: Option<Egress>,
+    pub(crate) clock: Clock,
+    pub(crate) spawner: Spawner,
 }
 
-/// Everyone who can allow something, in the order of `--authorization-mode` or of the file that says more about them.
-/// `system:masters` comes before all of them: no policy can shut the administrator out.
-pub(crate) fn authorizer(modes: &[String], sources: Sources<'_>) -> anyhow::Result<Arc<dyn Authorizer>> {
-    let Sources { roles, nodes, features, policy_file, peers, metrics, egress } = sources;
-    let node: Arc<dyn Authorizer> = Arc::new(Node::new(Arc::new(nodes), features));
-    let factory = |mode: &str| -> anyhow::Result<Arc<dyn Authorizer>> {
+impl Modes {
+    /// Returns the union of the authorizers. `system:masters` comes before all of them, so that no policy can shut the
+    /// administrator out.
+    pub(crate) fn authorizer(self, cluster: &ClusterAuthorizers) -> anyhow::Result<Arc<dyn Authorizer>> {
+        if let Some(path) = &self.config_file {
+            let configured = ConfiguredAuthorizers {
+                path: path.clone(),
+                selectors: self.selectors,
+                metrics: self.metrics.clone(),
+                server_id: self.server_id.clone(),
+                egress: self.egress.clone(),
+                clock: self.clock.clone(),
+            };
+            return configured.start(&|mode| self.named(mode, cluster), &self.spawner);
+        }
+        let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
+        for mode in &self.names {
+            let authorizer = self.named(mode, cluster)?;
+            union.push(Arc::new(MeasuredAuthorizer::new(
+                &self.metrics,
+                mode,
+                &mode.to_lowercase(),
+                authorizer,
+            )));
+        }
+        Ok(Arc::new(Union(union)))
+    }
+
+    fn named(&self, mode: &str, cluster: &ClusterAuthorizers) -> anyhow::Result<Arc<dyn Authorizer>> {
         Ok(match mode {
             "AlwaysAllow" => Arc::new(AlwaysAllow),
             "AlwaysDeny" => Arc::new(AlwaysDeny),
-            "RBAC" => Arc::new(Rbac::new(roles.clone())),
-            "Node" => node.clone(),
+            "RBAC" => cluster.rbac(),
+            "Node" => cluster.node(),
             "ABAC" => {
-                let path = policy_file.context("--authorization-policy-file is not given")?;
+                let path = self.policy_file.as_deref().context("--authorization-policy-file is not given")?;
                 Arc::new(Abac::load(path).context("--authorization-policy-file")?)
             }
             "Webhook" => {
-                let options = peers.authorization_webhook.as_ref();
+                let options = self.webhook.as_ref();
                 let options = options.context("--authorization-webhook-config-file is not given")?;
-                webhooks::authorizer(options, peers.selectors, metrics, egress.clone())?
+                {
+                    let (egress, clock) = (self.egress.clone(), self.clock.clone());
+                    webhooks::authorizer(options, self.selectors, &self.metrics, egress, clock)?
+                }
             }
             mode => bail!("--authorization-mode: {mode} is not known"),
         })
-    };
-    if let Some(path) = &peers.authorization_config {
-        let server = &peers.server_id;
-        return configured::authorizer(path, &factory, peers.selectors, metrics, server, egress.clone());
     }
-    let mut union: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
-    for mode in modes {
-        union.push(Arc::new(MeasuredAuthorizer::new(metrics, mode, &mode.to_lowercase(), factory(mode)?)));
-    }
-    Ok(Arc::new(Union(union)))
 }

@@ -15,10 +15,10 @@ use pintle_runtime::Clock;
 
 use crate::options::{AuthorizationWebhookOptions, TokenWebhookOptions};
 
-/// How long one round-trip may take, where nobody says.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Who is asked about tokens that nobody here knows.
+/// Returns the webhook that is asked about tokens that no other authenticator knows.
 pub(crate) fn tokens(
     options: &TokenWebhookOptions,
     audiences: Arc<[String]>,
@@ -36,7 +36,7 @@ pub(crate) fn tokens(
     let cache = TokenCacheOptions {
         success: options.cache_ttl,
         failure: options.cache_ttl,
-        // One that could not be asked may answer the next time.
+        // A webhook that could not be reached may answer the next time.
         keep_errors: false,
         ..TokenCacheOptions::default()
     };
@@ -44,12 +44,13 @@ pub(crate) fn tokens(
     Ok(Arc::new(TokenCache::new(tokens, cache, None)?))
 }
 
-/// The one Webhook of `--authorization-mode`.
+/// Returns the mode Webhook of `--authorization-mode`.
 pub(crate) fn authorizer(
     options: &AuthorizationWebhookOptions,
     selectors: bool,
     metrics: &Metrics,
     egress: Option<Egress>,
+    clock: Clock,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     const FLAG: &str = "--authorization-webhook-config-file";
     let version = Version::named(&options.version).ok_or_else(|| {
@@ -69,5 +70,5 @@ pub(crate) fn authorizer(
         selectors,
     };
     let events = Arc::new(metrics.clone());
-    Ok(Arc::new(WebhookAuthorizer::new(webhook, options, None, Some(events), Clock::system())))
+    Ok(Arc::new(WebhookAuthorizer::new(webhook, options, None, Some(events), clock)))
 }

@@ -1,15 +1,17 @@
-//! Whom the server believes or asks about its clients: front proxies, password files, webhooks, token issuers.
+//! Options of authentication and authorization by others: front proxies, password files, webhooks, token issuers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pintle_auth::authenticator::FrontProxyHeaders;
+use pintle_control_plane::server_id;
 use pintle_controllers::FrontProxies;
 use pintle_features::Feature;
 use pintle_flags::Parsed;
 
 use super::path;
+use crate::addresses::host_name;
 
 pub(crate) struct PeerOptions {
     pub(crate) request_header: Option<RequestHeaderOptions>,
@@ -17,25 +19,25 @@ pub(crate) struct PeerOptions {
     pub(crate) token_webhook: Option<TokenWebhookOptions>,
     pub(crate) authorization_webhook: Option<AuthorizationWebhookOptions>,
     pub(crate) authentication: AuthenticationSource,
-    /// Whether anybody said whether to let in who comes without credentials.
+    /// Whether `--anonymous-auth` is given.
     pub(crate) anonymous_flag: bool,
     /// `--authorization-config`.
     pub(crate) authorization_config: Option<PathBuf>,
     /// Whether reviews carry selectors.
     pub(crate) selectors: bool,
-    /// Who we are, in figures; nobody if servers have no identity.
+    /// The name of this server in metrics; empty if servers have no identity.
     pub(crate) server_id: String,
     /// Whether front proxies may name uids.
     pub(crate) uid_headers: bool,
-    /// Whether there are figures about the keys of issuers.
+    /// Whether there are metrics of the keys of issuers.
     pub(crate) key_metrics: bool,
-    /// The file that says which way connections leave.
+    /// `--egress-selector-config-file`.
     pub(crate) egress_config: Option<PathBuf>,
-    /// Whether issuers of tokens may be in other networks.
+    /// Whether issuers of tokens may be behind an egress proxy.
     pub(crate) issuer_networks: bool,
 }
 
-/// Where issuers of tokens are named.
+/// The source of token issuers.
 pub(crate) enum AuthenticationSource {
     None,
     Flags(OidcOptions),
@@ -86,6 +88,7 @@ pub(crate) struct TokenWebhookOptions {
 }
 
 /// `--authorization-webhook-*`.
+#[derive(Clone)]
 pub(crate) struct AuthorizationWebhookOptions {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) version: String,
@@ -93,12 +96,12 @@ pub(crate) struct AuthorizationWebhookOptions {
     pub(crate) denied_ttl: Duration,
 }
 
-/// Front proxies.
+/// `--requestheader-*`.
 pub(crate) struct RequestHeaderOptions {
     pub(crate) client_ca: PathBuf,
     pub(crate) allowed_names: Vec<String>,
     pub(crate) headers: FrontProxyHeaders,
-    /// The same as other servers of the cluster are told, as it was said.
+    /// The flags as they are published for other servers of the cluster.
     pub(crate) published: BTreeMap<&'static str, Vec<String>>,
 }
 
@@ -158,38 +161,5 @@ impl PeerOptions {
             egress_config: path(flags, "egress-selector-config-file"),
             issuer_networks: features.enabled(Feature::StructuredAuthenticationConfigurationEgressSelector),
         }
-    }
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// The name of a server among those of a cluster, made of its machine's.
-fn server_id(host: &str) -> String {
-    let mut text = Vec::new();
-    for part in [host, "kube-apiserver"] {
-        text.extend(u16::try_from(part.len()).unwrap_or(u16::MAX).to_be_bytes());
-        text.extend(part.as_bytes());
-    }
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &text);
-    let bits: Vec<u8> =
-        digest.as_ref()[..16].iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
-    // Base 32 without padding, in small letters.
-    let letter = |five: &[u8]| {
-        let value =
-            (0..5).fold(0, |value, bit| value << 1 | usize::from(five.get(bit).copied().unwrap_or(0)));
-        char::from(b"abcdefghijklmnopqrstuvwxyz234567"[value])
-    };
-    format!("apiserver-{}", bits.chunks(5).map(letter).collect::<String>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::server_id;
-
-    #[test]
-    fn a_server_is_named_after_its_machine_as_in_the_reference() {
-        assert_eq!(server_id("test-hostname"), "apiserver-rct6iizfamabra7x6d53lwb3oa");
     }
 }

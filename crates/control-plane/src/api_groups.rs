@@ -1,22 +1,22 @@
-//! Which groups, versions and resources are served, by the flags: `--runtime-config` switches group versions and single
-//! resources, feature gates have resources of their own, and an emulated release has only what it had.
+//! The groups, versions and resources that are served: `--runtime-config` switches group versions and single resources,
+//! feature gates have resources of their own, and an emulated release has only the resources that it had.
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, bail};
 use pintle_discovery::{GroupVersion, Resource};
-use pintle_features::Feature;
-use pintle_flags::Parsed;
+use pintle_features::{Feature, Features};
 use pintle_meta::quote;
 use pintle_schema::{Resources, has_version};
 
-/// Resources that are only there with a feature gate.
-const GATED: &[(&str, &str, &str)] = &[
-    ("certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle"),
-    ("certificates.k8s.io", "podcertificaterequests", "PodCertificateRequest"),
-    ("scheduling.k8s.io", "podgroups", "GenericWorkload"),
-    ("scheduling.k8s.io", "workloads", "GenericWorkload"),
-    ("storagemigration.k8s.io", "storageversionmigrations", "StorageVersionMigrator"),
+use crate::Error;
+
+/// Resources that are served only with a feature gate.
+const GATED: &[(&str, &str, Feature)] = &[
+    ("certificates.k8s.io", "clustertrustbundles", Feature::ClusterTrustBundle),
+    ("certificates.k8s.io", "podcertificaterequests", Feature::PodCertificateRequest),
+    ("scheduling.k8s.io", "podgroups", Feature::GenericWorkload),
+    ("scheduling.k8s.io", "workloads", Feature::GenericWorkload),
+    ("storagemigration.k8s.io", "storageversionmigrations", Feature::StorageVersionMigrator),
 ];
 
 /// The minor release of 1 that brought a resource of a version; those that every emulated release has are not listed. Where
@@ -34,29 +34,37 @@ const INTRODUCED: &[(&str, &str, &str, u32)] = &[
     ("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", 35),
 ];
 
-/// What decides.
-struct Choice<'a> {
-    runtime_config: &'a BTreeMap<String, String>,
-    gate: &'a dyn Fn(&str) -> bool,
-    /// Major and minor.
-    release: (u32, u32),
-    /// Whether what is served of a resource brings its newer versions along, though the release has them not.
-    forward: bool,
-    /// Whether `runtime_config` may name what the release has not.
-    forward_by_name: bool,
+/// The choice of group versions and resources beside feature gates.
+#[derive(Clone, Debug)]
+pub struct ApiGroupsConfig {
+    /// `--runtime-config`.
+    pub runtime_config: BTreeMap<String, String>,
+    /// Major and minor of the emulated release.
+    pub release: (u32, u32),
+    /// Whether a resource that is served brings its newer versions along although the release does not have them.
+    pub forward: bool,
+    /// Whether `runtime_config` may name resources that the release does not have.
+    pub forward_by_name: bool,
 }
 
-/// In the order of discovery.
-pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
-    let features = flags.features();
-    let choice = Choice {
-        runtime_config: flags.pairs("runtime-config"),
-        gate: &|name| features.enabled_by_name(name),
-        release: flags.emulated_release(),
-        forward: flags.bool("emulation-forward-compatible"),
-        forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
-    };
-    let mut served = choose(&Resources::builtin()?, &choice)?;
+impl Default for ApiGroupsConfig {
+    fn default() -> ApiGroupsConfig {
+        ApiGroupsConfig {
+            runtime_config: BTreeMap::new(),
+            release: (1, 36),
+            forward: false,
+            forward_by_name: false,
+        }
+    }
+}
+
+/// Returns the group versions and resources that are served, in the order of discovery.
+pub(crate) fn served(
+    builtin: &Resources,
+    config: &ApiGroupsConfig,
+    features: Features,
+) -> Result<Vec<GroupVersion>, Error> {
+    let mut served = choose(builtin, config, features)?;
     if !features.enabled(Feature::StorageVersionHash) {
         let resources = served.iter_mut().flat_map(|version| &mut version.resources);
         resources.for_each(|resource| resource.storage = None);
@@ -64,7 +72,7 @@ pub(crate) fn served(flags: &Parsed) -> anyhow::Result<Vec<GroupVersion>> {
     Ok(served)
 }
 
-/// Whether a resource, or the one that it is part of, is among what is served.
+/// Returns whether a resource, or the one that it is a subresource of, is served.
 pub(crate) fn contains(
     served: &[GroupVersion],
     version: &pintle_schema::GroupVersion,
@@ -75,10 +83,14 @@ pub(crate) fn contains(
     version.is_some_and(|served| served.resources.iter().any(|found| found.name == resource.name))
 }
 
-fn choose(builtin: &Resources, choice: &Choice<'_>) -> anyhow::Result<Vec<GroupVersion>> {
-    let mut config = Config::new(builtin);
-    config.by_stage(choice.runtime_config)?;
-    let wishes = wishes(choice.runtime_config)?;
+fn choose(
+    builtin: &Resources,
+    choice: &ApiGroupsConfig,
+    features: Features,
+) -> Result<Vec<GroupVersion>, Error> {
+    let mut config = Switches::new(builtin);
+    config.by_stage(&choice.runtime_config)?;
+    let wishes = wishes(&choice.runtime_config)?;
     config.by_name(&wishes);
     if choice.forward {
         config.bring_newer_versions();
@@ -89,18 +101,19 @@ fn choose(builtin: &Resources, choice: &Choice<'_>) -> anyhow::Result<Vec<GroupV
         let (group, name) = (version.group.clone(), version.version.clone());
         version.resources.retain(|resource| {
             let gate = GATED.iter().find(|(of, plural, _)| *of == group && *plural == resource.name);
-            config.enabled(&group, &name, &resource.name) && gate.is_none_or(|(.., gate)| (choice.gate)(gate))
+            config.enabled(&group, &name, &resource.name)
+                && gate.is_none_or(|(.., gate)| features.enabled(*gate))
         });
     }
     leave_out_later(&mut served, &wishes, choice)?;
     served.retain(|version| !version.resources.is_empty());
     if !served.iter().any(|version| version.name() == "apiregistration.k8s.io/v1") {
-        bail!("API group/version apiregistration.k8s.io/v1 must be enabled");
+        return Err(Error::ApiGroups("API group/version apiregistration.k8s.io/v1 must be enabled".into()));
     }
     Ok(served)
 }
 
-/// What `--runtime-config` says by name.
+/// An entry of `--runtime-config` that names a version or resource.
 struct Wish {
     group: String,
     version: String,
@@ -108,7 +121,7 @@ struct Wish {
     enabled: bool,
 }
 
-fn wishes(runtime_config: &BTreeMap<String, String>) -> anyhow::Result<Vec<Wish>> {
+fn wishes(runtime_config: &BTreeMap<String, String>) -> Result<Vec<Wish>, Error> {
     let mut wishes = Vec::new();
     for (key, value) in runtime_config {
         if STAGES.iter().any(|(stage, _)| stage == key) || key == "api/legacy" {
@@ -124,15 +137,17 @@ fn wishes(runtime_config: &BTreeMap<String, String>) -> anyhow::Result<Vec<Wish>
         if !has_version(&group, &version) {
             let name = named.trim_start_matches('/').splitn(3, '/').take(2).collect::<Vec<_>>().join("/");
             let name = if group.is_empty() { version } else { name };
-            bail!("--runtime-config: group version {name} that has not been registered");
+            return Err(Error::ApiGroups(format!(
+                "--runtime-config: group version {name} that has not been registered"
+            )));
         }
         let resource = parts.next();
         if let Some(resource) = resource.as_deref().filter(|resource| *resource != resource.to_lowercase()) {
-            bail!(
+            return Err(Error::ApiGroups(format!(
                 "--runtime-config: invalid key {key}: group/version/resource and resource is always lowercase plural, \
                  not {}",
                 quote(resource)
-            );
+            )));
         }
         let enabled = matches!(value.as_str(), "" | "1" | "t" | "T" | "true" | "TRUE" | "True");
         wishes.push(Wish { group, version, resource, enabled });
@@ -144,35 +159,35 @@ fn wishes(runtime_config: &BTreeMap<String, String>) -> anyhow::Result<Vec<Wish>
 const STAGES: [(&str, Option<&str>); 4] =
     [("api/all", None), ("api/ga", Some("v")), ("api/beta", Some("vbeta")), ("api/alpha", Some("valpha"))];
 
-/// A version without its numbers.
+/// Returns a version without its numbers.
 fn stage(version: &str) -> String {
     version.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
-/// What is on and off.
-struct Config {
+/// The versions and resources that are on and off.
+struct Switches {
     /// By group and version.
     versions: BTreeMap<(String, String), bool>,
-    /// By group, version and resource; these come before their version.
+    /// By group, version and resource; they take precedence over their version.
     resources: BTreeMap<(String, String, String), bool>,
 }
 
-impl Config {
-    fn new(builtin: &Resources) -> Config {
+impl Switches {
+    fn new(builtin: &Resources) -> Switches {
         let version = |version: &pintle_schema::GroupVersion| {
             let key = (version.group.to_owned(), version.version.to_owned());
             (key, version.is_served_by_default())
         };
         let versions = builtin.versions().iter().map(version).collect();
-        Config { versions, resources: BTreeMap::new() }
+        Switches { versions, resources: BTreeMap::new() }
     }
 
-    fn by_stage(&mut self, runtime_config: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    fn by_stage(&mut self, runtime_config: &BTreeMap<String, String>) -> Result<(), Error> {
         for (key, wanted) in STAGES {
             let Some(value) = runtime_config.get(key) else { continue };
             let enabled = value
                 .parse::<bool>()
-                .map_err(|_| anyhow!("--runtime-config: invalid value {key}={value}"))?;
+                .map_err(|_| Error::ApiGroups(format!("--runtime-config: invalid value {key}={value}")))?;
             for ((_, version), found) in &mut self.versions {
                 if wanted.is_none_or(|wanted| stage(version) == wanted) {
                     *found = enabled;
@@ -182,7 +197,7 @@ impl Config {
         Ok(())
     }
 
-    /// Versions first, whatever the order on the command line: a resource is more than its version.
+    /// Applies entries by name. A resource takes precedence over its version, whatever their order.
     fn by_name(&mut self, wishes: &[Wish]) {
         for Wish { group, version, resource, enabled } in wishes {
             let key = (group.clone(), version.clone());
@@ -222,7 +237,7 @@ impl Config {
     }
 }
 
-/// The older a version, the less: alpha before beta before neither, then by number.
+/// Returns a key that sorts versions by age: alpha before beta before stable, then by number.
 fn age(version: &str) -> (u8, Vec<u32>) {
     let stage = match () {
         () if version.contains("alpha") => 0,
@@ -233,8 +248,12 @@ fn age(version: &str) -> (u8, Vec<u32>) {
     (stage, numbers.filter_map(|number| number.parse().ok()).collect())
 }
 
-/// Takes away what the emulated release does not have.
-fn leave_out_later(served: &mut [GroupVersion], wishes: &[Wish], choice: &Choice<'_>) -> anyhow::Result<()> {
+/// Removes resources that the emulated release does not have.
+fn leave_out_later(
+    served: &mut [GroupVersion],
+    wishes: &[Wish],
+    choice: &ApiGroupsConfig,
+) -> Result<(), Error> {
     let wished = |version: &GroupVersion, resource: Option<&str>| {
         wishes.iter().any(|wish| {
             wish.enabled
@@ -244,7 +263,7 @@ fn leave_out_later(served: &mut [GroupVersion], wishes: &[Wish], choice: &Choice
         })
     };
     let release = format!("{}.{}", choice.release.0, choice.release.1);
-    // Older versions first: what of them stays may bring newer ones along.
+    // Older versions first: resources of them that stay may bring newer ones along.
     let mut order: Vec<usize> = (0..served.len()).collect();
     order.sort_by_key(|place| age(&served[*place].version));
     let mut staying: Vec<(String, String)> = Vec::new();
@@ -265,28 +284,26 @@ fn leave_out_later(served: &mut [GroupVersion], wishes: &[Wish], choice: &Choice
                     staying.push(own);
                 }
             } else if by_name {
-                bail!(
+                return Err(Error::ApiGroups(format!(
                     "cannot enable resource {}/{}, Resource={} in runtime-config because it is introduced at 1.{minor} after \
                      the current version {release}. Consider setting --runtime-config-emulation-forward-compatible=true",
-                    version.group,
-                    version.version,
-                    resource.name
-                );
+                    version.group, version.version, resource.name
+                )));
             }
         }
         if keep.is_empty() && before > 0 && wished(version, None) {
-            bail!(
+            return Err(Error::ApiGroups(format!(
                 "cannot enable version {} in runtime-config because all the resources have been introduced after the current \
                  version {release}. Consider setting --runtime-config-emulation-forward-compatible=true",
                 version.name()
-            );
+            )));
         }
         served[place].resources = keep;
     }
     Ok(())
 }
 
-/// The minor release of 1 that brought a resource, or one that is long past.
+/// Returns the minor release of 1 that introduced a resource; 0 for those of all emulated releases.
 fn introduced(version: &GroupVersion, resource: &str) -> u32 {
     let is = |(group, name, plural, _): &&(&str, &str, &str, u32)| {
         version.group == *group && version.version == *name && (plural.is_empty() || *plural == resource)

@@ -1,5 +1,5 @@
-//! Who writes the status of a resource claim is asked for more than that: a scheduler binds claims, and a driver tells of its
-//! own devices, of its own node. Their permissions are for subresources that nobody serves, `binding` and `driver`.
+//! Further permissions for writes of the status of a ResourceClaim: a scheduler binds claims, and a driver reports its own
+//! devices on its own node. The permissions are for subresources that are not served, `binding` and `driver`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,15 +17,15 @@ const GROUP: &str = "resource.k8s.io";
 const RESOURCE: &str = "resourceclaims";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 
-/// Stands before the statuses of claims.
+/// Guards writes of claims' statuses.
 pub(crate) struct ClaimStatuses {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) version: String,
-    /// Whether drivers tell of devices (feature gate `DRAResourceClaimDeviceStatus`).
+    /// Whether drivers report devices (feature gate `DRAResourceClaimDeviceStatus`).
     pub(crate) devices: bool,
 }
 
-/// One question about a permission.
+/// A permission to check.
 struct Question<'a> {
     user: &'a User,
     verb: &'a str,
@@ -35,7 +35,7 @@ struct Question<'a> {
 }
 
 impl ClaimStatuses {
-    /// Why not, if not.
+    /// Checks a permission. The error is the reason of a refusal.
     async fn ask(&self, question: Question<'_>) -> std::result::Result<(), String> {
         let Question { user, verb, subresource, namespace, name } = question;
         let attributes = Attributes {
@@ -75,7 +75,7 @@ impl ClaimStatuses {
         Some(Error::forbidden(&path.child("allocation"), detail))
     }
 
-    /// Any of the verbs will do.
+    /// Checks that any of the verbs is allowed for a driver's devices.
     async fn may_tell(&self, user: &User, verbs: &[String], namespace: &str, driver: &str) -> Option<Error> {
         let mut first = None;
         for verb in verbs {
@@ -127,7 +127,7 @@ impl Guard for ClaimStatuses {
     }
 }
 
-/// What has to be permitted: who runs on the node that the devices are of needs less.
+/// Returns the verbs of which one must be allowed: a driver on the node of the devices needs less.
 fn verbs(user: &User, allocation: &Value, verb: &str) -> Vec<String> {
     let arbitrary = format!("arbitrary-node:{verb}");
     match node_of(allocation) {
@@ -136,7 +136,7 @@ fn verbs(user: &User, allocation: &Value, verb: &str) -> Vec<String> {
     }
 }
 
-/// The node that an allocation is for, if it is for one.
+/// Returns the node of an allocation, if it is for a single one.
 fn node_of(allocation: &Value) -> Option<&str> {
     let [term] = allocation.items_at(&["nodeSelector", "nodeSelectorTerms"]) else { return None };
     let [field] = term.items_at(&["matchFields"]) else { return None };
@@ -146,7 +146,7 @@ fn node_of(allocation: &Value) -> Option<&str> {
         .filter(|node| is_name && term.items_at(&["matchExpressions"]).is_empty() && !node.is_empty())
 }
 
-/// Whether somebody is a service account of a pod on a node.
+/// Returns whether a user is a service account of a pod on a node.
 fn runs_on(user: &User, node: &str) -> bool {
     let account = user.name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     let is_account = account.is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty());

@@ -1,47 +1,33 @@
-//! Where requests for a resource lead: to its objects, or to what does something with them.
+//! Endpoints of built-in resources: their store, or the code of a subresource or review.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use pintle_admission::{Chain, Request, RequestAdmission, Target};
-use pintle_auth::authorizer::rbac::Escalation;
-use pintle_auth::{Authorizer, User};
+use pintle_auth::User;
+use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Client, Computed, Served, Subresource};
+use pintle_registry::{Client, Served, Subresource};
 use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
-use pintle_resources::strategy::{self, Settings};
-use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest, TokenRequestSettings};
+use pintle_resources::strategy;
+use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
-use crate::access::rbac::Roles;
-use crate::config::Tokens;
-use crate::plane::Kept;
+use crate::resources::ResourcesConfig;
+use crate::stores::StoredKind;
 
-/// What endpoints are made of.
+/// Makes the endpoints of built-in resources.
 pub(crate) struct Endpoints<'a> {
     pub(crate) resources: &'a Resources,
     /// By the path of the keys.
-    pub(crate) kept: &'a HashMap<&'static str, Kept>,
-    pub(crate) settings: &'a Settings,
-    /// Of what one resource writes to another.
+    pub(crate) kinds: &'a HashMap<&'static str, StoredKind>,
+    /// The admission of writes from one resource to another.
     pub(crate) admission: &'a Chain,
-    /// How the programs beside the server are.
-    pub(crate) components: &'a Arc<dyn Computed>,
-    pub(crate) authorizer: &'a Arc<dyn Authorizer>,
-    /// What those who write roles and bindings may give.
-    pub(crate) escalation: &'a Arc<Escalation<Roles>>,
-    pub(crate) tokens: &'a Tokens,
-    pub(crate) token_requests: &'a Option<TokenRequestSettings>,
-    /// Whether who connects to a pod needs the permission to create, whatever the request's method
-    /// (feature gate `AuthorizePodWebsocketUpgradeCreatePermission`).
-    pub(crate) connecting_is_creating: bool,
-    /// Whether what a status of a claim says needs permissions of its own, and that of devices too
-    /// (feature gates `DRAResourceClaimGranularStatusAuthorization` and `DRAResourceClaimDeviceStatus`).
-    pub(crate) granular_claims: Option<bool>,
+    pub(crate) config: &'a ResourcesConfig,
 }
 
 impl Endpoints<'_> {
@@ -62,23 +48,23 @@ impl Endpoints<'_> {
     }
 
     fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
-        let plain = || Arc::new(Version::new(resource, None).with_defaults(self.settings.defaults()));
+        let plain = || Arc::new(Version::new(resource, None).with_defaults(self.config.settings.defaults()));
         if (version.group, resource.name) == ("", "componentstatuses") {
-            return (plain(), Behind::Computed(self.components.clone()));
+            return (plain(), Behind::Computed(self.config.components.clone()));
         }
         if let Some(review) = self.review(version.group, resource.name) {
             return (plain(), Behind::Subresource(review));
         }
         // The older way to bind pods is a resource of its own.
         let name = if resource.name == "bindings" { "pods" } else { resource.name };
-        let Some(kept) = self.kept(version, name) else { return (plain(), Behind::Missing) };
-        let own = || Arc::new(Version::new(resource, Some(kept.builtin.clone())));
-        let settings = self.settings;
+        let Some(kind) = self.kind(version, name) else { return (plain(), Behind::Missing) };
+        let own = || Arc::new(Version::new(resource, Some(kind.builtin.clone())));
+        let (settings, features) = (&self.config.settings, self.config.features);
         match (resource.name, resource.subresource) {
             ("bindings", _) | (_, Some("binding")) => {
-                (plain(), Behind::Subresource(Arc::new(Binding::new(&kept.store, settings))))
+                (plain(), Behind::Subresource(Arc::new(Binding::new(&kind.store, settings))))
             }
-            (_, Some("eviction")) => match self.eviction(kept) {
+            (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
                     let served = Version::new(resource, None)
                         .with_defaults(settings.defaults())
@@ -91,7 +77,9 @@ impl Endpoints<'_> {
                 Some(request) => (plain(), Behind::Subresource(Arc::new(request))),
                 None => (plain(), Behind::Missing),
             },
-            ("pods", Some("attach" | "exec" | "portforward")) if self.connecting_is_creating => {
+            ("pods", Some("attach" | "exec" | "portforward"))
+                if features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission) =>
+            {
                 (plain(), Behind::Connection)
             }
             (_, Some("scale")) => {
@@ -99,20 +87,22 @@ impl Endpoints<'_> {
                     "" => version.version.to_owned(),
                     group => format!("{group}/{}", version.version),
                 };
-                match Scale::new(kept.store.clone(), &api_version) {
+                match Scale::new(kind.store.clone(), &api_version) {
                     Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
                     None => (plain(), Behind::Missing),
                 }
             }
-            ("resourceclaims", Some("status")) if self.granular_claims.is_some() => {
+            ("resourceclaims", Some("status"))
+                if features.enabled(Feature::DRAResourceClaimGranularStatusAuthorization) =>
+            {
                 match strategy::of(version.group, "resourceclaims/status", settings) {
                     Some(strategy) => {
                         let guard = ClaimStatuses {
-                            authorizer: self.authorizer.clone(),
+                            authorizer: self.config.authorizer.clone(),
                             version: version.version.into(),
-                            devices: self.granular_claims == Some(true),
+                            devices: features.enabled(Feature::DRAResourceClaimDeviceStatus),
                         };
-                        let store = kept.store.with_strategy(strategy).with_guard(Arc::new(guard));
+                        let store = kind.store.with_strategy(strategy).with_guard(Arc::new(guard));
                         (own(), Behind::Store(Arc::new(store)))
                     }
                     None => (plain(), Behind::Missing),
@@ -120,75 +110,78 @@ impl Endpoints<'_> {
             }
             (name, Some(subresource)) => {
                 match strategy::of(version.group, &format!("{name}/{subresource}"), settings) {
-                    Some(strategy) => (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy)))),
+                    Some(strategy) => (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy)))),
                     None => (plain(), Behind::Missing),
                 }
             }
-            // What is served by two groups has rules of both.
+            // A resource that two groups serve has a strategy in each.
             (name, None) => match strategy::of(version.group, name, settings) {
-                Some(strategy) if kept.store.config().group != version.group => {
-                    (own(), Behind::Store(Arc::new(kept.store.with_strategy(strategy))))
+                Some(strategy) if kind.store.config().group != version.group => {
+                    (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy))))
                 }
                 _ if version.group == "rbac.authorization.k8s.io" => {
-                    let guard = NoEscalation { resource: name.into(), escalation: self.escalation.clone() };
-                    (own(), Behind::Store(Arc::new(kept.store.with_guard(Arc::new(guard)))))
+                    let guard =
+                        NoEscalation { resource: name.into(), escalation: self.config.escalation.clone() };
+                    (own(), Behind::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
                 }
-                _ => (own(), Behind::Store(kept.store.clone())),
+                _ => (own(), Behind::Store(kind.store.clone())),
             },
         }
     }
 
-    /// What answers questions about access.
+    /// Returns the handler of a review.
     fn review(&self, group: &str, name: &str) -> Option<Arc<dyn Subresource>> {
-        let access = |whose| Arc::new(AccessReview { authorizer: self.authorizer.clone(), whose });
+        let access = |whose| Arc::new(AccessReview { authorizer: self.config.authorizer.clone(), whose });
         Some(match (group, name) {
             ("authorization.k8s.io", "subjectaccessreviews") => access(Whose::Anyone),
             ("authorization.k8s.io", "localsubjectaccessreviews") => access(Whose::AnyoneLocally),
             ("authorization.k8s.io", "selfsubjectaccessreviews") => access(Whose::Own),
             ("authorization.k8s.io", "selfsubjectrulesreviews") => {
-                Arc::new(RulesReview { authorizer: self.authorizer.clone() })
+                Arc::new(RulesReview { authorizer: self.config.authorizer.clone() })
             }
             ("authentication.k8s.io", "tokenreviews") => Arc::new(TokenReview {
-                tokens: self.tokens.tokens.clone(),
-                audiences: self.tokens.audiences.clone(),
-                anonymous: self.tokens.anonymous,
-                clock: self.settings.clock.clone(),
+                tokens: self.config.tokens.authenticator.clone(),
+                audiences: self.config.tokens.audiences.clone(),
+                anonymous: self.config.tokens.anonymous,
+                clock: self.config.settings.clock.clone(),
             }),
-            ("authentication.k8s.io", "selfsubjectreviews") => Arc::new(SelfReview { clock: self.settings.clock.clone() }),
+            ("authentication.k8s.io", "selfsubjectreviews") => {
+                Arc::new(SelfReview { clock: self.config.settings.clock.clone() })
+            }
             _ => return None,
         })
     }
 
-    /// How the objects of a resource of a version are kept.
-    fn kept(&self, version: &GroupVersion, name: &str) -> Option<&Kept> {
+    /// Returns the stored kind of a resource of a version.
+    fn kind(&self, version: &GroupVersion, name: &str) -> Option<&StoredKind> {
         let found = version.resources.iter().find(|other| other.name == name && other.subresource.is_none());
-        self.kept.get(found?.storage?.path)
+        self.kinds.get(found?.storage?.path)
     }
 
-    fn eviction(&self, pods: &Kept) -> Option<Eviction> {
+    fn eviction(&self, pods: &StoredKind) -> Option<Eviction> {
         let budgets = self.client("policy", "v1", "poddisruptionbudgets", "status")?;
-        Eviction::new(&pods.store, budgets, self.settings)
+        Eviction::new(&pods.store, budgets, &self.config.settings)
     }
 
     fn token_request(&self) -> Option<TokenRequest> {
-        let store = |path: &str| Some(self.kept.get(path)?.store.clone());
+        let store = |path: &str| Some(self.kinds.get(path)?.store.clone());
         Some(TokenRequest {
             accounts: store("serviceaccounts")?,
             pods: store("pods")?,
             secrets: store("secrets")?,
             nodes: store("minions")?,
-            settings: self.token_requests.clone()?,
-            clock: self.settings.clock.clone(),
+            settings: self.config.token_requests.clone()?,
+            clock: self.config.settings.clock.clone(),
         })
     }
 
-    /// A resource or subresource for the server itself.
+    /// Returns a client of a resource or subresource, whose writes are admitted like those of requests.
     pub(crate) fn client(&self, group: &str, version: &str, name: &str, subresource: &str) -> Option<Client> {
         let resource = self.resources.find(group, version, name)?;
-        let kept = self.kept.get(resource.storage?.path)?;
+        let kind = self.kinds.get(resource.storage?.path)?;
         let path = if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") };
-        let strategy = strategy::of(group, &path, self.settings)?;
-        let served = Arc::new(Version::new(resource, Some(kept.builtin.clone())));
+        let strategy = strategy::of(group, &path, &self.config.settings)?;
+        let served = Arc::new(Version::new(resource, Some(kind.builtin.clone())));
         let target = Arc::new(Target {
             kind: served.kind().clone(),
             resource: GroupVersionResource::new(group, version, name),
@@ -205,7 +198,7 @@ impl Endpoints<'_> {
             };
             Box::new(RequestAdmission::new(chain.clone(), request)) as _
         });
-        let store = Arc::new(kept.store.with_strategy(strategy));
+        let store = Arc::new(kind.store.with_strategy(strategy));
         Some(Client::of_subresource(store, served, subresource).admitted_by(admission))
     }
 }

@@ -1,4 +1,4 @@
-//! The programs beside the server that `componentstatuses` tells of, and how they are asked.
+//! The health of the programs that `componentstatuses` lists.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1;
@@ -13,63 +14,55 @@ use hyper_util::rt::TokioIo;
 use pintle_outbound::AnyCertificate;
 use pintle_resources::component_status::{Component, ComponentStatuses, Health};
 use pintle_storage::Backend;
-use pintle_storage_etcd::Dialer;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::options::Options;
-use crate::storage::Storage;
+use crate::Error;
 
 /// How long a program may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How much of an answer is read.
 const MAX_BODY: usize = 10 << 10;
 
-/// Where they listen unless they were told otherwise, which nobody here knows.
+/// The default addresses of the other components; the API server is not told of others.
 const CONTROLLER_MANAGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10257);
 const SCHEDULER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10259);
 
-/// The controller manager, the scheduler, and every server of the store.
-pub(crate) fn statuses(
-    storage: &Storage,
-    options: &Options,
-    dialer: Option<Dialer>,
-) -> anyhow::Result<ComponentStatuses> {
+/// Returns the statuses of the controller manager, the scheduler, and every server of the store.
+pub(crate) fn statuses(stores: Vec<Arc<dyn Component>>) -> Result<ComponentStatuses, Error> {
     let tls = Arc::new(tls()?);
     let web = |address| Arc::new(Web { address, path: "/healthz", tls: tls.clone() }) as Arc<dyn Component>;
     let programs = [("controller-manager", CONTROLLER_MANAGER), ("scheduler", SCHEDULER)];
     let programs = programs.map(|(name, address)| (name.to_owned(), web(address)));
-    let stores = storage.servers(options, dialer).into_iter().enumerate();
-    let stores =
-        stores.map(|(place, server)| (format!("etcd-{place}"), Arc::new(server) as Arc<dyn Component>));
+    let stores = stores.into_iter().enumerate().map(|(index, server)| (format!("etcd-{index}"), server));
     Ok(ComponentStatuses::new(programs.into_iter().chain(stores)))
 }
 
 /// One server of the store.
-pub(crate) enum StoreServer {
-    /// The store of this process.
-    Own(Arc<dyn Backend>),
-    /// One of several, which is asked for itself.
-    Etcd(Box<pintle_storage_etcd::Config>),
-}
+pub struct StoreServer(Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>);
 
 impl StoreServer {
-    async fn ask(&self) -> Result<(), String> {
-        let failed = |error| format!("error getting data from etcd: {error}");
-        match self {
-            StoreServer::Own(backend) => backend.health().await.map_err(failed),
-            StoreServer::Etcd(config) => {
-                let store = pintle_storage_etcd::Store::connect((**config).clone()).await;
-                let store = store.map_err(|error| error.to_string())?;
-                let health = store.health().await.map_err(failed);
-                // What it has started ends with it.
-                let _ = store.close().await;
-                health
-            }
-        }
+    /// Returns a server that is asked by `ask`, which may take its time: a timeout is around it.
+    pub fn new(
+        ask: impl Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync + 'static,
+    ) -> StoreServer {
+        StoreServer(Box::new(ask))
+    }
+
+    /// Returns the server that a backend is.
+    pub(crate) fn of(backend: Arc<dyn Backend>) -> StoreServer {
+        StoreServer::new(move || {
+            let backend = backend.clone();
+            Box::pin(async move { StoreServer::ask(&*backend).await })
+        })
+    }
+
+    /// Asks a backend whether it is healthy. The error is the one that `componentstatuses` shows.
+    pub async fn ask(backend: &dyn Backend) -> Result<(), String> {
+        backend.health().await.map_err(|error| format!("error getting data from etcd: {error}"))
     }
 }
 
@@ -77,14 +70,14 @@ impl StoreServer {
 impl Component for StoreServer {
     async fn health(&self) -> Health {
         let late = || Err("error getting data from etcd: context deadline exceeded".to_owned());
-        match timeout(PATIENCE, self.ask()).await.unwrap_or_else(|_| late()) {
+        match timeout(PATIENCE, (self.0)()).await.unwrap_or_else(|_| late()) {
             Ok(()) => Health { is_healthy: Some(true), message: "ok".into(), error: String::new() },
             Err(error) => Health { is_healthy: Some(false), message: String::new(), error },
         }
     }
 }
 
-/// A program that says over HTTPS how it is. Whoever it is: nothing secret is asked or told.
+/// A component with a health endpoint over HTTPS. Its certificate is not verified, since nothing secret is exchanged.
 struct Web {
     address: SocketAddr,
     path: &'static str,
@@ -92,7 +85,7 @@ struct Web {
 }
 
 impl Web {
-    /// The code of the answer, and what it holds.
+    /// Returns the status code and body of the answer.
     async fn ask(&self) -> Result<(http::StatusCode, String), String> {
         let address = self.address;
         let stream = TcpStream::connect(address).await.map_err(|error| {
@@ -137,7 +130,7 @@ impl Component for Web {
         let url = format!("https://{}{}", self.address, self.path);
         let (is_healthy, message) = match answered {
             Ok((code, body)) if code.is_success() => (Some(true), body),
-            // Nobody follows, so nobody knows.
+            // Redirects are not followed.
             Ok((code, body)) if code.is_redirection() => {
                 (None, format!("Probe terminated redirects, Response body: {body}"))
             }
@@ -148,7 +141,7 @@ impl Component for Web {
     }
 }
 
-/// Ends the connection with the question, also when nobody waits for the answer any more.
+/// Ends the connection with the request, also when the caller does not wait for the answer any more.
 struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
@@ -157,10 +150,11 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-fn tls() -> anyhow::Result<ClientConfig> {
+fn tls() -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()?
+        .with_safe_default_protocol_versions()
+        .map_err(Error::part)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
         .with_no_client_auth();
@@ -177,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with these bytes, behind a certificate that nobody knows.
+    /// Answers one request with these bytes, with a certificate that no client trusts.
     async fn program(answer: Vec<u8>) -> Web {
         let made = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).expect("a certificate");
         let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
@@ -198,7 +192,7 @@ mod tests {
             let request = String::from_utf8_lossy(&request[..read]).to_lowercase();
             assert!(request.starts_with("get /healthz http/1.1\r\n"), "{request}");
             assert!(request.contains("user-agent: kube-probe/1.36\r\n"), "{request}");
-            // Whoever has read enough goes away.
+            // A client that has read enough closes the connection.
             let _ = stream.write_all(&answer).await;
             let _ = stream.shutdown().await;
         });
@@ -212,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_says_how_a_program_is() {
+    async fn the_health_of_a_component_is_that_of_its_answer() {
         let answer = |code: &str| format!("HTTP/1.1 {code}\r\nContent-Length: 2\r\nLocation: /x\r\n\r\nok");
         assert_eq!(found(&answer("200 OK")).await, (Some(true), "ok".into()));
         assert_eq!(
@@ -226,14 +220,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_is_read_than_is_shown() {
+    async fn a_long_answer_is_read_up_to_a_limit() {
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", 1 << 20, "x".repeat(1 << 20));
         let (is_healthy, message) = found(&answer).await;
         assert_eq!((is_healthy, message.len()), (Some(true), MAX_BODY));
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_is_not_healthy() {
+    async fn a_component_that_does_not_listen_is_not_healthy() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         drop(listener);

@@ -1,15 +1,15 @@
-//! What the node authorizer knows: the graph of pods and what they use, as current as the cache.
+//! The graph of the node authorizer: pods and the objects that they use, as current as the cache.
 //!
-//! It is loaded when the first kubelet asks, so that a server without nodes pays nothing.
+//! It is loaded with the first request of a kubelet, so that a server without nodes pays nothing.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use pintle_auth::Metrics;
 use pintle_auth::authorizer::node::{Graph, Kind, Relations};
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
+use pintle_runtime::Stopwatch;
 
 /// The graph over the stores of the control plane.
 pub(crate) struct NodeGraph {
@@ -18,13 +18,13 @@ pub(crate) struct NodeGraph {
 
 struct Reflected {
     graph: Graph,
-    /// Of each store of the mirror.
+    /// The kind of each store of the mirror.
     kinds: Vec<Kind>,
     metrics: Metrics,
 }
 
 impl NodeGraph {
-    /// `store` finds the store of a resource by the path of its keys; what is not served has none.
+    /// `store` finds the store of a resource by the path of its keys.
     pub(crate) fn new(store: impl Fn(&str) -> Option<Arc<Store>>, metrics: Metrics) -> NodeGraph {
         let (kinds, stores) =
             Kind::SOURCES.into_iter().filter_map(|kind| Some((kind, store(path(kind)?)?))).unzip();
@@ -48,12 +48,12 @@ impl Relations for NodeGraph {
 impl Reflect for Reflected {
     fn set(&mut self, resource: usize, key: &str, object: Option<&Value>) {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let (kind, start) = (self.kinds[resource], Instant::now());
+        let (kind, watch) = (self.kinds[resource], Stopwatch::start());
         match object {
             Some(object) => self.graph.set(kind, namespace, name, object),
             None => self.graph.remove(kind, namespace, name),
         }
-        self.metrics.graph_changed(operation(kind, object.is_some()), start.elapsed());
+        self.metrics.graph_changed(operation(kind, object.is_some()), watch.elapsed());
     }
 
     fn clear(&mut self, resource: usize) {
@@ -61,7 +61,7 @@ impl Reflect for Reflected {
     }
 }
 
-/// What a change is counted as.
+/// Returns the name of a change in metrics.
 fn operation(kind: Kind, is_there: bool) -> &'static str {
     match (kind, is_there) {
         (Kind::PersistentVolume, true) => "AddPV",
@@ -77,7 +77,7 @@ fn operation(kind: Kind, is_there: bool) -> &'static str {
     }
 }
 
-/// Where objects of a kind are stored.
+/// Returns the path of a kind's keys.
 fn path(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Pod => "pods",

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use pintle_auth::authorizer::rbac::{Policy, Source};
 use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, Runtime};
 use pintle_features::Features;
@@ -11,54 +10,51 @@ use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
 use pintle_server::lifecycle::{Hooks, Signal};
 
-use crate::plane::Stores;
+use crate::Error;
+use crate::stores::Stores;
 
 /// An index of the stored roles and bindings. Clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Roles {
     mirror: Arc<Mirror<Reflected>>,
-    /// One of the stores. What is known of it is known of all, since one watch feeds them.
+    /// One of the stores; it is as current as the others, since one watch feeds them all.
     store: Arc<Store>,
-    /// Set when the roles that every cluster has are there.
+    /// Set when the bootstrap roles are stored.
     in_order: Signal,
 }
 
-/// How long somebody waits at most, at a start, for the roles that are just being made.
+/// How long a request waits at start for the bootstrap roles.
 const BEGINNING: Duration = Duration::from_secs(5);
 
-/// How long somebody who gives something waits for what others have written.
+/// How long a grant of permissions waits for roles and bindings that were written before it.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// The resources that it is made of, by their place in the mirror.
+/// The resources of the index, by their position in the mirror.
 const RESOURCES: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
 
 #[derive(Default)]
 struct Reflected(Policy);
 
 impl Roles {
-    pub(crate) fn new(stores: &Stores) -> anyhow::Result<Roles> {
-        let store = |path: &&str| stores.store(path).with_context(|| format!("there is no resource {path}"));
-        let stores = RESOURCES.iter().map(store).collect::<anyhow::Result<Vec<_>>>()?;
+    pub(crate) fn new(stores: &Stores) -> Result<Roles, Error> {
+        let stores =
+            RESOURCES.iter().map(|path| stores.require_store(path)).collect::<Result<Vec<_>, Error>>()?;
         let store = stores[0].clone();
         let mirror = Arc::new(Mirror::new(stores, Reflected::default()));
         Ok(Roles { mirror, store, in_order: Signal::new("RolesInOrder") })
     }
 }
 
-/// Puts the roles and bindings that every cluster has in order at start, and keeps those that are made of others up to date
-/// from then on.
+/// Adds the hook that reconciles the bootstrap roles and bindings at start, and keeps aggregated roles up to date from then
+/// on.
 pub(crate) fn add_hooks(
     stores: &Stores,
     roles: &Roles,
     hooks: &mut Hooks,
     features: Features,
     runtime: &Runtime,
-) -> anyhow::Result<()> {
-    let objects = |name: &str| {
-        stores
-            .objects("rbac.authorization.k8s.io", "v1", name)
-            .with_context(|| format!("there is no resource {name}"))
-    };
+) -> Result<(), Error> {
+    let objects = |name: &str| stores.require_objects("rbac.authorization.k8s.io", "v1", name);
     let objects = AccessObjects {
         roles: objects("roles")?,
         role_bindings: objects("rolebindings")?,
@@ -84,7 +80,7 @@ impl Source for Roles {
     }
 
     async fn catch_up(&self) {
-        // Nobody is refused for want of roles that are there in a moment.
+        // No request is refused for want of bootstrap roles that are about to be stored.
         if !self.in_order.is_set() {
             let _ = tokio::time::timeout(BEGINNING, self.in_order.wait()).await;
             self.current().await;

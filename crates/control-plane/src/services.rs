@@ -1,43 +1,46 @@
-//! Where the services of the cluster are: at their cluster IPs, or with `--enable-aggregator-routing` at their endpoints.
+//! The addresses of the cluster's services: their cluster IPs, or with `--enable-aggregator-routing` their endpoints.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use pintle_meta::{Reason, Value, quote};
 use pintle_outbound::services::{Address, Resolver};
 use pintle_registry::Store;
+use pintle_runtime::Random;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::access::service_accounts::find;
-use crate::plane::Stores;
+use crate::Error;
+use crate::access::find;
+use crate::stores::Stores;
 
-/// How long somebody waits for endpoints that were written already.
+/// How long a request waits until the cache has endpoints that were written before it.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Names the service that a slice is of.
+/// The label with the service of a slice.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// The services that are stored.
+/// Resolves services by the stored objects.
 pub(crate) struct Services {
     services: Arc<Store>,
-    /// Where to look for endpoints, if requests go there.
+    /// The slices of endpoints, if requests go to endpoints.
     slices: Option<Arc<Store>>,
-    /// Of this server itself, which the service `kubernetes` stands for.
+    /// The address of this server, to which the service `kubernetes` resolves.
     own: Address,
+    random: Random,
 }
 
 impl Services {
-    /// `listening`: where this server does.
+    /// `listening`: the address of this server's listener.
     pub(crate) fn new(
         stores: &Stores,
         listening: SocketAddr,
         at_endpoints: bool,
-    ) -> anyhow::Result<Services> {
-        let store = |path: &str| stores.store(path).with_context(|| format!("there is no store of {path}"));
+        random: Random,
+    ) -> Result<Services, Error> {
+        let store = |path: &str| stores.require_store(path);
         let slices = if at_endpoints { Some(store("endpointslices")?) } else { None };
         let host = match listening.ip() {
             ip if !ip.is_unspecified() => ip,
@@ -45,7 +48,7 @@ impl Services {
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
         let own = Address { host: host.to_string(), port: listening.port() };
-        Ok(Services { services: store("services/specs")?, slices, own })
+        Ok(Services { services: store("services/specs")?, slices, own, random })
     }
 
     async fn service(&self, namespace: &str, name: &str) -> Result<Value, String> {
@@ -55,7 +58,7 @@ impl Services {
         })
     }
 
-    /// All slices of a service.
+    /// Returns all slices of a service.
     async fn slices(&self, store: &Store, namespace: &str, service: &str) -> Result<Vec<Value>, String> {
         let known = store.config().backend.known_revision().map_or(0, |revision| revision.0);
         let snapshot = store.cache().snapshot_since(known, WAIT).await.map_err(|error| error.to_string())?;
@@ -80,13 +83,13 @@ impl Resolver for Services {
             Some(store) => {
                 let wanted = endpoint_port(&service, port)?;
                 let slices = self.slices(store, namespace, name).await?;
-                endpoint(&service, wanted, slices, &mut rand::rng())
+                endpoint(&service, wanted, slices, &mut self.random.clone())
             }
         }
     }
 }
 
-/// The service's own address.
+/// Returns the cluster IP or external name of a service.
 fn cluster_address(service: &Value, port: u16) -> Result<Address, String> {
     let ip = service.text_at(&["spec", "clusterIP"]);
     match service.text_at(&["spec", "type"]) {
@@ -114,7 +117,7 @@ fn service_port(service: &Value, port: u16) -> Result<&Value, String> {
     found.ok_or_else(|| format!("no service port {port} found for service {}", quote(service.name())))
 }
 
-/// The name that a service's port has among its endpoints.
+/// Returns the name of a service's port in its slices.
 fn endpoint_port(service: &Value, port: u16) -> Result<&str, String> {
     match service.text_at(&["spec", "type"]) {
         "ClusterIP" | "LoadBalancer" | "NodePort" => Ok(service_port(service, port)?.text_at(&["name"])),
@@ -122,7 +125,7 @@ fn endpoint_port(service: &Value, port: u16) -> Result<&str, String> {
     }
 }
 
-/// One that is ready, by chance; of the service's first family of addresses if there is one.
+/// Returns a ready endpoint at random, of the service's first IP family if it has any.
 fn endpoint(
     service: &Value,
     port: &str,
@@ -149,7 +152,7 @@ fn endpoint(
     Err(format!("no endpoints available for service {}", quote(service.name())))
 }
 
-/// Who does not say is ready.
+/// Returns whether an endpoint is ready, which is the default.
 fn is_ready(endpoint: &&Value) -> bool {
     endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool) != Some(false)
 }
@@ -198,7 +201,7 @@ mod tests {
         check(r#""type":"Other""#, 443, "unsupported service type \"Other\"");
     }
 
-    /// All endpoints that chance may choose.
+    /// Returns all endpoints that may be chosen.
     fn chosen(service: &Value, port: u16, slices: &[&str]) -> Vec<String> {
         let slices: Vec<Value> = slices.iter().map(|text| read(text)).collect();
         let mut random = StdRng::seed_from_u64(7);

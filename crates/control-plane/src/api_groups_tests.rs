@@ -4,20 +4,16 @@ use super::*;
 
 fn choose_by(
     runtime_config: &[(&str, &str)],
-    gates: &[&str],
-    change: impl FnOnce(&mut Choice<'_>),
+    features: &[Feature],
+    change: impl FnOnce(&mut ApiGroupsConfig),
 ) -> Result<Vec<String>, String> {
     let runtime_config =
         runtime_config.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let mut choice = Choice {
-        runtime_config: &runtime_config,
-        gate: &|name| gates.contains(&name),
-        release: (1, 36),
-        forward: false,
-        forward_by_name: false,
-    };
-    change(&mut choice);
-    let served = choose(&Resources::builtin().unwrap(), &choice).map_err(|error| error.to_string())?;
+    let features = features.iter().fold(Features::none(), |features, feature| features.with(*feature, true));
+    let mut config = ApiGroupsConfig { runtime_config, ..ApiGroupsConfig::default() };
+    change(&mut config);
+    let served =
+        choose(&Resources::builtin().unwrap(), &config, features).map_err(|error| error.to_string())?;
     let names = served.iter().flat_map(|version| {
         version.resources.iter().map(|resource| format!("{}/{}", version.name(), resource.name))
     });
@@ -72,10 +68,11 @@ fn a_resource_comes_before_its_version() {
 fn some_resources_need_their_gate_too() {
     let on = [("certificates.k8s.io/v1beta1", "true"), ("storagemigration.k8s.io/v1beta1", "true")];
     assert_eq!(of(&chosen(&on), "certificates.k8s.io/v1beta1/"), [""; 0]);
-    let gated = choose_by(&on, &["ClusterTrustBundle", "StorageVersionMigrator"], |_| {}).unwrap();
+    let gated =
+        choose_by(&on, &[Feature::ClusterTrustBundle, Feature::StorageVersionMigrator], |_| {}).unwrap();
     assert_eq!(of(&gated, "certificates.k8s.io/v1beta1/"), ["clustertrustbundles"]);
     assert_eq!(of(&gated, "storagemigration.k8s.io/v1beta1/"), ["storageversionmigrations"]);
-    let only_gated = choose_by(&[], &["ClusterTrustBundle"], |_| {}).unwrap();
+    let only_gated = choose_by(&[], &[Feature::ClusterTrustBundle], |_| {}).unwrap();
     assert!(of(&only_gated, "certificates.k8s.io/v1beta1/").is_empty());
 }
 

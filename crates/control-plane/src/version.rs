@@ -1,11 +1,10 @@
-//! Which Kubernetes this server is, and which Pintle.
+//! The release of Kubernetes that this server says it is.
 
-use pintle_flags::Parsed;
 use pintle_server::handlers::Version;
 
-/// The version that `/version` shows. Clients read the minor version to decide what they may ask for.
-pub(crate) fn kubernetes(flags: &Parsed) -> Version {
-    let git_version = flags.reported_version();
+/// Returns the answer of `/version` for a release such as `v1.36.0`. Clients read the minor version to decide what they may
+/// ask for.
+pub fn kubernetes(git_version: &str) -> Version {
     let mut numbers = git_version.trim_start_matches('v').split('.');
     let mut number = || numbers.next().unwrap_or_default().to_owned();
     let (major, minor) = (number(), number());
@@ -28,12 +27,7 @@ pub(crate) fn kubernetes(flags: &Parsed) -> Version {
     }
 }
 
-/// Major and minor of what `/version` shows: `1.36`.
-pub(crate) fn minor(flags: &Parsed) -> String {
-    flags.reported_version().trim_start_matches('v').split('.').take(2).collect::<Vec<_>>().join(".")
-}
-
-/// What Go calls this machine.
+/// Go's name of this machine's architecture.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

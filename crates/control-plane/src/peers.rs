@@ -1,4 +1,4 @@
-//! Which API servers there are: this one on its own store, or all that have a lease in a shared one.
+//! The API servers of a cluster: this one alone on its own store, or all that have a lease in a shared one.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use pintle_controllers::Peers;
 use pintle_storage::{Backend, Op, RangeRequest, Txn};
 
-/// How often a server says that it is there, and for how long that holds.
+/// How often a server renews its lease, and how long a lease lasts.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
 const LIFETIME: Duration = Duration::from_secs(15);
 
-/// A server whose store is its own.
+/// The only server of its store.
 pub(crate) struct Alone(pub(crate) IpAddr);
 
 #[async_trait]
@@ -34,13 +34,13 @@ impl Peers for Alone {
 /// One of several on the same store. A server's key is its address, and goes with its lease.
 pub(crate) struct Leases {
     backend: Arc<dyn Backend>,
-    /// Of the keys of all of them.
+    /// The prefix of the keys of all servers.
     prefix: String,
     address: IpAddr,
 }
 
 impl Leases {
-    /// `prefix` is of all keys, such as `/registry`.
+    /// `prefix`: the beginning of all keys, such as `/registry`.
     pub(crate) fn new(backend: Arc<dyn Backend>, prefix: &str, address: IpAddr) -> Leases {
         Leases { backend, prefix: format!("/{}/masterleases/", prefix.trim_matches('/')), address }
     }
@@ -54,7 +54,7 @@ impl Leases {
         self.backend.txn(txn).await.map_err(|error| error.to_string())?;
         let request = RangeRequest { prefix: self.prefix.clone().into(), ..RangeRequest::default() };
         let found = self.backend.range(request).await.map_err(|error| error.to_string())?;
-        // What others wrote may be in any encoding; their keys say enough.
+        // Values of other servers may be in any encoding; the keys have the addresses.
         let name = |key: &Bytes| std::str::from_utf8(key.get(self.prefix.len()..)?).ok()?.parse().ok();
         Ok(found.kvs.iter().filter_map(|kv| name(&kv.key)).collect())
     }

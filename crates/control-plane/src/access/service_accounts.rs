@@ -1,8 +1,7 @@
-//! Tokens of service accounts and of joining nodes, checked against this cluster's objects.
+//! The objects to which tokens of service accounts and bootstrap tokens are bound.
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use pintle_auth::Metrics;
 use pintle_auth::authenticator::BootstrapSecrets;
@@ -10,11 +9,13 @@ use pintle_auth::service_account::{Kind, Objects, Use};
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{Client, Context, ObjectIdentity, Result as Registered, Store};
 
-use crate::plane::Stores;
+use crate::Error;
+use crate::error::no_resource;
+use crate::stores::Stores;
 
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 
-/// What tokens are bound to, out of the stores.
+/// The objects of tokens, read from the stores.
 pub(crate) struct StoredAccounts {
     accounts: Arc<Store>,
     secrets: Arc<Store>,
@@ -25,10 +26,10 @@ pub(crate) struct StoredAccounts {
 }
 
 impl StoredAccounts {
-    pub(crate) fn new(stores: &Stores, metrics: Metrics) -> anyhow::Result<StoredAccounts> {
-        let store = |path: &str| stores.store(path).with_context(|| format!("there is no store of {path}"));
+    pub(crate) fn new(stores: &Stores, metrics: Metrics) -> Result<StoredAccounts, Error> {
+        let store = |path: &str| stores.require_store(path);
         let secrets = store("secrets")?;
-        let served = stores.served("", "v1", "secrets").context("there is no resource secrets")?;
+        let served = stores.served("", "v1", "secrets").ok_or_else(no_resource("secrets"))?;
         Ok(StoredAccounts {
             accounts: store("serviceaccounts")?,
             pods: store("pods")?,

@@ -1,4 +1,4 @@
-//! Who writes roles and bindings is asked whether they give only what they have.
+//! Writes of roles and bindings may only grant permissions that their user has.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::rbac::Roles;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Stands before one of the resources of access control.
+/// Guards the writes of one RBAC resource.
 pub(crate) struct NoEscalation {
     pub(crate) resource: String,
     pub(crate) escalation: Arc<Escalation<Roles>>,
@@ -37,7 +37,7 @@ impl Guard for NoEscalation {
             Refusal::Forbidden(why) => Status::forbidden(GROUP, resource, new.name(), &why),
             // The reference names the role, and calls it what was to be written.
             Refusal::NotFound { namespaced, name } => {
-                // It is looked for as by anybody, who would be told first that there can be none.
+                // A name that is not valid is refused first, as in a get of the role.
                 key::own(namespaced, &context.namespace, &name)?;
                 Status::not_found(GROUP, resource, &name)
             }

@@ -1,28 +1,23 @@
-//! Who this server is among those of its cluster: a name that stays the same on a host, and one that does not.
+//! The identity of this server in its cluster: a name that stays the same on a host, and one of each process.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use pintle_controllers::IdentityConfig;
+use pintle_runtime::Random;
 
-use crate::config;
-use crate::options::Options;
-
-/// What tells this program from others on the same host.
+/// The name of the program, as part of a server's name.
 const PROGRAM: &str = "kube-apiserver";
 
-/// `with_address`: other servers are told where they reach this one.
-pub(crate) fn config(options: &Options, port: u16, with_address: bool) -> anyhow::Result<IdentityConfig> {
-    let system = rustix::system::uname();
-    let hostname = system.nodename().to_string_lossy().into_owned();
-    let name = name_of(&hostname);
-    let mut random = [0; 16];
-    aws_lc_rs::rand::fill(&mut random)?;
-    let holder = format!("{name}_{}", pintle_meta::names::uuid(u128::from_be_bytes(random)));
-    let peer_address = with_address.then(|| config::peer_address(options, port));
-    Ok(IdentityConfig { name, holder, hostname, peer_address })
+/// Returns the identity of this process on a host. `peer_address`: other servers reach this one there.
+pub(crate) fn config(hostname: &str, peer_address: Option<String>, random: &Random) -> IdentityConfig {
+    let name = server_id(hostname);
+    let uuid = u128::from(random.number()) << 64 | u128::from(random.number());
+    let holder = format!("{name}_{}", pintle_meta::names::uuid(uuid));
+    IdentityConfig { name, holder, hostname: hostname.to_owned(), peer_address }
 }
 
-/// A hash of the host's name and the program's, each behind its length.
-fn name_of(hostname: &str) -> String {
+/// Returns the name of a server among those of its cluster: a hash of the host's name and the program's, each behind its
+/// length.
+pub fn server_id(hostname: &str) -> String {
     let mut named = Vec::new();
     for text in [hostname, PROGRAM] {
         named.extend_from_slice(&u16::try_from(text.len()).unwrap_or(u16::MAX).to_be_bytes());
@@ -31,7 +26,7 @@ fn name_of(hostname: &str) -> String {
     format!("apiserver-{}", base32(&digest(&SHA256, &named).as_ref()[..16]))
 }
 
-/// Without padding, in small letters.
+/// Encodes in base 32 without padding, in lower case.
 fn base32(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let (mut out, mut bits, mut held) = (String::new(), 0u32, 0);
@@ -63,9 +58,14 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_named_after_its_host_as_in_the_reference() {
+        assert_eq!(server_id("test-hostname"), "apiserver-rct6iizfamabra7x6d53lwb3oa");
+    }
+
+    #[test]
     fn the_name_depends_on_the_host_alone() {
-        assert_eq!(name_of("master-1"), name_of("master-1"));
-        assert_ne!(name_of("master-1"), name_of("master-2"));
-        assert_eq!(name_of("a").len(), "apiserver-".len() + 26);
+        assert_eq!(server_id("master-1"), server_id("master-1"));
+        assert_ne!(server_id("master-1"), server_id("master-2"));
+        assert_eq!(server_id("a").len(), "apiserver-".len() + 26);
     }
 }

@@ -6,35 +6,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cache::{CacheCheck, Error, Feed, Metrics, Resource};
+use pintle_cache::{CacheCheck, Error, Metrics, Resource};
 use pintle_extensions::Definitions;
 use pintle_registry::Store;
-use pintle_server::lifecycle::Signal;
-use rand::Rng;
+use pintle_runtime::{Clock, Random, Spawner};
 
-/// How long to wait after a round, at least.
+use crate::stores::Stores;
+
+/// The least time between two rounds.
 pub(crate) const PERIOD: Duration = Duration::from_secs(5 * 60);
 
 /// Group, resource and cache.
 type Named = (String, String, Arc<Resource>);
 
-/// Told of a group, a resource, and what was found.
+/// Counts a result for a group and a resource.
 type Count = Box<dyn Fn(&str, &str, CacheCheck) + Send + Sync>;
 
-/// Knows the caches, and counts what it finds.
+/// Compares caches with the store, and counts the results.
 pub(crate) struct Checker {
     caches: Box<dyn Fn() -> Vec<Named> + Send + Sync>,
     count: Count,
 }
 
 impl Checker {
-    /// Of built-in resources by their stores, and of custom ones.
-    pub(crate) fn new(
-        stores: Vec<Arc<Store>>,
-        definitions: Arc<Definitions>,
-        feed: Arc<Feed>,
-        metrics: Metrics,
-    ) -> Checker {
+    /// Returns a checker of the caches of all resources, built-in and custom.
+    pub(crate) fn new(stores: &Stores, definitions: Arc<Definitions>, metrics: Metrics) -> Checker {
+        let feed = stores.backends.main.feed.clone();
+        let stores: Vec<Arc<Store>> = stores.kinds.values().map(|kind| kind.store.clone()).collect();
         let caches = move || {
             let config = |store: &Arc<Store>| {
                 let config = store.config();
@@ -52,19 +50,12 @@ impl Checker {
         Checker { caches: Box::new(caches), count: Box::new(count) }
     }
 
-    /// Goes on until `stop`, and does not begin at once.
-    pub(crate) fn start(self, period: Duration, stop: Signal) {
-        tokio::spawn(async move {
-            let rounds = async {
-                loop {
-                    let pause = period.mul_f64(rand::rng().random_range(1.0..1.5));
-                    tokio::time::sleep(pause).await;
-                    self.round().await;
-                }
-            };
-            tokio::select! {
-                () = rounds => {}
-                () = stop.wait() => {}
+    /// Compares in rounds with a pause before each.
+    pub(crate) fn start(self, period: Duration, spawner: &Spawner, clock: Clock, random: Random) {
+        spawner.spawn_until_stop(async move {
+            loop {
+                clock.sleep(random.jitter(period, 0.5)).await;
+                self.round().await;
             }
         });
     }
@@ -72,7 +63,7 @@ impl Checker {
     async fn round(&self) {
         for (group, resource, cache) in (self.caches)() {
             let outcome = match cache.check().await {
-                // Nobody uses it any more.
+                // The cache is not in use any more.
                 Err(Error::NotReady) => continue,
                 Ok(None) => CacheCheck::Equal,
                 Ok(Some(difference)) => {
@@ -92,7 +83,8 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use pintle_cache::{Entry, Form, Kind, Limits, Read};
+    use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
+    use pintle_runtime::Tasks;
     use pintle_storage::{Backend, Txn};
     use pintle_storage_embedded::{Options, Store as Embedded};
 
@@ -116,7 +108,7 @@ mod tests {
 
     /// A feed that hears of one key only makes a cache that is right until another one is written.
     #[tokio::test]
-    async fn rounds_count_what_they_find() {
+    async fn rounds_count_equal_and_different_caches() {
         let store = Arc::new(Embedded::open(Options::memory()).expect("a store"));
         let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/pods/a"), Limits::default());
         let feed = feed.await.expect("a feed");
@@ -135,21 +127,21 @@ mod tests {
             let _ = counted.send((format!("{resource}.{group}"), found));
         };
         let checker = Checker { caches: Box::new(caches), count: Box::new(count) };
-        let stop = Signal::new("stop");
-        checker.start(Duration::from_millis(5), stop.clone());
+        let tasks = Tasks::new();
+        checker.start(Duration::from_millis(5), &tasks.spawner(), Clock::system(), Random::seeded(1));
         assert_eq!(counts.recv().await, Some(("pods.".into(), CacheCheck::Equal)));
         put(&store, "/r/pods/b").await;
         let after = put(&store, "/r/pods/a").await;
         pods.wait_for(after, Duration::from_secs(10)).await.expect("it follows");
         // Rounds go on; some may have begun before.
         while let Some((resource, found)) = counts.recv().await {
-            assert_eq!(resource, "pods.", "nobody uses the other");
+            assert_eq!(resource, "pods.", "the other cache is not in use");
             if found == CacheCheck::Different {
                 break;
             }
             assert_eq!(found, CacheCheck::Equal);
         }
-        stop.set();
+        drop(tasks);
         while counts.recv().await.is_some() {}
     }
 }

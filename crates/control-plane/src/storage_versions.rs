@@ -1,8 +1,7 @@
-//! How this server stores what it serves, as it tells others.
+//! StorageVersion objects: the versions in which this server stores its resources, published for other servers.
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use pintle_controllers::{Runtime, StorageVersionObjects, StorageVersions, StoredResource};
 use pintle_discovery::GroupVersion;
 use pintle_meta::gvk::compare_versions;
@@ -12,14 +11,16 @@ use pintle_schema::{Resource, Resources, find_kind};
 use pintle_server::filters::Waiting;
 use pintle_server::lifecycle::Hooks;
 
+use crate::Error;
 use crate::api_groups;
-use crate::plane::Stores;
+use crate::error::no_resource;
+use crate::stores::Stores;
 
 const GROUP: &str = "internal.apiserver.k8s.io";
 const VERSION: &str = "v1alpha1";
 const RESOURCE: &str = "storageversions";
 
-/// Tells others as the server of this lease. Returns what has to wait for it.
+/// Adds the hook that publishes storage versions under the name of this server's lease. Returns which writes wait for it.
 pub(crate) fn add_hook(
     stores: &Stores,
     settings: &Settings,
@@ -27,19 +28,13 @@ pub(crate) fn add_hook(
     server: &str,
     hooks: &mut Hooks,
     runtime: &Runtime,
-) -> anyhow::Result<Waiting> {
+) -> Result<Waiting, Error> {
     let resources = stored(&Resources::builtin()?, served);
-    let leases =
-        stores.objects("coordination.k8s.io", "v1", "leases").context("there is no resource leases")?;
+    let leases = stores.require_objects("coordination.k8s.io", "v1", "leases")?;
     let is_served = served.iter().any(|version| version.group == GROUP && version.version == VERSION);
-    let objects = is_served.then(|| objects(stores, settings).context("there are no storage versions"));
-    let controller = StorageVersions::new(
-        objects.transpose()?,
-        leases,
-        server.to_owned(),
-        resources,
-        runtime.clock.clone(),
-    );
+    let objects = is_served.then(|| objects(stores, settings).ok_or_else(no_resource(RESOURCE)));
+    let (objects, clock) = (objects.transpose()?, runtime.clock.clone());
+    let controller = StorageVersions::new(objects, leases, server.to_owned(), resources, clock);
     let (pending, runtime) = (controller.pending(), runtime.clone());
     hooks.post_start(StorageVersions::HOOK, move || async move {
         controller.start(&runtime).await;
@@ -56,7 +51,7 @@ fn objects(stores: &Stores, settings: &Settings) -> Option<StorageVersionObjects
     Some(StorageVersionObjects { versions, statuses })
 }
 
-/// Everything of `served` that is kept. What several groups serve counts for the first of them by name.
+/// Returns the resources of `served` that are stored. One that several groups serve belongs to the first of them by name.
 fn stored(resources: &Resources, served: &[GroupVersion]) -> Vec<StoredResource> {
     let mut found: Vec<(&str, &str, &Resource)> = Vec::new();
     for version in resources.versions() {
@@ -95,7 +90,7 @@ fn stored(resources: &Resources, served: &[GroupVersion]) -> Vec<StoredResource>
     stored.into_iter().map(|(_, resource)| resource).collect()
 }
 
-/// All versions of a kind that can be read, served or not, the preferred one first.
+/// Returns all versions of a kind that can be decoded, served or not, the preferred one first.
 fn decodable(group: &str, kind: &str) -> Vec<String> {
     let types = pintle_schema::types().iter().filter(|found| found.kind_name() == kind);
     let mut versions: Vec<&str> = types
@@ -156,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_groups_serve_is_told_once() {
+    fn a_resource_of_two_groups_is_published_once() {
         check("", "events", "v1", &["v1", "events.k8s.io/v1"], &["v1"]);
         let all = all();
         assert!(!all.iter().any(|resource| resource.group == "events.k8s.io"));
@@ -165,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn reviews_and_what_is_not_served_are_not_told_of() {
+    fn reviews_and_resources_that_are_not_served_are_not_published() {
         let all = all();
         for name in ["tokenreviews", "bindings", "componentstatuses", "storageversions", "leasecandidates"] {
             assert!(!all.iter().any(|resource| resource.resource == name), "{name}");

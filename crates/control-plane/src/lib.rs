@@ -1,0 +1,40 @@
+//! One control plane as a value.
+//!
+//! [`ControlPlane::start`] takes a store and a [`Config`] and puts together everything that serves the Kubernetes API on that
+//! store: stores, authentication, authorization, admission, resources, custom resources, documents, health, metrics and
+//! controllers. Requests come in through a [`Handler`](pintle_server::filter::Handler), with or without a socket.
+//!
+//! A control plane owns every task that it starts. [`ControlPlane::stop`] ends them in order; dropping it ends them at once.
+//! Flags, files and listeners belong to the program around it.
+
+mod access;
+mod api_groups;
+mod bootstrap;
+mod components;
+mod config;
+mod consistency;
+mod control_plane;
+mod endpoints;
+mod error;
+mod health;
+mod identity;
+mod peers;
+mod resources;
+mod service_account_tokens;
+mod services;
+mod storage_versions;
+mod stores;
+mod version;
+
+pub use self::access::ClusterAuthorizers;
+pub use self::api_groups::ApiGroupsConfig;
+pub use self::components::StoreServer;
+pub use self::config::{
+    ApiConfig, AuthenticationConfig, Config, DEFAULT_ADMISSION_PLUGINS, HealthConfig, MakeAuthorizer,
+    NetworkConfig, RequestConfig, ShutdownConfig, StorageConfig, StoreOverrides,
+};
+pub use self::control_plane::ControlPlane;
+pub use self::error::Error;
+pub use self::identity::server_id;
+pub use self::service_account_tokens::{DEFAULT_ISSUER, ServiceAccountConfig};
+pub use self::version::kubernetes as kubernetes_version;

@@ -1,0 +1,281 @@
+//! The resources of the control plane, served: endpoints of built-in resources, definitions of custom ones, and admission.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use pintle_admission::{
+    Chain, Cluster, StoredNamespaces, StoredObjects, StoredPriorityClasses, TolerationSeconds,
+};
+use pintle_auth::Authorizer;
+use pintle_auth::authorizer::rbac::Escalation;
+use pintle_cache::Pool;
+use pintle_codec::negotiate::Encoding;
+use pintle_controllers::{Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces};
+use pintle_discovery::GroupVersion;
+use pintle_extensions::conversion::WebhookEnvironment;
+use pintle_extensions::{DefinitionController, Definitions, DefinitionsConfig, StoredAs};
+use pintle_features::{Feature, Features};
+use pintle_meta::shards::ShardParser;
+use pintle_metrics::Registry;
+use pintle_outbound::egress::Selector;
+use pintle_outbound::services::Resolver;
+use pintle_registry::{Client, Computed, Record, Store, StoredCount};
+use pintle_resources::builtin::Builtin;
+use pintle_resources::service::Links;
+use pintle_resources::strategy::{self, Settings};
+use pintle_resources::subresources::TokenRequestSettings;
+use pintle_runtime::{Clock, Signal};
+use pintle_server::lifecycle::{Hooks, WatchTermination};
+use pintle_server::rest::{Endpoint, Rest, Shared};
+use pintle_server::{Documents, Metrics};
+
+use crate::access::Tokens;
+use crate::access::rbac::Roles;
+use crate::bootstrap;
+use crate::endpoints::Endpoints;
+use crate::error::no_resource;
+use crate::stores::Stores;
+use crate::{Error, api_groups};
+
+const NETWORKING: &str = "networking.k8s.io";
+
+/// Everything that the endpoints of resources depend on beside their stores.
+pub(crate) struct ResourcesConfig {
+    pub(crate) encodings: &'static [Encoding],
+    pub(crate) settings: Settings,
+    pub(crate) admission_plugins: Vec<&'static str>,
+    pub(crate) toleration_seconds: TolerationSeconds,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// Checks that users grant only permissions that they have.
+    pub(crate) escalation: Arc<Escalation<Roles>>,
+    pub(crate) tokens: Tokens,
+    /// How tokens of service accounts are issued; `None` without a signer.
+    pub(crate) token_requests: Option<TokenRequestSettings>,
+    pub(crate) delete_workers: usize,
+    pub(crate) min_request_timeout: Duration,
+    pub(crate) features: Features,
+    /// How long watches may take to end with the server.
+    pub(crate) watch_termination: Duration,
+    pub(crate) body_pool: Arc<Pool>,
+    pub(crate) components: Arc<dyn Computed>,
+    /// The documents to which custom resources are added.
+    pub(crate) documents: Arc<Documents>,
+    /// Finds webhooks behind services.
+    pub(crate) services: Arc<dyn Resolver>,
+    /// The proxies on the way to webhooks.
+    pub(crate) egress: Option<Selector>,
+    pub(crate) metrics: Metrics,
+    pub(crate) registry: Registry,
+    /// Set when long-running requests end.
+    pub(crate) stop: Signal,
+}
+
+/// All resources, served.
+pub(crate) struct ServedResources {
+    pub(crate) rest: Arc<Rest>,
+    pub(crate) definitions: Arc<Definitions>,
+    /// Definitions, written through their status.
+    definition_statuses: Client,
+}
+
+impl ServedResources {
+    /// Serves the resources of these group versions.
+    pub(crate) fn new(
+        stores: &Stores,
+        config: ResourcesConfig,
+        served: &[GroupVersion],
+    ) -> Result<ServedResources, Error> {
+        let definition_statuses = definition_statuses(stores, &config.settings)
+            .ok_or_else(no_resource("customresourcedefinitions"))?;
+        let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
+        let admission = admission(stores, &config)?;
+        let endpoints = Endpoints {
+            resources: &stores.resources,
+            kinds: &stores.kinds,
+            admission: &admission,
+            config: &config,
+        };
+        connect_allocations(stores, &endpoints)?;
+        let rest = Rest::new(Shared {
+            pool: config.body_pool.clone(),
+            encodings: config.encodings,
+            admission: admission.clone(),
+            authorizer: config.authorizer.clone(),
+            delete_workers: config.delete_workers,
+            min_request_timeout: config.min_request_timeout,
+            metrics: config.metrics.clone(),
+            clock: config.settings.clock.clone(),
+            random: config.settings.random.clone(),
+            features: config.features,
+            parse_shards: config
+                .features
+                .enabled(Feature::ShardedListAndWatch)
+                .then_some(pintle_cel::parse_shards as ShardParser),
+            stop: config.stop.clone(),
+            termination: Some(config.watch_termination)
+                .filter(|grace| !grace.is_zero())
+                .map(|grace| Arc::new(WatchTermination::new(grace))),
+        });
+        for version in stores.resources.versions() {
+            let served =
+                version.resources.iter().filter(|resource| api_groups::contains(served, version, resource));
+            let endpoints: Vec<Endpoint> =
+                served.map(|resource| endpoints.endpoint(version, resource)).collect();
+            if !endpoints.is_empty() {
+                rest.register(version.group, version.version, endpoints);
+            }
+        }
+        Ok(ServedResources { rest: Arc::new(rest), definitions, definition_statuses })
+    }
+
+    /// Adds the hooks of the controllers of namespaces, services and definitions. `accounts`: every namespace gets a default
+    /// service account there.
+    pub(crate) fn add_hooks(
+        &self,
+        stores: &Stores,
+        hooks: &mut Hooks,
+        accounts: Option<Client>,
+        runtime: &Runtime,
+    ) -> Result<(), Error> {
+        let namespaces = stores.require_store("namespaces")?;
+        let served = stores.served("", "v1", "namespaces").ok_or_else(no_resource("namespaces"))?;
+        let (definitions, statuses) = (self.definitions.clone(), self.definition_statuses.clone());
+        let controller = DefinitionController::new(definitions, statuses, runtime.spawner.clone());
+        hooks.post_start(DefinitionController::HOOK, move || async move {
+            controller.start();
+            Ok(())
+        });
+        let allocations = stores.allocations.clone();
+        let repair = ServiceRepair::new(move || {
+            let allocations = allocations.clone();
+            async move { allocations.repair().await }
+        });
+        bootstrap::add(hooks, ServiceRepair::HOOK, vec![Arc::new(repair)], runtime);
+        let definitions = self.definitions.clone();
+        hooks.post_start(Definitions::HOOK, move || async move {
+            definitions.ready().await.map_err(|status| status.message)
+        });
+        let mut controllers: Vec<Arc<dyn Controller>> =
+            vec![Arc::new(SystemNamespaces::new(namespaces.clone(), served))];
+        if let Some(accounts) = accounts {
+            controllers.push(Arc::new(DefaultServiceAccounts::new(namespaces, accounts)));
+        }
+        bootstrap::add(hooks, SystemNamespaces::HOOK, controllers, runtime);
+        Ok(())
+    }
+
+    /// Lets scrapes of metrics count the stored objects of every resource, at most once per period.
+    pub(crate) fn count_stored_objects(
+        &self,
+        stores: &Stores,
+        registry: &Registry,
+        clock: Clock,
+        period: Duration,
+        sizes: bool,
+    ) -> Result<(), Error> {
+        // Stores and definitions hold the metrics, so the metrics must not hold them.
+        let kinds: Vec<Weak<Store>> = stores.kinds.values().map(|kind| Arc::downgrade(&kind.store)).collect();
+        let (kinds, definitions) = (Arc::new(kinds), Arc::downgrade(&self.definitions));
+        let backend = Arc::downgrade(&stores.backends.main.backend);
+        let count = move || {
+            let (kinds, definitions, backend) = (kinds.clone(), definitions.upgrade(), backend.upgrade());
+            let counting = async move {
+                let mut found = Vec::with_capacity(kinds.len());
+                for store in kinds.iter().filter_map(Weak::upgrade) {
+                    let config = store.config();
+                    found.push(StoredCount {
+                        group: config.group.clone(),
+                        resource: config.resource.clone(),
+                        objects: config.backend.count(&config.prefix).await.ok(),
+                        size: config.cache.stored_size(),
+                    });
+                }
+                let Some((definitions, backend)) = definitions.zip(backend) else { return found };
+                for (group, resource, prefix) in definitions.prefixes() {
+                    let objects = backend.count(&prefix).await.ok();
+                    found.push(StoredCount { group, resource, objects, size: None });
+                }
+                found
+            };
+            counting.boxed()
+        };
+        let metrics = pintle_registry::Metrics::new(registry).map_err(Error::part)?;
+        metrics.count_stored_objects(registry, clock, period, sizes, count);
+        Ok(())
+    }
+}
+
+/// Returns the objects of definitions, written by the rules of their status.
+fn definition_statuses(stores: &Stores, settings: &Settings) -> Option<Client> {
+    let (group, name) = ("apiextensions.k8s.io", "customresourcedefinitions");
+    let objects = stores.objects(group, "v1", name)?;
+    let rules = strategy::of(group, &format!("{name}/status"), settings)?;
+    let store = Arc::new(objects.store().with_strategy(rules));
+    Some(objects.through(store, "status", pintle_registry::MANAGER))
+}
+
+fn definitions(
+    stores: &Stores,
+    config: &ResourcesConfig,
+    store: Arc<Store>,
+) -> Result<Arc<Definitions>, Error> {
+    let backend = &stores.backends.main;
+    let definitions = Arc::new(Definitions::new(DefinitionsConfig {
+        store,
+        backend: backend.backend.clone(),
+        feed: backend.feed.clone(),
+        root: stores.root.clone(),
+        resources: stores.resources.clone(),
+        webhooks: WebhookEnvironment {
+            services: config.services.clone(),
+            egress: config.egress.clone(),
+            metrics: pintle_extensions::Metrics::new(&config.registry).map_err(Error::part)?,
+        },
+        policy: stores.policy.clone(),
+        // One gate stands for the encoding of answers and of stored objects.
+        stored_as: if config.encodings.contains(&Encoding::Cbor) { StoredAs::Cbor } else { StoredAs::Json },
+        clock: config.settings.clock.clone(),
+    }));
+    config.documents.add_source(definitions.group_source());
+    Ok(definitions)
+}
+
+fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> {
+    let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
+        .ok_or_else(no_resource("namespaces with a phase"))?;
+    let cluster = Cluster {
+        namespaces: Arc::new(StoredNamespaces::new(stores.require_store("namespaces")?, phase)),
+        objects: Arc::new(StoredObjects::new(|path| stores.store(path))),
+        priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
+        authorizer: config.authorizer.clone(),
+        features: config.features,
+        toleration_seconds: config.toleration_seconds,
+        clock: config.settings.clock.clone(),
+    };
+    let metrics = pintle_admission::Metrics::new(&config.registry).map_err(Error::part)?;
+    let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster);
+    Ok(chain.with_observer(Arc::new(metrics)))
+}
+
+/// Gives the allocations of cluster IPs and node ports the stores that they are kept in.
+fn connect_allocations(stores: &Stores, endpoints: &Endpoints<'_>) -> Result<(), Error> {
+    let record =
+        pintle_schema::find("core/v1.RangeAllocation").ok_or_else(no_resource("rangeallocations"))?;
+    let record = Builtin::stored_as(stores.encoding, record, &stores.resources);
+    let key = format!("{}ranges/servicenodeports", stores.root);
+    let store = |group: &str, name: &str| {
+        let objects = stores.require_objects(group, "v1", name)?;
+        Ok::<_, Error>(objects.store().clone())
+    };
+    stores.allocations.connect(Links {
+        services: Arc::downgrade(&store("", "services")?),
+        addresses: endpoints
+            .client(NETWORKING, "v1", "ipaddresses", "")
+            .ok_or_else(no_resource("ipaddresses"))?,
+        ranges: store(NETWORKING, "servicecidrs")?,
+        endpoints: store("", "endpoints")?,
+        ports: Record::new(stores.backends.main.backend.clone(), key, record),
+    });
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! The stores of all built-in kinds, one for each kind whatever versions it is served in. A store costs nothing until it is
+//! used. They are opened before the rest of the control plane, since authenticators and authorizers read them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pintle_cache::{Feed, Limits};
+use pintle_codec::negotiate::Encoding;
+use pintle_controllers::Objects;
+use pintle_registry::{Served, Store, StoreConfig, StorePolicy};
+use pintle_resources::builtin::Builtin;
+use pintle_resources::served::Version;
+use pintle_resources::service::{ServiceAllocations, ServiceNetwork};
+use pintle_resources::strategy::{self, Settings};
+use pintle_runtime::{Clock, Spawner};
+use pintle_schema::Resources;
+use pintle_storage::Backend;
+
+use crate::Error;
+use crate::config::{StorageConfig, StoreOverrides};
+use crate::error::no_resource;
+
+/// A kind that is stored, and its store.
+pub(crate) struct StoredKind {
+    pub(crate) builtin: Arc<Builtin>,
+    pub(crate) store: Arc<Store>,
+}
+
+/// A backend and the watch that feeds its caches.
+pub(crate) struct FollowedBackend {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) feed: Arc<Feed>,
+}
+
+impl FollowedBackend {
+    async fn start(
+        backend: Arc<dyn Backend>,
+        root: &str,
+        spawner: &Spawner,
+        clock: &Clock,
+    ) -> Result<FollowedBackend, Error> {
+        let (prefix, limits) = (Bytes::from(root.to_owned()), Limits::default());
+        let feed = Feed::start_in(backend.clone(), prefix, limits, spawner.clone(), clock.clone()).await?;
+        Ok(FollowedBackend { backend, feed: Arc::new(feed) })
+    }
+}
+
+/// The backends of all resources, most of which share one.
+pub(crate) struct Backends {
+    pub(crate) main: FollowedBackend,
+    others: Vec<FollowedBackend>,
+    /// Group, resource, and index in `others`.
+    overrides: Vec<(String, String, usize)>,
+}
+
+impl Backends {
+    fn of(&self, group: &str, resource: &str) -> &FollowedBackend {
+        let named = self.overrides.iter().rev().find(|(known, name, _)| known == group && name == resource);
+        named.and_then(|(_, _, index)| self.others.get(*index)).unwrap_or(&self.main)
+    }
+}
+
+/// The stores of all built-in kinds.
+pub(crate) struct Stores {
+    pub(crate) resources: Arc<Resources>,
+    /// By the path of the keys.
+    pub(crate) kinds: HashMap<&'static str, StoredKind>,
+    pub(crate) backends: Backends,
+    /// The beginning of all keys, with slashes around it.
+    pub(crate) root: String,
+    pub(crate) policy: Arc<StorePolicy>,
+    /// The encoding of new values of built-in kinds.
+    pub(crate) encoding: Encoding,
+    pub(crate) allocations: Arc<ServiceAllocations>,
+}
+
+impl Stores {
+    pub(crate) async fn open(
+        backend: Arc<dyn Backend>,
+        config: &mut StorageConfig,
+        settings: &Settings,
+        network: ServiceNetwork,
+        spawner: &Spawner,
+        clock: &Clock,
+    ) -> Result<Stores, Error> {
+        let resources = Resources::builtin()?;
+        let root = format!("/{}/", config.prefix.trim_matches('/'));
+        let StoreOverrides { backends, resources: overrides } = std::mem::take(&mut config.overrides);
+        let mut others = Vec::new();
+        for other in backends {
+            others.push(FollowedBackend::start(other, &root, spawner, clock).await?);
+        }
+        let main = FollowedBackend::start(backend, &root, spawner, clock).await?;
+        let mut stores = Stores {
+            resources: Arc::new(resources),
+            kinds: HashMap::new(),
+            backends: Backends { main, others, overrides },
+            root,
+            policy: config.policy.clone(),
+            encoding: config.encoding,
+            allocations: Arc::new(ServiceAllocations::new(network)),
+        };
+        stores.open_all(settings);
+        Ok(stores)
+    }
+
+    fn open_all(&mut self, settings: &Settings) {
+        let resources = self.resources.clone();
+        for version in resources.versions() {
+            for resource in version.resources.iter().filter(|resource| resource.subresource.is_none()) {
+                let Some(storage) = resource.storage.filter(|storage| !self.kinds.contains_key(storage.path))
+                else {
+                    continue;
+                };
+                // A resource without a strategy cannot be written; its endpoint says so.
+                let Some(strategy) = strategy::of(version.group, resource.name, settings) else {
+                    continue;
+                };
+                let builtin = Builtin::decorated_by(
+                    strategy.clone(),
+                    settings.defaults(),
+                    self.encoding,
+                    storage.kind,
+                    &resources,
+                );
+                let prefix = Bytes::from(format!("{}{}/", self.root, storage.path));
+                let FollowedBackend { backend, feed } = self.backends.of(version.group, resource.name);
+                let mut store = Store::new(StoreConfig {
+                    group: version.group.into(),
+                    resource: resource.name.into(),
+                    kind: resource.kind.kind_name().into(),
+                    namespaced: resource.namespaced,
+                    cache: feed.resource(prefix.clone(), || builtin.clone()),
+                    prefix,
+                    backend: backend.clone(),
+                    stored: builtin.clone(),
+                    strategy,
+                })
+                .with_options(self.policy.of(version.group, resource.name))
+                .with_clock(settings.clock.clone())
+                .with_random(settings.random.clone());
+                // A client that has written a definition finds the resource served as it is defined now.
+                if resource.name == "customresourcedefinitions" {
+                    store = store.read_your_writes();
+                }
+                if (version.group, resource.name) == ("", "services") {
+                    store = store.reserving(self.allocations.clone());
+                }
+                self.kinds.insert(storage.path, StoredKind { builtin, store: Arc::new(store) });
+            }
+        }
+    }
+
+    /// Returns the store of a path of keys, such as `namespaces`.
+    pub(crate) fn store(&self, path: &str) -> Option<Arc<Store>> {
+        self.kinds.get(path).map(|kind| kind.store.clone())
+    }
+
+    pub(crate) fn require_store(&self, path: &str) -> Result<Arc<Store>, Error> {
+        self.store(path).ok_or_else(no_resource(path))
+    }
+
+    /// Returns the objects of a resource in a version, for controllers.
+    pub(crate) fn objects(&self, group: &str, version: &str, name: &str) -> Option<Objects> {
+        let path = self.resources.find(group, version, name)?.storage?.path;
+        Some(Objects::new(self.store(path)?, self.served(group, version, name)?))
+    }
+
+    pub(crate) fn require_objects(&self, group: &str, version: &str, name: &str) -> Result<Objects, Error> {
+        self.objects(group, version, name).ok_or_else(no_resource(name))
+    }
+
+    /// Returns how a version of a resource is served.
+    pub(crate) fn served(&self, group: &str, version: &str, name: &str) -> Option<Arc<dyn Served>> {
+        let resource = self.resources.find(group, version, name)?;
+        let kind = self.kinds.get(resource.storage?.path)?;
+        Some(Arc::new(Version::new(resource, Some(kind.builtin.clone()))))
+    }
+}
