@@ -172,7 +172,7 @@ fn samples(text: &str) -> BTreeSet<String> {
     for line in text.lines() {
         if let Some(family) = line.strip_prefix("# TYPE ") {
             let (name, kind) = family.split_once(' ').expect("a kind");
-            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert!(["counter", "gauge", "histogram", "summary"].contains(&kind), "{line}");
             assert!(families.insert(name.to_owned()), "announced twice: {line}");
             continue;
         }

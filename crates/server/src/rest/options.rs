@@ -128,7 +128,7 @@ impl ListOptions {
             if self.send_initial_events.is_some() && !watch_list {
                 errors.push(Error::forbidden(
                     &Path::new("sendInitialEvents"),
-                    "sendInitialEvents is forbidden for watch unless the WatchList feature admission is enabled",
+                    "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
                 ));
             }
             if !given.is_empty() {
