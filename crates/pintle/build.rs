@@ -3,7 +3,7 @@
 //! *Packed relocations.* The type graph is tables full of pointers: the usual form lists each of them in 24 bytes, all of which
 //! are read at start and stay in memory; packed they are a fiftieth.
 //!
-//! *What runs lies together.* A system that reads a page of a program maps its neighbours too, so functions that run, scattered
+//! *Hot functions are adjacent.* A system that reads a page of a program maps its neighbours too, so functions that run, scattered
 //! over a program of which three quarters never do, make nearly all of it resident. `layout/` lists the functions that
 //! requests need and those that a start needs; they are placed next to each other. A function that is not listed is where it
 //! would be without, so lists that are behind the code cost memory and nothing else. `make layout` writes them anew.
@@ -27,7 +27,7 @@ fn main() {
     if !target.ends_with("linux-gnu") {
         return;
     }
-    // What runs elsewhere may meet an older library there.
+    // A binary built for another machine may meet an older glibc there.
     let runs_here = env::var("HOST").is_ok_and(|host| host == target);
     if runs_here && glibc().is_some_and(|version| version >= LOADABLE) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
@@ -36,7 +36,7 @@ fn main() {
     // Where the toolchain brings a linker along that reads such a script, and quickly.
     let is_known = target == "x86_64-unknown-linux-gnu";
     if is_known && env::var("PROFILE").is_ok_and(|profile| profile == "release") {
-        // What a map is wanted of has its functions where they would be without lists, or there would be none to tell.
+        // A link map is written for the default layout: with the linker script, the map would not list single functions.
         let argument = match env::var("PINTLE_MAP") {
             Ok(map) => format!("-Map,{map}"),
             Err(_) => format!("-T,{}", layout().display()),

@@ -111,8 +111,8 @@ impl UnixClient {
         }
     }
 
-    /// Asks, and waits for the answer no longer than `limit`, the time included in which nobody listens. What was sent
-    /// to a program that then went away is not sent again.
+    /// Sends a request and waits for the answer at most `limit`, including the time until a server listens. A request that
+    /// was sent to a server that then went away is not sent again.
     pub async fn call<M: Method>(&self, request: M, limit: Duration) -> Result<M::Response, Status> {
         let deadline = Instant::now() + limit;
         loop {

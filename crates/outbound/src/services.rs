@@ -27,8 +27,8 @@ impl Address {
 /// Knows where services are.
 #[async_trait]
 pub trait Resolver: Send + Sync + 'static {
-    /// Where requests to a port of a service go now. Asked before every request; the error is what whoever waits for the
-    /// answer is told.
+    /// Returns the current address of a port of a service. Called before every request; the caller of the request gets
+    /// the error.
     async fn resolve(&self, namespace: &str, name: &str, port: u16) -> Result<Address, String>;
 }
 

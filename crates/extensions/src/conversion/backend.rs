@@ -221,8 +221,8 @@ impl Inner {
         }
     }
 
-    /// A value as it is seen from above. Who writes the same object again, so that it is stored as it would be today, must
-    /// not find that nothing has changed; so what is outdated is no value that would be written.
+    /// Encodes an object for the layer above. An outdated value is marked, so that it differs from the value that a client
+    /// would write: an update with the same object is then a change, and is stored in the current version and encoding.
     fn encoded(&self, object: &Value, outdated: bool) -> Bytes {
         let value = self.stored_as.encode(object);
         if outdated { self.stored_as.marked(value).into() } else { value.into() }

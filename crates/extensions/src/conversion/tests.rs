@@ -44,7 +44,7 @@ fn converted(object: &Json, to: &str) -> Json {
     object
 }
 
-/// What a webhook answers that does as it should.
+/// Returns the ConversionReview with which a correct webhook answers.
 fn review(seen: &Seen) -> Json {
     let review = seen.json();
     let to = review["request"]["desiredAPIVersion"].as_str().unwrap();
@@ -58,7 +58,7 @@ fn review(seen: &Seen) -> Json {
     })
 }
 
-/// One that does so but for one thing.
+/// Starts a webhook whose answers are correct except for `change`.
 async fn server(change: impl Fn(&mut Json) + Send + Sync + 'static) -> HttpsServer {
     HttpsServer::start(move |seen| {
         let mut answer = review(seen);
@@ -157,7 +157,7 @@ async fn older_reviews_say_less() {
     assert_eq!(server.seen()[0].json()["apiVersion"], "apiextensions.k8s.io/v1beta1");
 }
 
-/// What is said of an answer that cannot be.
+/// Returns the message with which an invalid answer of a webhook is rejected.
 async fn refused(change: impl Fn(&mut Json) + Send + Sync + 'static) -> String {
     let server = server(change).await;
     let failure = webhook(&server, &["v1"]).convert(vec![untyped(&widget("v1", "a", 1))], V2).await;
@@ -363,7 +363,7 @@ async fn values_are_converted_on_their_way_up_once_and_together() {
     assert_eq!(values[..3], expected);
     assert_eq!(values[3], widget("v1", "d", 1));
     assert_eq!(fixture.reviews(), [3]);
-    // Who writes again what is stored in another version than today's finds that it differs.
+    // A value stored in another version than the current one is marked, so that writing the same object is a change.
     assert!(found.kvs[0].value.ends_with(b"}\n"));
     assert!(found.kvs[3].value.ends_with(b"}\n\n"));
     assert_eq!(range().await.unwrap(), found);
@@ -401,7 +401,7 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
     let value = |size| Bytes::from(format!("{}\n", widget("v1", "a", size)));
     let done = fixture.above.txn(Txn::create(key("a"), value(1), Option::None)).await.unwrap();
     assert!(done.succeeded);
-    // It is handed back as it will be read, and whoever reads it then asks nobody.
+    // The transaction returns the value as it will be read; reading it calls no webhook.
     assert_eq!(parsed(&done.written[0]), settled(settled(widget("v1", "a", 1))));
     assert_eq!(fixture.reviews(), [1, 1]);
     let (read, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
@@ -409,16 +409,16 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
     assert_eq!(fixture.reviews(), [1, 1]);
     let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
     assert_eq!(parsed(&stored.unwrap().value), settled(widget("v2", "a", 1)));
-    // What is there instead comes back in the version that is served.
+    // A failed transaction returns the existing value in the served version.
     let failed = fixture.above.txn(Txn::create(key("a"), value(2), Option::None)).await.unwrap();
     assert!(!failed.succeeded);
     let there = failed.read[0].as_ref().unwrap();
     assert_eq!(parsed(&there.value), settled(settled(widget("v1", "a", 1))));
-    // What is only tried goes the same way, and is not written.
+    // A rehearsed value is converted in the same way, and is not written.
     let tried = fixture.above.rehearse(value(5)).await.unwrap();
     assert_eq!(parsed(&tried), settled(settled(widget("v1", "a", 5))));
     assert!(fixture.above.rehearse(Bytes::from(widget("v1", "poison", 1).to_string())).await.is_err());
-    // What is refused is not written.
+    // A transaction with a value that cannot be converted writes nothing.
     let poison = Bytes::from(widget("v1", "poison", 1).to_string());
     let ops = vec![
         Op::Put { key: key("b"), value: value(3), lease: Option::None },
@@ -442,7 +442,7 @@ async fn what_is_stored_in_another_encoding_is_not_what_would_be_written() {
         let value = get().await;
         let object = encoding::decode(&value).unwrap();
         assert_eq!(text(&object), settled(widget("v1", "a", 1)));
-        // Who writes it again compares what is to be written with what there is.
+        // An update compares the new value with the one read: it differs by its mark, so the object is stored again.
         let same = stored_as.encode(&object);
         assert_eq!((StoredAs::of(&value), value == same), (stored_as, false));
         fixture.above.txn(Txn::put(key("a"), same.clone().into())).await.unwrap();
@@ -514,7 +514,7 @@ async fn a_watch_ends_at_the_change_that_cannot_be_converted() {
     }
     assert!(matches!(watch.next().await, Some(Err(Error::Unreadable(_)))));
     assert!(watch.next().await.is_none());
-    // Whoever begins after it goes on.
+    // A watch from the next revision continues.
     let mut watch = fixture.watch(Revision(from.0 + 3)).await;
     let item = watch.next().await.unwrap().unwrap();
     assert!(matches!(item, WatchItem::Changes { events, .. } if *events[0].key() == key("c")));

@@ -57,12 +57,12 @@ impl Events for Log {
     }
 }
 
-/// Somebody whose name only proxies know.
+/// Host name of the target; only proxies can resolve it.
 const NAME: &str = "hook.inside.example";
 
 async fn target() -> HttpsServer {
     let options = HttpsOptions { names: vec![NAME], http2: false, ..HttpsOptions::default() };
-    // What came, as long as it came.
+    // Answers with the length of the body, and a text of the same length.
     HttpsServer::start_with(options, |seen| {
         Reply::json(&json!({"length": seen.body.len(), "text": "x".repeat(seen.body.len())}))
     })
@@ -75,7 +75,7 @@ struct Setup {
     url: Url,
 }
 
-/// A client of that somebody, by this way.
+/// Returns a client of the target that connects through the given egress.
 fn client(target: &HttpsServer, connection: &serde_json::Value, timeout: Duration) -> Setup {
     let log = Arc::new(Log::default());
     let connection: Connection = serde_json::from_value(connection.clone()).unwrap();
@@ -100,7 +100,7 @@ impl Setup {
         Ok(serde_json::from_slice(&answer.body).unwrap())
     }
 
-    /// What the client says about why there is no answer.
+    /// Returns the error of a request that gets no answer.
     async fn why(&self) -> String {
         let error = self.post(1).await.unwrap_err();
         error.strip_prefix(&format!("Post \"https://{NAME}:8443/x\": ")).unwrap_or(&error).to_owned()
@@ -349,7 +349,7 @@ async fn proxies_that_say_nothing_take_no_longer_than_the_client_waits() {
     for (setup, stage) in [
         (client(&target, &uds("HTTPConnect", &http), timeout), "failed http_connect uds proxy"),
         (client(&target, &uds("GRPC", &grpc), timeout), "failed grpc uds proxy"),
-        // Nobody is there, and may still come.
+        // No server listens on the socket; the client retries until its timeout.
         (client(&target, &uds("GRPC", &folder.path().join("n")), timeout), "failed grpc uds connect"),
     ] {
         assert_eq!(

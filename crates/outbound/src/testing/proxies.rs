@@ -154,7 +154,7 @@ impl Proxy {
         Proxy { address: socket.display().to_string(), book, task }
     }
 
-    /// Lets `host:port` be there. Nobody but this proxy knows.
+    /// Adds an address for `host:port`, known to this proxy only.
     pub fn knows(&self, name: &str, address: SocketAddr) {
         locked(&self.book).hosts.insert(name.to_owned(), address);
     }

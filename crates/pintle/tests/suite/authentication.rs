@@ -1,4 +1,4 @@
-//! Who gets in: certificates, tokens, and what is done with wrong ones.
+//! Authentication: client certificates, tokens, and the rejection of invalid credentials.
 
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ async fn a_replaced_client_authority_changes_who_gets_in() {
     assert_eq!(code(&before).await, 401);
     assert_eq!(kept.get(GUARDED).await.expect("an answer").code, 401, "also on a connection from before");
 
-    // What cannot be read changes nothing.
+    // A file that cannot be read leaves the previous authority in force.
     std::fs::write(server.dir().join("client-ca.crt"), "garbage").expect("write");
     eventually("a word about it", async || server.stderr().contains("cannot be used")).await;
     assert_eq!(code(&after).await, 200);

@@ -1,4 +1,4 @@
-//! What those who got in may do, and the words in which others are refused.
+//! Authorization: the permissions of authenticated users, and the messages of rejections.
 
 use http::Method;
 use serde_json::json;
@@ -108,7 +108,7 @@ async fn health_and_version_are_for_everyone() {
     }
 }
 
-/// Who binds a role must hold it. What can be no role's name is told so, before anybody looks for it.
+/// A user that binds a role must hold its permissions. An invalid name of a role is rejected before the role is looked up.
 #[tokio::test]
 async fn bindings_to_roles_that_cannot_be_are_bad_requests() {
     let server = Launch::new().tokens().arg("--authorization-mode=RBAC").start().await;

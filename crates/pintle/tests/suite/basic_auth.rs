@@ -1,4 +1,4 @@
-//! `--basic-auth-file`, for those who still have one; and tokens that come with a WebSocket.
+//! `--basic-auth-file`, a flag of older releases; and bearer tokens in a WebSocket's subprotocols.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -46,7 +46,7 @@ async fn nobody_is_challenged_where_there_are_no_passwords() {
     let server = Launch::new().tokens().start().await;
     let answer = server.client().token("wrong").get(GUARDED).await;
     assert_eq!((answer.code, answer.header("www-authenticate")), (401, ""));
-    // Without a file it means nothing, so it is as if nobody had asked.
+    // Without the file, the header is ignored and the request is anonymous.
     let message = "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"";
     ask(&server, "ann:sesame").await.is_status(403, "Forbidden", message);
 }
@@ -68,7 +68,7 @@ async fn upgrade(server: &Server, protocols: &str) -> Answer {
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
         ("sec-websocket-protocol", protocols),
     ];
-    // No resource, so no upgrade: what counts is who is let through.
+    // The path is no resource, so nothing is upgraded: only authentication and authorization count.
     server.client().request(Method::GET, GUARDED, &headers, "").await
 }
 

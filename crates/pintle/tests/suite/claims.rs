@@ -1,4 +1,4 @@
-//! What the statuses of resource claims say needs permissions beyond that of writing them.
+//! Status of resource claims: changing single fields needs more permissions than updating `resourceclaims/status`.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ async fn a_claim_s_status_is_written_only_by_those_whose_business_it_is() {
     grant(&server, "drive", "resourceclaims/driver", &["arbitrary-node:patch"], &["d.example.com"]).await;
     let written = write(&server, told()).await;
     assert_eq!(written.code, 200, "{}", written.body);
-    // What stays the same is nobody's business.
+    // An update that changes neither field needs no further permission.
     assert_eq!(write(&server, json!({})).await.code, 200);
 }
 

@@ -14,7 +14,7 @@ fn kube_apiserver(launch: Launch) -> Launch {
     launch.program(name)
 }
 
-/// What a start must bring: health for anyone, everything for the administrator, a quick end.
+/// Checks a started server: health for anonymous clients, metrics for the administrator only, a clean shutdown.
 async fn works(mut server: Server, authority: &str, admin: &Identity) {
     let client = Client::new(server.port, authority);
     eventually("health", async || client.try_get("/healthz").await.is_ok_and(|answer| answer.code == 200))

@@ -1,4 +1,4 @@
-//! Who may connect to a pod: opening a WebSocket is a GET, and running something in a pod all the same.
+//! Permissions of connections to pods: a WebSocket is opened with GET, but needs the permission to create.
 
 use http::Method;
 use serde_json::{Value, json};

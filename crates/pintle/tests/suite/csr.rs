@@ -1,4 +1,4 @@
-//! Requests for certificates: who asks is written down, and whoever decides needs a right to the signer.
+//! CertificateSigningRequests: the requester is recorded, and approving or signing needs a permission for the signer.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -1,4 +1,4 @@
-//! What the flags make of discovery and OpenAPI.
+//! Discovery and OpenAPI documents under the flags that change them.
 
 use crate::support::Launch;
 

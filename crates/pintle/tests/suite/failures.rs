@@ -76,7 +76,7 @@ async fn a_file_in_place_of_a_directory_is_named() {
 
 #[tokio::test]
 async fn a_directory_without_permission_is_named() {
-    // The superuser may write anywhere but where the kernel lets nobody.
+    // Root may write anywhere except where the kernel forbids it.
     for dir in ["/proc/pintle", "/sys/pintle"] {
         let sentence = Launch::bare().args(&[format!("--data-dir={dir}")]).fails().await;
         assert!(sentence.contains(dir), "{sentence}");

@@ -1,4 +1,4 @@
-//! Front proxies that say who is asking, and everybody else who tries to.
+//! Request headers that name a user: trusted from front proxies, ignored from other clients.
 
 use std::path::Path;
 use std::time::Duration;
@@ -77,7 +77,7 @@ async fn nobody_else_s_headers_mean_anything() {
     ask(&stranger, &SMUGGLED).await.is_status(401, "Unauthorized", "Unauthorized");
     let expired = server.client().identity(&proxies.expired_client("front", &[]));
     ask(&expired, &SMUGGLED).await.is_status(401, "Unauthorized", "Unauthorized");
-    // A client's certificate, and a good one: it stays who it is.
+    // With a valid client certificate, the user is that of the certificate.
     let smuggled = [("x-remote-user", "nobody")];
     assert_eq!(ask(&server.admin(), &smuggled).await.code, 200, "the administrator is no proxy");
 }

@@ -3,7 +3,7 @@
 use crate::support::etcd::{Etcd, Version};
 use crate::support::{Launch, Server, eventually, free_port};
 
-/// What runs at a start and has run.
+/// Post-start hooks, all completed.
 const HOOKS: &str = "[+]poststarthook/storage-readiness ok\n\
      [+]poststarthook/rbac/bootstrap-roles ok\n\
      [+]poststarthook/start-kube-apiserver-identity-lease-controller ok\n\

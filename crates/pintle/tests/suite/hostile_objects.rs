@@ -248,7 +248,7 @@ async fn deep_documents_are_refused_in_every_encoding() {
             let message = message(&answer);
             assert!(message.starts_with(UNRECOGNIZED) && message.contains(expect), "{media_type}: {message}");
         }
-        // What a message does not know is passed over however deep it is; what it knows is not deep.
+        // Unknown fields of a protobuf message are skipped at any depth; known fields are never deep.
         let answer = post(&client, PROTOBUF, enveloped(&nested_message(DEPTH))).await;
         assert_eq!(answer.code, 422, "{answer:?}");
     }
@@ -430,7 +430,7 @@ async fn attack(connection: &mut Connection, number: usize) -> u16 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_bad_requests_leave_nothing_behind() {
     let server = started(&[]).await;
-    // What is kept once and for all is there before.
+    // Warms up the server, so that memory it allocates once is not counted.
     let mut connection = server.admin().connect().await.expect("connect");
     for number in 0..24 {
         attack(&mut connection, number).await;

@@ -8,7 +8,7 @@ use crate::support::frames::{
 };
 use crate::support::{Launch, Server};
 
-/// What an attack may leave behind in memory: far less than it sent or asked for.
+/// Limit of the memory that an attack leaves behind: far less than it sent or asked for.
 const MEMORY: u64 = 32 << 20;
 
 /// Runs an attack and sees that the server is as before.
@@ -158,7 +158,7 @@ async fn who_is_refused_while_sending_a_body_gets_an_answer_and_no_reset() {
     assert!(raw.send(&frame(DATA, END_STREAM, 1, b"{}")).await);
     let answered = raw.until(|frame| frame.kind == DATA && frame.flags & END_STREAM != 0).await;
     assert_eq!(answered.map(|frame| frame.stream), Some(1));
-    // What would have followed comes before this.
+    // A reset of the stream would arrive before the answer to this ping.
     assert!(raw.send(&frame(PING, 0, 0, &[7; 8])).await);
     let next = raw.until(|frame| frame.kind == RST_STREAM || frame.kind == PING && frame.flags == 1).await;
     assert_eq!(next.map(|frame| frame.kind), Some(PING));

@@ -1,4 +1,4 @@
-//! Acting as somebody else, as clients do it.
+//! Impersonation by clients, with the plain and the constrained permissions.
 
 use http::Method;
 use serde_json::{Value, json};

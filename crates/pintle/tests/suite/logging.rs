@@ -1,4 +1,4 @@
-//! What the server writes about itself.
+//! The server's log: its formats, its verbosity, and warnings about flags.
 
 use serde_json::Value;
 

@@ -99,7 +99,7 @@ async fn groups_that_are_elsewhere_are_fetched_from_there() {
     let (first, second) = (issuer(&key).await, issuer(&other_key).await);
     let launch = Launch::new();
     let authority = launch.path("issuers.crt");
-    // One bundle for both: those who have groups are reached like the issuer.
+    // One bundle for both: sources of distributed claims are verified with the issuer's authorities.
     let both = format!("{}{}", first.server.authority.pem, second.server.authority.pem);
     std::fs::write(&authority, both).expect("write");
     let groups = Arc::new(Mutex::new(Vec::new()));
@@ -155,7 +155,7 @@ async fn groups_that_are_elsewhere_are_fetched_from_there() {
     for wrong in [pointing("/groups", "other"), pointing("/nothing", "entry")] {
         assert_eq!(ask(&server, &wrong).await.code, 401);
     }
-    // What comes from there is judged like any token. Each asks with a token that was not seen before.
+    // A token from a claim source is verified like any other. Every request has a new token, so that none is cached.
     for (nonce, wrong) in [
         token(&second, &other_key, json!({"roles": ["system:masters"], "aud": "other"})),
         token(&second, &other_key, json!({"roles": ["system:masters"], "exp": 1})),

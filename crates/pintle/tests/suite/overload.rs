@@ -23,7 +23,7 @@ const REVIEW: &str = r#"{"kind":"SelfSubjectAccessReview","apiVersion":"authoriz
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// A server with an attacker, somebody else, and a node. All but the node may edit the default namespace.
+/// Starts a server with an attacker, another user, and a node. Both users may edit the default namespace.
 async fn server() -> Server {
     let launch = Launch::new().secret(MALLORY).secret(BOB).secret(NODE);
     let tokens = format!("{MALLORY},mallory,u1\n{BOB},bob,u2\n{NODE},system:node:n1,u3,\"system:nodes\"\n");

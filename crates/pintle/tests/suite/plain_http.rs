@@ -1,4 +1,4 @@
-//! The port without TLS, for those who still ask for it.
+//! `--insecure-port`: plain HTTP, a flag of older releases.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

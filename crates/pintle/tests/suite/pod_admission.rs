@@ -1,4 +1,4 @@
-//! What pods are given that they do not ask for: a priority, and patience with nodes that are not well.
+//! Admission of pods: the Priority and DefaultTolerationSeconds plugins.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answ
     server.admin().request(method, path, &json, body.to_string()).await
 }
 
-/// What the server makes of a new object.
+/// Creates an object and returns it as the server answers.
 async fn made(server: &Server, path: &str, body: &Value) -> Value {
     let answer = send(server, Method::POST, path, body).await;
     assert_eq!(answer.code, 201, "{answer:?}");

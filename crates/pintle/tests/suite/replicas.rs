@@ -32,7 +32,7 @@ impl Pair {
         let (one, other) = (client(one).await, client(other).await);
         make_namespace(&one, namespace).await;
         let apis = [Api::namespaced(one, namespace), Api::namespaced(other, namespace)];
-        // What one has made, the other may hear of a moment later.
+        // The other server may see the new namespace a moment later.
         eventually("the namespace", async || {
             let dry = PostParams { dry_run: true, ..PostParams::default() };
             apis[1].create(&dry, &config_map("probe", "1")).await.is_ok()
@@ -96,7 +96,7 @@ async fn writes_are_seen_in_one_order(etcd: Version) {
     for other in &sequences[1..] {
         assert_eq!(other, first);
     }
-    // Who comes late sees the same.
+    // A watch that starts later from the same version gets the same events.
     assert_eq!(&watch(apis[1].clone(), start).await, first);
 }
 
@@ -198,7 +198,7 @@ async fn of_two_conflicting_writes_exactly_one_wins() {
         assert_eq!(codes, [200, 409], "replace, round {round}");
         assert_eq!(other.get(&name).await.expect("there").labels()["value"], winner);
 
-        // Without a version nobody loses: the later one replaces what the earlier one wrote.
+        // Without a resource version both succeed: the later write replaces the earlier one.
         let (first, second) = (config_map(&name, "a"), config_map(&name, "b"));
         let (left, right) =
             tokio::join!(one.replace(&name, &post, &first), other.replace(&name, &post, &second));

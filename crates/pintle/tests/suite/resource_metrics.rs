@@ -1,4 +1,4 @@
-//! What requests for resources leave in the metrics.
+//! Metrics of requests for resources.
 
 use http::Method;
 
@@ -38,7 +38,7 @@ async fn requests_are_counted_as_the_reference_does() {
         (Method::PUT, format!("{MAPS}/a"), object, 200),
         (Method::DELETE, format!("{MAPS}/a"), "", 200),
         (Method::DELETE, MAPS.to_owned(), "", 200),
-        // Not counted: nobody serves it.
+        // Not counted: no such subresource or method is served.
         (Method::POST, format!("{MAPS}/a/nothing"), "", 404),
         (Method::PATCH, MAPS.to_owned(), "", 405),
     ] {

@@ -1,4 +1,4 @@
-//! What outlives the process: objects, their versions, and the place where a watch was.
+//! Restarts: objects, versions and watches that survive the process.
 
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -142,7 +142,7 @@ async fn watches_resume(launch: &Launch) {
             assert_eq!(known, expect, "a change is missing");
             assert!(seen.len() <= expect.len() + round + 1, "{seen:?}");
         }
-        // Who knows the newest version can always go on from it.
+        // A watch can always resume from the newest version.
         let next = api.create(&PostParams::default(), &config_map(&format!("next-{round}"), "1")).await;
         let next = next.expect("created");
         let seen = watch(&api, end, number(&next)).await.expect("a version of this process");

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::shared::ready;
 use crate::support::{ALICE, Launch, MASTER, Server};
 
-/// What is served and said nowhere.
+/// Routes that neither the index, OpenAPI nor discovery lists.
 const UNSAID: [(&str, &str); 4] =
     [("GET", "/index.html"), ("GET", "/version/"), ("GET", "/no/such/path"), ("POST", "/")];
 
@@ -31,7 +31,7 @@ async fn routes(server: &Server) -> BTreeSet<(Method, String)> {
             }
         }
     }
-    // What discovery tells beside: every verb of every resource and subresource.
+    // Adds the routes of discovery: every verb of every resource and subresource.
     for base in ["/api", "/apis"] {
         let accept = [("accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")];
         let groups = root.request(Method::GET, base, &accept, "").await.json();
@@ -109,7 +109,7 @@ async fn every_route_has_a_401_and_a_403() {
         let unknown = refused.send(method.clone(), &path, &[], "").await;
         let unknown = match unknown {
             Ok(answer) => answer,
-            // Who is not known has one request to a connection.
+            // The server serves one unauthenticated request per connection.
             Err(_) => {
                 refused = server.client().token("nobody's token").http2().connect().await.unwrap();
                 refused.send(method.clone(), &path, &[], "").await.expect("an answer")
@@ -129,7 +129,7 @@ async fn strangers_may_read_what_the_reference_lets_them_and_nothing_else() {
     ready(&server).await;
     let mut allowed = BTreeSet::new();
     for (method, path) in routes(&server).await {
-        // One request to a connection, for those who show nothing.
+        // The server serves one anonymous request per connection.
         let answer = server.client().request(method.clone(), &path, &[], "").await;
         if answer.code != 403 {
             allowed.insert(format!("{method} {path} {}", answer.code));
@@ -258,7 +258,7 @@ async fn a_request_whose_time_is_over_does_nothing() {
     assert_eq!(admin.get("/api/v1/namespaces?timeout=1ns").await.code, 504);
 }
 
-/// What is no object has no other forms, and comes in the encoding of the one that was asked for.
+/// A Status has no Table or PartialObjectMetadata form, and comes in the encoding of the form that was asked for.
 #[tokio::test]
 async fn a_status_comes_in_the_encoding_of_the_form_that_was_asked_for() {
     let server = Launch::new().tokens().arg("--feature-gates=CBORServingAndStorage=true").start().await;
@@ -280,7 +280,7 @@ async fn a_status_comes_in_the_encoding_of_the_form_that_was_asked_for() {
         let answer = delete("a", &accept).await;
         assert_eq!((answer.code, answer.header("content-type")), (200, content_type), "{accept}");
     }
-    // An error has to be understood by whoever asked for whatever.
+    // An error is a plain Status, in JSON if the requested form cannot be used for it.
     let missing = delete("b", &format!("{protobuf};{partial}")).await;
     assert_eq!((missing.code, missing.header("content-type")), (404, "application/json"));
     assert_eq!(delete("b", "application/cbor").await.header("content-type"), "application/cbor");

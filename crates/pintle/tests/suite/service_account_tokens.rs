@@ -50,7 +50,7 @@ async fn token(admin: &Client, namespace: &str, spec: Value) -> String {
     issued["status"]["token"].as_str().expect("a token").to_owned()
 }
 
-/// Who a token is, or the code of the refusal.
+/// Returns the user of a token, or the code of the rejection.
 async fn whoami(server: &Server, token: &str) -> Result<Value, u16> {
     let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).to_string();
     let client = server.client().token(token);
@@ -90,7 +90,7 @@ async fn a_token_is_asked_for_and_used() {
     let credential = format!("JTI={}", said["jti"].as_str().expect("an identity"));
     assert_eq!(user["extra"], json!({"authentication.kubernetes.io/credential-id": [credential]}));
 
-    // What is for others is not for us.
+    // A token for other audiences does not authenticate to the API server.
     let other = self::token(&admin, "asked", json!({"audiences": ["vault"]})).await;
     assert_eq!(whoami(&server, &other).await, Err(401));
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
@@ -193,7 +193,7 @@ async fn requests_that_make_no_sense_are_refused() {
         "BadRequest",
         "cannot bind token for serviceaccount \"second\" to pod running with different serviceaccount name.",
     );
-    // Who may not is not told whether there is one.
+    // A user without permission does not learn whether the account exists.
     let path = "/api/v1/namespaces/senseless/serviceaccounts/robot/token";
     let answer = server.client().token(ALICE).request(Method::POST, path, &[], "{}").await;
     assert_eq!(answer.code, 403, "{}", answer.body);
@@ -244,7 +244,7 @@ async fn others_can_verify_tokens_by_themselves() {
     let admin = server.client().token(MASTER);
     furnish(&admin, "openid").await;
     let token = token(&admin, "openid", json!({})).await;
-    // Whoever has a token may look; others may not.
+    // Authenticated users may read the documents, anonymous ones may not.
     for path in ["/.well-known/openid-configuration", "/openid/v1/jwks"] {
         assert_eq!(server.client().get(path).await.code, 403, "{path}");
     }

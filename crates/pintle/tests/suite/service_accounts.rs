@@ -1,4 +1,4 @@
-//! Pods and the accounts that they run as, with everything on that is on unless somebody says otherwise.
+//! Pods and their service accounts, with the admission plugins that are on by default.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use crate::support::{ALICE, Finished, Launch, MASTER, Server, eventually};
 
 const KEYS: u64 = 300;
 const PATH: &str = "/pintle/snapshot";
-/// The answer to a user whom an authorizer allows the path.
+/// Message to a user that the authorizer allows the path, but that is no member of system:masters.
 const REFUSED: &str = "forbidden: User \"alice\" cannot get path \"/pintle/snapshot\": \
                        only members of the group system:masters may do this";
 

@@ -62,7 +62,7 @@ async fn without_any_flag_it_listens_on_loopback_port_6443() {
     let mut server = launch.spawn(None);
     match server.until_it_serves().await {
         Ok(()) => assert!(server.stdout().contains("is serving on https://127.0.0.1:6443\n")),
-        // Somebody has the port already, and the server says which.
+        // Another process holds the port, and the error names it.
         Err(text) => assert!(text.contains("Error: cannot listen on 127.0.0.1:6443"), "{text}"),
     }
 }

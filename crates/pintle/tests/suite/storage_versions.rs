@@ -1,4 +1,4 @@
-//! `StorageVersionAPI`: a server tells how it stores what it serves before it lets anybody write.
+//! `StorageVersionAPI`: a server publishes the storage versions of its resources before it accepts writes.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -35,7 +35,7 @@ fn without_version(mut object: Value) -> Value {
     object
 }
 
-/// A role without what it gathers from others: where that server ran, nobody did so.
+/// Returns a role without its aggregated rules: the recorded server ran without the aggregation controller.
 fn not_gathered(mut role: Value) -> Value {
     const GATHERER: &str = "clusterrole-aggregation-controller";
     if role["aggregationRule"].is_object() {
@@ -96,7 +96,7 @@ struct Sparse {
     value: Vec<u8>,
     path: String,
     name: String,
-    /// What a client sees, but for its version.
+    /// The object in a client's answer, without its resource version.
     shown: Value,
 }
 
@@ -277,7 +277,7 @@ fn stored_as(kv: &KeyValue) -> (String, String) {
     }
 }
 
-/// What every server serves, and what only one does that is asked for all there is.
+/// Kinds served by default, and below them the kinds served only with `api/all=true` and their feature gates.
 const KINDS: &str = include_str!("data/stored-kinds.jsonl");
 const MORE_KINDS: &str = include_str!("data/stored-kinds-more.jsonl");
 
@@ -353,7 +353,7 @@ async fn are_stored(args: &[&str], vectors: &[Value]) {
         let definitions = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
         assert_eq!(is_enveloped, !definitions.iter().any(|group| key.contains(group)), "{key}");
     }
-    // What a server makes that nobody asks for anything.
+    // Keys that a server creates at its start, without any request.
     let mut empty = Launch::new().args(args).start().await;
     empty.until_it_has_namespaces().await;
     empty.stop().await;

@@ -153,7 +153,7 @@ async fn garbage_instead_of_a_handshake_does_no_harm() {
         silent.push(stream);
         server.client().get("/healthz").await.is(200, "ok");
     }
-    // What is clearly no handshake is not waited for.
+    // Bytes that are no TLS record close the connection at once.
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(Duration::from_secs(5), silent[0].read_to_end(&mut rest)).await;
     assert!(ended.is_ok(), "the connection was closed");

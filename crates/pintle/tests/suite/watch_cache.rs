@@ -99,7 +99,7 @@ async fn without_a_watch_cache_reads_come_from_etcd() {
     reads_come_from_the_store(Launch::on_etcd(&etcd)).await;
 }
 
-/// What the store has given up is not listed, whatever is still in memory; watches go on from there all the same.
+/// Lists at a compacted version fail even if the watch cache still holds it; watches from that version still work.
 async fn what_is_compacted_is_not_listed(server: &Server) {
     let admin = server.admin();
     for name in ["a", "b", "c"] {
@@ -109,7 +109,7 @@ async fn what_is_compacted_is_not_listed(server: &Server) {
     let token = page["metadata"]["continue"].as_str().expect("a token");
     create(&admin, MAPS, "late").await;
     let exact = format!("resourceVersion={}&resourceVersionMatch=Exact", version(&page));
-    // Those are in no cache, so that they tell when the time has come.
+    // Secrets are in no watch cache here, so their lists fail once the store is compacted.
     let store = format!("/api/v1/namespaces/default/secrets?{exact}");
     eventually("a compaction", async || admin.get(&store).await.code == 410).await;
 
@@ -124,8 +124,7 @@ async fn what_is_compacted_is_not_listed(server: &Server) {
     assert_eq!(watch.line().await.expect("an event")["object"]["metadata"]["name"], "late");
 }
 
-/// A store that is away is waited for as long as a request lasts; whatever it was for, it is late then, and nobody is told
-/// when to come back.
+/// Requests wait for an unavailable store until their timeout; then they fail with 504, without `Retry-After`.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_wait_for_an_etcd_that_is_away() {
     let mut etcd = Etcd::start(Version::New);

@@ -145,7 +145,7 @@ async fn a_version_that_objects_were_stored_in_stays_until_they_are_migrated(sha
         message.contains("v1beta1 was previously a storage version, and must remain in spec.versions"),
         "{message}"
     );
-    // Whoever migrates writes every object once, and then says so.
+    // A migration rewrites every object, and then removes the old version from `storedVersions`.
     let old = session.get(&format!("{path}/old")).await.gives(200);
     session.put(&format!("{path}/old"), &old).await.gives(200);
     defined["status"]["storedVersions"] = json!(["v1"]);
@@ -197,7 +197,7 @@ async fn readers_and_writers_go_on_while_it_changes(shared: &Shared) {
     session.uninstall("things.busy.test").await;
 }
 
-/// An object that was there before a rule may break it; whoever writes it is warned, even if something else is refused.
+/// An existing object may break a newer rule; writing it gives a warning, even if the write fails for another reason.
 async fn what_is_tolerated_is_told_also_to_who_is_refused(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     let mut defined = session

@@ -57,7 +57,7 @@ pub(super) fn boats(client_config: Value) -> Value {
     boats
 }
 
-/// Boats, and who converts them. What converts can be told to fail.
+/// A server with boats, and the webhook that converts them, which can be set to fail.
 struct Harbour {
     server: crate::support::Server,
     webhook: HttpsServer,
@@ -124,7 +124,7 @@ async fn objects_are_read_and_written_in_any_version() {
     let berths: Vec<&Value> = listed["items"].as_array().expect("items").iter().map(spec).collect();
     assert_eq!(berths, [&json!({"berth": "A8"}), &json!({"berth": "B3"})]);
 
-    // What is valid is what the version says that the request is for.
+    // Objects are validated by the schema of the request's version.
     let refused = session.merge(&format!("{V2}/anna"), &json!({"spec": {"pier": "AA"}})).await;
     assert_eq!(refused.code, 422, "{refused:?}");
     session.delete(&format!("{V2}/anna")).await.gives(200);
@@ -177,7 +177,7 @@ async fn a_webhook_that_fails_fails_its_own_version_only() {
     harbour.session.get(V2).await.gives(200);
     let mut watch = harbour.session.watch(V2, "").await;
     harbour.fails.store(true, Ordering::SeqCst);
-    // What is stored as it is wanted needs nobody.
+    // Requests for the stored version need no conversion.
     harbour.session.post(V1, &boat("bella", "B1")).await.gives(201);
     assert_eq!(harbour.session.get(V1).await.gives(200)["items"].as_array().map(Vec::len), Some(2));
     harbour.session.get("/api/v1/namespaces").await.gives(200);

@@ -23,7 +23,7 @@ async fn webhook(ip: impl Into<IpAddr>, port: u16) -> HttpsServer {
     HttpsServer::start_with(options, review).await
 }
 
-/// Boats that a service converts, and who may stand behind it.
+/// Starts a server with boats that a service converts; `webhooks` are trusted as its backends.
 async fn harbour(launch: Launch, port: u16, webhooks: &[&HttpsServer]) -> (Server, Session) {
     let server = launch.start().await;
     let mut session = Session::to(&server).await;
@@ -45,7 +45,7 @@ fn was_asked(webhook: &HttpsServer, name: &str) -> bool {
     webhook.seen().iter().any(asked)
 }
 
-/// What is said of a boat that nobody converts.
+/// Returns the message of the error for a boat that cannot be converted.
 async fn failure(session: &mut Session, name: &str) -> String {
     let failed = session.get(&format!("{V2}/{name}")).await;
     assert_eq!(failed.code, 500, "{failed:?}");

@@ -1,4 +1,4 @@
-//! What happens to definitions themselves: their names, their conditions, their end.
+//! CustomResourceDefinitions: their names, their conditions, their deletion.
 
 use serde_json::{Value, json};
 
@@ -151,7 +151,7 @@ async fn while_it_goes_nothing_new_is_made(shared: &Shared) {
     let mut watch = session.watch(path, "").await;
     session.delete(&format!("{DEFINITIONS}/things.going.test")).await.gives(200);
     let found = session.condition("things.going.test", "Terminating", "True").await;
-    // First marked by the deletion, then taken up by whoever deletes the objects.
+    // The deletion sets the first reason, the finalizing controller the second.
     let reason = &condition(&found, "Terminating")["reason"];
     assert!(reason == "InstanceDeletionPending" || reason == "InstanceDeletionInProgress", "{reason}");
     assert_eq!(found["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
@@ -161,7 +161,7 @@ async fn while_it_goes_nothing_new_is_made(shared: &Shared) {
     refused.is_status(403, "Forbidden", &format!("things.going.test \"new\" is forbidden: {why}"));
     let refused = session.apply(&format!("{path}/new"), "me", &new).await;
     assert_eq!(refused.code, 403, "{refused:?}");
-    // What is there can still be read and changed.
+    // Existing objects can still be read and changed.
     eventually("the deletion of the objects", async || {
         session.get(&format!("{path}/free")).await.code == 404
     })
@@ -173,7 +173,7 @@ async fn while_it_goes_nothing_new_is_made(shared: &Shared) {
     let definition = format!("{DEFINITIONS}/things.going.test");
     eventually("its end", async || session.get(&definition).await.code == 404).await;
     assert_eq!(session.get(path).await.code, 404);
-    // Those who watch see everything go, and then the end.
+    // The watch gets the deletion of every object, and then ends.
     let mut seen = Vec::new();
     while let Some(event) = watch.line().await {
         seen.push((
@@ -189,10 +189,10 @@ async fn while_it_goes_nothing_new_is_made(shared: &Shared) {
 async fn a_definition_without_objects_goes_at_once(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     session.install(&thing("empty.test", "Thing")).await;
-    // Nobody has ever asked for its objects.
+    // A definition whose objects were never requested.
     session.uninstall("things.empty.test").await;
     assert_eq!(session.get("/apis/empty.test").await.code, 404);
-    // One that never got its names.
+    // A definition whose names were never accepted.
     session.install(&thing("empty.test", "Thing")).await;
     let mut second = thing("empty.test", "Other");
     second["spec"]["names"]["kind"] = "Thing".into();

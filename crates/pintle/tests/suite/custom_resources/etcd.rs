@@ -38,7 +38,7 @@ async fn a_definition_made_through_one_is_served_by_the_other_at_once() {
         let plural = defined["spec"]["names"]["plural"].as_str().expect("a name").to_owned();
         let [writer, reader] = &mut sessions;
         defined = writer.install(&defined).await;
-        // What one has answered, the other knows: no 404, no retry.
+        // Once the first server has answered, the other serves the definition: no 404, no retry.
         let path = format!("/apis/{group}/v1/{plural}");
         let thing = object("both.test/v1", &kind, "a", json!({"size": 1, "late": 2}));
         let created = reader.post(&path, &thing).await.gives(201);
@@ -107,7 +107,7 @@ async fn objects_are_stored_where_and_as_the_reference_has_them() {
     let kept: Value = serde_json::from_str(&definitions[0].1).expect("JSON");
     assert_eq!(kept["apiVersion"], "apiextensions.k8s.io/v1beta1");
 
-    // What another server has written is served, in whichever version it wrote.
+    // Objects that another server has written are served, in any stored version.
     let store = etcd.store().await;
     let foreign = concat!(
         r#"{"apiVersion":"layout.test/v1beta1","kind":"Thing","metadata":{"creationTimestamp":"2020-01-01T00:00:00Z","#,
@@ -203,7 +203,7 @@ async fn delete_while_others_write(servers: &[Server], group: &'static str) {
             assert!(start.elapsed() < END, "the deletion does not end: {}", session.get(&path).await.body);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        // Who still believes in it writes now.
+        // Gives writers with an outdated definition the time to write.
         tokio::time::sleep(Duration::from_millis(500)).await;
         stop.store(true, Ordering::SeqCst);
     };
@@ -226,7 +226,7 @@ async fn a_definition_that_goes_leaves_nothing_on_etcd_whoever_writes() {
     assert_eq!(list["metadata"]["remainingItemCount"], 1999);
     delete_while_others_write(&pair.servers, group).await;
     assert_eq!(stored(&pair.etcd, "/registry/goes.test/").await, []);
-    // Whoever defines it again finds nothing of it.
+    // A new definition of the same name has no objects.
     session.install(&wanted).await;
     for server in &pair.servers {
         let list = Session::to(server).await.get(&format!("/apis/{group}/v1/things")).await.gives(200);

@@ -94,7 +94,7 @@ async fn patterns_take_no_more_than_their_texts() {
         let answer = victim.create("patterns.test", "a", json!({format!("f{place}"): text})).await;
         assert_eq!(answer.code, 422, "{pattern}: {}", beginning(&answer));
     }
-    // Those that would be too large once compiled.
+    // Patterns that would be too large once compiled.
     for pattern in
         ["((a{0,100}){0,100}){0,100}", "(x{1000}){1000}", "x{100000}", &"(".repeat(5000), &"(a|".repeat(2000)]
     {
@@ -123,7 +123,7 @@ async fn rules_have_a_budget() {
         list["x-kubernetes-validations"] = json!([{"rule": rule, "message": "no"}]);
         json!({"type": "object", "properties": {"list": list}})
     };
-    // What could take too long is not taken.
+    // Rules with too high an estimated cost are rejected.
     let within = |depth: usize, inner: &str| {
         (0..depth).fold(inner.to_owned(), |inner, level| format!("self.all(x{level}, {inner})"))
     };
@@ -146,7 +146,7 @@ async fn rules_have_a_budget() {
         let answer = victim.define(&things("rules.test", numbers(0, &rule))).await;
         is_refused(&answer, reasons);
     }
-    // What may be as long as allowed is stopped where it takes too long.
+    // A rule within the estimated limit is stopped when its evaluation exceeds the budget.
     victim.install(&things("budget.test", numbers(600, "self.all(x, self.all(y, x == y || x != y))"))).await;
     let list: Vec<usize> = (0..600).collect();
     let answer = victim.create("budget.test", "long", json!({"list": list})).await;

@@ -101,7 +101,7 @@ async fn objects_have_all_verbs(shared: &Shared, group: &str, scope: &str, path:
     for _ in 0..3 {
         last.push(event(&mut watch).await);
     }
-    // In which order a collection goes is nobody's business.
+    // The order of deletions in a collection is unspecified.
     last.sort();
     assert_eq!(last, ["b", "c", "d"].map(|name| ("DELETED".to_owned(), name.to_owned())));
     session.uninstall(&format!("things.{group}")).await;
@@ -150,10 +150,10 @@ async fn objects_are_applied(shared: &Shared) {
     assert_eq!(both["spec"], json!({"color": "red", "size": 2, "tags": ["x", "y"]}));
     let conflict = session.apply(path, "two", &thing(json!({"color": "blue"}))).await;
     conflict.is_status(409, "Conflict", "Apply failed with 1 conflict: conflict with \"one\": .spec.color");
-    // What its manager does not apply any more goes.
+    // Fields that their manager no longer applies are removed.
     let left = session.apply(path, "one", &thing(json!({"tags": ["x"]}))).await.gives(200);
     assert_eq!(left["spec"], json!({"size": 2, "tags": ["x", "y"]}));
-    // An object that somebody else holds beyond what it knows is pruned, and so not managed.
+    // An applied field that the schema does not know is pruned, and so not managed.
     let path_and = format!("{path}?fieldManager=three&force=true");
     let unknown = thing(json!({"nonsense": 1})).to_string();
     let answer = session.ask(Method::PATCH, &path_and, "application/apply-patch+yaml", &unknown).await;
@@ -174,7 +174,7 @@ async fn what_is_sent_must_be_of_the_kind(shared: &Shared) {
     assert_eq!(version.code, 400, "{version:?}");
     let unnamed = session.post(path, &json!({"apiVersion": "kinds.test/v1", "kind": "Thing"})).await;
     assert_eq!(unnamed.code, 422, "{unnamed:?}");
-    // What the schema does not know is dropped, and told.
+    // Fields that the schema does not know are dropped, with a warning.
     let unknown = object("kinds.test/v1", "Thing", "b", json!({"color": "red", "nonsense": {"a": 1}}));
     let created = session.post(path, &unknown).await;
     assert_eq!(created.header("warning"), r#"299 - "unknown field \"spec.nonsense\"""#);

@@ -1,4 +1,4 @@
-//! What is done is what a request is taken for, whatever its method: no router stands before custom resources.
+//! HTTP methods of custom resources: the request's verb decides, since no router checks the method before.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -145,7 +145,7 @@ pub(crate) fn definition(group: &str, kind: &str, scope: &str, mut versions: Vec
     })
 }
 
-/// What the tests of this folder mostly need.
+/// Returns the schema that most tests of this folder use.
 pub(crate) fn plain_schema() -> Value {
     json!({
         "type": "object",

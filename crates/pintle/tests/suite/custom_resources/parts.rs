@@ -1,4 +1,4 @@
-//! What a version may have besides its objects: a status, a scale, fields to select by, warnings, columns.
+//! Optional parts of a version: the status and scale subresources, selectable fields, deprecation warnings, columns.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ async fn lists_and_watches_select_by_fields(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     let mut selectable = version("v1", &plain_schema());
     selectable["selectableFields"] = json!([{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}]);
-    // What all versions have in common is said once; so that each says its own, they differ.
+    // The stored definition hoists what all versions share; these differ, so that each keeps its own.
     let mut other = plain_schema();
     other["properties"]["spec"]["properties"]["other"] = json!({"type": "string"});
     let other = version("v2", &other);
@@ -274,7 +274,7 @@ async fn versions_show_the_same_objects(shared: &Shared) {
     assert_eq!(shown["spec"], json!({"color": "red"}));
     let other = object("versions.test/v1", "Thing", "other", json!({}));
     let other = session.post(&format!("{}?dryRun=All", path("v1")), &other).await.gives(201);
-    // What the stored version does not know goes, also of what is only tried.
+    // Fields that the stored version does not know are pruned, also in a dry run.
     assert_eq!(other["spec"], json!({}));
     let list = session.get(&path("v1")).await.gives(200);
     assert_eq!(

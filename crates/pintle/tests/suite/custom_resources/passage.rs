@@ -1,4 +1,4 @@
-//! What the way to the store and back does to an object: whoever wrote it is told, whether it was written or only tried.
+//! Conversion, pruning and defaulting on the way to the store and back: answers show the result, also of dry runs.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -66,7 +66,7 @@ async fn harbour() -> (Server, HttpsServer, Session) {
     (server, webhook, session)
 }
 
-/// An error that nobody expects, passed on as it is.
+/// Checks that an answer is an internal error without a reason, with this message.
 fn is_plain(answer: &Answer, message: &str) {
     assert_eq!(answer.code, 500, "{answer:?}");
     let status = answer.json();
@@ -100,7 +100,7 @@ async fn what_is_lost_on_the_way_to_the_store_is_not_in_the_answer() {
     let put = session.put(&path, &whole).await.gives(200);
     assert_eq!(put["spec"], json!({"hostName": "j", "old": "two"}));
 
-    // What is stored in the version that is served is not converted, but has the defaults of its own.
+    // An object of the stored version is not converted, and has that version's defaults.
     let plain = json!({"apiVersion": "passage.test/v1", "kind": "Chest", "metadata": {"name": "b"},
         "spec": {"host": "h", "extra": "1"}});
     let created = session.post(V1, &plain).await.gives(201);

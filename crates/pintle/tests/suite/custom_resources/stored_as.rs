@@ -1,4 +1,4 @@
-//! What custom resources are in the store, on servers that write them as JSON and as CBOR, one after the other.
+//! Encodings of stored custom resources, on servers that write JSON and CBOR in turn.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ async fn started(launch: &Launch, writes_cbor: bool) -> (Server, Session) {
     (server, session)
 }
 
-/// What an answer is in the store, in a version.
+/// Returns the stored value of an answered object, in a version and an encoding.
 fn value(answer: &Value, api_version: &str, as_cbor: bool) -> Vec<u8> {
     let mut answer = answer.clone();
     answer["apiVersion"] = api_version.into();

@@ -129,7 +129,7 @@ async fn every_listable_kind_is_listed_and_watched(shared: &Shared) {
         }
     }
     assert!(watched > 50, "{watched} kinds");
-    // What the server made for itself is among them.
+    // Objects that the server created at its start can be read too.
     let namespaces = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Namespace"));
     let api: Api<DynamicObject> = Api::all_with(client, &namespaces);
     let default: DynamicObject = api.get("default").await.expect("there");

@@ -41,7 +41,7 @@ pub(crate) async fn make_namespace(client: &Client, name: &str) {
     namespaces.create(&PostParams::default(), &namespace).await.expect("a namespace");
 }
 
-/// An object without the parts that nobody cares about.
+/// Deserializes an object; absent fields have their defaults.
 pub(crate) fn from_json<K: k8s_openapi::serde::de::DeserializeOwned>(value: serde_json::Value) -> K {
     serde_json::from_value(value).expect("an object")
 }
@@ -50,7 +50,7 @@ pub(crate) fn config_map(name: &str, value: &str) -> ConfigMap {
     from_json(json!({"metadata": {"name": name, "labels": {"value": value}}, "data": {"value": value}}))
 }
 
-/// What the server complained about.
+/// Returns the status of a rejected request.
 #[track_caller]
 fn refused<T>(result: kube::Result<T>) -> Status {
     match result {

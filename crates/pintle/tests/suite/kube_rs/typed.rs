@@ -167,7 +167,7 @@ async fn only_one_of_many_writers_wins(shared: &Shared) {
     let api: Api<Lease> = api(shared, "typed-writers").await;
     let lease: Lease = from_json(json!({"metadata": {"name": "leader"}, "spec": {"leaseTransitions": 0}}));
     api.create(&PostParams::default(), &lease).await.expect("created");
-    // Each adds one; who loses reads again.
+    // Each writer increments the count; after a conflict it reads again.
     let mut writers = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let api = api.clone();

@@ -30,7 +30,7 @@ async fn next<T>(events: &mut (impl Stream<Item = Result<Event<T>, watcher::Erro
     event.expect("an event")
 }
 
-/// What a reflector holds, by name.
+/// Returns the values that a reflector holds, by name.
 fn held(store: &Store<ConfigMap>) -> BTreeMap<String, String> {
     let data = |object: &ConfigMap| object.data.as_ref().and_then(|data| data.get("value").cloned());
     store.state().iter().map(|object| (object.name_any(), data(object).unwrap_or_default())).collect()

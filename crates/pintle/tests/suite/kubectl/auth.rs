@@ -1,4 +1,4 @@
-//! Who kubectl is, and what it may do: `kubectl auth`, tokens, plugins, impersonation.
+//! kubectl's authentication and authorization: `kubectl auth`, tokens, plugins, impersonation.
 
 use crate::support::kubectl::{Kubectl, rows};
 use crate::support::shared::{Shared, on_both_stores};

@@ -117,7 +117,7 @@ async fn nodes_are_cordoned_and_tainted(shared: &Shared) {
     assert_eq!(kubectl.json("get node change-node").await["spec"]["unschedulable"], true);
     kubectl.ok("uncordon change-node").await;
     kubectl.ok("taint node change-node a=b:NoSchedule").await;
-    // A new node has one already, until somebody has seen that it is ready.
+    // A new node has the not-ready taint until the node controller removes it.
     let not_ready = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let own = json!({"key": "a", "value": "b", "effect": "NoSchedule"});
     let mut taints = kubectl.json("get node change-node").await["spec"]["taints"].clone();
@@ -127,7 +127,7 @@ async fn nodes_are_cordoned_and_tainted(shared: &Shared) {
     assert_eq!(kubectl.json("get node change-node").await["spec"], json!({"taints": [not_ready]}));
 }
 
-/// Patches without a version are done again until nobody was faster.
+/// Patches without a resource version are retried by the server until no other write intervenes.
 async fn many_change_one_object_at_once(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "change-many").await;
     kubectl.feed("create -f -", OBJECTS).await;

@@ -162,7 +162,7 @@ async fn what_cannot_be_created_is_refused(shared: &Shared) {
         let complaint = output.failed(object);
         assert!(complaint.contains(expect), "{object}: {complaint}");
     }
-    // What the client does not check, the server does.
+    // The server validates the fields that the client does not.
     let unknown = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "warned"}, "dta": {}}"#;
     let warned = kubectl.run(&["create", "--validate=warn", "-f", "-"], unknown).await;
     assert!(warned.stderr.contains("Warning: unknown field \"dta\""), "{warned:?}");

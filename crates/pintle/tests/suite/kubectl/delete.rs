@@ -54,7 +54,7 @@ async fn a_bound_pod_waits_for_its_grace(shared: &Shared) {
     assert!(pod["metadata"]["deletionTimestamp"].is_string(), "{pod}");
     kubectl.ok("delete pod web --grace-period=5 --wait=false").await;
     assert_eq!(kubectl.json("get pod web").await["metadata"]["deletionGracePeriodSeconds"], 5, "shorter");
-    // Waits until somebody says that the pod has ended, as its kubelet does.
+    // Waits until the pod is deleted with no grace period, as its kubelet does once the pod has ended.
     let mut waiting = kubectl.follow("delete pod web");
     assert!(waiting.line().await.starts_with("pod \"web\" deleted"));
     kubectl.ok("delete pod web --force --grace-period=0").await;
@@ -83,7 +83,7 @@ async fn finalizers_hold_an_object(shared: &Shared) {
 async fn dependents_are_orphaned_where_asked_for(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "delete-cascade").await;
     kubectl.ok("create deployment web --image=nginx").await;
-    // Who collects garbage is another program, so the finalizer that it looks for stays.
+    // The garbage collector is another program, so the finalizer that it handles stays.
     for (cascade, finalizer) in [("orphan", "orphan"), ("foreground", "foregroundDeletion")] {
         kubectl.ok(&format!("delete deployment web --cascade={cascade} --wait=false")).await;
         let finalizers = kubectl.json("get deployment web").await["metadata"]["finalizers"].clone();

@@ -1,4 +1,4 @@
-//! What kubectl finds out about the server: its resources, their fields, its version.
+//! kubectl's discovery of the server: its resources, their fields, its version.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What this server cannot do yet: it says so, and does not pretend.
+//! Requests that this server does not implement yet, and its messages about them.
 
 use super::OBJECTS;
 use crate::support::kubectl::Kubectl;

@@ -92,7 +92,7 @@ async fn a_merge_patch_replaces_lists(shared: &Shared) {
     let change = json!({"metadata": {"labels": {"tier": null, "new": "x"}}, "spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}});
     let pod = patched(&kubectl, "pod web", "merge", change).await;
     assert_eq!(pod["metadata"]["labels"], json!({"app": "web", "new": "x"}));
-    // Those that every pod is given come back behind it.
+    // Admission appends the default tolerations again.
     let tolerations = pod["spec"]["tolerations"].as_array().expect("a list");
     let keys: Vec<&Value> = tolerations.iter().map(|toleration| &toleration["key"]).collect();
     assert_eq!(keys, ["k", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);

@@ -25,7 +25,7 @@ async fn a_watch_shows_what_is_there_and_every_change(shared: &Shared) {
     kubectl.feed("replace -f -", &replaced).await;
     assert!(watch.line().await.starts_with("MODIFIED web 0/1 Pending "));
     kubectl.ok("delete pod db --now").await;
-    // Its end is written down before it is gone, also where nobody runs it.
+    // The deletion timestamp is stored before the pod is deleted, even if no kubelet runs it.
     assert!(watch.line().await.starts_with("MODIFIED db 0/2 Terminating "));
     assert!(watch.line().await.starts_with("DELETED db 0/2 Terminating "));
     kubectl.ok("run late --image=busybox").await;

@@ -43,11 +43,11 @@ pub(crate) struct Kubectl {
     home: PathBuf,
     kubeconfig: PathBuf,
     namespace: String,
-    /// What else it finds in its environment.
+    /// Further environment variables.
     environment: Vec<(String, String)>,
 }
 
-/// What a command left behind.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: Option<i32>,
@@ -72,7 +72,7 @@ impl Kubectl {
         self
     }
 
-    /// As somebody else: `user` is what a kubeconfig says about them, in YAML.
+    /// Returns a kubectl for another user; `user` is the YAML of the kubeconfig's user entry.
     pub(crate) fn signed_in(&self, name: &str, user: &str) -> Kubectl {
         let admin = std::fs::read_to_string(&self.kubeconfig).expect("the administrator's kubeconfig");
         let own =

@@ -1,4 +1,4 @@
-//! What the suites share: servers, clients, certificates, a real etcd.
+//! Test support shared by the suites: servers, clients, certificates, a real etcd.
 
 pub(crate) mod certs;
 pub(crate) mod client;

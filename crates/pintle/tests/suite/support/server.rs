@@ -27,7 +27,7 @@ const WITHOUT_ACCOUNTS: &str = "--disable-admission-plugins=ServiceAccount";
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Ports are handed out by the kernel and free again until somebody takes them. None is handed out twice here.
+/// Returns a port that the kernel reports as free. Another process may still take it; none is returned twice here.
 pub(crate) fn free_port() -> u16 {
     static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
@@ -57,7 +57,7 @@ impl Launch {
         Launch::with_defaults().arg(WITHOUT_ACCOUNTS)
     }
 
-    /// The same, with all that is on unless somebody says otherwise.
+    /// The same, with the default admission plugins.
     pub(crate) fn with_defaults() -> Launch {
         let mut launch = Launch::bare();
         launch.data_dir = Some(launch.path("data"));
@@ -199,7 +199,7 @@ impl Launch {
 
     /// Starts a server and waits until it says that it serves.
     pub(crate) async fn start(&self) -> Server {
-        // Somebody else may take the port between its being found and its being used.
+        // Another process may take the free port before the server listens on it.
         for attempt in 0.. {
             let mut server = self.spawn(Some(free_port()));
             match server.until_it_serves().await {
@@ -238,7 +238,7 @@ fn free_name() -> usize {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What a process left behind.
+/// Exit code and output of a process.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) code: Option<i32>,

@@ -1,5 +1,5 @@
 //! Servers that tests of one suite share: one on the embedded store and one on a real etcd. Each is there while some
-//! test uses it, so that none outlives the tests; whoever comes after starts another.
+//! test uses it, so that none outlives the tests; a later test starts another.
 
 use std::sync::{Arc, Weak};
 
@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use super::etcd::{Etcd, Version};
 use super::server::{Launch, Server, eventually};
 
-/// What is below a shared server.
+/// Store of a shared server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Embedded,
@@ -63,7 +63,7 @@ impl Shared {
             On::Embedded => (Launch::new().tokens().start().await, None),
             On::Etcd => {
                 let etcd = Etcd::start(Version::New);
-                // Who runs on etcd says what they want, as for the reference.
+                // On etcd the flags have the reference's defaults, so the authorization mode is set.
                 let launch = Launch::on_etcd(&etcd).tokens().arg("--authorization-mode=Node,RBAC");
                 (launch.start().await, Some(etcd))
             }

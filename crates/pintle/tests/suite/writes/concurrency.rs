@@ -1,4 +1,4 @@
-//! Many writers of one object: nobody's change is lost.
+//! Concurrent writers of one object: no change is lost.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ async fn increments_by_json_patch_are_all_there(shared: &Shared) {
     assert_eq!(count(&maps.get("a").await), CLIENTS * EACH);
 }
 
-/// Nobody needs to try again: the server does.
+/// Clients do not retry these patches: the server does.
 async fn merge_patches_of_different_keys_are_all_there(shared: &Shared) {
     let maps = Maps::new(shared, "increments-merge").await;
     done(&maps.create(&map("a", &json!({"first": "0"}))).await);
@@ -128,7 +128,7 @@ async fn merge_patches_of_different_keys_are_all_there(shared: &Shared) {
         assert_eq!(object["data"][format!("key-{client}")], EACH.to_string());
     }
     assert_eq!(object["data"].as_object().map(serde_json::Map::len), Some(CLIENTS + 1));
-    // Whoever wrote, it was one client by its name.
+    // All clients have the same user agent, so they are one field manager.
     let managers = object["metadata"]["managedFields"].as_array().expect("managers");
     assert_eq!(managers.len(), 1, "{managers:?}");
 }

@@ -1,4 +1,4 @@
-//! What `fieldValidation` makes of bodies with fields that nobody knows, or that are there twice.
+//! `fieldValidation` of bodies with unknown or duplicate fields.
 
 use http::Method;
 use pintle_codec::protobuf::envelope;

@@ -118,7 +118,7 @@ async fn what_becomes_too_large_is_refused(shared: &Shared) {
     assert_eq!(maps.get("a").await["data"], before["data"]);
 }
 
-/// What is large and costs something, and the codes that may answer it.
+/// Large, expensive requests, and the codes that may answer each.
 fn attacks() -> Vec<(&'static str, &'static str, String, &'static [u16])> {
     let owner = |uid: usize| json!({"apiVersion": "v1", "kind": "K", "name": "n", "uid": uid.to_string()});
     let owners = |count: usize| (0..count).map(owner).collect::<Vec<_>>();

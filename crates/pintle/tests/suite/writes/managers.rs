@@ -17,7 +17,7 @@ fn managers(object: &Value) -> Vec<&str> {
     entries.into_iter().flatten().filter_map(|entry| entry["manager"].as_str()).collect()
 }
 
-/// The ways to say that nobody manages anything.
+/// Values of `managedFields` that clear the list of managers.
 fn nobody() -> [Value; 3] {
     let zero = json!({"manager": "", "operation": "", "apiVersion": "", "time": null, "fieldsV1": null});
     [json!([]), json!([{}]), json!([zero])]
@@ -45,7 +45,7 @@ async fn an_empty_list_of_managers_forgets_them(shared: &Shared) {
             let changed = done(&answer);
             assert_eq!(changed["metadata"].get("managedFields"), None, "{name}");
             assert_eq!(maps.get(&name).await, changed, "{name}");
-            // Nobody is recorded where nobody was.
+            // Later writes record no managers for an object that has none.
             let again = done(&maps.patch(&name, MERGE, &json!({"data": {"z": "1"}})).await);
             assert_eq!(again["metadata"].get("managedFields"), None, "{name}");
         }

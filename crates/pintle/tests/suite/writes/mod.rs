@@ -1,5 +1,5 @@
-//! Writes as clients send them, on both stores: who manages what, what is too large, what nobody knows, many
-//! writers at once, and patches that are made to hurt.
+//! Writes as clients send them, on both stores: field managers, objects that are too large, unknown fields, concurrent
+//! writers, and hostile patches.
 
 mod concurrency;
 mod field_validation;

@@ -1,5 +1,4 @@
-//! What a request says beside its object: where it goes, who sends it, what it asks for; and what it says about the object
-//! that is not its to say.
+//! Parts of a write beside its object: path, user agent and options; and metadata that only the server may set.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -111,7 +110,7 @@ async fn a_manager_is_named_after_any_user_agent(shared: &Shared) {
     }
 }
 
-/// Nobody who posts says so; of what is created in other ways, the reference makes it true.
+/// POST drops the deletion timestamp of a new object; apply and PUT keep it, as in the reference.
 async fn who_creates_without_posting_may_say_that_it_is_being_deleted(shared: &Shared) {
     const THEN: &str = "2020-01-02T03:04:05Z";
     let maps = Maps::new(shared, "made-to-go").await;
@@ -127,7 +126,7 @@ async fn who_creates_without_posting_may_say_that_it_is_being_deleted(shared: &S
     assert_eq!(applied["metadata"]["deletionTimestamp"], THEN);
     assert_eq!(applied["metadata"]["deletionGracePeriodSeconds"], 0);
     assert_eq!(maps.get("b").await, applied);
-    // Whoever changes it next finds that nothing holds it.
+    // The next update finds no finalizer, and deletes the object.
     assert_eq!(maps.patch("b", MERGE, &json!({"data": {"a": "c"}})).await.code, 200);
     assert_eq!(maps.client.get(&maps.of("b")).await.code, 404);
 

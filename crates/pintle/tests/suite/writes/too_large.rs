@@ -42,11 +42,11 @@ async fn an_object_too_large_for_its_managers_is_written_without_them(shared: &S
         assert_eq!(managers(&written), 0, "{name}");
         assert_ne!(written["metadata"]["resourceVersion"], small["metadata"]["resourceVersion"]);
         assert_eq!(maps.get(name).await, written, "{name}");
-        // It has none, so that nobody begins to record them.
+        // Later writes record no managers for an object that has none.
         let same = done(&maps.patch(name, MERGE, &json!({"data": {"a": null}})).await);
         assert_eq!(managers(&same), 0, "{name}");
     }
-    // An apply is about who manages what.
+    // An apply needs the managed fields, so it fails instead.
     let (name, small) = ("apply", map("apply", &json!({"a": "b"})));
     let path = format!("{name}?fieldManager=suite&force=true");
     for (object, code) in [(&small, 201), (&map(name, &large), 500)] {

@@ -94,7 +94,7 @@ async fn a_job_without_labels_is_found_by_those_of_its_pods(shared: &Shared) {
         let found = client.get(&format!("{jobs}?labelSelector=job-name%3D{name}")).await.gives(200);
         assert_eq!(found["items"].as_array().map(Vec::len), Some(1), "{name}");
     }
-    // The client manages what defaulting gave it, and nobody what was generated.
+    // The client manages defaulted labels; generated ones have no manager.
     let managed = &posted["metadata"]["managedFields"][0]["fieldsV1"];
     assert_eq!(managed["f:metadata"]["f:labels"], json!({".": {}, "f:app": {}}));
     // Equal labels of its own stay its own.

@@ -1,5 +1,4 @@
-//! What operators do: install many definitions at once, and then live with them, through the clients that they are written
-//! with and the one that their users have.
+//! Operators: many definitions installed at once, then used through the operators' client library and through kubectl.
 
 mod shapes;
 
@@ -59,7 +58,7 @@ async fn install(server: &Server, samples: &[Sample]) {
     each.buffer_unordered(AT_ONCE).collect::<()>().await;
 }
 
-/// What an operator's own client does with an object.
+/// Sends the requests of an operator's own client for an object.
 async fn drive(client: &Client, found: &Discovery, sample: &Sample) {
     let what = sample.kind();
     let api_version = sample.object["apiVersion"].as_str().expect("a version");
@@ -105,7 +104,7 @@ async fn drive(client: &Client, found: &Discovery, sample: &Sample) {
     let replaced = api.replace("sample", &post, &again).await.expect(what);
     let list = api.list(&ListParams::default().labels("seen=yes")).await.expect(what);
     assert_eq!((list.types.kind, list.items), (format!("{what}List"), vec![replaced]));
-    // Whoever serves several versions has the object in each.
+    // The object can be read in every served version.
     for version in sample.definition["spec"]["versions"].as_array().expect("versions") {
         if version["served"] == true {
             let kind = GroupVersionKind::gvk(sample.group(), version["name"].as_str().expect("a name"), what);
@@ -142,7 +141,7 @@ fn contains(found: &Value, expect: &Value, what: &str) {
     }
 }
 
-/// What users see of the first of each shape: a field that is explained with the line to be found, and the table.
+/// Output of kubectl for the first of each shape: an explained field with a line of its text, and the table.
 const SEEN: [(&str, &str, &str, &str); 5] = [
     (
         "certificate0s.spec.issuerRef.name",
@@ -210,7 +209,7 @@ async fn by_hand(server: &Server, samples: &[Sample]) {
     let generations =
         kubectl.ok("get cert0,gtw0,mon0,comp0,wf0 -o jsonpath={.items[*].metadata.generation}").await;
     assert_eq!(generations, "1 1 1 1 1");
-    // What a schema does not know is no secret to whoever applies it.
+    // Applying a field that the schema does not know fails, and names the field.
     let mut unknown = samples[0].object.clone();
     unknown["spec"]["nonsense"] = 1.into();
     let complaint = kubectl.run(&["apply", "-f", "-"], &unknown.to_string()).await.failed("apply");
@@ -273,7 +272,7 @@ async fn by_hand(server: &Server, samples: &[Sample]) {
     );
     kubectl.ok(&format!("delete {}", names.join(" "))).await;
     let complaint = kubectl.fails("get certificate0s").await;
-    // What kubectl remembers of it, it asks for.
+    // kubectl may have cached the resource in discovery, and then requests it.
     let known = ["doesn't have a resource type \"certificate0s\"", "could not find the requested resource"];
     assert!(known.iter().any(|known| complaint.contains(known)), "{complaint}");
 }

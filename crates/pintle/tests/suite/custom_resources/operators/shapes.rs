@@ -139,7 +139,7 @@ fn container() -> Value {
     })
 }
 
-/// What stands for pods that somebody else makes: large, and deep.
+/// Returns the schema of a pod template: large, and deeply nested.
 fn pod_template() -> Value {
     let containers = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
         "items": container()});
@@ -416,7 +416,7 @@ fn monitor(number: usize) -> Sample {
     )
 }
 
-/// Infrastructure: resources in resources, parts that nobody has described, and many versions.
+/// Infrastructure: resources in resources, parts without a schema, and many versions.
 fn composition(number: usize) -> Sample {
     let reference = json!({"type": "object", "required": ["name"], "properties": {
         "name": text(),
