@@ -114,7 +114,7 @@ impl Cluster {
         self.backend.current_revision().await.unwrap().0
     }
 
-    /// Somebody changes an object.
+    /// Changes an object as a user would.
     async fn change(&self, resource: &str, name: &str, change: impl Fn(&mut Value) + Send + Sync) {
         let mut change = |old: &Value| {
             let mut new = old.clone();
@@ -183,7 +183,7 @@ async fn mandatory_objects_are_set_back_and_suggestions_stay_changed_where_asked
     assert_eq!(precedence(&get("service-accounts").await), 77, "somebody's own");
     assert_eq!(precedence(&get("global-default").await), 9_900, "ours, and changed by mistake");
 
-    // One that does not say whose it is, and was changed, is somebody's own from now on.
+    // An object without a valid annotation that was changed belongs to its user from now on.
     cluster
         .change("flowschemas", "probes", |schema| {
             annotate(schema, "perhaps");
@@ -392,7 +392,7 @@ async fn endpoints_follow_the_servers_that_there_are() {
     controller.stop().await;
     let one = names(&["192.0.2.1"]);
     assert_eq!(published(&cluster).await, (one.clone(), one.clone()));
-    // Nobody at all is a mistake of the store, not a reason to cut everybody off.
+    // An empty list of servers is an error of the store, not a reason to remove all endpoints.
     peers.0.lock().unwrap().clear();
     controller.sync().await;
     assert_eq!(published(&cluster).await, (one.clone(), one));

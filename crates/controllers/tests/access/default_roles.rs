@@ -1,7 +1,7 @@
-//! What every default role allows, as one table: role by role, which verbs on which resources.
+//! The permissions of every default role, as one table: role by role, which verbs on which resources.
 //!
-//! The table is `default_roles.txt` beside this file. It changes when the policy changes, or when somebody changes how rules
-//! are compared with requests. `PINTLE_WRITE_EXPECTED=1` writes it anew.
+//! The table is `default_roles.txt` beside this file. It changes with the policy, or with how rules are compared with
+//! requests. `PINTLE_WRITE_EXPECTED=1` writes it anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ async fn default_roles_allow_what_they_should() {
     let fixture = fixture().await;
     let AccessObjects { roles, cluster_roles, .. } = &fixture.objects;
     BootstrapRoles::new(fixture.objects.clone(), Features::default()).sync().await.unwrap();
-    // Those that are made of others are whole at once.
+    // Aggregates the roles now, instead of in the background.
     ClusterRoleAggregation::new(cluster_roles.clone()).sync_now().await;
     let mut all = cluster_roles.store().list("").await.unwrap();
     all.extend(roles.store().list("kube-public").await.unwrap());
@@ -160,7 +160,7 @@ fn shown(group: &str, resource: &str, subresource: &str, name: &str) -> String {
     shown
 }
 
-/// A cluster with one role, and a user who has it.
+/// Returns a policy with one role, and a user that has it.
 fn alone(role: &Value) -> (Policy, User) {
     let kind = if role.namespace().is_empty() { "ClusterRole" } else { "Role" };
     let text = format!(

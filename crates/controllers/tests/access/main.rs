@@ -62,7 +62,7 @@ async fn fixture() -> Fixture {
 impl Fixture {
     async fn bootstrap(&self) {
         BootstrapRoles::new(self.objects.clone(), pintle_features::Features::none()).sync().await.unwrap();
-        // What comes next sees what was written.
+        // The next read sees the write.
         let cache = self.objects.cluster_roles.store().cache();
         cache.wait_for_current(Duration::from_secs(5)).await.unwrap();
     }
@@ -83,7 +83,7 @@ fn json(value: &Value) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Changes an object as somebody else.
+/// Changes an object as another field manager.
 async fn edit(objects: &Objects, name: &str, mut change: impl FnMut(&mut Value) + Send) {
     let objects = objects.clone().managed_by("somebody");
     let mut edit = |old: &Value| -> Result<Option<Value>> {
@@ -198,7 +198,7 @@ async fn what_is_protected_is_left_alone() {
     let before = fixture.revision().await;
     fixture.bootstrap().await;
     assert_eq!(fixture.revision().await, before);
-    // Whoever sets it to something else keeps that.
+    // Any other value of the annotation is kept.
     edit(roles, "system:discovery", |role| annotate(role, "yes")).await;
     fixture.bootstrap().await;
     let role = get(roles, "", "system:discovery").await;
@@ -300,7 +300,7 @@ async fn aggregates_follow_their_parts() {
     let managed = r#"{"manager":"clusterrole-aggregation-controller","operation":"Apply","apiVersion":"rbac.authorization.k8s.io/v1""#;
     assert!(json(&whole).contains(managed), "{}", json(&whole));
     assert!(json(&whole).contains(r#""fieldsV1":{"f:rules":{}}"#));
-    // Who writes into it is overruled.
+    // Rules written into an aggregated role are overwritten.
     edit(roles, "whole", |role| set(role, "rules", roles, &rules(&["mine"]))).await;
     gathers(roles, "whole", "two three five").await;
     // And then it is quiet.
