@@ -1,10 +1,10 @@
-//! What the store has given up of its history.
+//! The revision up to which the store has compacted its history.
 //!
-//! Caches keep changes for as long as they have room, which may be longer than the store keeps them. A list of the past must
-//! not depend on which server is asked, so what the store would refuse is not answered from memory either. Watches do not
-//! care: they go on from wherever the changes are kept.
+//! Caches keep changes for as long as they have room, which may be longer than the store keeps them. A list at an old
+//! revision must not depend on the server that answers it, so a revision that the store would refuse is not served from
+//! memory either. Watches are exempt: they resume from any revision whose changes are still kept.
 //!
-//! Nobody follows compactions for this. Whoever wants the past asks, unless somebody has just asked:
+//! The cache does not follow compactions. A list at an old revision asks the store, unless the last answer is recent:
 //!
 //! ```text
 //! 00s   list at 120   asks the store: nothing before 100 is there; served

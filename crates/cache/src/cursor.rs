@@ -9,7 +9,7 @@ use crate::interest::Interest;
 use crate::resource::Resource;
 use crate::tail::Tail;
 
-/// What a [`Cursor`] comes to.
+/// The result of advancing a [`Cursor`].
 #[derive(Debug)]
 pub enum Next {
     /// The changes since that concern it, in order; never empty. Those of one transaction are together.
@@ -29,7 +29,7 @@ pub struct Cursor {
     pub(crate) interest: Interest,
     pub(crate) place: Place,
     pub(crate) tail: Tail,
-    /// There may be changes that were told of and not read.
+    /// Whether there may be changes that the tail has already announced and that were not read.
     pub(crate) unread: bool,
 }
 
@@ -70,7 +70,7 @@ impl Cursor {
         self.unread || self.tail.has_news()
     }
 
-    /// The changes that are there already, if anything was told since; `None` if there are none.
+    /// Returns the changes that are there already, if any were announced since the last call; `None` if there are none.
     pub fn try_news(&mut self) -> Option<Next> {
         if self.tail.take_news() || self.unread { self.try_next() } else { None }
     }

@@ -1,4 +1,4 @@
-//! Changes that came before anybody asked for their resource.
+//! Changes that came before the first request for their resource.
 //!
 //! A client may watch from the revision of an object that it has just created, and be the first to read that resource. So
 //! the last changes are kept as they came; a cache that is loaded then begins before them and goes through them.
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use pintle_storage::Event;
 
-/// How many changes are kept of a resource that nobody reads.
+/// Maximum number of changes kept of a resource that is not loaded.
 const MOST: usize = 256;
 
 /// And how many bytes of keys and values.

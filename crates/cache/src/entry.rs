@@ -14,10 +14,10 @@ use crate::pool::{Holder, Pool};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form(pub u16);
 
-/// What the cache must know about the objects of a resource.
+/// The cache's view of a resource: how its stored values are decoded, indexed and encoded.
 pub trait Kind: Send + Sync + 'static {
     /// Called once per value that the store delivers: brings it into normal form and reads what selectors need.
-    /// An error is kept in the entry's place and told to whoever reads it.
+    /// An error is kept in the entry's place and returned to its readers.
     fn read(&self, key: &str, stored: &Bytes) -> Result<Read, String>;
 
     /// The places of the fields that lists select by so often that they are found without looking at every object.
@@ -29,7 +29,7 @@ pub trait Kind: Send + Sync + 'static {
     /// revision in it.
     fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;
 
-    /// Appends the body, for who does not keep it.
+    /// Appends the body, for a caller that does not keep it.
     fn write_body(&self, entry: &Entry, form: Form, out: &mut Vec<u8>) -> Result<(), String> {
         out.extend_from_slice(&self.encode(entry, form)?);
         Ok(())
@@ -165,7 +165,7 @@ impl Entry {
         self.bodies().iter().find(|(kept, _)| *kept == form).map(|(_, body)| body.clone())
     }
 
-    /// It is of the past now: hardly anybody asks for it, but the history may hold it for long.
+    /// Drops the encoded bodies of an entry that is no longer current: it is rarely read, but the history may hold it for long.
     pub(crate) fn forget_all(&self) {
         *self.bodies() = Vec::new();
     }

@@ -1,4 +1,4 @@
-//! What selectors ask of an object, in one piece of memory: a hundred thousand objects have millions of short texts.
+//! The fields and labels that selectors match, in one allocation: a hundred thousand objects have millions of short texts.
 //!
 //! ```text
 //! [where labels begin] [field]* ([label key] [label value])*      a text is its length and then itself
@@ -98,7 +98,7 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// What was read of an object.
+/// An object's value, fields and labels, as read from the store.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     pub(crate) value: &'a Bytes,

@@ -31,18 +31,18 @@ pub struct Feed {
     limits: Limits,
     /// Set when the feed is dropped: its task ends.
     ended: Signal,
-    /// Those of a feed that belongs to no control plane.
+    /// The tasks of a feed that belongs to no control plane.
     own_tasks: Option<Tasks>,
 }
 
 type Resources = Arc<RwLock<BTreeMap<Bytes, Slot>>>;
 
-/// Who is told of the changes under a prefix.
+/// The caches that receive the changes under a prefix.
 #[derive(Debug)]
 enum Slot {
-    /// One that is there as long as the feed.
+    /// A cache that lives as long as the feed.
     Kept(Arc<Resource>),
-    /// Those that somebody uses.
+    /// Caches that live as long as they are in use.
     Used(Vec<Weak<Resource>>),
 }
 
@@ -162,13 +162,13 @@ impl Feed {
         resource
     }
 
-    /// A cache of the objects under a prefix that is followed only as long as somebody uses it. There may be several, which
-    /// see the same values differently.
+    /// Returns a cache of the objects under a prefix that is followed only as long as it is in use. There may be several,
+    /// which see the same values differently.
     pub fn separate(&self, prefix: Bytes, kind: Arc<dyn Kind>) -> Arc<Resource> {
         let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
         let resource = Arc::new(Resource::new(prefix.clone(), kind, self.source.clone(), self.limits));
         match resources.entry(prefix).or_insert_with(|| Slot::Used(Vec::new())) {
-            // Nobody asks for both under one prefix.
+            // No caller asks for both kinds under one prefix.
             Slot::Kept(_) => {}
             Slot::Used(users) => {
                 users.retain(|user| user.strong_count() > 0);
@@ -190,7 +190,7 @@ impl Feed {
         used
     }
 
-    /// Forgets the prefixes that nobody uses.
+    /// Removes the prefix if none of its caches is in use.
     pub fn tidy(&self, prefix: &Bytes) {
         let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(Slot::Used(users)) = resources.get_mut(prefix) {
@@ -245,7 +245,7 @@ impl Follower {
                         tokio::time::sleep(RETRY).await;
                     }
                 }
-                // Whoever reads next is told why. What cannot be read may be gone by then, so it is not waited for.
+                // The next reader gets the reason. The unreadable value may be gone by then, so the feed does not wait for it.
                 pintle_storage::Error::Unreadable(reason) => {
                     tracing::warn!(reason, "a change cannot be read; caches are loaded anew");
                     if let Ok(current) = self.source.store.current_revision().await {
@@ -271,7 +271,7 @@ impl Follower {
                 revision
             }
         };
-        // After the changes are in the caches, so that whoever waits for the revision finds them.
+        // After the changes are in the caches, so that a reader that waits for the revision finds them.
         self.source.seen.send_if_modified(|seen| {
             let later = revision.0 > *seen;
             *seen = revision.0.max(*seen);
@@ -292,7 +292,7 @@ fn hand_out(resources: &BTreeMap<Bytes, Slot>, events: Vec<Event>) {
         let before = resources.range::<Bytes, _>((Bound::Unbounded, Bound::Included(key))).next_back();
         before.filter(|(prefix, _)| key.starts_with(prefix)).map(|(_, slot)| slot)
     };
-    // What a transaction changed of one resource is seen together.
+    // The changes that one transaction made to a resource are applied together.
     let mut owned: Vec<(&Slot, Vec<Event>)> = Vec::with_capacity(1);
     for event in events {
         let Some(slot) = owner(event.key()) else { continue };

@@ -1,5 +1,5 @@
 //! A watch of the store itself, for resources that are not kept in memory: it can begin at any revision that the store
-//! still knows of, and costs one watch of the store for each who follows.
+//! still has, and costs one watch of the store per watcher.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -58,7 +58,7 @@ impl Follow {
                 let previous = prev.as_ref().and_then(|kv| self.resource.stored_entry(kv));
                 (self.resource.stored_entry(kv)?, previous)
             }
-            // What the store has forgotten nobody can be shown.
+            // A deletion whose previous value the store has compacted cannot be shown.
             Event::Delete { prev, .. } => {
                 let previous = self.resource.stored_entry(prev.as_ref()?)?;
                 (Arc::new(previous.at(revision)), Some(previous))

@@ -7,20 +7,19 @@ use bytes::Bytes;
 use crate::history::Change;
 use crate::pool::{Holder, Pool};
 
-/// Which of a change's frames: a form and a type of event, numbered by whoever makes them.
+/// The key of one of a change's frames: a form and a type of event, numbered by the encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame(pub u32);
 
-/// More forms than this at once are encoded each time: nobody can make a change hold more.
+/// Maximum number of frames kept per change; further forms are encoded each time, so that clients cannot make a change hold more.
 const MOST: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Frames(Mutex<Vec<(Frame, Bytes)>>);
 
 impl Change {
-    /// A frame of this change: the same bytes for everyone who asks while the pool holds them, else made now. Whoever asks
-    /// meanwhile waits for it, so `make` must be quick and must not ask for a frame of the same change. An error is not
-    /// kept.
+    /// Returns a frame of this change: shared bytes while the pool holds them, else made now. Concurrent callers wait for
+    /// it, so `make` must be quick and must not ask for a frame of the same change. An error is not kept.
     pub fn frame<E>(
         self: &Arc<Change>,
         pool: &Pool,

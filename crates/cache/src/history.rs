@@ -25,9 +25,9 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Change {
     pub revision: u64,
-    /// What it is now; for a deletion, what it was, at the revision of the deletion.
+    /// The object after the change; for a deletion, the deleted object at the revision of the deletion.
     pub entry: Arc<Entry>,
-    /// What it was before.
+    /// The object before the change.
     pub previous: Option<Arc<Entry>>,
     pub deleted: bool,
     /// See [`Change::left`].
@@ -45,7 +45,7 @@ impl Change {
         Change { revision, entry, previous, deleted, left: OnceLock::new(), frames: Frames::default() }
     }
 
-    /// What a watcher sees whose selector the object no longer matches: what it was, at this revision.
+    /// Returns the object as it was before, at this revision: the deletion event for a watcher whose selector no longer matches it.
     pub fn left(&self) -> Option<&Arc<Entry>> {
         let previous = self.previous.as_ref()?;
         Some(self.left.get_or_init(|| Arc::new(previous.at(self.revision))))

@@ -1,4 +1,4 @@
-//! Who is told of which change: a watch of one namespace, object or node is not woken by the others' changes.
+//! Topics: the changes that concern each watch, so that a watch of one namespace, object or node is not woken by other changes.
 //!
 //! ```text
 //! history:  first=41 [ 41:a/x 42:b/y 43:a/z 44:b/y ] end=45
@@ -6,7 +6,7 @@
 //! cursor at 45: waits      at 42: reads 42 and 44      at 40: reads the same, since 40 was not of b      at 39: expired
 //! ```
 //!
-//! There is a topic for each interest that somebody has now. The invariants, for a topic with `since`, `numbers`, `lost`:
+//! There is a topic for each interest of a current watch. The invariants, for a topic with `since`, `numbers`, `lost`:
 //!
 //! - Each change at or after `since` that concerns it is in `numbers` while the history has it. Once it leaves the history,
 //!   `lost` is the number after it.
@@ -57,7 +57,7 @@ fn namespace_of(key: &str) -> Option<&str> {
     key.split_once('/').map(|(namespace, _)| namespace)
 }
 
-/// The changes that concern one interest, while somebody has it.
+/// The changes that concern one interest, kept while a watch has it.
 #[derive(Debug)]
 pub(crate) struct Topic {
     numbers: VecDeque<u64>,
@@ -99,7 +99,7 @@ pub(crate) struct Topics {
     fields: Vec<(usize, HashMap<SmolStr, Topic>)>,
 }
 
-/// What a cursor finds.
+/// The changes that a cursor has to read.
 #[derive(Debug)]
 pub(crate) enum Pending<'a> {
     /// Changes that it must see are gone.
@@ -191,7 +191,7 @@ impl Topics {
         }
     }
 
-    /// What a watch that has entered finds from a number on.
+    /// Returns the changes that a registered watch has to read from a number on.
     pub(crate) fn pending(&self, interest: &Interest, next: u64, history: &History) -> Pending<'_> {
         match self.topic(interest) {
             None if next < history.first() => Pending::Lost,
@@ -221,7 +221,7 @@ impl Topics {
         }
     }
 
-    /// Notes a change of the history; `wake` gets those whom it concerns.
+    /// Records a change that was added to the history; the bells of the topics that it concerns go into `wake`.
     pub(crate) fn added(&mut self, number: u64, change: &Change, wake: &mut Wake) {
         wake.everything.get_or_insert_with(|| self.everything.bell());
         self.each(change, |topic| {
@@ -236,7 +236,8 @@ impl Topics {
     }
 }
 
-/// Those whom changes concern, to be told after the lock is given back, so that nobody is woken to wait for it.
+/// The bells of the topics that changes concern. They ring after the lock is released, so that no watch is woken
+/// only to wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Wake {
     everything: Option<Bell>,

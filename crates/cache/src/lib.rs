@@ -1,9 +1,8 @@
-//! What the server knows of its objects without asking the store: a snapshot per resource, the changes that led to it, and
-//! the bytes that clients get.
+//! The watch cache: per resource a snapshot of the objects, the changes that led to it, and the encoded bytes that clients get.
 //!
 //! One watch of the store feeds everything ([`Feed`]); each [`Resource`] is loaded when it is first asked for and follows
-//! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per form
-//! that somebody wants ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
+//! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per
+//! requested form ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
 
 mod compaction;
 mod consistency;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Split when longer than this, in halves.
 const CHUNK: usize = 128;
 
-/// What has a place of its own in a [`Map`].
+/// A value that is stored in a [`Map`] under its own key.
 pub trait Keyed {
     fn key(&self) -> &str;
 }
@@ -58,7 +58,7 @@ impl<V> Sorted<V> {
         self.len
     }
 
-    /// The place of what is looked for. `compare` tells how a value stands to it.
+    /// Returns the place of a value, whether or not it is there. `compare` orders a value of the map relative to it.
     pub(crate) fn find(&self, compare: impl Fn(&V) -> Ordering) -> Spot {
         // The last chunk that begins at or before it; the first one takes what is before all.
         let after = self.chunks.partition_point(|chunk| compare(&chunk[0]).is_le());

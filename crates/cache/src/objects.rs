@@ -28,7 +28,7 @@ struct Index {
 }
 
 impl Index {
-    /// What cannot be read has no value and is before all that have one.
+    /// Returns the place of an entry. Entries that cannot be read have no value and sort before all others.
     fn find(&self, value: Option<&str>, key: &str) -> Spot {
         let order = |entry: &Entry| entry.field(self.field).cmp(&value).then_with(|| entry.key().cmp(key));
         self.sorted.find(order)

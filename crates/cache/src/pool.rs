@@ -7,7 +7,8 @@ use crate::entry::{Entry, Form};
 use crate::frame::Frame;
 use crate::history::Change;
 
-/// What part of the limit frames may take: watchers read them at about the same time, so that they are soon of no use.
+/// The share of the limit that frames may take, as a divisor: watchers read them at about the same time, so that they are
+/// soon of no use.
 const FRAMES: usize = 8;
 
 /// Bodies of entries and frames of changes, by age. One for all resources of a control plane.
@@ -17,7 +18,7 @@ pub struct Pool {
     frames: Mutex<Queue<Change, Frame>>,
 }
 
-/// What holds encoded bytes.
+/// The owner of encoded bytes that the pool may evict.
 pub(crate) trait Holder<K> {
     fn holds(&self, key: K) -> bool;
     fn forget(&self, key: K);

@@ -23,7 +23,7 @@ const PAGE: usize = 1000;
 /// How many of them are looked into before others get their turn: each takes tens of microseconds.
 const AT_ONCE: usize = 32;
 
-/// How many states of the past are kept for those who go through them by pages.
+/// Maximum number of past snapshots kept for clients that page through them.
 const PAST: usize = 4;
 
 /// So few changes are undone again for each page.
@@ -53,8 +53,8 @@ struct State {
     objects: Objects,
     history: History,
     topics: Topics,
-    /// What was listed of the past, newest first in asking: whoever goes through it by pages asks again. Of no revision
-    /// before those that the history reaches back to, so that they hold nothing that it does not hold.
+    /// Past snapshots that were listed, most recently requested first: a client that pages through one asks for it again.
+    /// None is older than the history, so that they hold no object that it does not hold.
     past: VecDeque<(u64, Objects)>,
     /// The revision that the objects were loaded at.
     loaded: u64,
@@ -68,7 +68,7 @@ struct State {
 
 #[derive(Debug)]
 enum Phase {
-    /// Nobody has asked yet.
+    /// Not loaded: no client has read the resource yet.
     Idle(Option<Early>),
     /// Changes that came while the objects were being read.
     Loading(Vec<Event>),
@@ -153,7 +153,7 @@ impl Resource {
         [&self.prefix, own.as_bytes()].concat().into()
     }
 
-    /// What the store has at a key, if it is of this resource.
+    /// Returns the entry of a stored key and value, if the key is of this resource.
     pub(crate) fn stored_entry(&self, kv: &KeyValue) -> Option<Arc<Entry>> {
         self.entry(kv, &Map::default())
     }
@@ -170,12 +170,12 @@ impl Resource {
             .map(|objects| objects.map().iter_from("").map(|entry| entry.stored().len() as u64).sum())
     }
 
-    /// Whether it is loaded, which it is from when somebody first asked for it.
+    /// Whether the resource is loaded, which the first request for it causes.
     pub fn is_ready(&self) -> bool {
         matches!(self.state().phase, Phase::Ready)
     }
 
-    /// Has the resource loaded by and by, if nobody has yet: for who was answered without it, and will ask again.
+    /// Loads the resource in the background if it is not loaded: for a caller that was answered without it and will ask again.
     pub fn load_soon(self: &Arc<Resource>) {
         if self.is_ready() {
             return;
@@ -191,7 +191,7 @@ impl Resource {
         });
     }
 
-    /// Loads the resource if nobody has yet.
+    /// Loads the resource if it is not loaded.
     pub async fn ready(&self) -> Result<(), Error> {
         if self.is_ready() {
             return Ok(());
@@ -218,9 +218,9 @@ impl Resource {
         let _undo = Undo(self);
         let since = early.as_ref().map(|early| early.since).filter(|since| *since > 0);
         let loaded = match since {
-            // Those who follow are told of what happened since, as if the cache had been there.
+            // The watches that follow see the changes since then, as if the cache had been loaded at that revision.
             Some(since) => match self.read_since(since).await {
-                // It may be told later, or never; so it begins now.
+                // The feed may reach that revision late or never, so the cache begins at the current one.
                 Err(Error::TooLarge { .. }) => self.read_all(None, &Map::default()).await,
                 other => other,
             },
@@ -241,7 +241,7 @@ impl Resource {
             generation,
             ..State::default()
         };
-        // Nobody follows yet, so that nobody has to be told.
+        // There are no cursors yet, so there is nothing to wake.
         let mut wake = Wake::default();
         let early = early.map(|early| early.events).unwrap_or_default();
         for news in early.into_iter().chain(kept).filter_map(|event| self.news(event)) {
@@ -250,7 +250,7 @@ impl Resource {
         Ok(())
     }
 
-    /// Everything at a revision of the past, once the feed has told of all that has been stored by now.
+    /// Reads all objects at a past revision, and waits until the feed has delivered everything that is stored by now.
     async fn read_since(&self, since: u64) -> Result<(Vec<Arc<Entry>>, u64), Error> {
         let Revision(current) = self.source.store.current_revision().await?;
         let loaded = self.read_all(Some(Revision(since)), &Map::default()).await?;
@@ -282,7 +282,7 @@ impl Resource {
         Ok(Snapshot::new(Objects::new(entries, self.kind.indexed_fields()), revision))
     }
 
-    /// What need not be read again.
+    /// Returns the entries that a reload need not decode again.
     fn known(&self) -> Map<Entry> {
         let state = self.state();
         if state.doubted { Map::default() } else { state.objects.map().clone() }
@@ -338,7 +338,7 @@ impl Resource {
         }
     }
 
-    /// What the store has at a key. What is known already of that revision is not read again, and keeps its bodies.
+    /// Decodes the value at a key. An entry of that revision that is known already is reused, and keeps its bodies.
     fn entry(&self, kv: &KeyValue, known: &Map<Entry>) -> Option<Arc<Entry>> {
         let key = self.own_key(&kv.key)?;
         if let Some(same) = known.get(key).filter(|entry| entry.revision() == kv.mod_revision.0) {
@@ -407,7 +407,7 @@ impl Resource {
         state.past.retain(|(known, _)| *known >= since);
     }
 
-    /// Forgets everything: the feed has missed something. Cursors expire; whoever asks next loads again.
+    /// Drops all objects and changes, because the feed has missed something. Cursors expire; the next request loads again.
     pub(crate) fn reset(&self) {
         let mut state = self.state();
         let (end, generation) = (state.history.end(), state.generation + 1);
@@ -461,8 +461,8 @@ impl Resource {
         self.snapshot_since(current, most).await
     }
 
-    /// What the feed had seen before the lock was taken is in the map, and what it has added since has raised `applied`; so
-    /// the greater of both is the map's revision.
+    /// Calls `of` with the state and its revision. Changes that the feed had seen before the lock was taken are in the map,
+    /// and later ones have raised `applied`; so the greater of both is the map's revision.
     fn with_current<T>(&self, of: impl FnOnce(&mut State, u64) -> Result<T, Error>) -> Result<T, Error> {
         let seen = self.source.seen();
         let mut state = self.state();
@@ -518,7 +518,7 @@ impl Resource {
         self.state().generation
     }
 
-    /// What was loaded as this generation differs from the store, or does not.
+    /// Records whether the objects loaded as this generation were found to differ from the store.
     pub(crate) fn doubt(&self, doubted: bool, generation: u64) {
         let mut state = self.state();
         if state.generation == generation {
@@ -529,7 +529,7 @@ impl Resource {
         }
     }
 
-    /// What the cache has at a key now. `None` does not mean that there is nothing: it may not be loaded.
+    /// Returns the cache's current entry at a key. `None` does not mean that there is none: the resource may not be loaded.
     pub fn get(&self, key: &str) -> Option<Arc<Entry>> {
         self.state().objects.map().get(key).cloned()
     }
@@ -579,7 +579,7 @@ impl Resource {
         }
     }
 
-    /// What a cursor has to read; `None` if it has expired.
+    /// Returns the changes that a cursor has to read; `None` if it has expired.
     fn pending<'s>(state: &'s State, interest: &Interest, place: &Place) -> Option<Numbers<'s>> {
         if state.generation != place.generation {
             return None;

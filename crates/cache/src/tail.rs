@@ -1,7 +1,7 @@
-//! Waking those who wait for the next change of a topic.
+//! Wakes the watches that wait for the next change of a topic.
 //!
-//! A watch waits again right after it was woken, mostly as the same task. So who waits stays listed with its waker, and a
-//! change costs each of them one wake: nobody enters and leaves a list for every change.
+//! A watch waits again right after it was woken, mostly as the same task. So its waker stays registered, and a change costs
+//! each watch one wake instead of a registration and a removal.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use std::task::{Context, Poll, Waker};
 
 use crate::together::together;
 
-/// Told of changes; when it is dropped, so is the topic, and everybody is woken to find out.
+/// The sending side of a topic. Dropping it drops the topic and wakes all tails, which then find out.
 #[derive(Debug, Default)]
 pub(crate) struct Head(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// How often something was told.
+    /// Number of announcements so far.
     told: AtomicU64,
     waiting: Mutex<Waiting>,
 }
@@ -26,11 +26,11 @@ struct Waiting {
     free: Vec<usize>,
 }
 
-/// Somebody to be told. Clones of a tail do not exist: each has its place.
+/// The receiving side of a topic: one registered watch. A tail cannot be cloned, since each has a place of its own.
 #[derive(Debug)]
 pub(crate) struct Tail {
     shared: Arc<Shared>,
-    /// What it has seen of `told`.
+    /// The value of `told` when it was last read.
     seen: u64,
     place: Option<usize>,
     /// The waker at the place, to be compared without a lock.
@@ -45,7 +45,7 @@ impl Shared {
 
     fn tell(&self) {
         self.told.fetch_add(1, Ordering::Release);
-        // Whoever is listed by now is woken; whoever comes later sees the number.
+        // Every waker registered by now is woken; a tail that registers later sees the number.
         together(|| self.waiting().places.iter().flatten().for_each(Waker::wake_by_ref));
     }
 }
@@ -55,7 +55,7 @@ impl Head {
         Tail { seen: self.0.told.load(Ordering::Acquire), shared: self.0.clone(), place: None, waker: None }
     }
 
-    /// To be told without the topic at hand.
+    /// Returns a handle that wakes the tails without access to the topic.
     pub(crate) fn bell(&self) -> Bell {
         Bell(self.0.clone())
     }
@@ -77,8 +77,8 @@ impl Bell {
 }
 
 impl Tail {
-    /// Whether something was told since this was last called. To be asked before looking, so that what comes while looking
-    /// is not taken for seen.
+    /// Whether there was an announcement since the last call. To be called before reading, so that a change that comes
+    /// during the read is not taken for read.
     pub(crate) fn take_news(&mut self) -> bool {
         let told = self.shared.told.load(Ordering::Acquire);
         std::mem::replace(&mut self.seen, told) != told
@@ -89,7 +89,7 @@ impl Tail {
         self.shared.told.load(Ordering::Acquire) != self.seen
     }
 
-    /// Ready when something was told since the last [`Tail::take_news`].
+    /// Ready when there was an announcement since the last [`Tail::take_news`].
     pub(crate) fn poll_told(&mut self, cx: &Context<'_>) -> Poll<()> {
         if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             self.list(cx.waker());

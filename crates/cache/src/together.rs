@@ -1,9 +1,9 @@
 //! Wakes of many at once.
 //!
 //! A change may concern hundreds of watches, and a hundred of them may share a connection. The task of that connection is
-//! woken with the first of them, and would run on another core, again and again, while the others are still being told: it
-//! would send each client a few events at a time. So whoever gathers the work of many has its own wake put off until all
-//! that are concerned have been told.
+//! woken with the first of them, and would run on another core, again and again, while the others are still being woken: it
+//! would send each client a few events at a time. So a task that gathers the work of many watches has its own wake deferred
+//! until all that the change concerns have been woken.
 
 use std::cell::RefCell;
 use std::task::Waker;
@@ -13,13 +13,13 @@ thread_local! {
 }
 
 struct Turn {
-    /// This thread is telling many.
+    /// Whether this thread is waking the watches of a change.
     telling: bool,
-    /// To be woken when it has told all of them.
+    /// The wakers that were deferred until all of them are awake.
     last: Vec<Waker>,
 }
 
-/// Wakes at the end of the turn if this thread is telling many of a change, else now.
+/// Wakes at the end of the turn if this thread is waking the watches of a change, else now.
 pub fn wake_last(waker: &Waker) {
     let kept = TURN.with_borrow_mut(|turn| {
         if turn.telling {
@@ -32,7 +32,7 @@ pub fn wake_last(waker: &Waker) {
     }
 }
 
-/// Runs what tells many.
+/// Runs a function that wakes many watches, and then the deferred wakers.
 pub(crate) fn together(tell: impl FnOnce()) {
     let within = TURN.with_borrow_mut(|turn| std::mem::replace(&mut turn.telling, true));
     // A turn within a turn ends with the outer one.

@@ -72,7 +72,7 @@ fn same(entry: &Entry, kv: &KeyValue) -> bool {
 #[async_trait]
 impl Backend for Cached {
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
-        // What is wrong with the question, the store says.
+        // Errors in the request are the store's to report.
         self.store.get(key, at).await?;
         let snapshot = self.snapshot(at).await?;
         let (found, newest) = self.store.get(key, Some(Revision(snapshot.revision))).await?;

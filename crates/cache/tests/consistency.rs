@@ -35,7 +35,7 @@ async fn a_cache_that_follows_is_consistent() {
     assert_eq!(fixture.pods.check().await, Ok(None));
 }
 
-/// The feed is told of one key only, so that the cache knows of others what they were when it was loaded.
+/// The feed sees changes of one key only, so that the cache keeps the others as they were when it was loaded.
 #[tokio::test]
 async fn what_is_wrong_is_found_and_the_past_is_not_taken_from_it() {
     let store = Arc::new(Store::open(Options::memory()).unwrap());
@@ -56,7 +56,7 @@ async fn what_is_wrong_is_found_and_the_past_is_not_taken_from_it() {
     assert!(matches!(pods.snapshot_at(past).await, Err(Error::TooOld { .. })));
     assert_eq!(show(&pods.snapshot_from_store(changed).await.unwrap()), ["a=1", "b=2"]);
 
-    // What is gone from the store, and what the cache has never heard of.
+    // A key that is gone from the store, and one that the cache has never seen.
     let then = vec![Op::Delete { key: Bytes::from_static(b"/r/pods/b") }];
     store.txn(Txn { then, ..Txn::default() }).await.unwrap();
     let revision = put(&store, "/r/pods/a", "3").await;

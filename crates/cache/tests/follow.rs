@@ -199,7 +199,7 @@ async fn a_change_is_encoded_once_for_all_its_watchers_while_there_is_room() {
     frame(&one[0], 1);
     assert_eq!(made.load(Ordering::Relaxed), 3);
     assert!(pool.bytes() <= 15);
-    // An error is told to whoever asked and nobody else.
+    // An error is returned to its caller and not kept for others.
     let failed = one[1].frame(&pool, Frame(1), || Err("no".to_owned()));
     assert_eq!(failed.unwrap_err(), "no");
     frame(&one[1], 1);
@@ -248,7 +248,7 @@ async fn what_the_store_has_given_up_is_not_listed_though_its_changes_are_kept()
         Err(Error::TooOld { oldest, .. }) if oldest == at[1]
     ));
     assert_eq!(show(&fixture.pods.snapshot_at(at[1]).await.unwrap()), ["a=2"]);
-    // Those who follow see all that is kept.
+    // Watches see all changes that are kept.
     let mut cursor = fixture.pods.watch(at[0], Interest::Everything).unwrap();
     assert_eq!(changes(&mut cursor).await.len(), 3);
 
@@ -300,7 +300,7 @@ async fn objects_are_found_by_an_indexed_field_in_the_order_of_their_keys() {
         let found: Vec<_> = snapshot.by_field(0, value, from).unwrap().map(|e| e.key().to_owned()).collect();
         found.join(" ")
     };
-    // What cannot be read is shown, so that the one who lists is told.
+    // An object that cannot be read is listed, so that the client gets the error.
     assert_eq!(found("n1", ""), "a/bad a/2 b/1");
     fixture.put("pods/a/bad", "").await;
     fixture.put("pods/a/1", "n1").await;
@@ -334,7 +334,7 @@ async fn what_the_cache_has_forgotten_is_listed_out_of_the_store_until_it_is_com
     let snapshot = fixture.pods.snapshot_from_store(past).await.unwrap();
     assert_eq!(show(&snapshot), ["a/1=old", "b/1=old", "b/2=new", "b/3=old", "c/1=old"]);
     assert_eq!(snapshot.revision, past);
-    // What has not changed since is the cache's own entry.
+    // An object that has not changed since is the cache's own entry.
     assert!(Arc::ptr_eq(snapshot.objects.get("b/2").unwrap(), &fixture.pods.get("b/2").unwrap()));
 
     let page = async |prefix: &str, from: &str, limit| {

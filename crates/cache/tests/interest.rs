@@ -1,4 +1,4 @@
-//! Who is told of what: everything that concerns a watch, and nothing else.
+//! Watches receive all changes that concern them, and are woken by no others.
 
 mod support;
 
@@ -112,7 +112,7 @@ async fn a_watch_that_nothing_concerns_does_not_expire_however_much_else_changes
         assert_eq!(cursor.progress(), Some(last));
         assert!(cursor.try_next().is_none());
     }
-    // Those who have not read what concerned them, and cannot any more, are told.
+    // Cursors that have not read the changes that concerned them, and cannot any more, expire.
     for cursor in &mut late {
         assert_eq!(cursor.progress(), None);
         assert!(matches!(cursor.try_next(), Some(Next::Expired)));
@@ -147,7 +147,7 @@ async fn a_watch_from_the_past_sees_what_concerned_it_since_also_where_others_wa
     fixture.put("pods/a/5", "1").await;
     assert_eq!(changes(&mut again).await, ["+a/5"]);
     drop(again);
-    // Nothing stays of those who have gone.
+    // Topics of dropped cursors are removed.
     assert!(format!("{:?}", fixture.pods).contains("namespaces: {}"));
 }
 
@@ -240,7 +240,7 @@ fn name(number: u8) -> String {
     format!("{}/{}", number / 3, number % 3)
 }
 
-/// What really happened: revision, key, value before and after.
+/// A change as it was written: revision, key, value before and after.
 type Happened = (u64, String, Option<String>, Option<String>);
 
 fn concerns(interest: &Interest, (_, key, before, after): &Happened) -> bool {

@@ -16,7 +16,7 @@ use pintle_storage::{
 use pintle_storage_embedded::{Options, Store};
 use support::{Plain, WAIT, changes, show};
 
-/// A store that, when told to, tells every watch that it is too late, or does not answer a read.
+/// A store that, when switched to, ends every watch as too late, or does not answer a read.
 struct Forgetful {
     inner: Store,
     stuck: AtomicBool,
@@ -102,7 +102,7 @@ impl Backend for Forgetful {
     }
 }
 
-/// Whether a resource is loaded before long, without anybody waiting for it.
+/// Whether a resource is loaded before long, without a caller that waits for it.
 async fn is_loaded(resource: &Resource) -> bool {
     for _ in 0..100 {
         if resource.snapshot().is_ok() {
@@ -146,7 +146,7 @@ async fn a_loading_that_hangs_holds_nobody_up_and_is_not_begun_again() {
     while store.ranges.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
-    // Whoever comes meanwhile starts no other, and is answered from the store.
+    // Requests that come meanwhile start no other load, and are answered from the store.
     for _ in 0..20 {
         pods.load_soon();
     }
@@ -176,7 +176,7 @@ async fn a_feed_that_missed_something_expires_cursors_and_loads_anew() {
     assert_eq!(changes(&mut cursor).await, ["+c"]);
 }
 
-/// What a list does that waits while the feed starts over: it must not show that there is nothing.
+/// A list that waits while the feed starts over must not be empty.
 #[tokio::test]
 async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded() {
     let store = Arc::new(Forgetful::new());
@@ -193,7 +193,7 @@ async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded()
         assert!(matches!(tokio::time::timeout(WAIT, cursor.next()).await.unwrap(), Next::Expired));
         assert_eq!(cursor.progress(), None);
     }
-    // The watch is told so again and again: nothing is followed, but nothing wrong is shown either.
+    // The watch is ended again and again: the cache follows nothing, but shows nothing wrong either.
     for _ in 0..100 {
         match pods.snapshot() {
             Ok(snapshot) => assert_eq!(show(&snapshot), ["a=1"]),
@@ -210,7 +210,7 @@ async fn a_cache_that_starts_over_says_so_and_shows_nothing_until_it_is_loaded()
     assert_eq!(entry.revision(), snapshot.revision);
     let ahead = pods.entry_since("b", snapshot.revision + 1, Duration::from_millis(1)).await.unwrap_err();
     assert!(matches!(ahead, Error::TooLarge { .. }), "{ahead}");
-    // Those of the cache's former life leave nothing behind and take nothing along.
+    // Cursors of the cache's previous generation leave no topics behind and remove none of the new ones.
     let mut new = pods.snapshot_and_watch(Interest::Namespace("n".into())).unwrap().1;
     drop(cursors);
     store.txn(Txn::put("/r/pods/n/c".into(), "3".into())).await.unwrap();

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How much of an answer is read.
 const MAX_BODY: usize = 10 << 10;
 
-/// The default addresses of the other components; the API server is not told of others.
+/// The default addresses of the other components; the API server has no flags for others.
 const CONTROLLER_MANAGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10257);
 const SCHEDULER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 10259);
 

@@ -169,7 +169,7 @@ pub struct NetworkConfig {
     pub hostname: String,
     /// The address of the listener.
     pub listening: SocketAddr,
-    /// The address that discovery tells clients: `host:port`.
+    /// The address that discovery gives clients: `host:port`.
     pub public_address: String,
     /// The address under which pods and other API servers reach this server.
     pub advertised: IpAddr,

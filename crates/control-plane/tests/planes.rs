@@ -176,7 +176,7 @@ fn five_control_planes_live_in_one_process_and_leave_nothing_behind() {
     runtime.block_on(async {
         let planes = futures_util::future::join_all((0..5).map(Plane::start)).await;
         futures_util::future::join_all(planes.iter().map(Plane::drive)).await;
-        // What one plane stores is in no other.
+        // Objects of one plane are in no other.
         for plane in &planes {
             let namespaces: Api<Namespace> = Api::all(plane.client());
             let name = format!("of-{}", plane.now());

@@ -1,8 +1,8 @@
-//! The config map `extension-apiserver-authentication`, by which other API servers of the cluster learn whom to believe: the
-//! authorities of clients' certificates, and which front proxies may name users in which headers.
+//! The config map `extension-apiserver-authentication`, from which other API servers of the cluster learn what to trust:
+//! the authorities of clients' certificates, and which front proxies may name users in which headers.
 //!
-//! Several servers write to it, with settings of their own. What each says is added to what is there, so that nobody who
-//! trusts one server's authority loses it through another; certificates leave when they expire.
+//! Several servers write to it, with settings of their own. Each adds its authorities to those that are there, so that a
+//! client that trusts one server's authority does not lose it through another; certificates leave when they expire.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const CLIENT_CA: &str = "client-ca-file";
 const PROXY_CA: &str = "requestheader-client-ca-file";
 const UID_HEADERS: &str = "requestheader-uid-headers";
 
-/// What this server wants to be known. Bundles are read anew whenever they are needed.
+/// The settings that this server publishes. Bundles are read anew whenever they are needed.
 pub struct Trust {
     /// The authorities of clients, as PEM.
     pub client_ca: Box<dyn Fn() -> std::result::Result<String, String> + Send + Sync>,
@@ -36,7 +36,7 @@ pub struct Trust {
     pub uid_headers: bool,
 }
 
-/// Who may say in headers who somebody is, and how.
+/// The front proxies that may name users in headers, and the headers' names.
 pub struct FrontProxies {
     /// The authorities of their certificates, as PEM.
     pub authority: Box<dyn Fn() -> std::result::Result<String, String> + Send + Sync>,
@@ -102,7 +102,7 @@ impl ClusterAuthenticationTrust {
         };
         match self.maps.update(NAMESPACE, NAME, &mut change).await {
             Ok(_) => Ok(()),
-            // What does not fit any more begins anew, with what those who are there have to say.
+            // A config map that has grown too large is deleted, and the running servers fill a new one.
             Err(status) if is_too_large(&status) => {
                 self.maps.delete(NAMESPACE, &there).await?;
                 Err(status)
@@ -112,7 +112,7 @@ impl ClusterAuthenticationTrust {
         }
     }
 
-    /// What is to be there, given what is.
+    /// Returns the wanted data, given the current config map.
     fn data(&self, there: Option<&Value>, now: SystemTime) -> Result<BTreeMap<&'static str, String>> {
         let failed = |error: String| Box::new(Status::internal(error));
         let before = |key: &str| there.map_or("", |map| map.text_at(&["data", key]));

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use crate::runtime::{Controller, Requeue, Source};
 
 const NAMESPACE: &str = "kube-system";
-/// Tells leases of API servers from others.
+/// The label that distinguishes leases of API servers from others.
 const LABEL: &str = "apiserver.kubernetes.io/identity";
 const COMPONENT: &str = "kube-apiserver";
 const HOSTNAME: &str = "kubernetes.io/hostname";

@@ -260,7 +260,7 @@ fn a_large_class_can_be_repeated_as_often_as_go_repeats() {
     refused(&several, &format!("expression too large: `{several}`"));
 }
 
-/// What a match found out about the pattern helps the next one.
+/// The states that a match has built are reused by the next one.
 #[test]
 fn a_pattern_is_faster_with_every_match() {
     let regex = Regex::new(&format!("^{}$", "(a)?".repeat(3_000))).unwrap();

@@ -1,4 +1,4 @@
-//! What a connection is doing, and by when it must do something else.
+//! The activity of a connection, and the deadlines for its next headers and for the end of its idleness.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -69,7 +69,7 @@ impl Activity {
         let idle = after(self.idle_since.load(Ordering::Acquire), limits.idle);
         let at = match self.bytes_since.load(Ordering::Acquire) {
             _ if !http1 => idle,
-            // Bytes may begin to come at any time, and nobody wakes us for them.
+            // Bytes may begin to come at any time, and they do not wake this wait.
             0 => idle.min(now + limits.read_header),
             since => after(since, limits.read_header),
         };

@@ -12,13 +12,13 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 type Chunks = Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>;
 
-/// What a handler answers with.
+/// The body of a response.
 pub struct Body {
     inner: Inner,
     /// Held until the last byte is sent or the client has gone.
     guard: Option<Box<dyn std::any::Any + Send>>,
     sent: u64,
-    /// Told how much was sent when all is over.
+    /// Called with the number of bytes sent, once the body has ended or the client has gone.
     at_end: Option<Box<dyn FnOnce(u64) + Send>>,
 }
 

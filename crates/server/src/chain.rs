@@ -20,16 +20,16 @@ use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
 use crate::overload::Movable;
 
-/// What the filters need to know.
+/// The settings of the filters.
 pub struct ChainConfig {
     pub authenticator: Arc<dyn Authenticator>,
     pub close_unauthenticated: bool,
-    /// Headers in which a front proxy says who is asking, where they are not the usual ones.
+    /// The headers in which a front proxy names the user, where they are not the usual ones.
     pub front_proxy: Option<FrontProxyHeaders>,
-    /// What goes with a 401 as `WWW-Authenticate`.
+    /// The `WWW-Authenticate` header of a 401.
     pub challenge: Option<HeaderValue>,
     pub authorizer: Arc<dyn Authorizer>,
-    /// Whether those who act as somebody else may be allowed single deeds (`ConstrainedImpersonation`).
+    /// Whether impersonation may be allowed per verb (`ConstrainedImpersonation`).
     pub constrained_impersonation: bool,
     /// How many requests are worked on at once; zero for no limit.
     pub max_read_only: usize,
@@ -39,9 +39,9 @@ pub struct ChainConfig {
     pub strict_transport_security: Option<HeaderValue>,
     pub goaway_chance: f64,
     pub send_retry_after: bool,
-    /// What clients may ask for.
+    /// The encodings that clients may ask for.
     pub encodings: &'static [Encoding],
-    /// Whether long answers are compressed for those who ask for it.
+    /// Whether long answers are compressed for clients that accept it.
     pub compression: bool,
     /// Which writes wait until others know how this server stores them, if any ever do (`StorageVersionAPI`).
     pub waiting: Option<Waiting>,
@@ -124,18 +124,18 @@ pub fn build(
         metrics: metrics.clone(),
         clock: config.clock,
     }));
-    // Audit's place: it tells who asked, and as whom they acted.
-    // Between the two: whom somebody wants to be must not be taken for who they are.
+    // The place of audit, which records both the user and the impersonated user. Impersonation comes after authentication
+    // and before authorization: the user that a request names must not be taken for the one that sent it.
     let impersonation =
         Impersonation::new(config.authorizer.clone(), config.constrained_impersonation, metrics.clone());
     filters.push(Box::new(impersonation));
-    // Priority and fairness' place: by who asks as whom, before the cost of finding out whether they may.
+    // The place of priority and fairness: it classifies by the effective user, before the cost of authorization.
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
     let mut inner: Vec<Box<dyn Filter>> = vec![
         // Nothing behind it asks again.
         Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }),
     ];
-    // Behind authorization: who may not write does not wait either.
+    // Behind authorization: a request that is refused does not wait either.
     if let Some(waiting) = config.waiting {
         inner.push(Box::new(StorageVersions { waiting }));
     }
@@ -151,7 +151,7 @@ fn movable(filters: Vec<Box<dyn Filter>>, handler: Arc<dyn Handler>, metrics: &M
     Arc::new(Movable { handler, pool: Arc::default(), metrics: metrics.clone() })
 }
 
-/// The shorter way of requests that come over the port without TLS: whoever asks may do everything.
+/// Builds the shorter chain of the port without TLS, whose callers may do everything.
 pub(crate) fn build_unsecured(
     config: &ChainConfig,
     handler: Arc<dyn Handler>,

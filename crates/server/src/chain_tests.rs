@@ -269,7 +269,7 @@ async fn errors_are_indented_for_people() {
     assert!(indented(http::Request::get("/metrics?pretty=true")).await);
     assert!(indented(http::Request::get("/metrics").header(http::header::USER_AGENT, "curl/8.0")).await);
     assert!(!indented(http::Request::get("/metrics")).await);
-    // What Go takes for true is true, all else is not; nothing says nothing.
+    // The texts that Go parses as true are true, and all others are false; an empty parameter is true.
     for (pretty, expect) in
         [("0", false), ("FALSE", false), ("yes", false), ("T", true), ("True", true), ("", true)]
     {
@@ -295,13 +295,13 @@ async fn errors_come_in_the_encoding_that_was_asked_for() {
     assert!(body.starts_with("k8s\0") && body.contains("Forbidden"));
     // Only resources know it.
     assert_eq!(ask("application/cbor").await.0, "application/json");
-    // What nobody can give does not hide the error.
+    // An `Accept` header that cannot be satisfied does not hide the error.
     let (content_type, body) = ask("image/png").await;
     assert_eq!(content_type, "application/json");
     assert!(body.starts_with("{\n  \"kind\": \"Status\""), "{body}");
 }
 
-/// Knows nobody, and whoever decides cannot be reached.
+/// An authorizer that has no opinion and reports that its backend cannot be reached.
 struct Failing;
 
 #[async_trait]

@@ -32,7 +32,7 @@ use crate::streams::Settled;
 use crate::tls::Tls;
 use crate::{Body, Request, Response, respond, unread};
 
-/// What a client may make us wait for and hold.
+/// The limits on the time and memory that a client may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub handshake: Duration,
@@ -66,12 +66,12 @@ impl Default for Limits {
 /// Bytes of an answer that wait to be sent on a stream of HTTP/2.
 const SEND_AHEAD: usize = 160 << 10;
 
-/// What all headers of a request may take together, with a little more than the limit of what is read of them.
+/// Maximum size of all headers of a request together, a little above the limit on what is read of them.
 const MAX_HEADERS: usize = (1 << 20) + 4096;
 
 /// All that connections of one server have in common.
 pub(crate) struct Connections {
-    /// `None`: whoever connects speaks plain HTTP/1.1.
+    /// `None` on the port that serves plain HTTP/1.1.
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) metrics: Metrics,
@@ -141,7 +141,7 @@ impl Connections {
                     limits.http2_stream_window.saturating_mul(limits.http2_streams.min(100)),
                 )
                 .max_frame_size(limits.http2_stream_window)
-                // A long answer is made as it is taken, by each of many who ask for it at once.
+                // A long answer is encoded as the client reads it, and many clients may ask for it at once.
                 .max_send_buf_size(SEND_AHEAD)
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
@@ -196,7 +196,7 @@ impl Connections {
         loop {
             let overdue = activity.deadline(&self.limits, http1);
             tokio::select! {
-                // What the others have to send goes out in the same turn.
+                // The writes of the requests that run in this task go out in the same turn.
                 result = poll_fn(|cx| {
                     before(cx);
                     let served = serving.as_mut().poll(cx);
@@ -229,7 +229,7 @@ async fn answer(
 ) -> Result<Response, Infallible> {
     let (parts, body) = request.into_parts();
     let (version, is_head) = (parts.version, parts.method == Method::HEAD);
-    // Who waits to be told to send its body is told so by who reads it.
+    // A client that expects `100 Continue` sends its body only once a handler reads it.
     let reads_rest = version == Version::HTTP_2 || !parts.headers.contains_key(EXPECT);
     let (body, rest) = unread::lend(body);
     let body = body.map_err(Into::into).boxed();
@@ -259,7 +259,7 @@ async fn answer(
     Ok(response.map(|body| body.holding(under_way)))
 }
 
-/// What the reference's HTTP server refuses before anybody looks at it, with the end of its answer.
+/// Returns the code and the end of the answer for a request that the reference's HTTP server refuses before any handler sees it.
 fn malformed(parts: &Parts) -> Option<(StatusCode, &'static str)> {
     let bad = |reason| Some((StatusCode::BAD_REQUEST, reason));
     if !escapes_are_whole(parts.uri.path()) {
@@ -273,7 +273,7 @@ fn malformed(parts: &Parts) -> Option<(StatusCode, &'static str)> {
         _ => return bad(": too many Host headers"),
     }
     let header = |name: HeaderName| parts.headers.get_all(name).iter();
-    // There is one way to send a body in chunks. Who repeats or combines it hopes that somebody else reads it otherwise.
+    // A body is sent in chunks in one way. A client that repeats or combines the encoding hopes that a proxy reads it otherwise.
     let once = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
     if header(TRANSFER_ENCODING).count() > 1 || !header(TRANSFER_ENCODING).all(once) {
         return Some((StatusCode::NOT_IMPLEMENTED, "Unsupported transfer encoding"));
@@ -315,7 +315,7 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
     let _ = stream.shutdown().await;
 }
 
-/// A stream that tells when bytes arrive.
+/// A stream that records when bytes arrive.
 struct Watched<S> {
     stream: Gather<S>,
     activity: Arc<Activity>,

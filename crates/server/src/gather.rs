@@ -2,11 +2,11 @@
 //!
 //! On HTTP/2 many answers share a connection: a change that a hundred watches see is a hundred small frames, and a long
 //! list is thousands that are a few bytes longer than a record of TLS. Its library writes and flushes them one by one; each
-//! would be a record or two and a call of the system that wakes the client. So writes are kept until there is no room for
-//! more or until the task of the connection, at the end of its turn, sends them. It first lets everybody else run who is
-//! ready to, once: what they add goes out with it.
+//! would be a record or two and a system call that wakes the client. So writes are buffered until there is no room for more
+//! or until the task of the connection, at the end of its turn, sends them. It first yields once to the tasks that are
+//! ready: their writes go out with it.
 //!
-//! HTTP/1.1 has one answer at a time, and its library flushes when there is nothing more to add. Nobody else sends then.
+//! HTTP/1.1 has one answer at a time, and its library flushes when there is nothing more to add. There is no other sender then.
 
 use std::cell::Cell;
 use std::io;
@@ -16,17 +16,17 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What is kept at most: whole records of TLS.
+/// Maximum size of the buffer: whole records of TLS.
 const ROOM: usize = 4 * 16 * 1024;
-/// So much is worth a call of its own.
+/// The number of buffered bytes from which they are sent without yielding first.
 const ENOUGH: usize = 16 * 1024;
 
 thread_local! {
-    /// Room that nobody uses at the moment. A connection has some only while it has something to send.
+    /// A buffer that no connection uses at the moment. A connection has one only while it has something to send.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What is read and written by whoever speaks HTTP. Clones are the same stream.
+/// The stream that the HTTP library reads and writes. Clones are the same stream.
 pub(crate) struct Gather<S>(Arc<Mutex<Gathering<S>>>);
 
 /// Sends what was gathered, at the end of each turn.
@@ -39,12 +39,12 @@ struct Gathering<S> {
     written: usize,
     /// The others had their turn.
     waited: bool,
-    /// Somebody sends at the end of each turn, so that a flush need not.
+    /// Whether a [`Sender`] sends at the end of each turn, so that a flush need not.
     has_sender: bool,
 }
 
 fn lock<S>(gathering: &Mutex<Gathering<S>>) -> MutexGuard<'_, Gathering<S>> {
-    // Both sides are of one task, so that nobody ever waits; and a panic ends that task.
+    // Both sides are of one task, so the lock is never contended; and a panic ends that task.
     gathering.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -61,7 +61,7 @@ impl<S: AsyncWrite + Unpin> Gather<S> {
         Gather(Arc::new(Mutex::new(gathering)))
     }
 
-    /// For HTTP/2: whoever sends from now on.
+    /// Returns the sender of an HTTP/2 connection, which sends from now on.
     pub(crate) fn sender(&self) -> Sender<S> {
         lock(&self.0).has_sender = true;
         Sender(self.0.clone())
@@ -69,7 +69,7 @@ impl<S: AsyncWrite + Unpin> Gather<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Sender<S> {
-    /// Sends what is kept. Errors are told to whoever writes next.
+    /// Sends the buffered bytes. The next write returns errors.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) {
         let mut gathering = lock(&self.0);
         if !gathering.kept.is_empty() {

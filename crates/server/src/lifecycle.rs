@@ -44,7 +44,7 @@ impl Default for Lifecycle {
     }
 }
 
-/// Counts what is under way, until it is told that nothing more may begin.
+/// Counts the work under way, until it is closed to new work.
 #[derive(Clone, Default)]
 pub struct Draining(Arc<State>);
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a file looked like; a change of any of it means new content.
+/// The metadata of a file; a change of any of it means new content.
 #[derive(Clone, PartialEq, Eq)]
 struct Seen {
     inode: u64,

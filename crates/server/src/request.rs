@@ -37,7 +37,7 @@ pub struct Request {
     pub(crate) reserved: Option<Reserved>,
 }
 
-/// What the client sends. Tests and in-process callers make one from bytes.
+/// The body of a request. Tests and in-process callers make one from bytes.
 pub type RequestBody = http_body_util::combinators::BoxBody<bytes::Bytes, crate::body::Error>;
 
 impl Request {
@@ -100,7 +100,7 @@ pub struct Connection {
     next: Mutex<Option<Conversation>>,
 }
 
-/// What a connection goes on with after HTTP.
+/// The future that runs a connection after its upgrade from HTTP.
 pub(crate) type Conversation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connection {

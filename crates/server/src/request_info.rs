@@ -1,4 +1,4 @@
-//! What a request is about, read from its method and path alone.
+//! The attributes of a request, read from its method and path alone.
 //!
 //! `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`, with `/api/{version}` for the core
 //! group. Everything else is a non-resource request: its verb is the method and its path is all there is to it.
@@ -14,7 +14,7 @@ use crate::query::first;
 
 /// The verbs that come as a path segment before the resource.
 const SPECIAL_VERBS: [&str; 2] = ["proxy", "watch"];
-/// What may follow a namespace's name without being a resource inside it.
+/// Path segments that may follow a namespace's name without being a resource inside it.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl RequestInfo {
         }
     }
 
-    /// What is asked for, as authorizers see it.
+    /// Returns the attributes that authorizers see.
     pub fn attributes<'a>(&'a self, user: &'a User, selectors: &'a Selectors) -> Attributes<'a> {
         Attributes {
             user,

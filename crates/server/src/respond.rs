@@ -46,8 +46,8 @@ pub fn status(status: &Status) -> Response {
     response
 }
 
-/// What is not a request at all. The client cannot be followed any further, so its connection ends. The words are those of
-/// the reference's HTTP server, which has none of its own for some.
+/// Answers a malformed request and closes the connection, since the next request cannot be found in it. The texts are those
+/// of the reference's HTTP server, which has none of its own for some.
 pub(crate) fn refused(code: StatusCode, reason: &'static str) -> Response {
     let mut response = match code {
         StatusCode::EXPECTATION_FAILED => HttpResponse::new(Body::empty()),

@@ -1,4 +1,4 @@
-//! Paths that are not resources, and who answers them.
+//! Paths that are not resources, and their handlers.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -31,7 +31,7 @@ pub struct ServerConfig {
     pub documents: Arc<Documents>,
     /// Answers what is below a served group version: `/api/v1/...`, `/apis/apps/v1/...`.
     pub resources: Arc<dyn Handler>,
-    /// What `/flagz` shows, if there is such a page: flags with their values.
+    /// The flags and their values that `/flagz` shows, if there is such a page.
     pub flags: Option<BTreeMap<String, String>>,
     /// Whether there is `/statusz`.
     pub status_page: bool,

@@ -1,4 +1,4 @@
-//! Who runs the requests of an HTTP/2 connection.
+//! Runs the requests of an HTTP/2 connection.
 //!
 //! Each request is a task, so that many run at once. A watch is one too until it has nothing to do but to wait for the next
 //! change. Then it moves into the task of its connection: a change that a hundred watches of a client see would else wake
@@ -57,7 +57,7 @@ impl Future for Lively {
         if SETTLES.take()
             && let Some(running) = self.running.take()
         {
-            // Without the connection there is nobody to answer to.
+            // If the connection has ended, there is no client to answer.
             let _ = self.settled.send(running);
             return Poll::Ready(());
         }
@@ -73,8 +73,8 @@ pub(crate) struct Settled {
     waker: Option<(Arc<Last>, Waker)>,
 }
 
-/// Wakes the connection's task when all its requests that a change concerns have been told. What is woken while they run
-/// runs in the same turn.
+/// Wakes the connection's task when all its requests that a change concerns have been woken. A request that is woken while
+/// they run is polled in the same turn.
 struct Last {
     task: Waker,
     /// [`TURN`] while they run, with [`AGAIN`] if one was woken since.
@@ -115,7 +115,7 @@ impl Settled {
         }
     }
 
-    /// Lets everybody run who is ready to.
+    /// Polls the requests that are ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(running)) = self.arriving.poll_recv(cx) {
             self.running.push(running);

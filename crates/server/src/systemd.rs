@@ -1,4 +1,4 @@
-//! Tells systemd that the server is ready, where it asks to be told.
+//! Notifies systemd that the server is ready, where the unit asks for it.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,8 @@
-//! What a client still sends when it has its answer already.
+//! Reads the rest of a request body when the answer is there already.
 //!
-//! A request may be answered before its body has come: nobody needs to read what is refused anyway. But an answer is lost
-//! to some clients while they send: a stream of HTTP/2 is reset behind it, and who closes a socket with bytes unread has the
-//! system reset the connection. So what is on its way is read and forgotten, for a moment and up to some size.
+//! A request may be answered before its body has come: a refused body need not be read. But an answer is lost to some
+//! clients while they send: a stream of HTTP/2 is reset behind it, and closing a socket with bytes unread makes the system
+//! reset the connection. So the bytes on their way are read and discarded, for a moment and up to some size.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,17 +14,17 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What is read and forgotten at most.
+/// Maximum number of bytes read and discarded.
 const MOST: usize = 1 << 20;
 /// How long the rest of a body is waited for before the answer is sent. Most is there already, or under way.
 const BODY: Duration = Duration::from_millis(100);
 /// How long a client may take to see that its connection was closed.
 const CONNECTION: Duration = Duration::from_secs(1);
 
-/// Where a body comes back to from whoever was to read it.
+/// The slot to which a lent body returns from its reader.
 pub(crate) struct Rest<B>(Arc<Mutex<Option<B>>>);
 
-/// A body that comes back when nobody needs it any more.
+/// A body that returns to its [`Rest`] when its reader drops it.
 pub(crate) struct Lent<B: Body> {
     body: Option<B>,
     to: Arc<Mutex<Option<B>>>,
@@ -68,7 +68,7 @@ impl<B: Body> Drop for Lent<B> {
 }
 
 impl<B: Body + Unpin> Rest<B> {
-    /// Reads what nobody has read, if nobody holds the body any more.
+    /// Reads and discards the unread rest of the body, if its reader has dropped it.
     pub(crate) async fn forget(self) {
         let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut body) = unread else { return };

@@ -212,7 +212,7 @@ async fn headers_that_trickle_are_cut_off() {
     let mut stream = server.connect("http/1.1").await;
     let begun = Instant::now();
     stream.write_all(b"GET /livez HTTP/1.1\r\n").await.expect("send");
-    // Whoever sends a byte now and then is no better than who sends none.
+    // A client that sends a byte now and then gets no more time than one that sends none.
     while stream.write_all(b"x").await.is_ok() && stream.flush().await.is_ok() {
         assert!(begun.elapsed() < 20 * SHORT, "still listened to");
         tokio::time::sleep(SHORT / 10).await;

@@ -69,7 +69,7 @@ impl Fixture {
         self.store.txn(Txn { then, ..Txn::default() }).await.unwrap().revision.0
     }
 
-    /// What the cache has once it has caught up.
+    /// Returns the cache's objects once it has caught up.
     pub(crate) async fn shown(&self) -> Vec<String> {
         self.pods.wait_for_current(WAIT).await.unwrap();
         show(&self.pods.snapshot().unwrap())

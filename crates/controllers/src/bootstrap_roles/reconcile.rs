@@ -1,4 +1,4 @@
-//! What a role or binding lacks of what it should have. What it has beyond that is somebody's wish and stays.
+//! Adds the rules and subjects that a role or binding lacks. Additional ones are an administrator's choice and stay.
 
 use pintle_auth::authorizer::rbac::{Rule, uncovered};
 use pintle_meta::Value;
@@ -7,7 +7,7 @@ use pintle_registry::Result;
 
 use pintle_registry::Client;
 
-/// Who sets this to `false` wants an object to be left alone.
+/// The annotation that exempts an object from reconciliation if it is `false`.
 const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
 pub(super) enum Outcome {
@@ -112,7 +112,7 @@ fn is_same_subject(a: &Value, b: &Value) -> bool {
 
 fn add_missing_rules(new: &mut Value, wanted: &Value, objects: &Client) -> Result<bool> {
     let (own, wanted) = (Rule::read_all(new), Rule::read_all(wanted));
-    // Mostly nobody has changed anything, and nothing need be broken down.
+    // Mostly nothing was changed, and the rules need not be broken down.
     if wanted.iter().all(|rule| own.contains(rule)) {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! What there should be, as the reference's release has it.
+//! The default priority levels and flow schemas of the reference's release.
 
 use super::Wanted;
 
@@ -13,7 +13,7 @@ enum Kind {
     Exempt,
     /// Shares of what there is, and how much of them others may have; what is too much is refused.
     Reject { shares: u16, lendable: u16 },
-    /// What is too much waits in queues, of which each flow is dealt a hand.
+    /// Requests beyond the limit wait in queues, of which each flow is dealt a hand.
     Queue { shares: u16, lendable: u16, queues: u16, hand: u16 },
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Schema {
     name: &'static str,
     level: &'static str,
     precedence: u16,
-    /// What makes flows of requests, if anything.
+    /// The distinguisher method that divides requests into flows, if any.
     by: &'static str,
     subjects: &'static [Subject],
     resources: &'static [Resources],

@@ -42,7 +42,7 @@ struct Inner<K> {
     state: Mutex<State<K>>,
     /// Wakes one worker: a key is queued, a delayed key is due earlier, or the queue is shut down.
     wake: Notify,
-    /// Told whenever processing of a key has ended.
+    /// Notified whenever processing of a key has ended.
     progress: Notify,
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, watch};
 
 use super::*;
 
-/// Fails as often as it is told, and records its rounds.
+/// Fails a given number of times, and records its rounds.
 #[derive(Default)]
 struct Recorded {
     failures: AtomicUsize,

@@ -28,7 +28,7 @@ const V2_PROTOBUF: [&str; 2] =
 const V3_PROTOBUF: [&str; 2] =
     ["com.github.proto-openapi.spec.v3@v1.0+protobuf", "com.github.proto-openapi.spec.v3.v1.0+protobuf"];
 
-/// A year, which is as long as a client may be told to keep anything.
+/// A year, the longest time for which a client may be asked to cache anything.
 const FOR_EVER: i64 = 365 * 86_400;
 
 /// A document, and what it is made of.

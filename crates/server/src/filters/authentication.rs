@@ -1,4 +1,4 @@
-//! Finds out who is asking. Wrong credentials end here with 401.
+//! Authenticates requests. Wrong credentials end here with 401.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::{Request, Response, respond};
 
 pub struct Authentication {
     pub authenticator: Arc<dyn Authenticator>,
-    /// Whether who has not shown credentials gets one request per HTTP/2 connection: streams are cheap for a client
-    /// and not for us.
+    /// Whether a client without credentials gets one request per HTTP/2 connection: streams are cheap for a client and not
+    /// for the server.
     pub close_unauthenticated: bool,
-    /// Every header in which a front proxy could say who is asking.
+    /// Every header in which a front proxy could name the user.
     pub front_proxy: Vec<FrontProxyHeaders>,
-    /// What goes with a 401 as `WWW-Authenticate`.
+    /// The `WWW-Authenticate` header of a 401.
     pub challenge: Option<HeaderValue>,
     pub metrics: Metrics,
     pub clock: Clock,
@@ -38,7 +38,7 @@ impl Filter for Authentication {
             certificates: &request.connection.certificates,
             now: self.clock.now(),
         };
-        // Told to everybody, whatever else they are believed by: the reference looks there for its own token first.
+        // Sent whichever authenticator accepts the request: the reference looks for its own token in this header first.
         let spaces = credentials.bearer() == Bearer::BehindSpaces;
         let warning = spaces.then(|| Bearer::SPACES_WARNING.to_owned());
         let result = self.authenticator.authenticate(credentials).await;

@@ -1,4 +1,4 @@
-//! Asks whether the user may do this. Nobody's yes is a no.
+//! Authorizes requests. A request that no authorizer allows is refused.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(crate) fn refusal(status: &Status) -> Response {
     response
 }
 
-/// What somebody is told who may not do something; `reason` is the authorizer's, if it has any.
+/// Returns the answer to a request that is not authorized; `reason` is the authorizer's, if it has any.
 pub fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Status {
     let mut why = respond::sanitize(&described(attributes));
     if !reason.is_empty() {

@@ -1,4 +1,4 @@
-//! Answers depend on who asks and change at any time, so nobody may keep them unless a handler says otherwise.
+//! Forbids caching: answers depend on the user and change at any time. A handler may say otherwise.
 
 use async_trait::async_trait;
 use http::header::{CACHE_CONTROL, HeaderValue};

@@ -64,12 +64,12 @@ impl Compression {
     }
 }
 
-/// The API looks for the bare word: who attaches a weight to it does not get it.
+/// Whether `Accept-Encoding` has the bare word, as the API requires: a client that attaches a weight to it gets no compression.
 fn names_gzip(accepted: &str) -> bool {
     accepted.split(',').any(|token| token.trim() == "gzip")
 }
 
-/// What is not the API knows about weights.
+/// Whether `Accept-Encoding` allows gzip, weights included: for paths outside of the API.
 fn accepts_gzip(accepted: &str) -> bool {
     accepted.split(',').any(|clause| {
         let mut parts = clause.split(';').map(str::trim);
@@ -79,7 +79,7 @@ fn accepts_gzip(accepted: &str) -> bool {
     })
 }
 
-/// What has no length is sent in parts because it is long.
+/// Whether a body is longer than the limit. One of unknown length is taken to be: it is streamed because it is long.
 fn is_longer(response: &Response, limit: u64) -> bool {
     let fits = response.status() != StatusCode::PARTIAL_CONTENT
         && !response.headers().contains_key(CONTENT_ENCODING);
@@ -99,7 +99,7 @@ fn compressed(response: Response, vary: bool) -> Response {
 
 struct Compressed {
     body: Body,
-    /// What has come of the body and is not compressed yet.
+    /// The bytes of the body that have come and are not compressed yet.
     rest: Bytes,
     /// Gone once everything is.
     encoder: Option<GzEncoder<Vec<u8>>>,

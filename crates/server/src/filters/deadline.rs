@@ -38,7 +38,7 @@ impl Filter for Deadline {
         let deadline = request.received + timeout;
         request.deadline = Some(deadline);
         let asked = Asked::of(&request);
-        // What is over before it has begun is not begun.
+        // A request whose deadline has passed already is not begun.
         let answer = match Instant::now() < deadline {
             true => tokio::time::timeout_at(deadline, next.run(request)).await.ok(),
             false => None,

@@ -15,7 +15,7 @@ impl Filter for Measurement {
         let received = request.received;
         let mut response = next.run(request).await;
         let Some(Counted(metrics)) = response.extensions_mut().remove() else { return response };
-        // What is no longer HTTP has no code, to the reference.
+        // The reference records code 0 for a connection that was upgraded from HTTP.
         let code = match response.status().as_u16() {
             101 => 0,
             code => code,

@@ -17,14 +17,14 @@ use crate::request::text_of;
 use crate::{Body, Request, Response};
 
 pub struct StatusEncoding {
-    /// What clients of resources may ask for.
+    /// The encodings that clients of resources may ask for.
     pub encodings: &'static [Encoding],
 }
 
 #[async_trait]
 impl Filter for StatusEncoding {
     async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
-        // Kept, not read: most requests end well, and then nobody asks.
+        // Kept and not parsed: most requests succeed, and then the headers are not needed.
         let header = |name: &HeaderName| request.parts.headers.get(name).cloned();
         let wish =
             Wish { accept: header(&ACCEPT), agent: header(&USER_AGENT), uri: request.parts.uri.clone() };

@@ -1,4 +1,4 @@
-//! Holds back writes of resources while nobody has been told in which version this server stores them.
+//! Refuses writes of resources until the version in which this server stores them is published.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::filter::{Filter, Next};
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
 
-/// Of a group and a resource: whether writes have to wait, and then what went wrong last with telling about it.
+/// Returns, for a group and a resource, whether writes have to wait, and then the last error of publishing the version.
 pub type Waiting = Arc<dyn Fn(&str, &str) -> Option<Option<String>> + Send + Sync>;
 
 pub struct StorageVersions {
@@ -36,8 +36,8 @@ impl Filter for StorageVersions {
     }
 }
 
-/// What does not write, and what must be written first: the versions themselves, and leases, without which nobody
-/// believes them.
+/// Whether a request need not wait: it does not write, or it writes an object that publishing needs: the storage versions
+/// themselves, and the leases that make them valid.
 fn is_exempt(info: &RequestInfo) -> bool {
     !info.is_resource
         || matches!(info.verb.as_str(), "get" | "list" | "watch")

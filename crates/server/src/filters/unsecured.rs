@@ -1,12 +1,13 @@
-//! Who comes over the port without TLS is taken for the administrator: whoever is on this machine can reach it, and there is
-//! no telling them apart.
+//! Takes every client of the port without TLS for the administrator: all processes on this machine can reach it, and they
+//! cannot be distinguished.
 //!
 //! A browser on this machine is the one program there that acts for strangers: any web page can have it send requests here. Three
 //! checks keep pages out, each of which is enough against one way in:
 //!
 //! - `Host` must name this machine. A page whose own name resolves to 127.0.0.1 (DNS rebinding) shares an origin with this port
 //!   and could read answers, but cannot choose the `Host` it is sent with.
-//! - `Origin`, or a `Sec-Fetch-Site` that names a page, is refused: browsers send it with every cross-site write, and no Kubernetes client does.
+//! - `Origin`, or a `Sec-Fetch-Site` that names a page, is refused: browsers send it with every cross-site write, and no
+//!   Kubernetes client does.
 //! - A body must be of a type that a page can send only after a preflight request, which is refused as well. A form or a
 //!   `fetch` without a type can be sent without one, also by browsers that leave `Origin` out.
 
@@ -47,7 +48,7 @@ impl Filter for Unsecured {
         if !has_api_body(&request) {
             return respond::status(&Status::unsupported_media_type(&TYPES));
         }
-        // Passing it over would let whoever is behind an impersonating proxy act as the administrator.
+        // Ignoring these headers would let every client of an impersonating proxy act as the administrator.
         if request.parts.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
             let why = "nobody can act as somebody else over the insecure port";
             return respond::status(&Status::forbidden("", "", "", why));

@@ -1,5 +1,5 @@
-//! What clients are told beside an answer: `Warning` headers, each text once, and all together no more than most clients
-//! read. Whoever has something to tell adds it to the answer; this makes headers of it.
+//! The `Warning` headers of an answer: each text once, and all together no more than most clients read. Handlers and
+//! filters add texts to the answer; this filter writes the headers.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ impl Filter for WarningHeaders {
     }
 }
 
-/// Tells the client these texts before those that it is told already: filters come to it when handlers are done.
+/// Adds warnings before those that the answer has already: filters get to it after handlers.
 pub fn warn(response: &mut Response, mut texts: Vec<String>) {
     if texts.is_empty() {
         return;
@@ -40,7 +40,7 @@ pub fn warn(response: &mut Response, mut texts: Vec<String>) {
     told.0 = texts;
 }
 
-/// The headers' values, in the order of the texts. What has control characters is not told.
+/// Returns the headers' values, in the order of the texts. A text with control characters is left out.
 fn headers(warnings: &[String]) -> Vec<HeaderValue> {
     let mut seen = HashSet::new();
     let (mut cuts, mut written, mut headers) = (false, 0, Vec::new());

@@ -1,4 +1,4 @@
-//! Documents that anybody may keep for a while.
+//! Public documents that clients may cache for a while.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl<F: Fn() -> (Bytes, Duration) + Send + Sync + 'static> Handler for PublicDoc
         let (content, age) = (self.read)();
         let mut response = HttpResponse::new(content.into());
         response.headers_mut().insert(CONTENT_TYPE, self.content_type.clone());
-        // What the server says about everything else no longer applies.
+        // Replaces the header that forbids caching.
         if let Ok(keep) = HeaderValue::try_from(format!("public, max-age={}", age.as_secs())) {
             response.headers_mut().insert(CACHE_CONTROL, keep);
         }

@@ -1,7 +1,7 @@
 //! `/healthz`, `/livez`, `/readyz` and one path below each for every check.
 //!
-//! The overview is public, so it tells which check failed and not why; the path of a single check tells why to those
-//! who may read it.
+//! The overview is public, so it names the checks that failed and not the reasons; the path of a single check gives the
+//! reason to users that may read it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Pages about the server itself, for people and for programs: a text that nobody should parse, and an object for those who
-//! ask for its kind.
+//! Pages about the server itself: a text for people, which is not to be parsed, and an object for clients that ask for its kind.
 
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WARNING};
 use http::{Response as HttpResponse, StatusCode};
@@ -14,7 +13,7 @@ use crate::filters::wants_pretty;
 use crate::metrics::{Counted, EndpointMetrics, Metrics, Place, kind_of_page};
 use crate::{Body, Request, Response, respond};
 
-/// What the server is called there.
+/// The component's name on the pages.
 const COMPONENT: &str = "apiserver";
 const GROUP: &str = "config.k8s.io";
 const VERSIONS: [&str; 2] = ["v1alpha1", "v1beta1"];
@@ -62,7 +61,7 @@ impl Pages {
         Pages { name, kind, encodings, metrics: metrics.clone(), figures: Default::default() }
     }
 
-    /// How every text begins. It changes its form from time to time, so that nobody gets used to it.
+    /// Returns the first lines of every text, which warn against parsing it.
     pub(super) fn heading(&self) -> String {
         let name = self.name;
         format!(
@@ -151,7 +150,7 @@ impl Pages {
     }
 }
 
-/// What stands between a name and its value in a text.
+/// Returns the delimiter between a name and its value in a text, chosen at random.
 pub(super) fn delimiter() -> &'static str {
     const ALL: [&str; 4] = [":", ": ", "=", " "];
     ALL[rand::rng().random_range(0..ALL.len())]

@@ -7,14 +7,14 @@ use crate::filter::Handler;
 use crate::filters::{forbidden, refusal};
 use crate::{Request, Response, respond};
 
-/// Why the endpoint is refused to a caller whom an authorizer allowed.
+/// The reason for refusing the endpoint to a caller that an authorizer allowed.
 const REASON: &str = "only members of the group system:masters may do this";
 
 /// Answers requests of members of `system:masters` with the handler inside, and all others with 403.
 ///
 /// It stands behind the authorization filter and does not rely on it: a role with the URL `*`, a webhook, a policy file or
-/// `--authorization-mode=AlwaysAllow` may allow the path, and none of them means the whole database by it. The group is the one
-/// of the user that the request acts as, so that a caller who may impersonate `system:masters` is let through.
+/// `--authorization-mode=AlwaysAllow` may allow the path, and none of them means the whole database by it. The group is the
+/// one of the user that the request acts as, so that a caller that may impersonate `system:masters` is let through.
 pub struct Privileged<H>(pub H);
 
 #[async_trait]

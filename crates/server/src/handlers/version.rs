@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::filter::Handler;
 use crate::{Request, Response, respond};
 
-/// What `kubectl version` shows of a server. Clients decide by it what they may ask for.
+/// The server's version, as `kubectl version` shows it. Clients decide by it what they may ask for.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {

@@ -1,7 +1,6 @@
-//! What requests are counted under that no route has taken: what they name, whether or not it is there.
+//! Metrics of requests that no route has taken. Their labels are the names in the request, whether or not they exist.
 //!
-//! Whoever may ask at all chooses these labels, so that only so many are told apart. Beyond that, what a request names is
-//! left out.
+//! Clients choose these labels, so only a limited number of combinations is kept. Beyond that, the names are left out.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -16,13 +15,13 @@ use super::resources::{COMPONENT, Kind};
 use crate::request_info::RequestInfo;
 use crate::{Request, query};
 
-/// So many different ones are told apart.
+/// Maximum number of combinations of labels.
 const MOST: usize = 2000;
 
 /// Subresources that are connected to, rather than read or written.
 const CONNECTED: [&str; 5] = ["log", "exec", "portforward", "attach", "proxy"];
 
-/// What was asked for. Cheap to keep while a request is worked on; read only when it has to be counted.
+/// The method and target of a request. Cheap to keep while a request is worked on; parsed only when it has to be counted.
 pub(crate) struct Asked {
     method: Method,
     uri: Uri,
@@ -123,7 +122,7 @@ pub(crate) fn dry_run(uri: &Uri) -> &'static str {
 
 pub(super) struct Unserved {
     terminations: Counters,
-    /// Hashes of what is told apart.
+    /// Hashes of the combinations of labels seen so far.
     known: Mutex<HashSet<u64>>,
     hasher: RandomState,
 }
@@ -141,7 +140,7 @@ impl Unserved {
         })
     }
 
-    /// What a request names, if there is still room for more names.
+    /// Returns the names in a request, without those that there is no room for.
     fn named(&self, asked: &Asked) -> Named {
         let mut named = asked.named();
         let Named { info, .. } = &named;

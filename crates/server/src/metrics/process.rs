@@ -1,4 +1,4 @@
-//! What the kernel says about this process, for `/metrics`.
+//! The kernel's figures about this process, for `/metrics`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -64,7 +64,7 @@ impl ProcessCollector {
         let fields: Vec<f64> = fields.split(' ').map(|field| field.parse().unwrap_or(0.0)).collect();
         let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0.0);
         let ticks = rustix::param::clock_ticks_per_second() as f64;
-        // What was added at the last scrape is there already; the kernel's figure never goes down.
+        // Adds the difference to the last scrape; the kernel's figure never goes down.
         self.cpu.inc_by(((field(14) + field(15)) / ticks - self.cpu.get()).max(0.0));
         self.virtual_memory.set(field(23));
         self.resident_memory.set(field(24) * rustix::param::page_size() as f64);

@@ -1,5 +1,5 @@
-//! What requests for resources are counted under. The figures of a kind of request are found once and then kept with its
-//! endpoint, so that counting looks nothing up by text.
+//! Metrics of requests for resources. The figures of a kind of request are found once and then kept with its endpoint, so
+//! that counting looks nothing up by text.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use pintle_metrics::{Counter, Gauge, Histogram};
 
 use super::Metrics;
 
-/// What the reference calls itself in its metrics.
+/// The reference's name for itself in its metrics.
 pub(super) const COMPONENT: &str = "apiserver";
 
 /// A kind of request, as metrics tell them apart.
@@ -69,7 +69,7 @@ pub(crate) struct KindMetrics {
     duration: Histogram,
     indicator: Option<Histogram>,
     size: Option<Histogram>,
-    /// In which release it is gone, and the figure that tells so, once there was a request.
+    /// The release that removes the endpoint, and the gauge that says so, set by the first request.
     deprecated: Option<(String, OnceLock<Gauge>)>,
     codes: RwLock<Vec<(u16, Counter)>>,
 }
@@ -166,7 +166,7 @@ impl Metrics {
         LongRunning(gauge)
     }
 
-    /// How long it took until a watch had told what was there when it began.
+    /// Returns the histogram of the time until a watch had sent its initial events.
     pub(crate) fn initial_events(&self, place: Place<'_>, scope: &str) -> Histogram {
         self.0.initial_events.with(&[place.group, place.resource, scope, place.version])
     }

@@ -103,7 +103,7 @@ impl Job {
             Ok(Ok(Poll::Pending)) => {
                 let mut state = self.state();
                 state.work = Some(work);
-                // Work that nobody waits for any more is dropped in its next turn.
+                // Work whose caller no longer waits is dropped in its next turn.
                 let goes_on = state.phase == Phase::Running { woken: true } || self.token.is_cancelled();
                 state.phase = if goes_on { Phase::Queued } else { Phase::Waiting };
                 if goes_on { Turn::Again } else { Turn::Waits }
@@ -130,14 +130,14 @@ impl Job {
             state.phase = Phase::Done;
             state.answer.take()
         };
-        // Not under the lock: an answer that nobody waits for is dropped here.
+        // Not under the lock: an answer whose caller no longer waits is dropped here.
         if let (Some(answer), Some(outcome)) = (answer, outcome) {
             let _ = answer.send(outcome);
         }
         Turn::Done
     }
 
-    /// Ends the work as soon as possible: nobody waits for it.
+    /// Ends the work as soon as possible: its caller no longer waits.
     pub(super) fn cancel(self: &Arc<Job>) {
         self.token.cancel();
         let mut state = self.state();

@@ -243,7 +243,7 @@ impl Pool {
     }
 }
 
-/// A job that somebody waits for.
+/// A job whose caller waits; dropping it cancels the job.
 struct Awaited(Arc<Job>);
 
 impl Drop for Awaited {

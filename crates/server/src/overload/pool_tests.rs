@@ -25,7 +25,7 @@ async fn run(pool: &Arc<Pool>, name: &str, what: Work) -> Option<Outcome> {
     pool.run(user(name), Admitted::ByShare, Token::new(None), what).await
 }
 
-/// Blocks a thread until told otherwise.
+/// Work that blocks a thread until `until` is set.
 fn blocked(until: &Arc<AtomicBool>) -> Work {
     let until = until.clone();
     work(async move {

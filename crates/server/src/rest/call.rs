@@ -49,7 +49,7 @@ pub(crate) struct Call<'a> {
     pub(crate) request: &'a mut Request,
     pub(crate) representation: Representation,
     pub(crate) shared: &'a Shared,
-    /// Told to the client beside the answer.
+    /// Sent to the client as `Warning` headers.
     pub(crate) warnings: Vec<String>,
     /// Warnings and audit annotations of admission plugins; made when a write is admitted.
     pub(crate) notes: OnceLock<Notes>,

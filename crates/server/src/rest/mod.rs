@@ -32,7 +32,7 @@ pub use route::Rest;
 use pintle_meta::Status;
 pub(crate) use pintle_registry::cache_error;
 
-/// A failure is what the client is told.
+/// The result of a verb. A failure is the status that the client gets.
 pub(crate) type Result<T> = std::result::Result<T, Box<Status>>;
 
 pub(crate) fn bad_request(message: impl Into<String>) -> Box<Status> {

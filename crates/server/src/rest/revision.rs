@@ -1,9 +1,9 @@
 //! Waiting for a revision that the cache has not seen yet.
 //!
 //! The reference waits for up to three seconds, whatever the verb and `resourceVersionMatch`, and then answers 504 with the
-//! cause ResourceVersionTooLarge: another server may have told the client of a write that is still on its way here. The wait
-//! is the client's doing, so it takes place outside of the request's slot. Resources without a watch cache wait for nothing
-//! and refuse at once (`uncached.rs`), and a watch without initial events begins at any revision.
+//! cause ResourceVersionTooLarge: the client may have the revision from another server, of a write that is still on its way
+//! here. The wait is the client's doing, so it takes place outside of the request's slot. Resources without a watch cache
+//! wait for nothing and refuse at once (`uncached.rs`), and a watch without initial events begins at any revision.
 
 use std::time::Duration;
 

@@ -162,7 +162,7 @@ impl Delegate for Rest {
 }
 
 impl Rest {
-    /// Answers a request for an endpoint, whoever found it.
+    /// Answers a request for an endpoint, whichever router found it.
     pub async fn answer(&self, endpoint: &Arc<Endpoint>, mut request: Box<Request>) -> Response {
         // A request that no route takes is not counted.
         let kind = verb(endpoint, &request).ok().map(|verb| counted_as(endpoint, &request, verb));

@@ -124,7 +124,7 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_empty()
     }
 
-    /// Whether an object is meant. What cannot be read is: its reader is to be told.
+    /// Whether an object is selected. One that cannot be read is, so that the client gets the error.
     pub(crate) fn matches(&self, entry: &Entry) -> bool {
         if !self.in_scope(entry) {
             return false;

@@ -65,7 +65,7 @@ pub(super) async fn page(
         let part = cache.page_from_store(revision, &selection.prefix, &from, at_once).await?;
         let (mut has_more, count) = (part.has_more(), part.entries.len() as u64 + part.remaining);
         first_count.get_or_insert(count);
-        // Keys that are no text are of nobody; behind many of them the list ends.
+        // Keys that are not UTF-8 belong to no object; a full part of nothing else ends the list.
         has_more &= at_once < MOST_AT_ONCE || !part.entries.is_empty();
         let bytes: usize = part.entries.iter().map(|entry| entry.stored().len()).sum();
         let fitting = (PART_BYTES * part.entries.len() / bytes.max(1)).max(1);

@@ -25,7 +25,7 @@ use super::verbs::watch::Stream;
 use super::{Result, internal};
 use crate::{Body, Request, Response};
 
-/// The most that a client may send in a message that nobody reads.
+/// Maximum size of a message from a client; its content is ignored.
 const MAX_MESSAGE: usize = 64 * 1024;
 /// How much of what it sends is read at once.
 const READ: usize = 4 * 1024;
@@ -96,7 +96,7 @@ fn handshake(headers: &HeaderMap) -> Response {
     response
 }
 
-/// Browsers say where they come from; who does not is not let in.
+/// Whether an `Origin` header names an origin, as browsers send it. A client without one is refused.
 fn is_origin(origin: &str) -> bool {
     origin.parse::<Uri>().is_ok_and(|uri| uri.scheme().is_some() || origin.starts_with('/'))
 }
@@ -121,7 +121,7 @@ async fn converse(upgrade: OnUpgrade, encoding: Encoding, mut watch: Stream) {
     .await;
 }
 
-/// Sends events until there are no more or the client has had enough; tells with what to part.
+/// Sends events until there are no more or the client closes; returns the code to close with.
 async fn follow(socket: &mut Socket, encoding: Encoding, watch: &mut Stream) -> CloseCode {
     loop {
         tokio::select! {

@@ -57,8 +57,8 @@ impl WriteRequest {
     }
 }
 
-/// An object of the served version out of a body, and what the client is warned of in any case. Unknown fields are refused, told to the
-/// client, or neither.
+/// Decodes an object of the served version, and returns the warnings that the client gets in any case. Unknown fields are
+/// refused, reported as warnings, or ignored.
 fn read(
     served: &dyn Served,
     encoding: Encoding,

@@ -27,7 +27,7 @@ pub struct KeyPairFiles {
     pub key: PathBuf,
 }
 
-/// What `--tls-*` says.
+/// The `--tls-*` flags.
 #[derive(Clone, Debug)]
 pub struct TlsOptions {
     /// Served when no name fits.
@@ -81,7 +81,7 @@ pub struct Tls {
     current: RwLock<Arc<Configs>>,
 }
 
-/// What connections get: by the server's address, where a certificate is for one, else by name.
+/// The TLS configurations of connections: by the server's address, where a certificate is for one, else by name.
 struct Configs {
     by_name: Arc<ServerConfig>,
     by_address: HashMap<IpAddr, Arc<ServerConfig>>,

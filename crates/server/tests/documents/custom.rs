@@ -160,7 +160,7 @@ async fn a_version_of_a_built_in_group_stands_before_built_in_ones() {
     assert_eq!(names(&apps.expect("a group")["versions"], "version"), ["v2", "v1"]);
     let list = get(&documents, "/apis/apps/v2", &[]).await.json();
     assert_eq!(names(&list["resources"], "name"), ["widgets"]);
-    // What is built in stays what it is.
+    // Built-in groups stay as they are.
     let list = get(&documents, "/apis/apps/v1", &[]).await.json();
     assert!(!names(&list["resources"], "name").contains(&"widgets"));
     get(&documents, "/apis/apps/v3", &[])
@@ -280,7 +280,7 @@ async fn the_document_of_everything_has_custom_resources() {
     assert_eq!(get(&documents, "/openapi/v2", &[]).await.header(ETAG), before.header(ETAG));
 }
 
-/// Counts how often somebody looks.
+/// Counts how often a schema is read.
 struct Counted(std::sync::atomic::AtomicUsize);
 
 impl Schemas for Counted {

@@ -365,7 +365,7 @@ async fn the_references_documents_are_served_as_they_are() {
         count += 1;
     }
     assert!(count > 60, "{count}");
-    // What is in them is compared where they are made; here, that each is at its place.
+    // The documents' content is compared where they are made; here, that each is at its path.
     for file in std::fs::read_dir(folder.join("openapi-v3")).expect("a folder") {
         let file = file.expect("a file").path();
         let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");

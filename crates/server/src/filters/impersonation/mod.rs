@@ -1,8 +1,9 @@
-//! Acting as somebody else, by the `Impersonate-*` headers, for those who may.
+//! Impersonation: acting as another user, by the `Impersonate-*` headers, for users that may.
 //!
-//! There are several ways of being allowed to ([`Mode`]). The oldest one asks whether somebody may be whom they name, whatever
-//! they do then. The constrained ones ask in addition whether they may do just this as somebody else; they come first, and
-//! what last let a user through is tried first the next time. With `ConstrainedImpersonation=false` there is [`older`] instead.
+//! There are several modes that can allow it ([`Mode`]). The legacy mode asks whether the user may impersonate the named
+//! one, whatever the request does. The constrained ones ask in addition whether the user may do this request as another;
+//! they come first, and the mode that last allowed a user is tried first the next time. With
+//! `ConstrainedImpersonation=false` there is [`older`] instead.
 
 mod mode;
 mod older;
@@ -29,7 +30,7 @@ const AUTHENTICATION: (&str, &str) = ("authentication.k8s.io", "v1");
 pub struct Impersonation {
     authorizer: Arc<dyn Authorizer>,
     metrics: Metrics,
-    /// Of each user, by which mode they last acted as somebody else; `None` without modes.
+    /// The mode that last allowed each user; `None` without modes.
     last: Option<Remembered>,
 }
 
@@ -58,11 +59,11 @@ impl Filter for Impersonation {
 }
 
 impl Impersonation {
-    /// Makes the request one of whom it names, if it names anybody; or answers why not.
+    /// Replaces the request's user by the one that its headers name, if they name one; or returns the refusal.
     async fn act(&self, request: &mut Request) -> Result<(), Box<Response>> {
         let wanted = match wanted::take(&mut request.parts.headers, self.last.is_some()) {
             Ok(Some(wanted)) => wanted,
-            // An empty name is none, and so nobody is asked for.
+            // An empty name counts as none.
             Ok(None) => return Ok(()),
             Err(status) => return Err(Box::new(respond::status(&status))),
         };
@@ -94,7 +95,7 @@ impl Impersonation {
         }
     }
 
-    /// Whom the user is by the first mode that lets them through.
+    /// Returns the impersonated user by the first mode that allows it.
     async fn find_mode(
         &self,
         remembered: &Remembered,
@@ -108,7 +109,7 @@ impl Impersonation {
         found.map(|(_, actual)| actual)
     }
 
-    /// The first mode that lets the user through, and whom they are then; or why the first that could have did not.
+    /// Returns the first mode that allows it and the impersonated user; or the refusal of the first mode that applied.
     async fn find(
         &self,
         remembered: &Remembered,

@@ -1,4 +1,4 @@
-//! The ways of being allowed to act as somebody else.
+//! The modes that can allow a user to act as another.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::{AUTHENTICATION, Impersonation, forbidden, with_everybody};
 
 /// From so many values on, it pays to ask about all at once first.
 const MANY: usize = 4;
-/// What a service account's token says about the node that its pod runs on.
+/// The extra key of a service account's token that names the node of its pod.
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 
-/// One of them.
+/// A mode of impersonation.
 pub(super) struct Mode {
     /// As metrics call it.
     pub(super) name: &'static str,
-    /// What it takes to be somebody.
+    /// The verb for impersonating a user.
     verb: &'static str,
-    /// Prefix of what it takes to do something as somebody; `None` if that is not asked.
+    /// Prefix of the verb for doing a request as that user; `None` if the mode does not ask for it.
     verb_of_deeds: Option<&'static str>,
     applies: fn(&User, &User) -> bool,
 }
@@ -57,7 +57,7 @@ pub(super) const CONSTRAINED: [Mode; 4] = [
     },
 ];
 
-/// Whoever may be somebody may then do all that they may.
+/// The unconstrained mode: a user that may impersonate another may do everything that the other may.
 pub(super) const LEGACY: Mode =
     Mode { name: "legacy", verb: "impersonate", verb_of_deeds: None, applies: |_, _| true };
 
@@ -72,7 +72,7 @@ impl Mode {
         self.verb_of_deeds.is_some()
     }
 
-    /// Asks about everything that this mode wants to be allowed; returns who the user is then.
+    /// Asks the authorizer about everything that this mode requires; returns the impersonated user.
     pub(super) async fn check(
         &self,
         filter: &Impersonation,
@@ -183,7 +183,7 @@ impl Mode {
     }
 }
 
-/// What the older mode lets pass and the others do not.
+/// Returns why the constrained modes refuse extra that the legacy mode lets pass.
 fn wrong_extra(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
     let path = Path::new("extra");
     let path = path.child("key");

@@ -1,9 +1,9 @@
-//! The filter without constraints (`ConstrainedImpersonation=false`): whether somebody may be whom they name, part by part in
-//! the order in which the headers are read.
+//! The filter without constraints (`ConstrainedImpersonation=false`): asks whether the user may impersonate the named one,
+//! part by part in the order in which the headers are read.
 //!
 //! It is not [`super::mode::LEGACY`], which is how the newer filter does the same: this one asks in another order and about
-//! names without a version, takes an authorizer's failure for a no although it allows, tells nothing about it, and has no
-//! figures of its own.
+//! names without a version, takes an authorizer's failure for a no although it allows, does not report the failure, and has
+//! no metrics of its own.
 
 use pintle_auth::{Attributes, Authorizer, User, service_account};
 use pintle_meta::Status;

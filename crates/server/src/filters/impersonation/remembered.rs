@@ -1,4 +1,4 @@
-//! By which mode users last acted as somebody else. It only changes the order of asking, so forgetting costs little.
+//! The mode that last allowed each user to impersonate. It only changes the order of asking, so forgetting costs little.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -5,11 +5,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::*;
 
-/// Allows what it has been told, and remembers what it was asked: `verb resource/subresource.group namespace/name`.
+/// An authorizer that allows what is listed, and records the requests: `verb resource/subresource.group namespace/name`.
 #[derive(Default)]
 struct Policy {
     allowed: BTreeSet<&'static str>,
-    /// Tells of a failure with every verdict.
+    /// Whether every verdict reports a failure.
     fails: bool,
     asked: Mutex<Vec<String>>,
     versions: Mutex<Vec<String>>,
@@ -57,7 +57,7 @@ fn headers(text: &str) -> HeaderMap {
 }
 
 impl Fixture {
-    /// Who a user is who lists pods in `n`, as the headers say; or why not.
+    /// Returns the user that a list of pods in `n` with these headers acts as; or the refusal.
     async fn act(&self, by: &User, text: &str) -> Result<User, String> {
         let mut headers = headers(text);
         let wanted = wanted::take(&mut headers, self.filter.last.is_some());
@@ -203,7 +203,7 @@ fn more_than_a_user_needs_a_user() {
 async fn what_last_let_a_user_through_is_tried_first() {
     let fixture = fixture(true, &["impersonate users. /carol"]);
     let eve = named("eve");
-    // Nobody has got through yet: the refusal is that of the first mode.
+    // No mode has allowed the user yet: the refusal is that of the first mode.
     assert_eq!(
         fixture.act(&eve, "Impersonate-User: dave").await.unwrap_err(),
         "pods is forbidden: User \"eve\" cannot impersonate-on:user-info:list resource \"pods\" in API group \"\" in the \

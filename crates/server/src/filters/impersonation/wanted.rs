@@ -1,4 +1,4 @@
-//! Whom a request wants to be, read from its headers.
+//! The user that a request wants to impersonate, read from its headers.
 
 use http::{HeaderMap, HeaderName};
 use percent_encoding::percent_decode_str;
@@ -15,7 +15,7 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
 }
 
-/// The user as the headers say it, which are taken out: nothing behind this may see them. `None` if they name nobody.
+/// Removes the headers, which no later filter may see, and returns the user that they name; `None` if they name none.
 pub(super) fn take(headers: &mut HeaderMap, constrained: bool) -> Result<Option<User>, Box<Status>> {
     let mut wanted = User { name: first(headers, &USER), uid: first(headers, &UID), ..User::default() };
     wanted.groups = headers.get_all(&GROUP).iter().map(|value| text(value.as_bytes())).collect();
@@ -46,7 +46,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What is not well encoded is taken as it is.
+/// Decodes percent escapes. A key that is not well encoded is taken as it is.
 fn unescape(key: &str) -> String {
     let bytes = key.as_bytes();
     let is_escape =
@@ -58,7 +58,7 @@ fn unescape(key: &str) -> String {
     }
 }
 
-/// What the reference says when there is more than a user and no user; it shows its own types.
+/// Returns the reference's message for headers that name groups, a UID or extra but no user; it shows Go's types.
 fn nobody(wanted: &User, constrained: bool) -> String {
     if constrained {
         let extra = wanted.extra.iter();

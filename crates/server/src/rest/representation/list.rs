@@ -136,8 +136,8 @@ fn json_page(
     parts.respond(representation)
 }
 
-/// The length comes first. Where it can be told without the bodies, they are made while they are sent, and not kept: they
-/// are nearly what is stored.
+/// Encodes a page as Protobuf, whose length comes first. Where it is known without the bodies, they are made while they are
+/// sent, and not kept: they are nearly what is stored.
 fn protobuf_page(
     serving: &StoredEndpoint,
     representation: Representation,

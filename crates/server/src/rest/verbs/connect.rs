@@ -55,7 +55,7 @@ fn options(kind: &GroupVersionKind, query: &str) -> Vec<u8> {
     text
 }
 
-/// Refuses a user who may do what the request says, but may not create.
+/// Refuses a user that may use the request's verb but not `create`.
 async fn may_create(call: &Call<'_>) -> Result<()> {
     let info = &call.request.info;
     if info.verb == "create" {

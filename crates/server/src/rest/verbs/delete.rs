@@ -57,13 +57,13 @@ pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
-    // Before anything is deleted: there may be no room, and a client that is told so tries again.
+    // Before anything is deleted: there may be no room, and a client that gets that answer tries again.
     pintle_work::aside(page.weight(call.representation)).await;
     serving.store.delete_each(&context, &page.entries, Listed::Named, &admission, &options, workers).await?;
     call.representation.page(serving, page)
 }
 
-/// Deletes what cannot be read, for those who may do that as well.
+/// Deletes an object that cannot be read, for a user that may use the verb for that as well.
 async fn delete_unreadable(serving: &StoredEndpoint, call: &Call<'_>, context: &Context) -> Result<Response> {
     let (info, user) = (&call.request.info, call.request.user.clone().unwrap_or_default());
     let refuse =

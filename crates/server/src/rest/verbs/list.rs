@@ -18,7 +18,7 @@ use crate::rest::select::Selection;
 use crate::rest::token::Token;
 use crate::rest::{Result, bad_request, cache_error, stored, uncached, unexpected};
 
-/// So many objects that cannot be read are told of.
+/// Maximum number of unreadable objects that an error lists.
 const MOST_CORRUPT: usize = 100;
 /// The objects of a page and what its metadata says.
 pub(crate) struct Page {

@@ -26,7 +26,7 @@ pub(super) struct Encoder {
     /// Only the first table says what its columns are.
     pub(super) has_sent_columns: bool,
     pub(super) metrics: Option<EventMetrics>,
-    /// Told once all that was there at the beginning is sent: how long that took since the request came.
+    /// The histogram of the time until the initial events are sent, and the start of the request; taken once they are.
     pub(super) initial: Option<(Histogram, Instant)>,
 }
 

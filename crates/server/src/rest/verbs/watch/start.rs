@@ -16,7 +16,7 @@ use crate::rest::{cache_error, uncached, unexpected};
 /// Why a watch cannot begin.
 pub(super) enum Failed {
     Cache(Error),
-    /// Told as an event.
+    /// Sent as an event of the watch.
     Within(Box<Status>),
     Told(Box<Status>),
 }
@@ -87,8 +87,8 @@ pub(super) async fn start(
     })
 }
 
-/// The watch of a resource that is not kept in memory: what the store has now, if that is asked for, and then what the
-/// store tells.
+/// Starts the watch of a resource that is not kept in memory: the objects in the store now, if initial events are asked
+/// for, and then the store's changes.
 async fn start_uncached(
     serving: &StoredEndpoint,
     options: &ListOptions,

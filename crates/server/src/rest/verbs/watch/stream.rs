@@ -102,7 +102,7 @@ pub(in crate::rest) struct Stream {
     pub(super) stop: Signal,
     /// The endpoint's end.
     pub(super) ended: Option<Signal>,
-    /// The server ends, and it was told until when it may go on.
+    /// Whether the server is stopping and has set the watch's last deadline.
     pub(super) stopping: bool,
     pub(super) other: Other,
     /// How much is put together from several events.
@@ -214,13 +214,13 @@ impl Other {
         if self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             return if now >= until { Poll::Ready(()) } else { Poll::Pending };
         }
-        // A task that has run for long is told to wait by whatever it asks, which then remembers nobody.
+        // Unconstrained: a task that has used up its budget would get `Pending` without its waker being registered.
         let timer = pin!(unconstrained(self.timer.as_mut())).poll(cx);
         if timer.is_ready() {
             return Poll::Ready(());
         }
         if pin!(unconstrained(self.stopped.as_mut())).poll(cx).is_ready() {
-            // It is told once.
+            // The signal is reported once.
             self.stopped = Box::pin(std::future::pending());
             return Poll::Ready(());
         }
