@@ -82,7 +82,7 @@ mod tests {
         let query = "command=sh&command=-c&stdin=true&tty=false&container=c&x=y";
         assert_eq!(
             String::from_utf8(options(&kind, query)).unwrap(),
-            r#"{"kind":"PodExecOptions","apiVersion":"v1","stdin":true,"tty":false,"container":"c","command":["sh","-c"]}"#
+            r#"{"apiVersion":"v1","command":["sh","-c"],"container":"c","kind":"PodExecOptions","stdin":true,"tty":false}"#
         );
     }
 }
