@@ -51,7 +51,7 @@ impl Opened {
         match self {
             Opened::Embedded(store) => spawner.spawn_until_stop(compact(store.clone(), interval)),
             Opened::Etcd(store) => {
-                spawner.spawn_until_stop(etcd::compactor::run((**store).clone(), interval))
+                spawner.spawn_until_stop(etcd::compactor::run((**store).clone(), interval));
             }
         }
     }

@@ -137,11 +137,9 @@ mod tests {
         }
     }
 
-    fn forever(alive: Alive) -> impl Future<Output = ()> + Send + 'static {
-        async move {
-            let _alive = alive;
-            std::future::pending::<()>().await;
-        }
+    async fn forever(alive: Alive) {
+        let _alive = alive;
+        std::future::pending::<()>().await;
     }
 
     #[tokio::test(flavor = "multi_thread")]

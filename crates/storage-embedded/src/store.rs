@@ -219,7 +219,7 @@ impl Store {
     /// Waits until damage has ended the store's writer. Nothing can be read or written any more.
     pub async fn failed(&self) {
         if self.shared.failed.subscribe().wait_for(|failed| *failed).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
