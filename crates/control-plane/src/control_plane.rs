@@ -14,7 +14,7 @@ use pintle_features::{Feature, Features};
 use pintle_resources::component_status::Component;
 use pintle_resources::service::ServiceNetwork;
 use pintle_resources::strategy::Settings;
-use pintle_runtime::{Random, Signal, Spawner, Tasks};
+use pintle_runtime::{Clock, Random, Signal, Spawner, Tasks};
 use pintle_schema::Resources;
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
@@ -127,7 +127,14 @@ impl ControlPlane {
 
         let encodings =
             if features.enabled(Feature::CBORServingAndStorage) { ENCODINGS_WITH_CBOR } else { ENCODINGS };
-        let documents = Arc::new(documents(&config.network, &config.api, &config.version, features, &served));
+        let documents = Arc::new(documents(
+            &config.network,
+            &config.api,
+            &config.version,
+            features,
+            &served,
+            config.clock.clone(),
+        ));
         let services = Services::new(
             &stores,
             config.network.listening,
@@ -333,6 +340,7 @@ fn documents(
     version: &Version,
     features: Features,
     served: &[GroupVersion],
+    clock: Clock,
 ) -> Documents {
     let config = DocumentsConfig {
         address: network.public_address.clone(),
@@ -341,6 +349,7 @@ fn documents(
         cbor: features.enabled(Feature::CBORServingAndStorage),
         logs: api.has_logs,
         documentation: &Texts,
+        clock,
     };
     Documents::new(config, served.to_vec())
 }

@@ -11,7 +11,7 @@ use pintle_cache::{Cursor, Interest, Next};
 use pintle_controllers::Objects;
 use pintle_meta::{Reason, Value};
 use pintle_registry::Result;
-use pintle_runtime::Spawner;
+use pintle_runtime::{Spawner, Stopwatch};
 
 use crate::Definitions;
 use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
@@ -265,8 +265,8 @@ impl DefinitionController {
             Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
         })?;
         // From here on nothing new is let in; what was let in before comes to its end.
-        let deadline = tokio::time::Instant::now() + DRAIN;
-        while entry.writes.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
+        let draining = Stopwatch::start();
+        while entry.writes.load(Ordering::SeqCst) > 0 && draining.elapsed() < DRAIN {
             tokio::time::sleep(LOOK).await;
         }
         // A client that takes the finalizer away may define the resource anew, whose objects have the same keys. The new

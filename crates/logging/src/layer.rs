@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use pintle_runtime::Clock;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -44,7 +45,7 @@ pub(crate) struct Fields {
 
 impl KlogLayer {
     pub(crate) fn new(format: Format, filter: Filter, output: Output) -> KlogLayer {
-        KlogLayer { format, filter, output, pid: std::process::id(), clock: SystemTime::now }
+        KlogLayer { format, filter, output, pid: std::process::id(), clock: || Clock::system().now() }
     }
 
     #[cfg(test)]

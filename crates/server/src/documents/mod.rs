@@ -18,6 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use async_trait::async_trait;
 use pintle_discovery::{Contribution, GroupSource, GroupVersion, Publisher};
 use pintle_openapi::{Documentation, Options, Undocumented};
+use pintle_runtime::Clock;
 use tokio::sync::Mutex;
 
 use self::bodies::Bodies;
@@ -43,6 +44,8 @@ pub struct DocumentsConfig {
     /// Whether OpenAPI has `/logs`.
     pub logs: bool,
     pub documentation: &'static dyn Documentation,
+    /// Dates documents.
+    pub clock: Clock,
 }
 
 /// The name under which metrics count a response; most have none.
@@ -75,6 +78,7 @@ impl Default for DocumentsConfig {
             cbor: false,
             logs: false,
             documentation: &Undocumented,
+            clock: Clock::system(),
         }
     }
 }

@@ -95,7 +95,7 @@ impl Documents {
         // The reference lets its library guess.
         response.headers_mut().insert(CONTENT_TYPE, respond::TEXT);
         insert(response.headers_mut(), ETAG, &quoted(&hash));
-        content::serve(request, response, SystemTime::now(), json)
+        content::serve(request, response, self.config.clock.now(), json)
     }
 
     /// `/openapi/v3/{name}`
@@ -122,7 +122,7 @@ impl Documents {
                 *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
                 return response;
             }
-            Some(hash) if !hash.is_empty() => keep_for_ever(response.headers_mut()),
+            Some(hash) if !hash.is_empty() => keep_for_ever(response.headers_mut(), self.config.clock.now()),
             _ => {}
         }
         content::serve(request, response, made.modified, body)
@@ -252,7 +252,7 @@ impl Maker {
                     (_, Format::Protobuf) => Some(v2::protobuf(versions, config.logs, &options)),
                     (_, Format::Json) => {
                         let document = self.builtin(wanted)?;
-                        wanted.slot.made(document.hash);
+                        wanted.slot.made(document.hash, &config.clock);
                         Some(document.json)
                     }
                 }
@@ -277,7 +277,7 @@ impl Maker {
             }
             _ => self.builtin(wanted)?.hash,
         };
-        wanted.slot.made(hash);
+        wanted.slot.made(hash, &self.config.clock);
         Some(())
     }
 
@@ -313,8 +313,8 @@ fn quoted(hash: &str) -> String {
     format!("\"{hash}\"")
 }
 
-fn keep_for_ever(headers: &mut HeaderMap) {
+fn keep_for_ever(headers: &mut HeaderMap, now: SystemTime) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
-    let until = content::unix(SystemTime::now()).saturating_add(FOR_EVER);
+    let until = content::unix(now).saturating_add(FOR_EVER);
     insert(headers, EXPIRES, &content::date(until, "UTC"));
 }

@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use pintle_discovery::{Contribution, CustomVersion, GroupVersion, RemoteVersion, groups, version_order};
 use pintle_openapi::{custom, v3};
+use pintle_runtime::Clock;
 use smol_str::SmolStr;
 
 use super::custom::Entry;
@@ -152,8 +153,8 @@ pub(super) struct Members {
 }
 
 impl Slot {
-    pub(super) fn made(&self, hash: String) -> &Made {
-        self.made.get_or_init(|| Made { hash, modified: SystemTime::now() })
+    pub(super) fn made(&self, hash: String, clock: &Clock) -> &Made {
+        self.made.get_or_init(|| Made { hash, modified: clock.now() })
     }
 }
 

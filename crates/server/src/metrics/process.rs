@@ -1,7 +1,8 @@
 //! The kernel's figures about this process, for `/metrics`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
+use pintle_runtime::Clock;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{Counter, Gauge, Opts};
@@ -30,7 +31,7 @@ impl ProcessCollector {
             resident_memory: gauge("process_resident_memory_bytes", "Resident memory, in bytes.")?,
             start_time: gauge("process_start_time_seconds", "When the process started, in Unix time.")?,
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = Clock::system().now().duration_since(UNIX_EPOCH).unwrap_or_default();
         collector.start_time.set(now.as_secs_f64());
         Ok(collector)
     }
