@@ -38,19 +38,10 @@ const BODY_POOL: usize = 96 << 20;
 /// The release of Kubernetes that a control plane says it is, unless the program says otherwise.
 const RELEASE: &str = "v1.36.0";
 
-/// The admission plugins that are on by default, in the order in which they are called.
-pub const DEFAULT_ADMISSION_PLUGINS: [&str; 10] = [
-    "NamespaceLifecycle",
-    "ServiceAccount",
-    "TaintNodesByCondition",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "StorageObjectInUseProtection",
-    "CertificateApproval",
-    "CertificateSigning",
-    "ClusterTrustBundleAttest",
-    "CertificateSubjectRestriction",
-];
+/// Returns the names of the admission plugins that are on by default, in the order in which they are called.
+pub fn default_admission_plugins() -> Vec<&'static str> {
+    pintle_admission::PLUGINS.iter().filter(|plugin| plugin.on_by_default).map(|plugin| plugin.name).collect()
+}
 
 /// Everything that a control plane depends on beside its store.
 pub struct Config {
@@ -265,7 +256,7 @@ impl Default for ApiConfig {
     fn default() -> ApiConfig {
         ApiConfig {
             groups: ApiGroupsConfig::default(),
-            admission_plugins: DEFAULT_ADMISSION_PLUGINS.to_vec(),
+            admission_plugins: default_admission_plugins(),
             missing_plugins: Unenforced::default(),
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             event_ttl: Duration::from_secs(60 * 60),

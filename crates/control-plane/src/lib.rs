@@ -30,8 +30,8 @@ pub use self::access::ClusterAuthorizers;
 pub use self::api_groups::ApiGroupsConfig;
 pub use self::components::StoreServer;
 pub use self::config::{
-    ApiConfig, AuthenticationConfig, Config, DEFAULT_ADMISSION_PLUGINS, HealthConfig, MakeAuthorizer,
-    NetworkConfig, RequestConfig, ShutdownConfig, StorageConfig, StoreOverrides,
+    ApiConfig, AuthenticationConfig, Config, HealthConfig, MakeAuthorizer, NetworkConfig, RequestConfig,
+    ShutdownConfig, StorageConfig, StoreOverrides, default_admission_plugins,
 };
 pub use self::control_plane::ControlPlane;
 pub use self::error::Error;

@@ -101,7 +101,7 @@ impl CustomResource {
         summary: Summary,
         definition: &Value,
         terminating: &Arc<AtomicBool>,
-        watches: &[Watches],
+        watches: &[WatchLifetime],
     ) -> std::result::Result<CustomResource, String> {
         let specs = definition::versions(definition);
         let preserves = definition.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool);
@@ -112,7 +112,7 @@ impl CustomResource {
             scale: spec.scale.clone(),
             columns: columns::Columns::compile(spec.columns),
             deprecation: spec.deprecation.clone(),
-            ended: spec.served.then(|| Watches::ended(watches, spec.name)),
+            ended: spec.served.then(|| WatchLifetime::ended(watches, spec.name)),
             endpoints: OnceCell::new(),
         });
         let versions = versions.collect();
@@ -153,35 +153,37 @@ impl CustomResource {
     }
 }
 
-/// The watches of a version, also those that began with an earlier definition that said the same about it.
+/// The lifetime of the watches of a version. Definitions that serve the version alike share it, so that their watches go on.
 #[derive(Clone)]
-pub(crate) struct Watches {
+pub(crate) struct WatchLifetime {
     version: String,
-    /// A hash of what the definition said about it.
-    said: u64,
+    /// A hash of all parts of the definition that watchers of the version notice.
+    fingerprint: u64,
     ended: Signal,
 }
 
-impl Watches {
-    /// Returns the watches of all versions of a definition, where `before` are those of its predecessor. Watches of versions that
+impl WatchLifetime {
+    /// Returns the watches of all versions of a definition, where `before` are those of its predecessor. WatchLifetime of versions that
     /// are not served any more, or not as they were, end.
-    pub(crate) fn of(definition: &Value, before: &[Watches]) -> Vec<Watches> {
+    pub(crate) fn of(definition: &Value, before: &[WatchLifetime]) -> Vec<WatchLifetime> {
         let versions = definition::versions(definition).into_iter().filter(|spec| spec.served);
-        let next: Vec<Watches> = versions
+        let next: Vec<WatchLifetime> = versions
             .map(|spec| {
-                let said = said(definition, &spec);
-                let known = before.iter().find(|known| known.version == spec.name && known.said == said);
-                known.cloned().unwrap_or_else(|| Watches {
+                let fingerprint = fingerprint(definition, &spec);
+                let known = before
+                    .iter()
+                    .find(|known| known.version == spec.name && known.fingerprint == fingerprint);
+                known.cloned().unwrap_or_else(|| WatchLifetime {
                     version: spec.name.to_owned(),
-                    said,
+                    fingerprint,
                     ended: Signal::new(ENDED),
                 })
             })
             .collect();
-        let goes_on = |known: &Watches| {
-            next.iter().any(|next| next.version == known.version && next.said == known.said)
+        let goes_on = |known: &WatchLifetime| {
+            next.iter().any(|next| next.version == known.version && next.fingerprint == known.fingerprint)
         };
-        before.iter().filter(|known| !goes_on(known)).for_each(Watches::end);
+        before.iter().filter(|known| !goes_on(known)).for_each(WatchLifetime::end);
         next
     }
 
@@ -189,8 +191,9 @@ impl Watches {
         self.ended.set();
     }
 
-    /// When the watches of a version end. One that is newer than the definition is watched through the next one.
-    fn ended(watches: &[Watches], version: &str) -> Signal {
+    /// Returns the signal that ends the watches of a version. A version that the definition does not serve has ended, so that
+    /// clients retry with the next definition.
+    fn ended(watches: &[WatchLifetime], version: &str) -> Signal {
         let known = watches.iter().find(|known| known.version == version).map(|known| known.ended.clone());
         known.unwrap_or_else(|| {
             let ended = Signal::new(ENDED);
@@ -201,7 +204,7 @@ impl Watches {
 }
 
 /// Returns a hash of everything about a version that its watchers would notice.
-fn said(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
+fn fingerprint(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
     let mut text = Vec::new();
     text.extend(definition.text_at(&["status", "acceptedNames", "kind"]).as_bytes());
     json::encode(definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL), &mut text);

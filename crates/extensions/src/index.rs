@@ -11,7 +11,7 @@ use pintle_meta::Value;
 use pintle_registry::{Reflect, Store};
 
 use crate::conditions::Taken;
-use crate::custom_resource::{CustomResource, ResourceStorage, Watches, prefix};
+use crate::custom_resource::{CustomResource, ResourceStorage, WatchLifetime, prefix};
 use crate::definition::{self, Names, Summary};
 use crate::regenerations::Regenerations;
 
@@ -46,7 +46,7 @@ pub(crate) struct Definition {
     /// Made by the first request for its objects.
     resource: Arc<OnceLock<Result<Arc<CustomResource>, String>>>,
     /// When watches end. Kept apart from what may not have been made yet, so that none is forgotten.
-    watches: Vec<Watches>,
+    watches: Vec<WatchLifetime>,
     storage: ResourceStorage,
     store: Arc<Store>,
 }
@@ -168,7 +168,7 @@ impl DefinitionIndex {
         let Some(object) = object else {
             if let Some(before) = before {
                 before.terminating.store(true, Ordering::SeqCst);
-                before.watches.iter().for_each(Watches::end);
+                before.watches.iter().for_each(WatchLifetime::end);
                 self.publisher.publish(name, None);
                 self.regenerations.hide(name);
                 let prefix = prefix(&self.storage, &before.summary);
@@ -185,10 +185,10 @@ impl DefinitionIndex {
             .filter(|before| before.generation == generation && before.summary.accepted == summary.accepted);
         let (resource, watches) = match (unchanged, same) {
             (Some(before), _) => (before.resource.clone(), before.watches.clone()),
-            (None, Some(before)) => (Arc::default(), Watches::of(object, &before.watches)),
+            (None, Some(before)) => (Arc::default(), WatchLifetime::of(object, &before.watches)),
             (None, None) => {
-                before.iter().flat_map(|before| &before.watches).for_each(Watches::end);
-                (Arc::default(), Watches::of(object, &[]))
+                before.iter().flat_map(|before| &before.watches).for_each(WatchLifetime::end);
+                (Arc::default(), WatchLifetime::of(object, &[]))
             }
         };
         let terminating = same.map_or_else(Arc::default, |before| before.terminating.clone());
@@ -261,8 +261,9 @@ impl Reflect for DefinitionIndex {
     }
 
     fn clear(&mut self, _: usize) {
-        // Nothing is said about them by this; requests that are under way end as they began.
-        for name in std::mem::take(&mut self.by_name).into_keys() {
+        // Changes were missed, so their watches cannot be ended by them any more. Requests that are under way end as they began.
+        for (name, definition) in std::mem::take(&mut self.by_name) {
+            definition.watches.iter().for_each(WatchLifetime::end);
             self.publisher.publish(&name, None);
         }
         self.names.clear();

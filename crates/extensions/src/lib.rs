@@ -205,7 +205,7 @@ impl Definitions {
 
     fn is_absent(&self, name: &str) -> bool {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
-        absent.get(name).is_some_and(|since| since.elapsed() < ABSENT)
+        absent.get(name).is_some_and(|since| self.clock.instant().saturating_duration_since(*since) < ABSENT)
     }
 }
 

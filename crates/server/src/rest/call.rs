@@ -38,9 +38,9 @@ pub struct Shared {
     pub features: Features,
     /// The parser of `shardSelector`; `None` ignores the parameter (`ShardedListAndWatch`).
     pub parse_shards: Option<ShardParser>,
-    /// Watches end when it comes...
+    /// Set when a shutdown begins: watches end, at once unless `termination` is set.
     pub stop: Signal,
-    /// ...or by and by from then on.
+    /// Spreads the ends of watches over `--shutdown-watch-termination-grace-period`.
     pub termination: Option<Arc<WatchTermination>>,
 }
 

@@ -3,6 +3,17 @@
 //! A watch is a cursor into the cache's changes ([`start`]) and a stream ([`stream`]) that reads on when the client has taken
 //! what it got; [`encode`] makes its frames. A client that takes nothing costs nothing; when history has passed it by, its
 //! watch ends, and no other's.
+//!
+//! A watch that has started ends when
+//!
+//! - its time is over: `timeoutSeconds`, or once to twice `--min-request-timeout` ([`stream`]);
+//! - the server shuts down, at once or within `--shutdown-watch-termination-grace-period` ([`WatchTermination`]);
+//! - its revision is older than the history: an ERROR event 410, at the start ([`start`]);
+//! - the history has moved past its cursor, because the client was too slow or the cache was loaded anew (`cache::Next::Expired`);
+//! - an event cannot be encoded: an ERROR event ([`encode`]);
+//! - without a watch cache, the store's watch fails (`cache::Follow`);
+//! - the definition of its custom resource changed ([`crate::rest::EndpointConfig::ended`]);
+//! - its connection ends: the client closes it, does not answer pings, or ignores GOAWAY (`connection.rs`).
 
 mod encode;
 mod start;
@@ -20,7 +31,7 @@ use pintle_meta::selector::field;
 use tokio::time::Instant;
 
 use self::encode::Encoder;
-use self::start::{Failed, start};
+use self::start::{StartError, start};
 pub(in crate::rest) use self::stream::Stream;
 use self::stream::{Other, next_bookmark};
 use crate::lifecycle::WatchTermination;
@@ -70,10 +81,10 @@ pub(crate) async fn watch(serving: &StoredEndpoint, call: &mut Call<'_>) -> Resu
     let (state, expired) = match start(serving, &options, selection).await {
         Ok(state) => (Some(state), None),
         // A revision that is too old is an event of the watch, as clients expect it.
-        Err(Failed::Cache(error @ Error::TooOld { .. })) => (None, Some(cache_error(&error))),
-        Err(Failed::Within(status)) => (None, Some(status)),
-        Err(Failed::Cache(error)) => return Err(cache_error(&error)),
-        Err(Failed::Told(status)) => return Err(status),
+        Err(StartError::Cache(error @ Error::TooOld { .. })) => (None, Some(cache_error(&error))),
+        Err(StartError::AsEvent(status)) => (None, Some(status)),
+        Err(StartError::Cache(error)) => return Err(cache_error(&error)),
+        Err(StartError::AsResponse(status)) => return Err(status),
     };
     let stream = Stream {
         encoder,

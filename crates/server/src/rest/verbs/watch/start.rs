@@ -14,16 +14,17 @@ use crate::rest::verbs::list::parse_version;
 use crate::rest::{cache_error, uncached, unexpected};
 
 /// Why a watch cannot begin.
-pub(super) enum Failed {
+pub(super) enum StartError {
     Cache(Error),
-    /// Sent as an event of the watch.
-    Within(Box<Status>),
-    Told(Box<Status>),
+    /// Sent as an ERROR event of the watch.
+    AsEvent(Box<Status>),
+    /// Sent instead of a watch.
+    AsResponse(Box<Status>),
 }
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Failed {
-        Failed::Cache(error)
+impl From<Error> for StartError {
+    fn from(error: Error) -> StartError {
+        StartError::Cache(error)
     }
 }
 
@@ -32,11 +33,11 @@ pub(super) async fn start(
     serving: &StoredEndpoint,
     options: &ListOptions,
     selection: Selection,
-) -> Result<State, Failed> {
+) -> Result<State, StartError> {
     let cache = serving.store.cache();
     let version = match options.resource_version.as_str() {
         "" => None,
-        text => Some(parse_version(text).map_err(|why| Failed::Told(unexpected(why)))?),
+        text => Some(parse_version(text).map_err(|why| StartError::AsResponse(unexpected(why)))?),
     };
     if !serving.store.has_watch_cache() {
         return start_uncached(serving, options, selection, version.unwrap_or(0)).await;
@@ -50,8 +51,8 @@ pub(super) async fn start(
             Some(version) => cache.wait_for(version, WAIT).await,
         };
         waited.map_err(|error| match options.send_initial_events {
-            Some(true) => Failed::Within(cache_error(&error)),
-            _ => Failed::Cache(error),
+            Some(true) => StartError::AsEvent(cache_error(&error)),
+            _ => StartError::Cache(error),
         })?;
         let (snapshot, cursor) = cache.snapshot_and_watch(selection.interest(serving.namespaced))?;
         if everything {
@@ -94,7 +95,7 @@ async fn start_uncached(
     options: &ListOptions,
     selection: Selection,
     version: u64,
-) -> Result<State, Failed> {
+) -> Result<State, StartError> {
     let cache = serving.store.cache();
     let everything = options.send_initial_events.unwrap_or(version == 0);
     let mut after = version;
@@ -103,7 +104,7 @@ async fn start_uncached(
         let current = cache.current_revision().await?;
         if version > current {
             let retry = 1 + (serving.random.number() % 3) as u32;
-            return Err(Failed::Within(Box::new(Status::resource_version_too_large(
+            return Err(StartError::AsEvent(Box::new(Status::resource_version_too_large(
                 version, current, retry,
             ))));
         }
@@ -115,7 +116,7 @@ async fn start_uncached(
     let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks).then_some(after);
     let prefix = selection.key(serving.namespaced).unwrap_or_else(|| selection.prefix.clone());
     let follow = match cache.follow(&prefix, after).await {
-        Err(error) => return Err(lost(&error).map_or(Failed::Cache(error), Failed::Within)),
+        Err(error) => return Err(lost(&error).map_or(StartError::Cache(error), StartError::AsEvent)),
         Ok(follow) => follow,
     };
     let source = Source::Store(follow);
