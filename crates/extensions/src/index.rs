@@ -261,9 +261,8 @@ impl Reflect for DefinitionIndex {
     }
 
     fn clear(&mut self, _: usize) {
-        // Changes were missed, so their watches cannot be ended by them any more. Requests that are under way end as they began.
-        for (name, definition) in std::mem::take(&mut self.by_name) {
-            definition.watches.iter().for_each(WatchLifetime::end);
+        // All definitions are read again next. Requests and watches that are under way go on with the old ones.
+        for name in std::mem::take(&mut self.by_name).into_keys() {
             self.publisher.publish(&name, None);
         }
         self.names.clear();

@@ -132,9 +132,13 @@ mod tests {
     }
 
     async fn eventually(condition: impl Fn() -> bool) {
-        while !condition() {
+        for _ in 0..10_000 {
+            if condition() {
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        panic!("it does not happen");
     }
 
     async fn forever(alive: Alive) {
@@ -173,6 +177,21 @@ mod tests {
         tasks.stop(Duration::from_millis(100)).await;
         assert_eq!(finished.load(Ordering::SeqCst), 1, "a task may finish its work");
         assert_eq!(count.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn tasks_with_a_signal_of_their_own_end_before_their_owner_and_with_it() {
+        let (count, early) = (Arc::new(AtomicUsize::new(0)), Signal::new("early"));
+        let tasks = Tasks::new();
+        let spawner = tasks.spawner().ending_at(early.clone());
+        spawner.spawn_until_stop(forever(Alive::new(&count)));
+        tasks.spawner().spawn_until_stop(forever(Alive::new(&count)));
+        early.set();
+        eventually(|| tasks.count() == 1).await;
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        spawner.spawn(forever(Alive::new(&count)));
+        drop(tasks);
+        eventually(|| count.load(Ordering::SeqCst) == 0).await;
     }
 
     #[tokio::test]
