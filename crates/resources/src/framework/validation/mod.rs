@@ -36,6 +36,10 @@
 mod checks;
 mod cursor;
 mod errors;
+#[cfg(test)]
+mod origins;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub(crate) use self::cursor::Cursor;
 pub(crate) use self::errors::Errors;
