@@ -65,8 +65,11 @@ impl Base {
         base
     }
 
-    fn tree(&self, changes: &[Change<'_>]) -> Value {
+    fn tree(&self, changes: &[Change<'_>], is_update: bool) -> Value {
         let mut object = self.object.clone();
+        if is_update {
+            change(&mut object, "/metadata/resourceVersion", r#""1""#);
+        }
         for (pointer, value) in changes {
             change(&mut object, pointer, value);
         }
@@ -76,8 +79,8 @@ impl Base {
     }
 
     /// Returns the object as the store has it after a create.
-    fn stored(&self, changes: &[Change<'_>]) -> Value {
-        let mut value = self.tree(changes);
+    fn stored(&self, changes: &[Change<'_>], is_update: bool) -> Value {
+        let mut value = self.tree(changes, is_update);
         // A subresource has no creates of its own: what it updates is taken as it is given.
         if !self.name.contains('/') {
             self.subject.strategy.prepare_for_create(&mut Context::default(), &mut value);
@@ -86,15 +89,15 @@ impl Base {
     }
 
     fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
-        let errors = self.subject.strategy.validate(&Context::default(), &self.stored(changes));
+        let errors = self.subject.strategy.validate(&Context::default(), &self.stored(changes, false));
         errors.iter().map(ToString::to_string).collect()
     }
 
     fn update_errors(&self, before: &[Change<'_>], changes: &[Change<'_>]) -> Vec<String> {
         let context = Context::default();
-        let old = self.stored(before);
+        let old = self.stored(before, true);
         let all: Vec<Change<'_>> = before.iter().chain(changes).copied().collect();
-        let mut new = self.tree(&all);
+        let mut new = self.tree(&all, true);
         self.subject.strategy.prepare_for_update(&context, &mut new, &old);
         let errors = self.subject.strategy.validate_update(&context, &new, &old);
         errors.iter().map(ToString::to_string).collect()

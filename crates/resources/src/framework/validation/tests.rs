@@ -178,22 +178,17 @@ fn shared_checks_report_as_the_reference_does() {
 
 #[test]
 fn a_table_of_cases_creates_and_updates_a_base() {
+    const TWICE: &str = "metadata.finalizers[0]: Invalid value: \"a\": name is neither a standard finalizer name nor is it fully qualified";
     let base = super::testing::Base::new(
         "",
-        "services",
-        r#"{"metadata":{"name":"a","namespace":"n"},"spec":{"ports":[{"port":80}],"clusterIP":"None","clusterIPs":["None"],"ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack"}}"#,
+        "namespaces",
+        r#"{"metadata":{"name":"a","labels":{"kubernetes.io/metadata.name":"a"}}}"#,
     );
-    base.accepts(&[&[("/spec/ports/0/port", "81")], &[("/spec/ports", "")]]);
+    base.accepts(&[&[("/metadata/labels/b", r#""c""#)], &[("/spec/finalizers/-", r#""example.com/a""#)]]);
     base.refuses(&[(
-        &[("/spec/ports/0/port", "0")],
-        &["spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"],
+        &[("/spec/finalizers/-", r#""a""#)],
+        &["spec.finalizers: Invalid value: \"a\": name is neither a standard finalizer name nor is it fully qualified"],
     )]);
-    base.accepts_update(&[&[("/metadata/labels/a", r#""b""#)]]);
-    base.refuses_update(&[(
-        &[("/spec/ports/-", r#"{"port":80,"name":"A"}"#)],
-        &[
-            "spec.ports[0].name: Required value",
-            "spec.ports[1].name: Invalid value: \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-        ],
-    )]);
+    base.accepts_update(&[&[("/metadata/labels/b", r#""c""#)]]);
+    base.refuses_update(&[(&[("/metadata/finalizers", r#"["a"]"#)], &[TWICE, TWICE])]);
 }
