@@ -83,6 +83,8 @@ pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
     let spec = template.field("spec");
     annotations::annotations(&annotations, &spec, options);
     check_spec(&spec, None, options);
+    security_annotations::seccomp(&annotations, &spec);
+    security_annotations::app_armor(&annotations, &spec);
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         ephemeral.forbidden("ephemeral containers not allowed in pod template");
@@ -101,6 +103,9 @@ pub(crate) fn create(pod: &Cursor<'_, '_>, options: &Options) {
     if !node.is_empty() && !spec.field("schedulingGates").is_empty() {
         node.forbidden("cannot be set until all schedulingGates have been cleared");
     }
+    let annotations = pod.at(&["metadata", "annotations"]);
+    security_annotations::seccomp(&annotations, &spec);
+    security_annotations::app_armor(&annotations, &spec);
 }
 
 /// Checks a new or changed pod, beside its metadata: its annotations, its spec, and rules that templates do not have.
