@@ -13,13 +13,17 @@ mod mounts;
 pub(crate) mod options;
 mod os;
 mod pod_resources;
+mod profiles;
 mod references;
 mod resource_claims;
 pub(crate) mod scheduling;
 mod security;
+mod security_annotations;
+mod sysctls;
 pub(crate) mod tolerations;
 mod topology_spread;
 pub(crate) mod volumes;
+mod windows_options;
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,6 +44,8 @@ pub(crate) struct Facts<'v> {
     pub(crate) host_users: bool,
     /// `linux`, `windows` or empty.
     pub(crate) os: &'v str,
+    /// Whether an operating system is given, if only by an empty name.
+    pub(crate) has_os: bool,
     pub(crate) restart_policy: &'v str,
     /// Of the pod; empty in a template.
     pub(crate) pod_name: &'v str,
@@ -55,10 +61,11 @@ impl<'v> Facts<'v> {
         let claims = spec.field("resourceClaims").values().iter();
         Facts {
             volumes: volumes.map(|volume| (name(volume), volume)).collect(),
-            claim_names: claims.map(name).collect(),
+            claim_names: claims.map(name).filter(|name| !name.is_empty()).collect(),
             grace_period: spec.field("terminationGracePeriodSeconds").optional_integer(),
             host_users: !spec.field("hostUsers").is_set() || spec.field("hostUsers").flag(),
             os: spec.at(&["os", "name"]).text(),
+            has_os: spec.field("os").is_set(),
             restart_policy: spec.field("restartPolicy").text(),
             pod_name: pod.map(|pod| pod.at(&["metadata", "name"]).text()).unwrap_or_default(),
             is_mirror: pod
@@ -76,6 +83,8 @@ pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
     let spec = template.field("spec");
     annotations::annotations(&annotations, &spec, options);
     check_spec(&spec, None, options);
+    security_annotations::seccomp(&annotations, &spec);
+    security_annotations::app_armor(&annotations, &spec);
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         ephemeral.forbidden("ephemeral containers not allowed in pod template");
@@ -94,6 +103,9 @@ pub(crate) fn create(pod: &Cursor<'_, '_>, options: &Options) {
     if !node.is_empty() && !spec.field("schedulingGates").is_empty() {
         node.forbidden("cannot be set until all schedulingGates have been cleared");
     }
+    let annotations = pod.at(&["metadata", "annotations"]);
+    security_annotations::seccomp(&annotations, &spec);
+    security_annotations::app_armor(&annotations, &spec);
 }
 
 /// Checks a new or changed pod, beside its metadata: its annotations, its spec, and rules that templates do not have.
