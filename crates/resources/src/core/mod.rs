@@ -21,3 +21,4 @@ mod secret;
 pub mod service;
 pub(crate) mod service_account;
 pub(crate) mod strategy;
+pub(crate) mod volume_sources;
