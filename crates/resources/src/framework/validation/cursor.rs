@@ -95,6 +95,11 @@ impl<'p, 'v> Cursor<'p, 'v> {
         Cursor { path: self.path, new: Some(value), old: None, is_update: false, errors: self.errors }
     }
 
+    /// Returns this field under the path of another, where the reference's errors name a list in place of its item.
+    pub(crate) fn shown_at<'q>(&self, other: &Cursor<'q, '_>) -> Cursor<'q, 'v> {
+        Cursor { path: other.path, ..*self }
+    }
+
     /// Returns the same field of the old object, as if that were validated by itself.
     pub(crate) fn before(&self) -> Cursor<'p, 'v> {
         Cursor { new: self.old, old: None, is_update: false, ..*self }
