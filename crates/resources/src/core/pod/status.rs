@@ -189,8 +189,11 @@ fn addresses(list: &Cursor<'_, '_>, of: &str, options: &Options) {
     if list.len() < 2 {
         return;
     }
-    let parsed: Vec<Option<IpAddr>> =
-        list.values().iter().map(|address| parse_ip_sloppy(address.text_at(&["ip"])).map(|ip| ip.to_canonical())).collect();
+    let parsed: Vec<Option<IpAddr>> = list
+        .values()
+        .iter()
+        .map(|address| parse_ip_sloppy(address.text_at(&["ip"])).map(|ip| ip.to_canonical()))
+        .collect();
     let wrong = parsed.iter().position(Option::is_none);
     if let Some(place) = wrong {
         let shown = list.values()[place].text_at(&["ip"]);

@@ -52,7 +52,10 @@ fn windows_has_no_linux_fields() {
         "procMount": "Default", "runAsUser": 1, "runAsGroup": 1
     }"#;
     let forbidden = |fields: &[&str]| -> Vec<String> {
-        fields.iter().map(|field| format!("spec.{field}: Forbidden: cannot be set for a windows pod")).collect()
+        fields
+            .iter()
+            .map(|field| format!("spec.{field}: Forbidden: cannot be set for a windows pod"))
+            .collect()
     };
     let of_pod = forbidden(&[
         "securityContext.appArmorProfile",
@@ -83,7 +86,8 @@ fn windows_has_no_linux_fields() {
         "containers[0].securityContext.runAsUser",
         "containers[0].securityContext.runAsGroup",
     ]);
-    let [of_pod, of_container] = [&of_pod, &of_container].map(|list| list.iter().map(String::as_str).collect::<Vec<_>>());
+    let [of_pod, of_container] =
+        [&of_pod, &of_container].map(|list| list.iter().map(String::as_str).collect::<Vec<_>>());
     base().refuses(&[
         (
             &[

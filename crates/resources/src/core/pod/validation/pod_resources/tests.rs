@@ -53,7 +53,9 @@ fn a_pod_has_cpu_memory_and_huge_pages() {
 
 #[test]
 fn containers_fit_into_the_requests_of_the_pod() {
-    let init = |index: usize, cpu: &str| (format!("/spec/initContainers/{index}/resources/requests/cpu"), cpu.to_owned());
+    let init = |index: usize, cpu: &str| {
+        (format!("/spec/initContainers/{index}/resources/requests/cpu"), cpu.to_owned())
+    };
     let sidecar = ("/spec/initContainers/1/restartPolicy", r#""Always""#);
     let request = (RESOURCES, r#"{"requests": {"cpu": "2", "memory": "1Gi"}}"#);
     let wrong = |total: &str| {
@@ -110,7 +112,11 @@ fn containers_fit_into_the_limits_of_the_pod() {
             ],
         ),
     ]);
-    base().accepts(&[&[(RESOURCES, r#"{"limits": {"cpu": "2"}}"#), (&limits(0), r#"{"cpu": "2"}"#), (&limits(1), r#"{"cpu": "2"}"#)]]);
+    base().accepts(&[&[
+        (RESOURCES, r#"{"limits": {"cpu": "2"}}"#),
+        (&limits(0), r#"{"cpu": "2"}"#),
+        (&limits(1), r#"{"cpu": "2"}"#),
+    ]]);
 }
 
 #[test]

@@ -28,7 +28,9 @@ fn a_pod_on_the_hosts_network_uses_its_own_ports() {
 #[test]
 fn ids_of_pods_are_in_range() {
     let wrong = |field: &str, id: i64| {
-        format!("spec.securityContext.{field}: Invalid value: {id}: must be between 0 and 2147483647, inclusive")
+        format!(
+            "spec.securityContext.{field}: Invalid value: {id}: must be between 0 and 2147483647, inclusive"
+        )
     };
     let expected = [
         wrong("fsGroup", -1),
@@ -99,7 +101,8 @@ fn sysctls_are_unique_and_not_of_the_host() {
     let wrong = "must have at most 253 characters and match regex \
                  ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
     let wrong = format!("spec.securityContext.sysctls[0].name: Invalid value: \"A\": {wrong}");
-    let of_host = r#"[{"name": "net.ipv4.ip_forward", "value": "1"}, {"name": "kernel.shmmax", "value": "1"}]"#;
+    let of_host =
+        r#"[{"name": "net.ipv4.ip_forward", "value": "1"}, {"name": "kernel.shmmax", "value": "1"}]"#;
     base().refuses(&[
         (
             &[(SYSCTLS, r#"[{"name": "", "value": "1"}]"#)],
@@ -154,7 +157,11 @@ fn a_pod_with_own_users_shares_nothing_of_the_host() {
             ],
         ),
     ]);
-    base().accepts(&[&[own], &[all[1], all[2], all[3]], &[volume, ("/spec/containers/0/volumeDevices", device)]]);
+    base().accepts(&[
+        &[own],
+        &[all[1], all[2], all[3]],
+        &[volume, ("/spec/containers/0/volumeDevices", device)],
+    ]);
     let features = [(Feature::NodeDeclaredFeatures, true), (Feature::UserNamespacesHostNetworkSupport, true)];
     Base::with_features("", "pods", POD, &features).accepts(&[&[own, all[1]]]);
 }
@@ -246,7 +253,11 @@ fn windows_options_are_valid() {
         ("runAsUserName", "a*\\u", "runAsUserName's Domain doesn't match the NetBios nor the DNS format"),
         ("runAsUserName", "\\u", "runAsUserName's Domain doesn't match the NetBios nor the DNS format"),
         ("runAsUserName", ".a\\u", "runAsUserName's Domain doesn't match the NetBios nor the DNS format"),
-        ("runAsUserName", "seventeen_chars_d\\u", "runAsUserName's Domain doesn't match the NetBios nor the DNS format"),
+        (
+            "runAsUserName",
+            "seventeen_chars_d\\u",
+            "runAsUserName's Domain doesn't match the NetBios nor the DNS format",
+        ),
         ("runAsUserName", "d\\", "runAsUserName's User cannot be empty"),
         ("runAsUserName", &long_user, "runAsUserName's User length must not be longer than 104 characters"),
         ("runAsUserName", ". .", "runAsUserName's User cannot contain only periods or spaces"),

@@ -83,8 +83,7 @@ fn app_armor_annotations_agree_with_fields() {
     const FIELD: &str = "/spec/containers/0/securityContext/appArmorProfile";
     let localhost = r#"{"type": "Localhost", "localhostProfile": "a"}"#;
     let (unconfined, runtime) = (r#"{"type": "Unconfined"}"#, r#"{"type": "RuntimeDefault"}"#);
-    let wrong =
-        "spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match";
+    let wrong = "spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match";
     base().refuses(&[
         (&[(APP_ARMOR, r#""runtime/default""#), (FIELD, unconfined)], &[wrong]),
         (&[(APP_ARMOR, r#""unconfined""#), (FIELD, runtime)], &[wrong]),

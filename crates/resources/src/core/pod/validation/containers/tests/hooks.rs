@@ -68,12 +68,15 @@ fn http_requests_are_valid() {
 #[test]
 fn numbers_of_probes_fit_their_kind() {
     let of = |fields: &str| format!(r#"{{"exec": {{"command": ["c"]}}, {fields}}}"#);
-    let negative = of(r#""initialDelaySeconds": -1, "timeoutSeconds": -2, "periodSeconds": -3, "successThreshold": -4,
+    let negative =
+        of(r#""initialDelaySeconds": -1, "timeoutSeconds": -2, "periodSeconds": -3, "successThreshold": -4,
         "failureThreshold": -5, "terminationGracePeriodSeconds": 0"#);
     let twice = of(r#""successThreshold": 2"#);
     let grace = of(r#""terminationGracePeriodSeconds": 1"#);
     let below = |probe: &str, field: &str, value: i64| {
-        format!("spec.containers[0].{probe}.{field}: Invalid value: {value}: must be greater than or equal to 0")
+        format!(
+            "spec.containers[0].{probe}.{field}: Invalid value: {value}: must be greater than or equal to 0"
+        )
     };
     let all = |probe: &str| {
         [
@@ -82,13 +85,16 @@ fn numbers_of_probes_fit_their_kind() {
             below(probe, "periodSeconds", -3),
             below(probe, "successThreshold", -4),
             below(probe, "failureThreshold", -5),
-            format!("spec.containers[0].{probe}.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0"),
+            format!(
+                "spec.containers[0].{probe}.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0"
+            ),
         ]
     };
     for probe in ["livenessProbe", "startupProbe"] {
         let (at, expected) = (format!("/spec/containers/0/{probe}"), all(probe));
-        let threshold =
-            |value: i64| format!("spec.containers[0].{probe}.successThreshold: Invalid value: {value}: must be 1");
+        let threshold = |value: i64| {
+            format!("spec.containers[0].{probe}.successThreshold: Invalid value: {value}: must be 1")
+        };
         let [one, two] = [threshold(-4), threshold(2)];
         let expected: Vec<&str> = expected.iter().chain([&one]).map(String::as_str).collect();
         base().refuses(&[(&[(&at, &negative)], &expected), (&[(&at, &twice)], &[&two])]);
@@ -140,7 +146,10 @@ fn hooks_have_one_valid_handler() {
     base().accepts(&[
         &[(HOOKS, "{}")],
         &[(HOOKS, r#"{"preStop": {"sleep": {"seconds": 0}}, "postStart": {"sleep": {"seconds": 30}}}"#)],
-        &[(HOOKS, r#"{"preStop": {"httpGet": {"port": 80, "path": "/"}}, "postStart": {"tcpSocket": {"port": 1}}}"#)],
+        &[(
+            HOOKS,
+            r#"{"preStop": {"httpGet": {"port": 80, "path": "/"}}, "postStart": {"tcpSocket": {"port": 1}}}"#,
+        )],
     ]);
 }
 

@@ -40,7 +40,10 @@ fn resources_have_known_names() {
         ),
     ]);
     base().accepts(&[
-        &[(RESOURCES, r#"{"limits": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi", "example.com/a": "1"}}"#)],
+        &[(
+            RESOURCES,
+            r#"{"limits": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi", "example.com/a": "1"}}"#,
+        )],
         &[(RESOURCES, r#"{"requests": {"cpu": "1", "kubernetes.io/x": "1"}}"#)],
     ]);
 }
@@ -245,6 +248,9 @@ fn resize_policies_are_of_cpu_and_memory() {
     base().accepts(&[
         &[(POLICIES, restart)],
         &[("/spec/initContainers/1/resizePolicy", restart)],
-        &[(POLICIES, &restart.replace("RestartContainer", "NotRequired")), ("/spec/restartPolicy", r#""Never""#)],
+        &[
+            (POLICIES, &restart.replace("RestartContainer", "NotRequired")),
+            ("/spec/restartPolicy", r#""Never""#),
+        ],
     ]);
 }

@@ -51,8 +51,10 @@ fn rules_have_action_and_exit_codes() {
     let one = r#"{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}"#;
     let many_rules = format!("[{}]", [one; 21].join(","));
     let codes: Vec<String> = (0..256).map(|code| code.to_string()).collect();
-    let many_codes =
-        format!(r#"[{{"action": "Restart", "exitCodes": {{"operator": "In", "values": [{}]}}}}]"#, codes.join(","));
+    let many_codes = format!(
+        r#"[{{"action": "Restart", "exitCodes": {{"operator": "In", "values": [{}]}}}}]"#,
+        codes.join(",")
+    );
     let never = (POLICY, r#""Never""#);
     base().refuses(&[
         (
@@ -80,7 +82,8 @@ fn rules_have_action_and_exit_codes() {
 
 #[test]
 fn all_containers_restart_only_with_the_feature() {
-    let base = Base::with_features("", "pods", POD, &[(Feature::RestartAllContainersOnContainerExits, false)]);
+    let base =
+        Base::with_features("", "pods", POD, &[(Feature::RestartAllContainersOnContainerExits, false)]);
     let all = RULE.replace("Restart", "RestartAllContainers");
     base.refuses(&[
         (

@@ -58,13 +58,19 @@ fn a_container_without_escalation_has_no_privileges() {
     base().refuses(&[
         (&[(CONTEXT, r#"{"allowPrivilegeEscalation": false, "privileged": true}"#)], &[&privileged]),
         (
-            &[(CONTEXT, r#"{"allowPrivilegeEscalation": false, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}"#)],
+            &[(
+                CONTEXT,
+                r#"{"allowPrivilegeEscalation": false, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}"#,
+            )],
             &[&capable],
         ),
     ]);
     base().accepts(&[
         &[(CONTEXT, r#"{"allowPrivilegeEscalation": true, "privileged": true}"#)],
-        &[(CONTEXT, r#"{"allowPrivilegeEscalation": false, "capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}"#)],
+        &[(
+            CONTEXT,
+            r#"{"allowPrivilegeEscalation": false, "capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}"#,
+        )],
     ]);
 }
 
