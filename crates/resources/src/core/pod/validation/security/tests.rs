@@ -26,6 +26,22 @@ fn a_pod_on_the_hosts_network_uses_its_own_ports() {
 }
 
 #[test]
+fn a_template_may_leave_ports_of_the_host_to_its_pods() {
+    let template = r#"{"metadata": {"name": "a", "namespace": "n"}, "template": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}], "hostNetwork": true}
+    }}"#;
+    let base = Base::new("", "podtemplates", template);
+    const PORT: &str = "/template/spec/containers/0/ports/0/hostPort";
+    base.accepts(&[&[(PORT, "80")]]);
+    base.refuses(&[(
+        &[(PORT, "81")],
+        &["template.spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when \
+           `hostNetwork` is true"],
+    )]);
+}
+
+#[test]
 fn ids_of_pods_are_in_range() {
     let wrong = |field: &str, id: i64| {
         format!(
