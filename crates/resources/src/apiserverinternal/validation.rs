@@ -120,3 +120,88 @@ fn wrong_with_api_version(text: &str) -> Vec<String> {
     wrong.extend(found.into_iter().map(|why| format!("version part: {why}")));
     wrong
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::framework::validation::testing::Base;
+
+    const OBJECT: &str = r#"{"metadata":{"name":"apps.deployments"},"spec":{},"status":{"commonEncodingVersion":"apps/v1",
+        "storageVersions":[{"apiServerID":"a","encodingVersion":"apps/v1","decodableVersions":["apps/v1"],"servedVersions":["apps/v1"]}]}}"#;
+    const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
+    fn server(id: &str, encoding: &str) -> String {
+        format!(
+            r#"{{"apiServerID":"{id}","encodingVersion":"{encoding}","decodableVersions":["{encoding}"]}}"#
+        )
+    }
+
+    #[test]
+    fn servers_have_names_and_store_versions_they_can_read() {
+        let base = Base::new("internal.apiserver.k8s.io", "storageversions/status", OBJECT);
+        base.accepts_update(&[&[("/status/storageVersions/-", &server("b", "apps/v1"))]]);
+        base.refuses_update(&[
+            (
+                &[("/status/storageVersions/-", &server("a", "apps/v1"))],
+                &[r#"status.storageVersions[1].apiServerID: Duplicate value: "a""#],
+            ),
+            (
+                &[("/status/storageVersions/0/apiServerID", r#""-""#)],
+                &[r#"status.storageVersions[0].apiServerID: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#],
+            ),
+            (
+                &[("/status/storageVersions/0/decodableVersions/0", r#""/1""#)],
+                &[
+                    &format!(r#"status.storageVersions[0].decodableVersions[0]: Invalid value: "/1": group part: must be non-empty,version part: {LABEL}"#),
+                    r#"status.storageVersions[0].decodableVersions: Invalid value: ["/1"]: decodableVersions must include encodingVersion apps/v1"#,
+                    r#"status.storageVersions[0].servedVersions[0]: Invalid value: "apps/v1": individual served version : apps/v1 must be included in decodableVersions : [/1]"#,
+                ],
+            ),
+            (
+                &[("/status/storageVersions/0/servedVersions/0", r#""a/b/c""#)],
+                &[
+                    r#"status.storageVersions[0].servedVersions[0]: Invalid value: "a/b/c": an apiVersion is a DNS-1035 label, which must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyVersion')"#,
+                    r#"status.storageVersions[0].servedVersions[0]: Invalid value: "a/b/c": individual served version : a/b/c must be included in decodableVersions : [apps/v1]"#,
+                ],
+            ),
+        ]);
+    }
+
+    #[test]
+    fn the_common_version_is_the_one_that_all_servers_store() {
+        let base = Base::new("internal.apiserver.k8s.io", "storageversions/status", OBJECT);
+        base.refuses_update(&[
+            (
+                &[("/status/storageVersions/-", &server("b", "apps/v2"))],
+                &[r#"status.commonEncodingVersion: Invalid value: "apps/v1": should be nil if servers do not agree on the same encoding version, or if there is no server reporting the supported versions yet"#],
+            ),
+            (
+                &[("/status/commonEncodingVersion", "")],
+                &["status.commonEncodingVersion: Invalid value: null: the common encoding version is apps/v1"],
+            ),
+            (
+                &[("/status/commonEncodingVersion", r#""v2""#)],
+                &[r#"status.commonEncodingVersion: Invalid value: "v2": the actual common encoding version is apps/v1"#],
+            ),
+        ]);
+    }
+
+    #[test]
+    fn conditions_have_types_reasons_and_messages() {
+        let base = Base::new("internal.apiserver.k8s.io", "storageversions/status", OBJECT);
+        base.refuses_update(&[(
+            &[("/status/conditions", r#"[{"type":"a","status":"True","reason":"r","message":"m"},{"type":"a","status":"True"}]"#)],
+            &[
+                r#"status[1].type: Invalid value: "a": the type of the condition is not unique, it also appears in conditions[0]"#,
+                "status[1].reason: Required value",
+                "status[1].message: Required value",
+            ],
+        ),
+        (
+            &[("/status/conditions", r#"[{"type":"-","status":"-","reason":"r","message":"m"}]"#)],
+            &[
+                "status[0].type: Invalid value: \"-\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+                "status[0].status: Invalid value: \"-\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            ],
+        )]);
+    }
+}

@@ -85,3 +85,77 @@ fn status(status: &Cursor<'_, '_>) {
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     find(TABLE, name, settings)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::framework::validation::testing::Base;
+
+    const GROUP: &str = "storagemigration.k8s.io";
+    const OBJECT: &str =
+        r#"{"metadata":{"name":"a"},"spec":{"resource":{"group":"apps","resource":"deployments"}}}"#;
+
+    #[test]
+    fn a_migration_is_of_one_resource_for_ever() {
+        let base = Base::new(GROUP, "storageversionmigrations", OBJECT);
+        base.accepts(&[&[("/spec/resource/group", "")]]);
+        base.refuses(&[
+            (
+                &[("/spec/resource/resource", r#""""#)],
+                &["spec.resource.resource: Required value: resource is required to be set"],
+            ),
+            (
+                &[("/spec/resource", r#"{"group":"-","resource":"-"}"#)],
+                &[
+                    "spec.resource.resource: Invalid value: \"-\": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+                    "spec.resource.group: Invalid value: \"-\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+                ],
+            ),
+        ]);
+        base.refuses_update(&[(
+            &[("/spec/resource/group", "")],
+            &[r#"spec: Invalid value: {"Resource":{"group":"","resource":"deployments"}}: field is immutable"#],
+        )]);
+    }
+
+    #[test]
+    fn a_migration_ends_once() {
+        let base = Base::new(GROUP, "storageversionmigrations/status", OBJECT);
+        let condition = |of: &str, status: &str| {
+            format!(
+                r#"{{"type":"{of}","status":"{status}","reason":"R","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}}"#
+            )
+        };
+        let both = format!("[{},{}]", condition("Succeeded", "True"), condition("Failed", "True"));
+        base.accepts_update(&[&[("/status/resourceVersion", r#""12""#)]]);
+        base.refuses_update(&[
+            (
+                &[("/status/resourceVersion", r#""012""#)],
+                &[r#"status.resourceVersion: Invalid value: "012": resource version is not well formed: 012"#],
+            ),
+            (
+                &[("/status/conditions", &both)],
+                &[&format!("status.conditions: Invalid value: [{}]: Both success and failed conditions cannot be true at the same time", [("Succeeded"), ("Failed")].map(|of| format!(r#"{{"type":"{of}","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z","reason":"R","message":"m"}}"#)).join(","))],
+            ),
+            (
+                &[("/status/conditions", r#"[{"type":"A","status":"True","reason":"R","message":""}]"#)],
+                &["status.conditions[0].lastTransitionTime: Required value"],
+            ),
+        ]);
+        base.refuses_update_of(
+            &[("/status/resourceVersion", r#""12""#)],
+            &[(
+                &[("/status/resourceVersion", r#""13""#)],
+                &[r#"status.resourceVersion: Invalid value: "13": field is immutable"#],
+            )],
+        );
+        for (of, name) in [("Succeeded", "Success"), ("Failed", "Failed")] {
+            base.refuses_update_of(
+                &[("/status/conditions", &format!("[{}]", condition(of, "True")))],
+                &[(
+                    &[("/status/conditions", "[]")],
+                    &[&format!("status.conditions: Invalid value: null: {name} condition cannot be set to false once it is true")],
+                )],
+            );
+        }
+    }
+}
