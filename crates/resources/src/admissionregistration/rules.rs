@@ -109,7 +109,7 @@ pub(super) fn match_resources(matches: &Cursor<'_, '_>) {
         if selector.is_set() {
             selector.label_selector(ValidationOptions::default());
         } else {
-            selector.required("");
+            selector.required(""); // unreachable: defaulting sets both selectors
         }
     }
     matches.field("resourceRules").each(named_rule);
