@@ -41,6 +41,7 @@ fn cpu_and_memory_may_change_within_the_class() {
         (
             &[(RESOURCES, r#"{"limits":{"cpu":"2"}}"#), ("/spec/containers/0/resizePolicy", r#"[{"resourceName":"cpu","restartPolicy":"NotRequired"}]"#)],
             &[
+                "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
                 "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed",
                 ONLY,
             ],
@@ -178,14 +179,7 @@ fn resources_of_the_pod_are_resized_by_a_gate() {
         &[
             (
                 &[("/spec/resources", "")],
-                &["spec.resources: Forbidden: pod-level resources cannot be removed", ONLY],
-            ),
-            (
-                &[other(r#"{"requests":{"cpu":"1"},"limits":{"cpu":"4"}}"#)],
-                &[
-                    "spec.resources.requests: Forbidden: pod-level resource requests cannot be removed",
-                    "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed",
-                ],
+                &["spec.resources: Forbidden: pod-level resources cannot be removed"],
             ),
             (
                 &[
@@ -195,6 +189,21 @@ fn resources_of_the_pod_are_resized_by_a_gate() {
                 &["spec: Forbidden: only cpu and memory resources are mutable at pod-level"],
             ),
         ],
+    );
+    let pages: [Change<'_>; 2] = [
+        ("/spec/resources/limits/hugepages-2Mi", r#""2Mi""#),
+        ("/spec/resources/requests/hugepages-2Mi", r#""2Mi""#),
+    ];
+    resizes().refuses_update_of(
+        &[own, pages[0], pages[1]],
+        &[(
+            &[(pages[0].0, ""), (pages[1].0, "")],
+            &[
+                "spec.resources.requests: Forbidden: pod-level resource requests cannot be removed",
+                "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed",
+                "spec: Forbidden: only cpu and memory resources are mutable at pod-level",
+            ],
+        )],
     );
     let off = resizes_with(&[(Feature::InPlacePodLevelResourcesVerticalScaling, false)]);
     off.refuses_update_of(
