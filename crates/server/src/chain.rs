@@ -18,7 +18,7 @@ use crate::filters::{
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
-use crate::overload::Movable;
+use crate::overload::OffloadingHandler;
 
 /// The settings of the filters.
 pub struct ChainConfig {
@@ -148,7 +148,7 @@ pub fn build(
 /// before it stay, so that they answer in time whatever happens behind them.
 fn movable(filters: Vec<Box<dyn Filter>>, handler: Arc<dyn Handler>, metrics: &Metrics) -> Arc<dyn Handler> {
     let handler = Arc::new(Chain::new(filters, handler));
-    Arc::new(Movable { handler, pool: Arc::default(), metrics: metrics.clone() })
+    Arc::new(OffloadingHandler { handler, pool: Arc::default(), metrics: metrics.clone() })
 }
 
 /// Builds the shorter chain of the port without TLS, whose callers may do everything.

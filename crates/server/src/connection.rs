@@ -28,7 +28,7 @@ use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::query::escapes_are_whole;
 use crate::request::Connection;
-use crate::streams::Settled;
+use crate::streams::ParkedRequests;
 use crate::tls::Tls;
 use crate::{Body, Request, Response, respond, unread};
 
@@ -130,8 +130,8 @@ impl Connections {
         let rest = stream.clone();
         let ended = if http2 {
             let sender = stream.sender();
-            let (starter, mut settled) = Settled::new();
-            let mut builder = http2::Builder::new(starter);
+            let (executor, mut parked) = ParkedRequests::new();
+            let mut builder = http2::Builder::new(executor);
             builder
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(limits.http2_streams)
@@ -146,7 +146,7 @@ impl Connections {
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
             let serving = pin!(builder.serve_connection(watched(stream), service));
-            let before = |cx: &mut Context<'_>| settled.poll(cx);
+            let before = |cx: &mut Context<'_>| parked.poll(cx);
             let after = |cx: &mut Context<'_>| sender.poll(cx);
             let shut_down = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
             self.drive(serving, before, after, shut_down, &connection, &activity, false).await

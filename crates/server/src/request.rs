@@ -13,7 +13,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::overload::{Reserved, Slot};
+use crate::overload::{ReservedBytes, Slot};
 use crate::query;
 use crate::request_info::RequestInfo;
 
@@ -34,7 +34,7 @@ pub struct Request {
     /// The right to be worked on; `None` where that is not limited.
     pub(crate) slot: Option<Slot>,
     /// The server's memory that its body takes; `None` where that is not limited.
-    pub(crate) reserved: Option<Reserved>,
+    pub(crate) reserved: Option<ReservedBytes>,
 }
 
 /// The body of a request. Tests and in-process callers make one from bytes.

@@ -128,10 +128,10 @@ impl Server {
         }
         // They count their requests themselves, by what is asked for.
         if let Some(flags) = flags {
-            router.uncounted("/flagz", FlagsPage::new(flags, chain.encodings, &metrics));
+            router.uncounted("/flagz", FlagsPage::new(flags, chain.encodings, &metrics, &chain.random));
         }
         if status_page {
-            let page = StatusPage::new(&version, &router.paths(), chain.encodings, &metrics);
+            let page = StatusPage::new(&version, &router.paths(), chain.encodings, &metrics, &chain.random);
             router.uncounted("/statusz", page);
         }
         let index = router.paths();

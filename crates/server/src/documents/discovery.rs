@@ -17,8 +17,8 @@ use pintle_meta::{ServerResponse, Status, Value};
 
 use super::content::insert;
 use super::served::{Aggregated, Builtin, Content, Group, Shown};
-use super::{CountedAs, Documents};
-use crate::filters::wants_pretty;
+use super::{Documents, RouteName};
+use crate::rest::wants_pretty;
 use crate::{Body, Request, Response, respond};
 
 /// The group that the reference's front serves itself.
@@ -182,7 +182,7 @@ fn is_pretty(accepted: &Accepted, request: &Request) -> bool {
 }
 
 fn counted(mut response: Response, name: &'static str) -> Response {
-    response.extensions_mut().insert(CountedAs(name));
+    response.extensions_mut().insert(RouteName(name));
     response
 }
 

@@ -50,7 +50,7 @@ pub struct DocumentsConfig {
 
 /// The name under which metrics count a response; most have none.
 #[derive(Clone, Copy)]
-pub(crate) struct CountedAs(pub(crate) &'static str);
+pub(crate) struct RouteName(pub(crate) &'static str);
 
 /// The handler of all documents.
 pub struct Documents {
@@ -169,8 +169,8 @@ impl Documents {
     }
 }
 
-/// All names of [`CountedAs`].
-pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/"];
+/// All names of [`RouteName`].
+pub(crate) const ROUTE_NAMES: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/"];
 
 #[async_trait]
 impl Handler for Documents {
@@ -186,12 +186,12 @@ impl Handler for Documents {
             Some(DocumentPath::OpenApiV2) => self.v2(&request).await,
             Some(DocumentPath::OpenApiV3) => {
                 let mut response = self.v3_index(&request).await;
-                response.extensions_mut().insert(CountedAs("openapi/v3"));
+                response.extensions_mut().insert(RouteName("openapi/v3"));
                 response
             }
             Some(DocumentPath::OpenApiV3Of(name)) => {
                 let mut response = self.v3(&request, name).await;
-                response.extensions_mut().insert(CountedAs("openapi/v3/"));
+                response.extensions_mut().insert(RouteName("openapi/v3/"));
                 response
             }
             None | Some(DocumentPath::Resource(..)) => respond::not_found(),

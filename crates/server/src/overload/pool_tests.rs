@@ -73,7 +73,7 @@ async fn the_work_of_one_user_does_not_wait_for_that_of_another() {
         slow.spawn(async move { run(&pool, "a", what).await.is_some() });
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(pool.state().running.of("a"), 1, "one of two threads");
+    assert_eq!(pool.state().running.held_by("a"), 1, "one of two threads");
     for _ in 0..3 {
         assert!(run(&pool, "b", work(async {})).await.is_some());
     }

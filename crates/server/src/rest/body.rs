@@ -11,7 +11,7 @@ use pintle_meta::Status;
 
 use super::Result;
 use crate::Request;
-use crate::overload::{Reserved, outside};
+use crate::overload::{ReservedBytes, without_slot};
 use crate::request::RequestBody;
 
 /// As the reference bounds it: what a store takes at once, twice.
@@ -28,7 +28,7 @@ const YAML: usize = 4;
 /// its request moved aside.
 pub(crate) async fn read(request: &mut Request) -> Result<Bytes> {
     let slot = request.slot.clone();
-    let bytes = outside(slot.as_ref(), whole(&mut request.body, request.reserved.as_mut())).await?;
+    let bytes = without_slot(slot.as_ref(), whole(&mut request.body, request.reserved.as_mut())).await?;
     let content_type = request.header(&CONTENT_TYPE).unwrap_or_default();
     pintle_work::aside(weight(content_type, bytes.len())).await;
     Ok(bytes)
@@ -40,7 +40,7 @@ fn weight(content_type: &str, length: usize) -> usize {
     if is_yaml { length.saturating_mul(YAML) } else { length }
 }
 
-async fn whole(body: &mut RequestBody, mut reserved: Option<&mut Reserved>) -> Result<Bytes> {
+async fn whole(body: &mut RequestBody, mut reserved: Option<&mut ReservedBytes>) -> Result<Bytes> {
     let mut whole = BytesMut::new();
     let mut first: Option<Bytes> = None;
     while let Some(data) = next(body).await? {

@@ -11,7 +11,7 @@ use super::endpoint::StoredEndpoint;
 use super::options::ListOptions;
 use super::token::Token;
 use super::{Result, cache_error};
-use crate::overload::{Slot, outside};
+use crate::overload::{Slot, without_slot};
 
 /// How long a read waits for a revision that the server has not seen yet.
 pub(crate) const WAIT: Duration = Duration::from_secs(3);
@@ -35,5 +35,5 @@ pub(crate) async fn reached(
         cache.ready().await.map_err(|error| cache_error(&error))?;
         cache.wait_for(revision, WAIT).await.map_err(|error| cache_error(&error))
     };
-    outside(slot, wait).await
+    without_slot(slot, wait).await
 }
