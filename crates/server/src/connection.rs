@@ -21,9 +21,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::activity::{Activity, Overdue, UnderWay};
+use crate::activity::{ActiveRequest, Activity, Overdue};
 use crate::filter::Handler;
-use crate::gather::Gather;
+use crate::gather::GatheringStream;
 use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::query::escapes_are_whole;
@@ -126,7 +126,7 @@ impl Connections {
         });
         let limits = &self.limits;
         let watched = |stream| TokioIo::new(Watched { stream, activity: activity.clone() });
-        let stream = Gather::new(stream);
+        let stream = GatheringStream::new(stream);
         let rest = stream.clone();
         let ended = if http2 {
             let sender = stream.sender();
@@ -170,11 +170,11 @@ impl Connections {
             }
             Some(Ok(())) => {}
         }
-        if let Some(conversation) = connection.take_next() {
-            return conversation.await;
+        if let Some(upgraded) = connection.take_upgraded() {
+            return upgraded.await;
         }
         tokio::select! {
-            () = unread::linger(rest) => {}
+            () = unread::discard_until_closed(rest) => {}
             () = self.stop.wait() => {}
         }
     }
@@ -224,7 +224,7 @@ impl Connections {
 async fn answer(
     handler: Arc<dyn Handler>,
     connection: Arc<Connection>,
-    under_way: UnderWay,
+    active: ActiveRequest,
     request: HttpRequest<Incoming>,
 ) -> Result<Response, Infallible> {
     let (parts, body) = request.into_parts();
@@ -238,7 +238,7 @@ async fn answer(
         None => handler.handle(Request::new(parts, body, connection.clone())).await,
     };
     if reads_rest {
-        rest.forget().await;
+        rest.discard().await;
     }
     // HTTP/2 has no such header; what it means there is GOAWAY.
     let closing = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
@@ -256,7 +256,7 @@ async fn answer(
         }
         _ => {}
     }
-    Ok(response.map(|body| body.holding(under_way)))
+    Ok(response.map(|body| body.holding(active)))
 }
 
 /// Returns the code and the end of the answer for a request that the reference's HTTP server refuses before any handler sees it.
@@ -317,7 +317,7 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
 
 /// A stream that records when bytes arrive.
 struct Watched<S> {
-    stream: Gather<S>,
+    stream: GatheringStream<S>,
     activity: Arc<Activity>,
 }
 

@@ -97,11 +97,11 @@ pub struct Connection {
     pub(crate) close: Notify,
     pub(crate) abort: Notify,
     after_close: AtomicUsize,
-    next: Mutex<Option<Conversation>>,
+    upgraded: Mutex<Option<UpgradedConnection>>,
 }
 
 /// The future that runs a connection after its upgrade from HTTP.
-pub(crate) type Conversation = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type UpgradedConnection = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connection {
     pub fn new(
@@ -117,18 +117,18 @@ impl Connection {
             close: Notify::new(),
             abort: Notify::new(),
             after_close: AtomicUsize::new(0),
-            next: Mutex::default(),
+            upgraded: Mutex::default(),
         }
     }
 
     /// Has the connection do something else once HTTP is over, which the answer to this request makes it. It stays one
     /// connection: counted, and waited for when the server stops.
-    pub(crate) fn go_on_with(&self, conversation: Conversation) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(conversation);
+    pub(crate) fn continue_with(&self, upgraded: UpgradedConnection) {
+        *self.upgraded.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgraded);
     }
 
-    pub(crate) fn take_next(&self) -> Option<Conversation> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_upgraded(&self) -> Option<UpgradedConnection> {
+        self.upgraded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Ends the connection once its requests are answered (GOAWAY on HTTP/2, no keep-alive on HTTP/1.1).

@@ -309,7 +309,7 @@ async fn hooks_run_around_the_server_s_life() {
     let (ending, ended) = oneshot::channel::<()>();
     let mut hooks = Hooks::default();
     hooks.post_start("warm-up", || async { wait.await.map_err(|error| error.to_string()) });
-    hooks.pre_shutdown("hand-over", || async { ending.send(()).map_err(|()| "nobody listens".into()) });
+    hooks.pre_shutdown("hand-over", || async { ending.send(()).map_err(|()| "the receiver is gone".into()) });
     let mut server = Running::start(patient(), LONG, hooks);
     let (code, body) = server.get("/readyz").await;
     assert_eq!(code, 500);

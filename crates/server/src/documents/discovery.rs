@@ -16,7 +16,7 @@ use pintle_discovery::{Document, GroupVersion, legacy};
 use pintle_meta::{ServerResponse, Status, Value};
 
 use super::content::insert;
-use super::served::{Aggregated, Builtin, Content, Group, Shown};
+use super::served::{Aggregated, Builtin, Content, Group, ListedVersion};
 use super::{Documents, RouteName};
 use crate::rest::wants_pretty;
 use crate::{Body, Request, Response, respond};
@@ -123,12 +123,12 @@ impl Documents {
 
 /// All groups in one. As `text`, custom resources stand in it as JSON that is written already.
 fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
-    let version = |shown: &Shown| match shown {
-        Shown::Builtin(place) => builtin
+    let version = |shown: &ListedVersion| match shown {
+        ListedVersion::Builtin(place) => builtin
             .versions
             .get(*place)
             .map_or(Value::NULL, |served| aggregated::builtin(served, Version::V2)),
-        Shown::Custom(members) => {
+        ListedVersion::Custom(members) => {
             let resources = members.iter().map(|(entry, place, version)| {
                 if text {
                     entry.discovery(place, version)
@@ -138,7 +138,7 @@ fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
             });
             aggregated::custom(&members.version, resources.collect(), Version::V2)
         }
-        Shown::Remote(remote) => aggregated::remote(&remote.version, Version::V2),
+        ListedVersion::Remote(remote) => aggregated::remote(&remote.version, Version::V2),
     };
     let groups =
         groups.iter().map(|group| (group.name.clone(), group.versions.iter().map(version).collect()));

@@ -50,7 +50,7 @@ impl Filter for Unsecured {
         }
         // Ignoring these headers would let every client of an impersonating proxy act as the administrator.
         if request.parts.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
-            let why = "nobody can act as somebody else over the insecure port";
+            let why = "users cannot be impersonated over the insecure port";
             return respond::status(&Status::forbidden("", "", "", why));
         }
         request.user = Some(self.0.clone());

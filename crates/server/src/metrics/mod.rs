@@ -252,7 +252,7 @@ impl RouteMetrics {
 #[cfg(test)]
 impl Metrics {
     /// Returns the metrics of a registry of their own.
-    pub(crate) fn alone() -> Metrics {
+    pub(crate) fn for_tests() -> Metrics {
         let registry = Registry::default();
         let auth = pintle_auth::Metrics::new(&registry, &pintle_runtime::Clock::system()).unwrap();
         Metrics::new(&registry, &auth).unwrap()

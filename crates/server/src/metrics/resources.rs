@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_under_its_labels() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         let pods = EndpointMetrics::default();
         for code in [200, 200, 410] {
             pods.for_kind(&metrics, PODS, LIST, None).answered(code, 2000, Duration::from_millis(30));
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn writes_have_no_size_and_dry_runs_no_indicator() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         let kind = RequestKind { verb: "POST", scope: "resource", dry_run: "All", sized: false };
         EndpointMetrics::default().for_kind(&metrics, PODS, kind, None).answered(201, 100, Duration::ZERO);
         let text = text(&metrics);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_deprecated_endpoint_is_reported_after_its_first_request() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         let endpoint = EndpointMetrics::default();
         let metrics_of_list = endpoint.for_kind(&metrics, PODS, LIST, Some("1.38"));
         assert!(!text(&metrics).contains("apiserver_requested_deprecated_apis{"));
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn long_running_requests_are_counted_while_they_last() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         let two = [0, 1].map(|_| metrics.long_running(PODS, "WATCH", "cluster"));
         let shows =
             |count: u32| text(&metrics).contains(&format!("verb=\"WATCH\",version=\"v1\"}} {count}\n"));

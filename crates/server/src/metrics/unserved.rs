@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn terminated_requests_are_counted_by_their_labels() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         let shows = |line: &str| {
             let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
             assert!(text.lines().any(|known| known == line), "{line}: {text}");
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn clients_cannot_make_up_labels_without_end() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         for number in 0..MOST + 10 {
             metrics.terminated(&target(&format!("GET /apis/made/up/things{number}")), 429);
         }

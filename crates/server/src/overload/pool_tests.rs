@@ -128,7 +128,7 @@ async fn beyond_its_share_of_jobs_a_user_is_refused() {
 }
 
 #[tokio::test]
-async fn work_that_nobody_waits_for_is_not_begun_or_ends() {
+async fn abandoned_work_is_not_begun_or_ends() {
     let pool = Arc::new(Pool::new(2));
     let begun = Arc::new(AtomicUsize::new(0));
     let (count, ended) = (begun.clone(), Arc::new(AtomicBool::new(false)));

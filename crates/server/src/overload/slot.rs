@@ -170,7 +170,7 @@ mod tests {
     use crate::Metrics;
 
     fn slots(most: usize) -> Arc<Slots> {
-        Arc::new(Slots::new(most, false, Metrics::alone()))
+        Arc::new(Slots::new(most, false, Metrics::for_tests()))
     }
 
     fn user(name: &str) -> Arc<User> {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_gets_no_slot_again_is_told_to_retry() {
+    async fn a_request_that_gets_no_slot_again_is_refused_with_retry_after() {
         let slots = slots(1);
         let slot = Slot::take(&slots, user("a")).unwrap();
         let pause = async {

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn slots(most: usize) -> Arc<Slots> {
-        Arc::new(Slots::new(most, false, Metrics::alone()))
+        Arc::new(Slots::new(most, false, Metrics::for_tests()))
     }
 
     fn taken(slots: &Slots) -> usize {

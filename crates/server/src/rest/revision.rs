@@ -17,7 +17,7 @@ use crate::overload::{Slot, without_slot};
 pub(crate) const WAIT: Duration = Duration::from_secs(3);
 
 /// Waits until the cache has the revision that a list names, if it names one. Whether it may do so is decided later.
-pub(crate) async fn reached(
+pub(crate) async fn wait_until_reached(
     serving: &StoredEndpoint,
     slot: Option<&Slot>,
     options: &ListOptions,

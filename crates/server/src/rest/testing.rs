@@ -102,7 +102,7 @@ impl Boats {
             authorizer: Arc::new(AllowAll),
             delete_workers: 1,
             min_request_timeout: Duration::from_secs(1800),
-            metrics: Metrics::alone(),
+            metrics: Metrics::for_tests(),
             clock: clock.clock(),
             random: Random::seeded(1),
             features: Features::default(),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn a_malformed_token_is_refused() {
         for text in [
             "%%%",
             "e30",

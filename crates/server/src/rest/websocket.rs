@@ -51,7 +51,7 @@ pub(crate) fn serve(request: &mut Request, encoding: Encoding, watch: Stream) ->
     let headers = &request.parts.headers;
     let response = handshake(headers);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        request.connection.go_on_with(Box::pin(run(upgrade, encoding, watch)));
+        request.connection.continue_with(Box::pin(run(upgrade, encoding, watch)));
     }
     Ok(response)
 }

@@ -7,7 +7,7 @@ use pintle_meta::field_path::{Path, aggregate};
 use pintle_meta::validation::{dns1123_subdomain, domain_prefixed_path};
 use pintle_meta::{Status, quote};
 
-use super::{AUTHENTICATION, Impersonation, forbidden, with_everybody};
+use super::{AUTHENTICATION, Impersonation, forbidden, with_authenticated_group};
 
 /// From so many values on, it pays to ask about all at once first.
 const MANY: usize = 4;
@@ -94,7 +94,7 @@ impl Mode {
         }
         self.check_groups(filter, by, &wanted.groups).await?;
         self.check_extra(filter, by, &wanted.extra).await?;
-        Ok(with_everybody(actual))
+        Ok(with_authenticated_group(actual))
     }
 
     fn about<'a>(

@@ -40,7 +40,7 @@ struct Fixture {
 
 fn fixture(constrained: bool, allowed: &[&'static str]) -> Fixture {
     let policy = Arc::new(Policy { allowed: allowed.iter().copied().collect(), ..Policy::default() });
-    let metrics = Metrics::alone();
+    let metrics = Metrics::for_tests();
     Fixture { filter: Impersonation::new(policy.clone(), constrained, metrics), policy }
 }
 
@@ -60,13 +60,13 @@ impl Fixture {
     /// Returns the user that a list of pods in `n` with these headers acts as; or the refusal.
     async fn act(&self, by: &User, text: &str) -> Result<User, String> {
         let mut headers = headers(text);
-        let wanted = wanted::take(&mut headers, self.filter.last.is_some());
+        let wanted = headers::take(&mut headers, self.filter.last.is_some());
         let wanted = wanted.map_err(|status| status.message)?.unwrap();
-        assert!(!wanted::is_asked_for(&headers), "nothing is left of them");
+        assert!(!headers::is_asked_for(&headers), "nothing is left of them");
         let about = Attributes { namespace: "n", ..Attributes::of_resource(by, "list", "", "pods") };
         let found = match &self.filter.last {
-            Some(remembered) => self.filter.find_mode(remembered, &wanted, &about).await,
-            None => older::check(&*self.policy, &wanted, by).await,
+            Some(last_modes) => self.filter.find_mode(last_modes, &wanted, &about).await,
+            None => unconstrained::check(&*self.policy, &wanted, by).await,
         };
         found.map_err(|status| status.message)
     }
@@ -81,7 +81,7 @@ fn named(name: &str) -> User {
 }
 
 #[tokio::test]
-async fn every_part_of_somebody_is_asked_about() {
+async fn every_part_of_the_impersonated_user_is_authorized() {
     let fixture = fixture(false, &["impersonate"]);
     let text = "Impersonate-User: carol\nImpersonate-Group: a\nImpersonate-Group: b\nImpersonate-Uid: 7\n\
                 Impersonate-Extra-Acme.com%2FScope: x";
@@ -115,7 +115,7 @@ async fn the_newer_filter_asks_the_same_in_another_order() {
 }
 
 #[tokio::test]
-async fn a_failure_of_those_who_decide_is_told_by_the_newer_filter_only() {
+async fn an_error_of_the_authorizer_is_reported_by_the_constrained_filter_only() {
     let refused = async |constrained| {
         let mut fixture = fixture(constrained, &[]);
         let policy = Arc::new(Policy { fails: true, ..Policy::default() });
@@ -133,7 +133,7 @@ async fn a_failure_of_those_who_decide_is_told_by_the_newer_filter_only() {
 }
 
 #[tokio::test]
-async fn the_older_filter_takes_a_failure_for_a_no() {
+async fn the_unconstrained_filter_takes_a_failure_for_a_no() {
     for (constrained, expect) in [(false, false), (true, true)] {
         let mut fixture = fixture(constrained, &[]);
         let allowed = BTreeSet::from(["impersonate"]);
@@ -156,7 +156,7 @@ async fn one_part_that_is_not_allowed_is_enough() {
 }
 
 #[tokio::test]
-async fn groups_follow_from_whom_somebody_is() {
+async fn groups_follow_from_the_kind_of_user() {
     let fixture = fixture(false, &["impersonate"]);
     let groups = async |text: &str| fixture.act(&named("eve"), text).await.unwrap().groups;
     assert_eq!(groups("Impersonate-User: carol").await, ["system:authenticated"]);
@@ -176,7 +176,7 @@ async fn groups_follow_from_whom_somebody_is() {
 #[test]
 fn more_than_a_user_needs_a_user() {
     let refused = |text: &str, constrained| {
-        wanted::take(&mut headers(text), constrained).map_err(|status| (status.code, status.message))
+        headers::take(&mut headers(text), constrained).map_err(|status| (status.code, status.message))
     };
     assert_eq!(
         refused("Impersonate-Group: g\nImpersonate-Extra-Scope: x\nImpersonate-Uid: 7", false),
@@ -196,11 +196,15 @@ fn more_than_a_user_needs_a_user() {
                 .into()
         ))
     );
-    assert_eq!(refused("Impersonate-User: \nX-Other: y", true), Ok(None), "an empty name asks for nobody");
+    assert_eq!(
+        refused("Impersonate-User: \nX-Other: y", true),
+        Ok(None),
+        "an empty name is no impersonation"
+    );
 }
 
 #[tokio::test]
-async fn what_last_let_a_user_through_is_tried_first() {
+async fn the_mode_that_allowed_a_user_last_is_tried_first() {
     let fixture = fixture(true, &["impersonate users. /carol"]);
     let eve = named("eve");
     // No mode has allowed the user yet: the refusal is that of the first mode.

@@ -53,7 +53,7 @@ pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<
     }
     let context = serving.context(call.request);
     let admission = call.admission(serving, &context, options.dry_run, Some(fields(&options)));
-    revision::reached(serving, call.request.slot.as_ref(), &list_options).await?;
+    revision::wait_until_reached(serving, call.request.slot.as_ref(), &list_options).await?;
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;

@@ -56,7 +56,7 @@ pub(crate) async fn list(serving: &StoredEndpoint, call: &Call<'_>) -> Result<Re
     let features = call.shared.features;
     let options = ListOptions::read(call.request, false, features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
-    revision::reached(serving, call.request.slot.as_ref(), &options).await?;
+    revision::wait_until_reached(serving, call.request.slot.as_ref(), &options).await?;
     let page = page(serving, &options, &selection, features).await?;
     pintle_work::aside(page.weight(call.representation)).await;
     call.representation.page(serving, page)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::served::Slot;
+use super::served::LazyDocument;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
@@ -14,43 +14,43 @@ pub(super) enum Format {
     Protobuf,
 }
 
-pub(super) struct Bodies {
+pub(super) struct BodyCache {
     budget: usize,
     /// Least recently used first.
     kept: Mutex<VecDeque<Kept>>,
 }
 
 struct Kept {
-    slot: Arc<Slot>,
+    document: Arc<LazyDocument>,
     format: Format,
     body: Bytes,
 }
 
 impl Kept {
-    fn is(&self, slot: &Arc<Slot>, format: Format) -> bool {
-        Arc::ptr_eq(&self.slot, slot) && self.format == format
+    fn is(&self, document: &Arc<LazyDocument>, format: Format) -> bool {
+        Arc::ptr_eq(&self.document, document) && self.format == format
     }
 }
 
-impl Bodies {
+impl BodyCache {
     /// `budget` is in bytes; a single document may be larger.
-    pub(super) fn new(budget: usize) -> Bodies {
-        Bodies { budget, kept: Mutex::default() }
+    pub(super) fn new(budget: usize) -> BodyCache {
+        BodyCache { budget, kept: Mutex::default() }
     }
 
-    pub(super) fn find(&self, slot: &Arc<Slot>, format: Format) -> Option<Bytes> {
+    pub(super) fn find(&self, document: &Arc<LazyDocument>, format: Format) -> Option<Bytes> {
         let mut kept = self.lock();
-        let place = kept.iter().position(|kept| kept.is(slot, format))?;
+        let place = kept.iter().position(|kept| kept.is(document, format))?;
         let found = kept.remove(place)?;
         let body = found.body.clone();
         kept.push_back(found);
         Some(body)
     }
 
-    pub(super) fn keep(&self, slot: &Arc<Slot>, format: Format, body: Bytes) {
+    pub(super) fn keep(&self, document: &Arc<LazyDocument>, format: Format, body: Bytes) {
         let mut kept = self.lock();
-        kept.retain(|kept| !kept.is(slot, format));
-        kept.push_back(Kept { slot: Arc::clone(slot), format, body });
+        kept.retain(|kept| !kept.is(document, format));
+        kept.push_back(Kept { document: Arc::clone(document), format, body });
         let mut size: usize = kept.iter().map(|kept| kept.body.len()).sum();
         while size > self.budget && kept.len() > 1 {
             size -= kept.pop_front().map_or(0, |kept| kept.body.len());
@@ -58,8 +58,8 @@ impl Bodies {
     }
 
     /// Forgets all but these.
-    pub(super) fn retain(&self, keep: impl Fn(&Arc<Slot>) -> bool) {
-        self.lock().retain(|kept| keep(&kept.slot));
+    pub(super) fn retain(&self, keep: impl Fn(&Arc<LazyDocument>) -> bool) {
+        self.lock().retain(|kept| keep(&kept.document));
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
@@ -73,19 +73,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_stays() {
-        let bodies = Bodies::new(10);
-        let slots: [Arc<Slot>; 4] = Default::default();
-        let kept = |slot: usize, format| bodies.find(&slots[slot], format).is_some();
-        for slot in &slots[..3] {
-            bodies.keep(slot, Format::Json, Bytes::from_static(b"four"));
+    fn the_most_recently_used_bodies_stay() {
+        let bodies = BodyCache::new(10);
+        let documents: [Arc<LazyDocument>; 4] = Default::default();
+        let kept = |document: usize, format| bodies.find(&documents[document], format).is_some();
+        for document in &documents[..3] {
+            bodies.keep(document, Format::Json, Bytes::from_static(b"four"));
             assert!(kept(0, Format::Json));
         }
         assert!(!kept(1, Format::Json));
         assert!(kept(2, Format::Json) && !kept(2, Format::Protobuf));
-        bodies.keep(&slots[3], Format::Json, Bytes::from_static(b"more than there is room for"));
+        bodies.keep(&documents[3], Format::Json, Bytes::from_static(b"longer than the budget"));
         assert!(kept(3, Format::Json) && !kept(0, Format::Json));
-        bodies.retain(|slot| !Arc::ptr_eq(slot, &slots[3]));
+        bodies.retain(|document| !Arc::ptr_eq(document, &documents[3]));
         assert!(!kept(3, Format::Json));
     }
 }
