@@ -14,7 +14,7 @@ use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
     AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
     Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
-    StatusEncoding, StorageVersions, Unsecured, Waiting, WarningHeaders,
+    StatusEncoding, StorageVersions, UnpublishedVersions, Unsecured, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -44,7 +44,7 @@ pub struct ChainConfig {
     /// Whether long answers are compressed for clients that accept it.
     pub compression: bool,
     /// Which writes wait until others know how this server stores them, if any ever do (`StorageVersionAPI`).
-    pub waiting: Option<Waiting>,
+    pub unpublished: Option<UnpublishedVersions>,
     pub clock: Clock,
     pub random: Random,
 }
@@ -68,7 +68,7 @@ impl ChainConfig {
             send_retry_after: false,
             encodings: pintle_codec::negotiate::ENCODINGS,
             compression: true,
-            waiting: None,
+            unpublished: None,
             clock: Clock::system(),
             random: Random::system(),
         }
@@ -136,17 +136,21 @@ pub fn build(
         Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }),
     ];
     // Behind authorization: a request that is refused does not wait either.
-    if let Some(waiting) = config.waiting {
-        inner.push(Box::new(StorageVersions { waiting }));
+    if let Some(unpublished) = config.unpublished {
+        inner.push(Box::new(StorageVersions { unpublished }));
     }
     // Last: only handlers' answers are long.
     inner.push(Box::new(Compression { api: config.compression }));
-    Chain::new(filters, movable(inner, handler, metrics))
+    Chain::new(filters, offloading(inner, handler, metrics))
 }
 
 /// Everything that may take long, from authorization on: what needs more than a moment is moved to other threads. The filters
 /// before it stay, so that they answer in time whatever happens behind them.
-fn movable(filters: Vec<Box<dyn Filter>>, handler: Arc<dyn Handler>, metrics: &Metrics) -> Arc<dyn Handler> {
+fn offloading(
+    filters: Vec<Box<dyn Filter>>,
+    handler: Arc<dyn Handler>,
+    metrics: &Metrics,
+) -> Arc<dyn Handler> {
     let handler = Arc::new(Chain::new(filters, handler));
     Arc::new(OffloadingHandler { handler, pool: Arc::default(), metrics: metrics.clone() })
 }
@@ -176,11 +180,11 @@ pub(crate) fn build_unsecured(
     // Audit's place.
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
     let mut inner: Vec<Box<dyn Filter>> = Vec::new();
-    if let Some(waiting) = config.waiting.clone() {
-        inner.push(Box::new(StorageVersions { waiting }));
+    if let Some(unpublished) = config.unpublished.clone() {
+        inner.push(Box::new(StorageVersions { unpublished }));
     }
     inner.push(Box::new(Compression { api: config.compression }));
-    Chain::new(filters, movable(inner, handler, metrics))
+    Chain::new(filters, offloading(inner, handler, metrics))
 }
 
 #[cfg(test)]

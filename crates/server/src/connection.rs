@@ -85,7 +85,7 @@ impl Connections {
     pub(crate) async fn serve(&self, mut stream: TcpStream, remote: SocketAddr) {
         let local = stream.local_addr().unwrap_or(remote);
         let Some(tls) = &self.tls else {
-            return self.speak(stream, false, Connection::new(remote, local, Vec::new())).await;
+            return self.serve_http(stream, false, Connection::new(remote, local, Vec::new())).await;
         };
         let acceptor = TlsAcceptor::from(tls.current(local.ip()));
         let handshake = async {
@@ -100,7 +100,7 @@ impl Connections {
                 let (_, session) = stream.get_ref();
                 let http2 = session.alpn_protocol() == Some(b"h2");
                 let certificates = session.peer_certificates().map(<[_]>::to_vec).unwrap_or_default();
-                return self.speak(stream, http2, Connection::new(remote, local, certificates)).await;
+                return self.serve_http(stream, http2, Connection::new(remote, local, certificates)).await;
             }
             Ok(Err(error)) => error,
             Err(_) => "timed out".to_owned(),
@@ -109,7 +109,7 @@ impl Connections {
         tracing::debug!(%remote, error = failure, "http: TLS handshake error");
     }
 
-    async fn speak<S>(&self, stream: S, http2: bool, connection: Connection)
+    async fn serve_http<S>(&self, stream: S, http2: bool, connection: Connection)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -125,7 +125,7 @@ impl Connections {
             }
         });
         let limits = &self.limits;
-        let watched = |stream| TokioIo::new(Watched { stream, activity: activity.clone() });
+        let observed = |stream| TokioIo::new(ObservedStream { stream, activity: activity.clone() });
         let stream = GatheringStream::new(stream);
         let rest = stream.clone();
         let ended = if http2 {
@@ -145,7 +145,7 @@ impl Connections {
                 .max_send_buf_size(SEND_AHEAD)
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
-            let serving = pin!(builder.serve_connection(watched(stream), service));
+            let serving = pin!(builder.serve_connection(observed(stream), service));
             let before = |cx: &mut Context<'_>| parked.poll(cx);
             let after = |cx: &mut Context<'_>| sender.poll(cx);
             let shut_down = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
@@ -157,7 +157,7 @@ impl Connections {
                 .header_read_timeout(None)
                 .max_headers(limits.headers)
                 .max_buf_size(limits.header_bytes as usize);
-            let serving = pin!(builder.serve_connection(watched(stream), service).with_upgrades());
+            let serving = pin!(builder.serve_connection(observed(stream), service).with_upgrades());
             let shut_down =
                 |serving: Pin<&mut http1::UpgradeableConnection<_, _>>| serving.graceful_shutdown();
             self.drive(serving, |_| {}, |_| {}, shut_down, &connection, &activity, true).await
@@ -316,12 +316,12 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
 }
 
 /// A stream that records when bytes arrive.
-struct Watched<S> {
+struct ObservedStream<S> {
     stream: GatheringStream<S>,
     activity: Arc<Activity>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -336,7 +336,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -91,7 +91,7 @@ impl RequestInfo {
         }
 
         if info.name.is_empty() {
-            info.settle_collection_verb(uri.query().unwrap_or_default());
+            info.resolve_collection_verb(uri.query().unwrap_or_default());
         }
         if !verb_in_path && matches!(info.verb.as_str(), "list" | "watch" | "deletecollection") {
             let query = uri.query().unwrap_or_default();
@@ -102,7 +102,7 @@ impl RequestInfo {
     }
 
     /// Without a name, get is list or watch, and delete is deletecollection.
-    fn settle_collection_verb(&mut self, query: &str) {
+    fn resolve_collection_verb(&mut self, query: &str) {
         match self.verb.as_str() {
             "get" => {
                 let watch = first(query, "watch")

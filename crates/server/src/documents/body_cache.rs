@@ -17,17 +17,17 @@ pub(super) enum Format {
 pub(super) struct BodyCache {
     budget: usize,
     /// Least recently used first.
-    kept: Mutex<VecDeque<Kept>>,
+    kept: Mutex<VecDeque<CachedBody>>,
 }
 
-struct Kept {
+struct CachedBody {
     document: Arc<LazyDocument>,
     format: Format,
     body: Bytes,
 }
 
-impl Kept {
-    fn is(&self, document: &Arc<LazyDocument>, format: Format) -> bool {
+impl CachedBody {
+    fn is_for(&self, document: &Arc<LazyDocument>, format: Format) -> bool {
         Arc::ptr_eq(&self.document, document) && self.format == format
     }
 }
@@ -40,7 +40,7 @@ impl BodyCache {
 
     pub(super) fn find(&self, document: &Arc<LazyDocument>, format: Format) -> Option<Bytes> {
         let mut kept = self.lock();
-        let place = kept.iter().position(|kept| kept.is(document, format))?;
+        let place = kept.iter().position(|kept| kept.is_for(document, format))?;
         let found = kept.remove(place)?;
         let body = found.body.clone();
         kept.push_back(found);
@@ -49,8 +49,8 @@ impl BodyCache {
 
     pub(super) fn keep(&self, document: &Arc<LazyDocument>, format: Format, body: Bytes) {
         let mut kept = self.lock();
-        kept.retain(|kept| !kept.is(document, format));
-        kept.push_back(Kept { document: Arc::clone(document), format, body });
+        kept.retain(|kept| !kept.is_for(document, format));
+        kept.push_back(CachedBody { document: Arc::clone(document), format, body });
         let mut size: usize = kept.iter().map(|kept| kept.body.len()).sum();
         while size > self.budget && kept.len() > 1 {
             size -= kept.pop_front().map_or(0, |kept| kept.body.len());
@@ -62,7 +62,7 @@ impl BodyCache {
         self.lock().retain(|kept| keep(&kept.document));
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<CachedBody>> {
         // Nothing in here panics half way, so a poisoned lock guards a consistent value.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -39,8 +39,8 @@ impl Documents {
         match wants_aggregated(request) {
             Some(accepted) => {
                 let make = || aggregated::api(&builtin.versions, Version::V2);
-                let kept = builtin.core.get_or_init(|| made(make()));
-                counted(in_one(kept, make, &accepted, request), "api")
+                let kept = builtin.core.get_or_init(|| encode_aggregated(make()));
+                counted(aggregated_response(kept, make, &accepted, request), "api")
             }
             None => answer(request, ENCODINGS, || legacy::api_versions(&self.config.address)),
         }
@@ -56,9 +56,9 @@ impl Documents {
             let groups = if enough { Vec::new() } else { served.groups() };
             (Arc::clone(&served.builtin), Arc::clone(&served.whole), groups)
         };
-        let kept = whole.groups.get_or_init(|| made(all_groups(&builtin, &groups, true)));
+        let kept = whole.groups.get_or_init(|| encode_aggregated(all_groups(&builtin, &groups, true)));
         let make = || all_groups(&builtin, &groups, false);
-        counted(in_one(kept, make, &accepted, request), "apis")
+        counted(aggregated_response(kept, make, &accepted, request), "apis")
     }
 
     /// `/apis/`, and `/apis` for clients that do not know of aggregated documents.
@@ -186,13 +186,13 @@ fn counted(mut response: Response, name: &'static str) -> Response {
     response
 }
 
-fn made(document: Document) -> Aggregated {
+fn encode_aggregated(document: Document) -> Aggregated {
     let (mut json, etag) = aggregated::json_and_etag(document);
     json.push(b'\n');
     Aggregated { json: json.into(), etag: format!("\"{etag}\"") }
 }
 
-fn in_one(
+fn aggregated_response(
     kept: &Aggregated,
     make: impl Fn() -> Document,
     accepted: &Accepted,

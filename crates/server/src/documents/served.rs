@@ -55,7 +55,7 @@ impl ExternalContribution {
         }
     }
 
-    fn is(&self, contribution: &Contribution) -> bool {
+    fn equals(&self, contribution: &Contribution) -> bool {
         match (self, contribution) {
             (ExternalContribution::Definition(entry), Contribution::Definition(custom)) => {
                 entry.custom == *custom
@@ -250,7 +250,7 @@ impl Served {
         }
         let key = (source, key);
         let is_same = match (self.contributions.get(&key), &contribution) {
-            (Some(before), Some(now)) => before.is(now),
+            (Some(before), Some(now)) => before.equals(now),
             (None, None) => true,
             _ => false,
         };

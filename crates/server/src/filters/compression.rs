@@ -36,7 +36,7 @@ pub struct Compression {
 #[async_trait]
 impl Filter for Compression {
     async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
-        let longer_than = self.longer_than(&request);
+        let longer_than = self.min_length(&request);
         let response = next.run(request).await;
         match longer_than {
             Some(limit) if is_longer(&response, limit) => compressed(response, limit == LONG),
@@ -47,7 +47,7 @@ impl Filter for Compression {
 
 impl Compression {
     /// From which length on the answer is to be compressed.
-    fn longer_than(&self, request: &Request) -> Option<u64> {
+    fn min_length(&self, request: &Request) -> Option<u64> {
         if request.parts.method == Method::HEAD || request.info.is_long_running() {
             return None;
         }

@@ -31,7 +31,7 @@ impl Filter for StatusEncoding {
         let encodings = if is_resource { self.encodings } else { ENCODINGS };
         let (accept, user_agent) = (text(accept.as_ref()), text(user_agent.as_ref()));
         let request = StatusRequest { accept: &accept, user_agent: &user_agent, uri: &uri };
-        Representation::of_status(&request, encodings).encode_status(response, &status)
+        Representation::for_status(&request, encodings).encode_status(response, &status)
     }
 }
 

@@ -48,12 +48,12 @@ impl StatusPage {
         }
     }
 
-    fn up(&self) -> i64 {
+    fn uptime_seconds(&self) -> i64 {
         i64::try_from(self.running.elapsed().as_secs()).unwrap_or(i64::MAX)
     }
 
     fn text(&self) -> String {
-        let (heading, up, delimiter) = (self.pages.heading(), self.up(), self.pages.delimiter());
+        let (heading, up, delimiter) = (self.pages.heading(), self.uptime_seconds(), self.pages.delimiter());
         let StatusPage { go_version, binary_version, emulation_version, paths, .. } = self;
         let paths = match paths.is_empty() {
             true => String::new(),
@@ -76,7 +76,7 @@ impl StatusPage {
         };
         Object::from_iter([
             ("startTime", Value::from(Time::from_unix(self.started, 0).to_string())),
-            ("uptimeSeconds", self.up().into()),
+            ("uptimeSeconds", self.uptime_seconds().into()),
             ("goVersion", self.go_version.as_str().into()),
             ("binaryVersion", self.binary_version.as_str().into()),
             ("emulationVersion", self.emulation_version.as_str().into()),

@@ -219,7 +219,7 @@ impl Metrics {
     }
 
     /// Counts a health check of an endpoint such as `readyz`.
-    pub(crate) fn checked(&self, check: &str, endpoint: &str, healthy: bool) {
+    pub(crate) fn health_checked(&self, check: &str, endpoint: &str, healthy: bool) {
         self.0.health.with(&[check, endpoint]).set(healthy.into());
         let status = if healthy { "success" } else { "error" };
         self.0.healths.with(&[check, status, endpoint]).inc();

@@ -95,7 +95,7 @@ impl Rest {
             // The target of a connection negotiates, and takes any body.
             let accept = request.header(&ACCEPT).unwrap_or_default();
             let (user_agent, uri) = (&request.user_agent(), &request.parts.uri);
-            return Ok(Representation::of_status(&StatusRequest { accept, user_agent, uri }, encodings));
+            return Ok(Representation::for_status(&StatusRequest { accept, user_agent, uri }, encodings));
         }
         if verb == "patch" {
             // A patch of an unknown type is refused as that, whatever answer was asked for.
@@ -107,10 +107,10 @@ impl Rest {
     /// Runs a verb of an endpoint.
     async fn run(&self, endpoint: &Arc<Endpoint>, call: &mut Call<'_>, verb: &str) -> Result<Response> {
         match &endpoint.implementation {
-            Implementation::Missing => Err(Box::new(not_yet(endpoint, verb))),
+            Implementation::Missing => Err(Box::new(not_implemented(endpoint, verb))),
             Implementation::Connection { requires_create } => {
                 connect::connect(endpoint, call, *requires_create).await?;
-                Err(Box::new(not_yet(endpoint, verb)))
+                Err(Box::new(not_implemented(endpoint, verb)))
             }
             _ if verb == "patch" => patch::patch(endpoint, call).await,
             _ if verb == "update" => update::update(endpoint, call).await,
@@ -129,18 +129,18 @@ impl Rest {
                     "create" => create::create(&serving, call).await,
                     "delete" => delete::delete(&serving, call).await,
                     "deletecollection" => delete::delete_collection(&serving, call).await,
-                    _ => Err(Box::new(not_yet(endpoint, verb))),
+                    _ => Err(Box::new(not_implemented(endpoint, verb))),
                 }
             }
             Implementation::Computed(computed) => match verb {
                 "get" => computed::get(endpoint, &**computed, call).await,
                 "list" => computed::list(endpoint, &**computed, call).await,
-                _ => Err(Box::new(not_yet(endpoint, verb))),
+                _ => Err(Box::new(not_implemented(endpoint, verb))),
             },
             Implementation::Subresource(subresource) => match verb {
                 "get" => subresource::get(endpoint, &**subresource, call).await,
                 "create" => subresource::create(endpoint, &**subresource, call).await,
-                _ => Err(Box::new(not_yet(endpoint, verb))),
+                _ => Err(Box::new(not_implemented(endpoint, verb))),
             },
         }
     }
@@ -160,7 +160,7 @@ impl Rest {
 }
 
 /// The refusal of a verb that the reference has and this server does not yet.
-fn not_yet(endpoint: &Endpoint, verb: &str) -> Status {
+fn not_implemented(endpoint: &Endpoint, verb: &str) -> Status {
     Status::not_implemented(format!("{verb} of {} is not implemented by this server yet", endpoint.name()))
 }
 

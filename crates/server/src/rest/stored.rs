@@ -47,7 +47,7 @@ pub(super) async fn page(
     limit: usize,
 ) -> Result<StoredPage, Error> {
     if let Some(key) = selection.key(serving.namespaced).filter(|_| start.is_empty()) {
-        let found = one(serving, &key, revision).await?.filter(|entry| selection.matches(entry));
+        let found = entry_at(serving, &key, revision).await?.filter(|entry| selection.matches(entry));
         return Ok(StoredPage { entries: found.into_iter().collect(), ..StoredPage::default() });
     }
     let cache = serving.store.cache();
@@ -95,7 +95,7 @@ pub(super) async fn page(
     Ok(StoredPage { entries, token: token.unwrap_or_default(), remaining })
 }
 
-async fn one(serving: &StoredEndpoint, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
+async fn entry_at(serving: &StoredEndpoint, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
     let config = serving.store.config();
     let full = [&config.prefix, key.as_bytes()].concat();
     let (found, _) = config.backend.get(&full, Some(Revision(revision))).await?;

@@ -25,7 +25,7 @@ pub(crate) async fn create(
     subresource: &dyn Subresource,
     call: &mut Call<'_>,
 ) -> Result<Response> {
-    let WriteRequest { mut object, options } = WriteRequest::by_post(endpoint, call).await?;
+    let WriteRequest { mut object, options } = WriteRequest::from_post(endpoint, call).await?;
     forget_empty_managers(&mut object);
     let mut context = endpoint.context(call.request);
     let admission = call.admission(endpoint, &context, options.dry_run, Some(options.fields.clone()));

@@ -74,7 +74,7 @@ pub(super) async fn page(
 }
 
 /// Everything that is selected, at a revision.
-pub(super) async fn all(
+pub(super) async fn all_entries(
     serving: &StoredEndpoint,
     selection: &Selection,
     revision: u64,

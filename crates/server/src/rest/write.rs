@@ -24,14 +24,14 @@ pub(crate) struct WriteRequest {
 
 impl WriteRequest {
     /// By a POST. Of several things that are wrong with a request, other ones come first than with a PUT.
-    pub(crate) async fn by_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
+    pub(crate) async fn from_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "CreateOptions")?;
         WriteRequest::read(endpoint, call, encoding, &bytes, options).await
     }
 
-    pub(crate) async fn by_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
+    pub(crate) async fn from_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "UpdateOptions")?;
         let encoding = body::encoding(call.request, call.shared.encodings)?;

@@ -45,7 +45,7 @@ impl Filter for Impersonation {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         let start = Stopwatch::start();
         if headers::is_asked_for(&request.parts.headers)
-            && let Err(response) = self.act(&mut request).await
+            && let Err(response) = self.impersonate(&mut request).await
         {
             return *response;
         }
@@ -60,7 +60,7 @@ impl Filter for Impersonation {
 
 impl Impersonation {
     /// Replaces the request's user by the one that its headers name, if they name one; or returns the refusal.
-    async fn act(&self, request: &mut Request) -> Result<(), Box<Response>> {
+    async fn impersonate(&self, request: &mut Request) -> Result<(), Box<Response>> {
         let wanted = match headers::take(&mut request.parts.headers, self.last.is_some()) {
             Ok(Some(wanted)) => wanted,
             // An empty name counts as none.
@@ -144,7 +144,7 @@ impl Impersonation {
         self.metrics.auth().impersonation_asked(mode.name, verdict.is_allowed(), start.elapsed());
         match verdict.is_allowed() {
             true => Ok(()),
-            false => Err(Box::new(forbidden(attributes, &why(&verdict)))),
+            false => Err(Box::new(forbidden(attributes, &reason(&verdict)))),
         }
     }
 }
@@ -161,7 +161,7 @@ fn with_authenticated_group(mut user: User) -> User {
     user
 }
 
-fn why(verdict: &Verdict) -> String {
+fn reason(verdict: &Verdict) -> String {
     match (&verdict.error, verdict.reason.as_str()) {
         (None, reason) => reason.to_owned(),
         (Some(error), "") => error.clone(),

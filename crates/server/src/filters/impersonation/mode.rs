@@ -90,14 +90,14 @@ impl Mode {
         let mut actual = wanted.clone();
         self.check_name(filter, by, wanted, &mut actual).await?;
         if !wanted.uid.is_empty() {
-            filter.ask(self, &self.about(by, AUTHENTICATION, "uids", &wanted.uid)).await?;
+            filter.ask(self, &self.attributes(by, AUTHENTICATION, "uids", &wanted.uid)).await?;
         }
         self.check_groups(filter, by, &wanted.groups).await?;
         self.check_extra(filter, by, &wanted.extra).await?;
         Ok(with_authenticated_group(actual))
     }
 
-    fn about<'a>(
+    fn attributes<'a>(
         &self,
         by: &'a User,
         (group, version): (&'a str, &'a str),
@@ -108,7 +108,7 @@ impl Mode {
     }
 
     /// Names and groups are of the core group, to the older mode.
-    fn group_of_names(&self) -> (&'static str, &'static str) {
+    fn names_group(&self) -> (&'static str, &'static str) {
         if self.is_constrained() { AUTHENTICATION } else { ("", "v1") }
     }
 
@@ -119,24 +119,24 @@ impl Mode {
         wanted: &User,
         actual: &mut User,
     ) -> Result<()> {
-        let group = self.group_of_names();
+        let group = self.names_group();
         if let Some(node) = node_name(&wanted.name).filter(|_| self.is_constrained()) {
             actual.groups = vec!["system:nodes".into()];
             let node = if self.name == "associated-node" { "*" } else { node };
-            return filter.ask(self, &self.about(by, group, "nodes", node)).await;
+            return filter.ask(self, &self.attributes(by, group, "nodes", node)).await;
         }
         if let Some((namespace, name)) = service_account::split_username(&wanted.name) {
             if wanted.groups.is_empty() {
                 actual.groups = service_account::groups(namespace);
             }
-            let about = Attributes { namespace, ..self.about(by, group, "serviceaccounts", name) };
+            let about = Attributes { namespace, ..self.attributes(by, group, "serviceaccounts", name) };
             return filter.ask(self, &about).await;
         }
-        filter.ask(self, &self.about(by, group, "users", &wanted.name)).await
+        filter.ask(self, &self.attributes(by, group, "users", &wanted.name)).await
     }
 
     async fn check_groups(&self, filter: &Impersonation, by: &User, groups: &[String]) -> Result<()> {
-        let about = |name| self.about(by, self.group_of_names(), "groups", name);
+        let about = |name| self.attributes(by, self.names_group(), "groups", name);
         if self.is_constrained() {
             let refuse = |name, why| Err(Box::new(forbidden(&about(name), why)));
             if groups.iter().any(String::is_empty) {
@@ -163,7 +163,7 @@ impl Mode {
     ) -> Result<()> {
         let about = |subresource, value| Attributes {
             subresource,
-            ..self.about(by, AUTHENTICATION, "userextras", value)
+            ..self.attributes(by, AUTHENTICATION, "userextras", value)
         };
         if self.is_constrained() {
             if let Some(wrong) = wrong_extra(extra) {

@@ -26,7 +26,7 @@ pub(crate) struct StatusRequest<'a> {
 impl Representation {
     /// Negotiates the representation of a status. An error is never hidden behind a negotiation that fails: then it is
     /// indented JSON.
-    pub(crate) fn of_status(request: &StatusRequest<'_>, encodings: &[Encoding]) -> Representation {
+    pub(crate) fn for_status(request: &StatusRequest<'_>, encodings: &[Encoding]) -> Representation {
         match negotiate::output(request.accept, encodings, Accepted::is_plain) {
             Some(accepted) => {
                 let pretty = accepted.pretty || wants_pretty(request.uri, request.user_agent);

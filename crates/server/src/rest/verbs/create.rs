@@ -9,7 +9,7 @@ use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::write::WriteRequest;
 
 pub(crate) async fn create(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<Response> {
-    let WriteRequest { mut object, options } = WriteRequest::by_post(serving, call).await?;
+    let WriteRequest { mut object, options } = WriteRequest::from_post(serving, call).await?;
     call.name_from_path(&mut object);
     let mut context = serving.context(call.request);
     let admission = call.admission(serving, &context, options.dry_run, Some(options.fields.clone()));

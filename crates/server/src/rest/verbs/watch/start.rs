@@ -110,7 +110,7 @@ async fn start_uncached(
             ))));
         }
         if sends_initial_events {
-            initial = uncached::all(serving, &selection, current).await?;
+            initial = uncached::all_entries(serving, &selection, current).await?;
         }
         after = current;
     }
