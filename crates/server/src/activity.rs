@@ -12,9 +12,9 @@ use crate::connection::Limits;
 pub(crate) struct Activity {
     begun: Instant,
     active_requests: AtomicUsize,
-    /// When it last became idle.
+    /// The time when it last became idle.
     idle_since: AtomicU64,
-    /// When the first byte after that came; 0 if none has.
+    /// The time of the first byte after that; 0 if none has come.
     bytes_since: AtomicU64,
 }
 
@@ -59,7 +59,7 @@ impl Activity {
         }
     }
 
-    /// When to ask [`Activity::overdue`] again: never long before it can have changed its answer.
+    /// Returns the time to call [`Activity::overdue`] again: never long before its answer can change.
     pub(crate) fn deadline(&self, limits: &Limits, http1: bool) -> Instant {
         let now = Instant::now();
         if self.active_requests.load(Ordering::Acquire) > 0 {

@@ -31,7 +31,7 @@ pub struct ChainConfig {
     pub authorizer: Arc<dyn Authorizer>,
     /// Whether impersonation may be allowed per verb (`ConstrainedImpersonation`).
     pub constrained_impersonation: bool,
-    /// How many requests are worked on at once; zero for no limit.
+    /// Limit on the requests that are executed at once; zero for none.
     pub max_read_only: usize,
     pub max_mutating: usize,
     pub request_timeout: Duration,
@@ -43,14 +43,14 @@ pub struct ChainConfig {
     pub encodings: &'static [Encoding],
     /// Whether long answers are compressed for clients that accept it.
     pub compression: bool,
-    /// Which writes wait until others know how this server stores them, if any ever do (`StorageVersionAPI`).
+    /// The storage versions that are not published yet, whose resources cannot be written (`StorageVersionAPI`).
     pub unpublished: Option<UnpublishedVersions>,
     pub clock: Clock,
     pub random: Random,
 }
 
 impl ChainConfig {
-    /// As the reference's defaults are.
+    /// Returns the defaults of the reference.
     pub fn new(authenticator: Arc<dyn Authenticator>, authorizer: Arc<dyn Authorizer>) -> ChainConfig {
         ChainConfig {
             authenticator,

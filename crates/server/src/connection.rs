@@ -36,13 +36,13 @@ use crate::{Body, Request, Response, respond, unread};
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub handshake: Duration,
-    /// From the first byte of an HTTP/1.1 request to the end of its headers.
+    /// Time from the first byte of an HTTP/1.1 request to the end of its headers.
     pub read_header: Duration,
-    /// Without any request.
+    /// Time without any request.
     pub idle: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes: u32,
-    /// How many headers an HTTP/1.1 request may have. An impersonator sends one for each group.
+    /// Limit on the headers of an HTTP/1.1 request. An impersonator sends one for each group.
     pub headers: usize,
     pub http2_streams: u32,
     /// Bytes of a stream's body, or of one frame, that a client may send ahead.

@@ -55,7 +55,7 @@ impl<S> Clone for GatheringStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> GatheringStream<S> {
-    /// For HTTP/1.1.
+    /// Wraps a stream, as HTTP/1.1 needs it.
     pub(crate) fn new(stream: S) -> GatheringStream<S> {
         let state = State { stream, buffer: Vec::new(), written: 0, has_yielded: false, has_sender: false };
         GatheringStream(Arc::new(Mutex::new(state)))

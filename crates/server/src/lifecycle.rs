@@ -23,7 +23,7 @@ pub struct Lifecycle {
     pub shutdown_initiated: Signal,
     pub after_shutdown_delay: Signal,
     pub pre_shutdown_hooks_stopped: Signal,
-    /// From here on new requests are turned away and long-running ones end.
+    /// Set when new requests are turned away and long-running ones end.
     pub not_accepting: Signal,
     pub drained: Signal,
     pub stopped_listening: Signal,

@@ -28,10 +28,10 @@ pub struct Request {
     /// Names the request in logs, audit and the `Audit-Id` header.
     pub audit_id: String,
     pub info: RequestInfo,
-    /// When the answer must have begun; `None` for long-running requests.
+    /// The time by which the answer must have begun; `None` for long-running requests.
     pub deadline: Option<Instant>,
     pub user: Option<Arc<User>>,
-    /// The right to be worked on; `None` where that is not limited.
+    /// The permission to execute it; `None` where requests are not limited.
     pub(crate) slot: Option<Slot>,
     /// The server's memory that its body takes; `None` where that is not limited.
     pub(crate) reserved: Option<ReservedBytes>,

@@ -33,7 +33,7 @@ pub struct RequestInfo {
     pub name: String,
     /// `{resource}/{name}/...`, with all that follows.
     pub parts: Vec<String>,
-    /// As given, for verbs that select (list, watch, deletecollection).
+    /// The selector as given, for verbs that select (list, watch, deletecollection).
     pub field_selector: Option<String>,
     pub label_selector: Option<String>,
 }
@@ -101,7 +101,7 @@ impl RequestInfo {
         Ok(info)
     }
 
-    /// Without a name, get is list or watch, and delete is deletecollection.
+    /// Makes a get without a name a list or watch, and such a delete a deletecollection.
     fn resolve_collection_verb(&mut self, query: &str) {
         match self.verb.as_str() {
             "get" => {
@@ -144,7 +144,7 @@ impl RequestInfo {
         }
     }
 
-    /// Whether the request may outlive the request timeout: watches, and what turns a connection into a stream.
+    /// Returns whether the request may outlive the request timeout: watches, and what turns a connection into a stream.
     pub fn is_long_running(&self) -> bool {
         if !self.is_resource {
             return self.path.starts_with("/debug/pprof/");

@@ -18,7 +18,7 @@ pub(crate) struct Router {
     routes: HashMap<String, Route>,
     /// Answers for what is served and what is not: discovery, OpenAPI, and all below a group version that is not there.
     documents: Arc<Documents>,
-    /// By what they are counted as.
+    /// Metrics by the name of the route.
     document_metrics: HashMap<&'static str, RouteMetrics>,
     /// Owns what is below `/api` and `/apis` in group versions that are there.
     resources: Arc<dyn Handler>,

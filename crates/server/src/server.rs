@@ -18,7 +18,7 @@ use crate::lifecycle::{Draining, Hook, HookDone, Hooks, Lifecycle, Signal};
 use crate::metrics::Metrics;
 use crate::router::Router;
 
-/// How long clients may take to receive answers that have begun when the server shuts down.
+/// Time for clients to receive answers that have begun when the server shuts down.
 const TAKE_ANSWERS: Duration = Duration::from_secs(5);
 
 pub struct ServerConfig {
@@ -38,7 +38,7 @@ pub struct ServerConfig {
     /// Further endpoints by path.
     pub endpoints: Vec<(String, Box<dyn Handler>)>,
     pub shutdown_delay: Duration,
-    /// How long watches may take to end; zero where they end at once.
+    /// Grace period of watches; with zero they end at once.
     pub watch_termination: Duration,
     /// The moments of the server's life.
     pub lifecycle: Lifecycle,

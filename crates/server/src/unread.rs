@@ -16,9 +16,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Maximum number of bytes read and discarded.
 const MAX_DISCARDED: usize = 1 << 20;
-/// How long the rest of a body is waited for before the answer is sent. Most is there already, or under way.
+/// Time that the answer waits for the rest of a body. Most of it has arrived already, or is on its way.
 const BODY_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long a client may take to see that its connection was closed.
+/// Time for a client to see that its connection was closed.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The slot to which a lent body returns from its reader.

@@ -40,8 +40,8 @@ impl BodyCache {
 
     pub(super) fn find(&self, document: &Arc<LazyDocument>, format: Format) -> Option<Bytes> {
         let mut kept = self.lock();
-        let place = kept.iter().position(|kept| kept.is_for(document, format))?;
-        let found = kept.remove(place)?;
+        let index = kept.iter().position(|kept| kept.is_for(document, format))?;
+        let found = kept.remove(index)?;
         let body = found.body.clone();
         kept.push_back(found);
         Some(body)

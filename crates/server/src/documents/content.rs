@@ -60,7 +60,7 @@ pub(super) fn serve(
     response.map(|_| Body::from(body))
 }
 
-/// Whether a conditional request is answered with 304, so that the document need not be made.
+/// Returns whether a conditional request is answered with 304, so that the document need not be made.
 pub(super) fn is_known(request: &Request, etag: &str, modified: SystemTime) -> bool {
     matches!(precondition(request, etag, unix(modified)), Precondition::NotModified)
 }

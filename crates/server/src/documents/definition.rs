@@ -11,7 +11,7 @@ use pintle_openapi::custom::{Digest, Kept};
 /// A definition, and the cached parts of each of its versions.
 pub(super) struct Definition {
     pub(super) custom: Custom,
-    /// By the index of the version.
+    /// Cached parts by the index of the version.
     cached: Box<[CachedParts]>,
 }
 

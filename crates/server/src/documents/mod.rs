@@ -148,7 +148,7 @@ impl Documents {
         }
     }
 
-    /// Whether a path is that of a document.
+    /// Returns whether a path is that of a document.
     pub fn owns(&self, path: &str) -> bool {
         !matches!(DocumentPath::parse(path), None | Some(DocumentPath::Resource(..)))
     }

@@ -41,7 +41,7 @@ pub(super) struct OpenApiDocument {
 
 #[derive(Clone)]
 pub(super) enum OpenApiSource {
-    /// Of everything, these custom resources among it.
+    /// The document of everything, with these custom resources.
     V2(Vec<CustomResources>),
     /// A built-in document, by its name.
     V3(String),
@@ -117,8 +117,8 @@ impl Documents {
         insert(response.headers_mut(), ETAG, &quoted(&validators.hash));
         match request.query("hash").next() {
             Some(hash) if !hash.is_empty() && hash != validators.hash => {
-                let place = format!("/openapi/v3/{name}?hash={}", validators.hash);
-                insert(response.headers_mut(), LOCATION, &place);
+                let index = format!("/openapi/v3/{name}?hash={}", validators.hash);
+                insert(response.headers_mut(), LOCATION, &index);
                 *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
                 return response;
             }
@@ -220,21 +220,21 @@ impl Maker {
             OpenApiSource::Custom(members) => {
                 // One look at the schema is enough for both.
                 let sources: Vec<Source<'_>> = members.iter().map(source).collect();
-                for ((entry, place, _), source) in members.iter().zip(&sources) {
-                    entry.digest(place, || source.digest());
+                for ((entry, index, _), source) in members.iter().zip(&sources) {
+                    entry.digest(index, || source.digest());
                 }
                 self.hash(wanted)?;
                 self.templates.v3(&sources, form, &options)
             }
             OpenApiSource::V2(customs) if !customs.is_empty() => {
                 let members =
-                    customs.iter().flat_map(CustomResources::iter).filter_map(|(entry, place, version)| {
+                    customs.iter().flat_map(CustomResources::iter).filter_map(|(entry, index, version)| {
                         let source = move || {
                             let source = Source::of(&entry.custom, version);
-                            entry.digest(place, || source.digest());
+                            entry.digest(index, || source.digest());
                             source
                         };
-                        Some(Member { custom: &entry.custom, version, kept: entry.openapi(place)?, source })
+                        Some(Member { custom: &entry.custom, version, kept: entry.openapi(index)?, source })
                     });
                 let builtin = wanted.builtin.v2[usize::from(form == Form::Protobuf)]
                     .get_or_init(|| custom::Builtin::of(versions, config.logs, form, &options));
@@ -267,8 +267,8 @@ impl Maker {
         if wanted.document.validators.get().is_some() {
             return Some(());
         }
-        let digest = |(entry, place, version): (&Definition, usize, &CustomVersion)| {
-            entry.digest(place, || Source::of(&entry.custom, version).digest())
+        let digest = |(entry, index, version): (&Definition, usize, &CustomVersion)| {
+            entry.digest(index, || Source::of(&entry.custom, version).digest())
         };
         let hash = match &wanted.source {
             OpenApiSource::Remote(document) => document.hash.clone(),

@@ -26,7 +26,7 @@ use super::openapi::{OpenApiDocument, OpenApiSource};
 /// change.
 pub(super) struct Served {
     pub(super) builtin: Arc<Builtin>,
-    /// By their source and key.
+    /// Contributions by source and key.
     contributions: HashMap<(usize, SmolStr), ExternalContribution>,
     groups: BTreeMap<SmolStr, BTreeMap<SmolStr, Version>>,
     pub(super) whole: Arc<GlobalDocuments>,
@@ -85,7 +85,7 @@ pub(super) struct GlobalDocuments {
     /// All groups but the core group in one document.
     pub(super) groups: OnceLock<Aggregated>,
     pub(super) v2: Arc<LazyDocument>,
-    /// Of the OpenAPI documents of version 3: its bytes and its hash.
+    /// The index of the OpenAPI documents of version 3: its bytes and its hash.
     pub(super) index: OnceLock<(Bytes, String)>,
 }
 
@@ -197,8 +197,8 @@ impl Builtin {
     }
 
     fn v3(&self, name: &str) -> Option<&Arc<LazyDocument>> {
-        let place = self.v3.binary_search_by(|(found, _)| found.as_str().cmp(name)).ok()?;
-        self.v3.get(place).map(|(_, document)| document)
+        let index = self.v3.binary_search_by(|(found, _)| found.as_str().cmp(name)).ok()?;
+        self.v3.get(index).map(|(_, document)| document)
     }
 }
 
@@ -207,8 +207,8 @@ impl CustomResources {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Definition, usize, &CustomVersion)> {
         self.entries.iter().filter_map(|entry| {
             let versions = &entry.custom.versions;
-            let place = versions.iter().position(|version| version.name == self.version)?;
-            Some((entry.as_ref(), place, versions.get(place)?))
+            let index = versions.iter().position(|version| version.name == self.version)?;
+            Some((entry.as_ref(), index, versions.get(index)?))
         })
     }
 }
@@ -325,7 +325,7 @@ impl Served {
         versions
     }
 
-    /// In their order. All of them come before built-in ones, whose priority is lower.
+    /// Returns the versions of a group that are not built in, in their order. They come before built-in ones.
     fn custom_versions(&self, group: &str) -> Vec<SmolStr> {
         let versions = self.groups.get(group).into_iter().flat_map(|versions| versions.keys());
         let own = versions.filter(|version| self.builtin.version(Some(group), version).is_none());
@@ -336,7 +336,7 @@ impl Served {
 
     /// All groups with their versions, but for the core group: built-in ones in their order, then the others by name.
     pub(super) fn groups(&self) -> Vec<Group> {
-        let mut place = 0;
+        let mut index = 0;
         let mut shown = Vec::with_capacity(self.builtin.versions.len() + self.groups.len());
         let custom = |name: &SmolStr, version: SmolStr| {
             let found = self.groups.get(name)?.get(&version)?;
@@ -346,8 +346,8 @@ impl Served {
             })
         };
         for (name, versions) in groups(&self.builtin.versions) {
-            let builtin = (place..place + versions.len()).map(ListedVersion::Builtin);
-            place += versions.len();
+            let builtin = (index..index + versions.len()).map(ListedVersion::Builtin);
+            index += versions.len();
             if name.is_empty() {
                 continue;
             }

@@ -23,7 +23,7 @@ impl Filter for Deadline {
         if request.info.is_long_running() {
             return next.run(request).await;
         }
-        let target = match request.query("timeout").next().filter(|value| !value.is_empty()) {
+        let requested = match request.query("timeout").next().filter(|value| !value.is_empty()) {
             None => None,
             Some(text) => match parse_duration(&text) {
                 // Zero, or less, asks for no limit, which is not the client's to give.
@@ -34,7 +34,7 @@ impl Filter for Deadline {
                 }
             },
         };
-        let timeout = target.map_or(self.timeout, |target| target.min(self.timeout));
+        let timeout = requested.map_or(self.timeout, |requested| requested.min(self.timeout));
         let deadline = request.received + timeout;
         request.deadline = Some(deadline);
         let target = RequestTarget::new(&request);

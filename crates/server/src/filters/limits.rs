@@ -24,7 +24,7 @@ use crate::{Request, Response};
 const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 pub struct Limits {
-    /// For requests that change nothing; `None` for no limit.
+    /// Slots of requests that change nothing; `None` for no limit.
     read_only: Option<Arc<Slots>>,
     mutating: Option<Arc<Slots>>,
     bodies: Arc<BodyMemory>,

@@ -36,8 +36,8 @@ impl Filter for StorageVersions {
     }
 }
 
-/// Whether a request need not wait: it does not write, or it writes an object that publishing needs: the storage versions
-/// themselves, and the leases that make them valid.
+/// Returns whether a request need not wait: it does not write, or it writes an object that publishing needs: the
+/// storage versions themselves, and the leases that make them valid.
 fn is_exempt(info: &RequestInfo) -> bool {
     !info.is_resource
         || matches!(info.verb.as_str(), "get" | "list" | "watch")
@@ -48,7 +48,7 @@ fn is_exempt(info: &RequestInfo) -> bool {
         )
 }
 
-/// Its lease needs a namespace.
+/// Returns whether the server creates the namespace of its own lease.
 fn is_of_the_server(request: &Request) -> bool {
     let info = &request.info;
     matches!((&*info.group, &*info.resource, &*info.verb), ("", "namespaces", "create"))

@@ -46,7 +46,7 @@ pub(super) struct Pages {
     /// Chooses the delimiter of texts.
     random: Random,
     metrics: Metrics,
-    /// Of the text, and of each version of the object.
+    /// The metrics of the text, and of each version of the object.
     endpoints: [EndpointMetrics; 3],
 }
 

@@ -19,7 +19,7 @@ const OTHER_PATHS: [&str; 5] = ["/apis", "/api", "/openid", "/openapi", "/.well-
 
 pub(crate) struct StatusPage {
     pages: Pages,
-    /// In seconds since 1970.
+    /// Start time in seconds since 1970.
     started: i64,
     running: Stopwatch,
     go_version: String,

@@ -28,7 +28,7 @@ impl FairShares {
         self.users.get(user).copied().unwrap_or_default()
     }
 
-    /// Whether [`FairShares::take`] would succeed.
+    /// Returns whether [`FairShares::take`] would succeed.
     pub(super) fn has_room(&self, user: &str, count: usize) -> bool {
         let free = self.most.saturating_sub(self.taken);
         self.held_by(user).saturating_add(count) <= free

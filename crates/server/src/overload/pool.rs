@@ -24,7 +24,7 @@ const BEGUN: usize = 4;
 /// The reason why a request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
-    /// As one of its user's share of jobs.
+    /// It counts towards its user's share of jobs.
     ByShare,
     /// Whatever the share is: it holds a slot, and may have changed something.
     Already,
@@ -55,7 +55,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Whether its next job is run whatever the shares are.
+    /// Returns whether its next job is run whatever the shares are.
     fn is_exempt(&self) -> bool {
         self.begun.front().or(self.new.front()).is_some_and(|job| job.is_exempt)
     }
@@ -92,7 +92,7 @@ impl State {
         None
     }
 
-    /// Whether [`State::next`] would find one.
+    /// Returns whether [`State::next`] would find one.
     fn has_next(&self) -> bool {
         self.queues.iter().any(|(user, queue)| {
             let is_exempt = queue.is_exempt();

@@ -20,7 +20,7 @@ use crate::{Metrics, Request};
 
 /// The state that all endpoints of a control plane share.
 pub struct Shared {
-    /// Of all encoded bodies.
+    /// The memory of all encoded bodies.
     pub pool: Arc<Pool>,
     /// Encodings that clients may ask for.
     pub encodings: &'static [Encoding],
@@ -28,7 +28,7 @@ pub struct Shared {
     pub admission: Chain,
     /// Decides whether a user may create the object that an update or apply found missing.
     pub authorizer: Arc<dyn Authorizer>,
-    /// How many deletions of a collection go on at once.
+    /// Number of objects of a collection that are deleted at once.
     pub delete_workers: usize,
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,

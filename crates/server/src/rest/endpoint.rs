@@ -66,7 +66,7 @@ impl Implementation {
 pub struct EndpointConfig {
     pub group: String,
     pub version: String,
-    /// In the plural.
+    /// The plural name.
     pub resource: String,
     pub subresource: Option<String>,
     pub namespaced: bool,

@@ -7,7 +7,7 @@ use pintle_meta::{Object, Status, Value};
 use super::Result;
 use crate::Request;
 
-/// How strictly a body is read.
+/// The `fieldValidation` of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,

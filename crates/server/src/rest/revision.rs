@@ -2,7 +2,7 @@
 //!
 //! The reference waits for up to three seconds, whatever the verb and `resourceVersionMatch`, and then answers 504 with the
 //! cause ResourceVersionTooLarge: the client may have the revision from another server, of a write that is still on its way
-//! here. The wait is the client's doing, so it takes place outside of the request's slot. Resources without a watch cache
+//! here. The wait is the client's doing, so the request gives its slot back meanwhile. Resources without a watch cache
 //! wait for nothing and refuse at once (`uncached.rs`), and a watch without initial events begins at any revision.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::token::Token;
 use super::{Result, cache_error};
 use crate::overload::{Slot, without_slot};
 
-/// How long a read waits for a revision that the server has not seen yet.
+/// Time that a read waits for a revision that the server has not seen yet.
 pub(crate) const WAIT: Duration = Duration::from_secs(3);
 
 /// Waits until the cache has the revision that a list names, if it names one. Whether it may do so is decided later.

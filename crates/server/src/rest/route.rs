@@ -27,7 +27,7 @@ pub struct Rest {
     table: RwLock<Arc<Table>>,
 }
 
-/// By group and version, then by resource and subresource.
+/// Endpoints by group and version, then by resource and subresource.
 type Table = HashMap<(String, String), Arc<HashMap<String, Arc<Endpoint>>>>;
 
 impl Rest {
@@ -147,7 +147,7 @@ impl Rest {
 }
 
 impl Rest {
-    /// Where there is no router, what changes an object may be asked of all of them.
+    /// Refuses updates and patches of a collection, which only custom resources get: they have no router before them.
     fn check_named(&self, endpoint: &Endpoint, request: &Request, verb: &str) -> Result<()> {
         if !request.info.name.is_empty() || !matches!(verb, "update" | "patch") {
             return Ok(());
@@ -274,7 +274,7 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     Ok(verb)
 }
 
-/// As what metrics know a request.
+/// Returns the labels that a request is counted under.
 fn request_kind(endpoint: &Endpoint, request: &Request, verb: &str) -> RequestKind {
     let shown = match verb {
         _ if endpoint.subresource.as_deref().is_some_and(metrics::is_connection) => "CONNECT",
@@ -298,7 +298,7 @@ fn request_kind(endpoint: &Endpoint, request: &Request, verb: &str) -> RequestKi
     RequestKind { verb: shown, scope: scope(endpoint, &request.info, verb == "create"), dry_run, sized }
 }
 
-/// How much a request is about.
+/// Returns the scope of a request, as metrics name it.
 pub(crate) fn scope(endpoint: &Endpoint, info: &RequestInfo, creates: bool) -> &'static str {
     match (info.parts.len() > 1 || creates, endpoint.namespaced && !info.namespace.is_empty()) {
         (true, _) => "resource",

@@ -124,7 +124,7 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_empty()
     }
 
-    /// Whether an object is selected. One that cannot be read is, so that the client gets the error.
+    /// Returns whether an object is selected. One that cannot be read is, so that the client gets the error.
     pub(crate) fn matches(&self, entry: &Entry) -> bool {
         if !self.in_scope(entry) {
             return false;
@@ -159,7 +159,7 @@ impl Selection {
         }
     }
 
-    /// By which changes a watch must be woken.
+    /// Returns the changes that a watch must be woken by.
     pub(crate) fn interest(&self, namespaced: bool) -> Interest {
         if let Some(key) = self.key(namespaced) {
             return Interest::Key(key.into());

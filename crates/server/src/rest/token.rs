@@ -18,7 +18,7 @@ struct Encoded {
     start: String,
 }
 
-/// Where a list goes on.
+/// A continue token: the position where a list goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     /// Below zero for whatever is there now.

@@ -13,7 +13,7 @@ use super::token::Token;
 use super::verbs::list::{Page, expired, finish, parse_version};
 use super::{Result, bad_request, cache_error, stored};
 
-/// Which revision is asked for, and where in it.
+/// The revision of the requested page, and its start.
 struct RequestedPage {
     /// None for the newest.
     revision: Option<u64>,

@@ -95,7 +95,7 @@ fn handshake(headers: &HeaderMap) -> Response {
     response
 }
 
-/// Whether an `Origin` header names an origin, as browsers send it. A client without one is refused.
+/// Returns whether an `Origin` header names an origin, as browsers send it. A client without one is refused.
 fn is_origin(origin: &str) -> bool {
     origin.parse::<Uri>().is_ok_and(|uri| uri.scheme().is_some() || origin.starts_with('/'))
 }

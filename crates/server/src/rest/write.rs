@@ -17,13 +17,13 @@ use crate::Response;
 
 /// The decoded body and options of a write.
 pub(crate) struct WriteRequest {
-    /// Of the stored version, with its defaults.
+    /// The object in the stored version, with its defaults.
     pub(crate) object: Value,
     pub(crate) options: WriteOptions,
 }
 
 impl WriteRequest {
-    /// By a POST. Of several things that are wrong with a request, other ones come first than with a PUT.
+    /// Reads a POST. The order in which errors are found differs from that of a PUT.
     pub(crate) async fn from_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
         let bytes = body::read(call.request).await?;

@@ -10,7 +10,7 @@ const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const EXTRA: &str = "impersonate-extra-";
 
-/// Whether there is anything to look at; mostly there is not.
+/// Returns whether there is anything to look at; mostly there is not.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
 }

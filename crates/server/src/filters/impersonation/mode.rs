@@ -9,14 +9,14 @@ use pintle_meta::{Status, quote};
 
 use super::{AUTHENTICATION, Impersonation, forbidden, with_authenticated_group};
 
-/// From so many values on, it pays to ask about all at once first.
+/// Number of values from which on one check for all of them comes first.
 const MANY: usize = 4;
 /// The extra key of a service account's token that names the node of its pod.
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 
 /// A mode of impersonation.
 pub(super) struct Mode {
-    /// As metrics call it.
+    /// The name in metrics.
     pub(super) name: &'static str,
     /// The verb for impersonating a user.
     verb: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Mode {
     applies: fn(&User, &User) -> bool,
 }
 
-/// In the order of asking; each is about other users.
+/// The modes in the order in which they are tried; each is about other users.
 pub(super) const CONSTRAINED: [Mode; 4] = [
     Mode {
         name: "associated-node",

@@ -31,7 +31,7 @@ use super::endpoint::{Endpoint, StoredEndpoint};
 use super::{Result, internal};
 use crate::{Body, Response};
 
-/// How much faster stored bytes become an answer without a tree than with one.
+/// Cost of an answer made through a tree in relation to one that is transcoded.
 const TRANSCODED: usize = 4;
 
 /// The kind that objects are shown as.

@@ -85,8 +85,8 @@ pub(crate) fn wants_pretty(uri: &Uri, user_agent: &str) -> bool {
     }
 }
 
-/// Whether an endpoint can answer in this encoding and form. A clause that it cannot answer is passed over, so that clients
-/// that prefer protobuf get JSON of custom resources.
+/// Returns whether an endpoint can answer in this encoding and form. A clause that it cannot answer is passed over, so
+/// that clients that prefer protobuf get JSON of custom resources.
 fn allows(endpoint: &Endpoint, asked: &Accepted) -> bool {
     if !matches!(&*asked.server_version, "" | SERVER_VERSION) {
         return false;

@@ -57,7 +57,7 @@ pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
     let workers = call.shared.delete_workers;
-    // Before anything is deleted: there may be no room, and a client that gets that answer tries again.
+    // Before anything is deleted: the pool may refuse the request, and then the client tries again.
     pintle_work::aside(page.weight(call.representation)).await;
     serving.store.delete_each(&context, &page.entries, Listed::Named, &admission, &options, workers).await?;
     call.representation.page(serving, page)

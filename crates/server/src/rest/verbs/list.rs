@@ -26,7 +26,7 @@ pub(crate) struct Page {
     pub(crate) revision: String,
     pub(crate) token: String,
     pub(crate) remaining: Option<i64>,
-    /// Which shard it is of; empty for all.
+    /// The shard selector; empty for all objects.
     pub(crate) shard: String,
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn page(
         pintle_work::aside(selection.weight(&snapshot)).await;
     }
     let mut indexed = selection.fields.required();
-    let indexed = indexed.find_map(|(place, value)| snapshot.by_field(place, value, &after));
+    let indexed = indexed.find_map(|(field, value)| snapshot.by_field(field, value, &after));
     let mut left: Box<dyn Iterator<Item = &Arc<Entry>> + Send> = match indexed {
         Some(found) => Box::new(found.filter(|entry| selection.in_scope(entry))),
         None => Box::new(snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry))),
@@ -178,7 +178,7 @@ fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()
     Err(Box::new(Status { code, reason, message, details, continue_token: String::new() }))
 }
 
-/// Where the objects of a list are read from.
+/// The source of the objects of a list.
 enum Objects {
     /// Memory has all of them.
     Kept(Snapshot),

@@ -25,7 +25,7 @@ const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
-/// Where CBOR is served.
+/// Apply in CBOR, where that is served.
 const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
 /// Answers what kind of patch it is, in the router's words where it is none.

@@ -138,7 +138,7 @@ fn encoder(serving: &StoredEndpoint, call: &Call<'_>, options: &ListOptions, sco
     }
 }
 
-/// Whether a field selector holds for one namespace only.
+/// Returns whether a field selector holds for one namespace only.
 fn names_namespace(selector: &str) -> bool {
     let selector = field::Selector::parse(selector).ok();
     selector.is_some_and(|selector| selector.requires_exact_match("metadata.namespace").is_some())

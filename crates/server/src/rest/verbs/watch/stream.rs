@@ -110,7 +110,7 @@ pub(in crate::rest) struct Stream {
     pub(super) wake_sources: WakeSources,
     /// Bytes of events from which on a write is full.
     pub(super) batch_limit: usize,
-    /// With a grace period, gives every watch its own end after the shutdown began.
+    /// Set if watches have a grace period; gives each its own end.
     pub(super) termination: Option<ActiveWatch>,
     pub(super) _long_running: LongRunning,
 }
