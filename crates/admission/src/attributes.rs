@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn options_are_of_the_kind_of_the_operation() {
-        let options = Some(pintle_meta::Object::from_iter([("fieldManager", "m")]));
+        let options = Some(Object::from_iter([("fieldManager", "m")]));
         let request = Request { options, ..Request::default() };
         for (operation, kind) in [
             (Operation::Create, Some("CreateOptions")),

@@ -17,12 +17,13 @@ use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
+use crate::access::params::ReadableParams;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
 
 /// Makes the endpoints of built-in resources.
 pub(crate) struct Endpoints<'a> {
-    pub(crate) resources: &'a Resources,
+    pub(crate) resources: &'a Arc<Resources>,
     /// By the path of the keys.
     pub(crate) kinds: &'a HashMap<&'static str, StoredKind>,
     /// The admission of writes from one resource to another.
@@ -132,9 +133,38 @@ impl Endpoints<'_> {
                         NoEscalation { resource: name.into(), escalation: self.config.escalation.clone() };
                     (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
                 }
-                _ => (own(), Implementation::Store(kind.store.clone())),
+                _ => match self.readable_params(version.group, name) {
+                    Some(guard) => {
+                        (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
+                    }
+                    None => (own(), Implementation::Store(kind.store.clone())),
+                },
             },
         }
+    }
+
+    /// Returns the guard of admission policies and their bindings.
+    fn readable_params(&self, group: &str, name: &str) -> Option<ReadableParams> {
+        if group != "admissionregistration.k8s.io" {
+            return None;
+        }
+        let store = |group: &str, name: &str| {
+            let mut versions = self.resources.versions().iter().filter(|version| version.group == group);
+            versions.find_map(|version| Some(self.kind(version, name)?.store.clone()))
+        };
+        let policies = match name {
+            "mutatingadmissionpolicies" | "validatingadmissionpolicies" => None,
+            "mutatingadmissionpolicybindings" => Some(store(group, "mutatingadmissionpolicies")?),
+            "validatingadmissionpolicybindings" => Some(store(group, "validatingadmissionpolicies")?),
+            _ => return None,
+        };
+        Some(ReadableParams {
+            authorizer: self.config.authorizer.clone(),
+            resources: self.resources.clone(),
+            definitions: store("apiextensions.k8s.io", "customresourcedefinitions"),
+            is_mutating: name.starts_with("mutating"),
+            policies,
+        })
     }
 
     /// Returns the handler of a review.
