@@ -1,5 +1,6 @@
 //! Binding a pod to a node: `pods/binding`, and the older `bindings`.
 
+use pintle_features::Feature;
 use pintle_meta::field_path::aggregate;
 use pintle_meta::value::Key;
 use pintle_meta::{Status, Value};
@@ -57,9 +58,13 @@ pub(super) fn assign(pod: &mut Value, binding: &Value, settings: &Settings) -> R
         return refuse(format!("pod {name} has non-empty .spec.schedulingGates"));
     }
     tree::set(pod, &["spec", "nodeName"], binding.text_at(&["target", "name"]));
-    tree::remove(pod, &["status", "nominatedNodeName"]);
+    if settings.features.enabled(Feature::ClearingNominatedNodeNameAfterBinding) {
+        tree::remove(pod, &["status", "nominatedNodeName"]);
+    }
     add_entries(pod, "annotations", Value::annotations(binding));
-    add_entries(pod, "labels", Value::labels(binding));
+    if settings.features.enabled(Feature::PodTopologyLabelsAdmission) {
+        add_entries(pod, "labels", Value::labels(binding));
+    }
     pod::set_condition(pod, "PodScheduled", true, None, settings.time());
     Ok(())
 }
@@ -136,6 +141,19 @@ mod tests {
             String::from_utf8(text).unwrap(),
             r#"{"metadata":{"name":"p","labels":{"l":"v"},"annotations":{"k":"v","old":"2"}},"spec":{"containers":null,"nodeName":"n"},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastProbeTime":null,"lastTransitionTime":"2023-11-14T22:13:20Z"}]}}"#
         );
+    }
+
+    #[test]
+    fn labels_and_the_end_of_a_nomination_have_gates() {
+        let mut settings = settings();
+        for feature in [Feature::ClearingNominatedNodeNameAfterBinding, Feature::PodTopologyLabelsAdmission] {
+            settings.features.set(feature, false);
+        }
+        let mut bound = pod(r#"{"metadata":{"name":"p"},"spec":{},"status":{"nominatedNodeName":"m"}}"#);
+        let binding = binding(r#"{"metadata":{"name":"p","labels":{"l":"v"}},"target":{"name":"n"}}"#);
+        assign(&mut bound, &binding, &settings).unwrap();
+        assert_eq!(bound.text_at(&["status", "nominatedNodeName"]), "m");
+        assert_eq!(bound.label("l"), None);
     }
 
     #[test]
