@@ -231,6 +231,8 @@ fn definitions(
             services: config.services.clone(),
             egress: config.egress.clone(),
             metrics: pintle_extensions::Metrics::new(&config.registry).map_err(Error::part)?,
+            clock: config.settings.clock.clone(),
+            random: config.settings.random.clone(),
         },
         policy: stores.policy.clone(),
         // One gate stands for the encoding of answers and of stored objects.
@@ -252,6 +254,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
         features: config.features,
         toleration_seconds: config.toleration_seconds,
         clock: config.settings.clock.clone(),
+        random: config.settings.random.clone(),
     };
     let metrics = pintle_admission::Metrics::new(&config.registry).map_err(Error::part)?;
     let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster);

@@ -11,7 +11,7 @@ use pintle_cache::{Cursor, Interest, Next};
 use pintle_controllers::Objects;
 use pintle_meta::{Reason, Value};
 use pintle_registry::Result;
-use pintle_runtime::{Spawner, Stopwatch};
+use pintle_runtime::Spawner;
 
 use crate::Definitions;
 use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
@@ -265,9 +265,11 @@ impl DefinitionController {
             Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
         })?;
         // From here on nothing new is let in; what was let in before comes to its end.
-        let draining = Stopwatch::start();
-        while entry.writes.load(Ordering::SeqCst) > 0 && draining.elapsed() < DRAIN {
-            tokio::time::sleep(LOOK).await;
+        let clock = self.definitions.clock();
+        let begun = clock.instant();
+        let is_draining = || clock.instant().saturating_duration_since(begun) < DRAIN;
+        while entry.writes.load(Ordering::SeqCst) > 0 && is_draining() {
+            clock.sleep(LOOK).await;
         }
         // A client that takes the finalizer away may define the resource anew, whose objects have the same keys. The new
         // definition is older than they are, so the table knows it once it has what the store has after they were listed.
@@ -276,7 +278,7 @@ impl DefinitionController {
             definitions.current().await?;
             Ok(definitions.get(name).is_some_and(|found| found.summary.uid == uid))
         };
-        instance_deletion::delete_all(resource.stored(), is_due).await
+        instance_deletion::delete_all(resource.stored(), clock, is_due).await
     }
 }
 

@@ -1,10 +1,10 @@
 //! The deletion of all objects of a definition. Finalizers are waited for, up to a limit.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pintle_meta::Status;
 use pintle_registry::{AdmitAll, Context, DeleteOptions, Listed, Store};
-use tokio::time::{Instant, sleep};
+use pintle_runtime::Clock;
 
 use crate::conditions::{Condition, terminating};
 
@@ -57,7 +57,11 @@ impl Stuck {
 
 /// Deletes all objects of a store, until there are none left or `is_due` says that they are another definition's by now. It is
 /// asked after they were listed; its errors say why that cannot be told.
-pub(crate) async fn delete_all<F>(store: &Store, is_due: impl Fn() -> F + Send + Sync) -> Result<(), Stuck>
+pub(crate) async fn delete_all<F>(
+    store: &Store,
+    clock: &Clock,
+    is_due: impl Fn() -> F + Send + Sync,
+) -> Result<(), Stuck>
 where
     F: Future<Output = Result<bool, String>> + Send,
 {
@@ -74,15 +78,15 @@ where
             if std::mem::replace(&mut has_waited, true) {
                 return Ok(());
             }
-            sleep(OTHERS).await;
+            clock.sleep(OTHERS).await;
             continue;
         }
         match asked {
-            Some(since) if since.elapsed() >= PATIENCE => {
+            Some(since) if clock.instant().saturating_duration_since(since) >= PATIENCE => {
                 return Err(Stuck::Check("context deadline exceeded".into()));
             }
             // The rest have finalizers.
-            Some(_) => sleep(LOOK).await,
+            Some(_) => clock.sleep(LOOK).await,
             None => {}
         }
         let options = DeleteOptions::default();
@@ -93,18 +97,20 @@ where
             let deleted = store.delete_each(&context, some, Listed::Same, &AdmitAll, &options, WORKERS).await;
             deleted.map_err(|status| Stuck::Delete(status.message))?;
         }
-        asked.get_or_insert_with(Instant::now);
+        asked.get_or_insert_with(|| clock.instant());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::SystemTime;
 
     use bytes::Bytes;
     use pintle_cache::{Feed, Limits};
     use pintle_registry::testing::{Untyped, object};
     use pintle_registry::{StoreConfig, Strategy, WriteOptions};
+    use pintle_runtime::ManualClock;
     use pintle_storage::{Backend, Txn};
     use pintle_storage_embedded::Options;
 
@@ -143,15 +149,25 @@ mod tests {
         store.create(&mut context, &boat, &AdmitAll, WriteOptions::default()).await.unwrap();
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn objects_with_finalizers_are_reported_after_a_minute() {
         let (_backend, _feed, store) = store().await;
         boat(&store, "free", "").await;
         boat(&store, "held", r#","finalizers":["example.com/anchor"]"#).await;
-        let begun = Instant::now();
-        let stuck = delete_all(&store, || async { Ok(true) }).await.unwrap_err();
+        let manual = ManualClock::starting_at(SystemTime::UNIX_EPOCH);
+        let clock = manual.clock();
+        let passing = async {
+            loop {
+                manual.advance(LOOK / 2);
+                tokio::task::yield_now().await;
+            }
+        };
+        let stuck = tokio::select! {
+            result = delete_all(&store, &clock, || async { Ok(true) }) => result.unwrap_err(),
+            () = passing => unreachable!(),
+        };
         assert_eq!(stuck, Stuck::Check("context deadline exceeded".into()));
-        assert!(begun.elapsed() >= PATIENCE);
+        assert!(clock.now() >= SystemTime::UNIX_EPOCH + PATIENCE);
         let condition = stuck.condition();
         assert_eq!((condition.reason, condition.status), ("InstanceDeletionCheck", "True"));
         let message = "could not confirm zero CustomResources remaining: context deadline exceeded";
@@ -165,15 +181,16 @@ mod tests {
         let (_backend, _feed, store) = store().await;
         boat(&store, "a", "").await;
         boat(&store, "b", "").await;
-        assert_eq!(delete_all(&store, || async { Ok(true) }).await, Ok(()));
+        assert_eq!(delete_all(&store, &Clock::system(), || async { Ok(true) }).await, Ok(()));
     }
 
     #[tokio::test]
     async fn objects_of_another_definition_are_left_alone() {
         let (_backend, _feed, store) = store().await;
         boat(&store, "a", "").await;
-        assert_eq!(delete_all(&store, || async { Ok(false) }).await, Ok(()));
-        let unknown = delete_all(&store, || async { Err("it is not known".to_owned()) }).await;
+        assert_eq!(delete_all(&store, &Clock::system(), || async { Ok(false) }).await, Ok(()));
+        let unknown =
+            delete_all(&store, &Clock::system(), || async { Err("it is not known".to_owned()) }).await;
         assert_eq!(unknown, Err(Stuck::Check("it is not known".into())));
         assert_eq!(store.select(&Context::default(), |_| true).await.unwrap().entries.len(), 1);
     }
@@ -183,7 +200,7 @@ mod tests {
         let (backend, _feed, store) = store().await;
         let junk = Txn::put(Bytes::from([PREFIX, b"junk"].concat()), Bytes::from("junk"));
         backend.txn(junk).await.unwrap();
-        let stuck = delete_all(&store, || async { Ok(true) }).await.unwrap_err();
+        let stuck = delete_all(&store, &Clock::system(), || async { Ok(true) }).await.unwrap_err();
         assert_eq!(stuck.condition().reason, "InstanceDeletionFailed");
     }
 }

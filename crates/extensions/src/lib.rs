@@ -133,6 +133,10 @@ impl Definitions {
         self.mirror.read(DefinitionIndex::prefixes)
     }
 
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }

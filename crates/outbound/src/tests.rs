@@ -218,7 +218,7 @@ async fn credentials_are_sent_as_configured() {
 fn webhook(server: &HttpsServer) -> Webhook {
     let kubeconfig = Kubeconfig::parse(server.kubeconfig("/review").as_bytes(), Path::new("/")).unwrap();
     let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
-    Webhook::new(&kubeconfig, Duration::from_secs(30), backoff, None).unwrap()
+    Webhook::from_kubeconfig(&kubeconfig, ClientOptions::default(), backoff).unwrap()
 }
 
 async fn post(server: &HttpsServer) -> (Vec<Option<u16>>, Result<Bytes, webhook::Error>) {

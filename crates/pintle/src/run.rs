@@ -85,7 +85,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let port = listening.port();
 
     let defaults = Config::with_registry(Registry::new(config::metrics(options)?))?;
-    let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry)?;
+    let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry, &defaults.random)?;
     let opening = async {
         let signer = ExternalSigner::connect(options, &defaults).await?;
         anyhow::Ok((signer, Storage::open(options, egress::etcd(egress.as_ref())).await?))

@@ -29,7 +29,7 @@ fn account(name: &'static str, rest: &str) -> (&'static str, Value) {
 
 fn with(accounts: impl IntoIterator<Item = (&'static str, Value)>) -> (ServiceAccount, Arc<Accounts>) {
     let accounts = Arc::new(Accounts { known: accounts.into_iter().collect(), ..Accounts::default() });
-    (ServiceAccount { objects: accounts.clone(), clock: Clock::system() }, accounts)
+    (ServiceAccount { objects: accounts.clone(), clock: Clock::system(), random: Random::system() }, accounts)
 }
 
 async fn admit(plugin: &ServiceAccount, pod: &str) -> std::result::Result<Value, String> {

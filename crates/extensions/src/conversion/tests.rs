@@ -13,6 +13,7 @@ use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_outbound::testing::{HttpsServer, Reply, Seen};
+use pintle_runtime::{Clock, Random};
 use pintle_storage::{Backend, Error, Event, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
@@ -80,7 +81,13 @@ impl Resolver for Nowhere {
 
 fn environment() -> WebhookEnvironment {
     let metrics = Metrics::new(&pintle_metrics::Registry::default()).unwrap();
-    WebhookEnvironment { services: Arc::new(Nowhere), egress: Option::default(), metrics }
+    WebhookEnvironment {
+        services: Arc::new(Nowhere),
+        egress: Option::default(),
+        metrics,
+        clock: Clock::system(),
+        random: Random::system(),
+    }
 }
 
 fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {

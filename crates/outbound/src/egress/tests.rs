@@ -5,6 +5,8 @@ use http::{HeaderMap, Method};
 use serde_json::json;
 
 use super::*;
+use pintle_runtime::Random;
+
 use crate::testing::proxies::{Manner, Proxy as TestProxy};
 use crate::testing::{Authority, HttpsOptions, HttpsServer, Reply};
 use crate::{Client, ClientOptions};
@@ -80,7 +82,7 @@ fn client(target: &HttpsServer, connection: &serde_json::Value, timeout: Duratio
     let log = Arc::new(Log::default());
     let connection: Connection = serde_json::from_value(connection.clone()).unwrap();
     let events: Arc<dyn Events> = log.clone();
-    let egress = Egress::new(&connection, &events).unwrap();
+    let egress = Egress::new(&connection, &events, &Random::system()).unwrap();
     let url = Url::parse(&format!("https://{NAME}:8443/x")).unwrap();
     let roots = Roots::Bundle(Material::Text(target.authority.pem.clone().into_bytes()));
     let options = ClientOptions {
@@ -446,11 +448,11 @@ fn a_selector_is_what_its_file_says() {
     let path = folder.path().join("egress.yaml");
     let load = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        Selector::load(&path, Arc::new(Log::default()))
+        Selector::load(&path, Arc::new(Log::default()), &Random::system())
     };
     let missing = folder.path().join("none");
     assert_eq!(
-        Selector::load(&missing, Arc::new(Log::default())).unwrap_err(),
+        Selector::load(&missing, Arc::new(Log::default()), &Random::system()).unwrap_err(),
         format!("egress-selector-config-file {} does not exist", missing.display())
     );
     let head = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\n";
@@ -495,7 +497,7 @@ async fn an_address_that_would_be_more_than_a_line_is_not_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let connection = serde_json::from_value(uds("HTTPConnect", &folder.path().join("s"))).unwrap();
     let events: Arc<dyn Events> = Arc::new(Log::default());
-    let egress = Egress::new(&connection, &events).unwrap();
+    let egress = Egress::new(&connection, &events, &Random::system()).unwrap();
     let address = Address { host: "a HTTP/1.1\r\nX: y".into(), port: 1 };
     let why = egress.connect(&address).await.err().unwrap().to_string();
     assert!(why.contains("is no address"), "{why}");

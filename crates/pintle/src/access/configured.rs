@@ -10,10 +10,10 @@ use pintle_auth::authorizer::{Exchangeable, PrivilegedGroup, Union, WebhookAutho
 use pintle_auth::configuration::AuthorizationConfiguration;
 use pintle_auth::configuration::authorization::WebhookConfiguration;
 use pintle_auth::{Authorizer, Configuration, MeasuredAuthorizer, Metrics};
-use pintle_outbound::egress::Egress;
+
 use pintle_outbound::webhook::Backoff;
-use pintle_outbound::{Kubeconfig, Webhook};
-use pintle_runtime::{Clock, Spawner};
+use pintle_outbound::{ClientOptions, Kubeconfig, Webhook};
+use pintle_runtime::Spawner;
 use pintle_server::WatchedFiles;
 
 /// Makes an authorizer that needs nothing but its type.
@@ -30,9 +30,8 @@ pub(super) struct ConfiguredAuthorizers {
     pub(super) metrics: Metrics,
     /// The name of this server in metrics.
     pub(super) server_id: String,
-    /// The proxy on the way to webhooks.
-    pub(super) egress: Option<Egress>,
-    pub(super) clock: Clock,
+    /// Proxy, clock and randomness of the clients of webhooks.
+    pub(super) client: ClientOptions,
 }
 
 impl ConfiguredAuthorizers {
@@ -112,8 +111,8 @@ impl ConfiguredAuthorizers {
     fn webhook(&self, name: &str, webhook: &WebhookConfiguration) -> anyhow::Result<Arc<dyn Authorizer>> {
         let path = webhook.kubeconfig().context("the webhook has no kubeconfig")?;
         let kubeconfig = Kubeconfig::load(&path)?;
-        let egress = self.egress.clone();
-        let client = Webhook::new(&kubeconfig, webhook.timeout(), Backoff::default(), egress)?;
+        let options = ClientOptions { timeout: webhook.timeout(), ..self.client.clone() };
+        let client = Webhook::from_kubeconfig(&kubeconfig, options, Backoff::default())?;
         let conditions = webhook.conditions();
         let conditions: Option<Arc<dyn Matches>> = if conditions.is_empty() {
             None
@@ -129,6 +128,12 @@ impl ConfiguredAuthorizers {
             selectors: self.selectors,
         };
         let events = Arc::new(self.metrics.clone());
-        Ok(Arc::new(WebhookAuthorizer::new(client, options, conditions, Some(events), self.clock.clone())))
+        Ok(Arc::new(WebhookAuthorizer::new(
+            client,
+            options,
+            conditions,
+            Some(events),
+            self.client.clock.clone(),
+        )))
     }
 }
