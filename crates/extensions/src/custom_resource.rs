@@ -7,7 +7,7 @@
 //!
 //! All of it stays the same until the definition changes.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -163,9 +163,9 @@ pub(crate) struct WatchLifetime {
 }
 
 impl WatchLifetime {
-    /// Returns the watches of all versions of a definition, where `before` are those of its predecessor. WatchLifetime of versions that
-    /// are not served any more, or not as they were, end.
-    pub(crate) fn of(definition: &Value, before: &[WatchLifetime]) -> Vec<WatchLifetime> {
+    /// Returns the lifetimes of all served versions of a definition, where `before` are those of its predecessor. Watches of versions
+    /// that are not served any more, or not as they were, end.
+    pub(crate) fn of_versions(definition: &Value, before: &[WatchLifetime]) -> Vec<WatchLifetime> {
         let versions = definition::versions(definition).into_iter().filter(|spec| spec.served);
         let next: Vec<WatchLifetime> = versions
             .map(|spec| {
@@ -191,6 +191,11 @@ impl WatchLifetime {
         self.ended.set();
     }
 
+    #[cfg(test)]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_set()
+    }
+
     /// Returns the signal that ends the watches of a version. A version that the definition does not serve has ended, so that
     /// clients retry with the next definition.
     fn ended(watches: &[WatchLifetime], version: &str) -> Signal {
@@ -205,13 +210,19 @@ impl WatchLifetime {
 
 /// Returns a hash of everything about a version that its watchers would notice.
 fn fingerprint(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
-    let mut text = Vec::new();
-    text.extend(definition.text_at(&["status", "acceptedNames", "kind"]).as_bytes());
-    json::encode(definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL), &mut text);
-    json::encode(spec.schema.unwrap_or(&Value::NULL), &mut text);
-    spec.columns.iter().for_each(|column| json::encode(column, &mut text));
     let mut hasher = DefaultHasher::new();
-    hasher.write(&text);
+    definition.text_at(&["status", "acceptedNames", "kind"]).hash(&mut hasher);
+    let shared = ["conversion", "preserveUnknownFields"].map(|field| definition.at(&["spec", field]));
+    for part in shared.into_iter().chain([spec.schema]) {
+        let mut text = Vec::new();
+        json::encode(part.unwrap_or(&Value::NULL), &mut text);
+        text.hash(&mut hasher);
+    }
+    for list in [spec.columns, spec.selectable] {
+        let mut text = Vec::new();
+        list.iter().for_each(|item| json::encode(item, &mut text));
+        text.hash(&mut hasher);
+    }
     hasher.finish()
 }
 
@@ -290,6 +301,8 @@ impl CustomResource {
             }),
             strategy: Arc::new(self.custom(place)),
         })
+        .with_clock(self.storage.webhooks.clock.clone())
+        .with_random(self.storage.webhooks.random.clone())
         .with_options(self.storage.policy.of(&self.summary.group, &self.summary.accepted.plural))
     }
 
@@ -370,5 +383,44 @@ impl Guard for Closed {
         let name = if name.is_empty() { new.name() } else { name };
         let why = "create not allowed while custom resource definition is terminating";
         Err(Box::new(Status::forbidden(&self.group, &self.resource, name, why)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_registry::testing::object;
+
+    use super::*;
+
+    fn definition(spec: &str, version: &str) -> Value {
+        object(&format!(
+            r#"{{"metadata":{{"name":"boats.example.com"}},"spec":{{"group":"example.com"{spec},
+            "versions":[{{"name":"v1","served":true,"storage":true{version}}}]}}}}"#
+        ))
+    }
+
+    /// Each change that watchers of a version notice ends its watches, alone.
+    #[test]
+    fn watches_of_a_changed_version_end() {
+        let changes = [
+            ("", "", false),
+            ("", r#","deprecated":true"#, false),
+            (r#","scope":"Cluster""#, "", false),
+            (r#","preserveUnknownFields":true"#, "", true),
+            (r#","conversion":{"strategy":"Webhook"}"#, "", true),
+            ("", r#","schema":{"openAPIV3Schema":{"type":"object"}}"#, true),
+            ("", r#","selectableFields":[{"jsonPath":".spec.color"}]"#, true),
+            (
+                "",
+                r#","additionalPrinterColumns":[{"name":"Age","jsonPath":".metadata.creationTimestamp"}]"#,
+                true,
+            ),
+        ];
+        for (spec, version, ends) in changes {
+            let before = WatchLifetime::of_versions(&definition("", ""), &[]);
+            let after = WatchLifetime::of_versions(&definition(spec, version), &before);
+            assert_eq!(before[0].has_ended(), ends, "{spec}{version}");
+            assert!(!after[0].has_ended(), "{spec}{version}");
+        }
     }
 }

@@ -21,8 +21,12 @@ pub trait Reflect: Send + Sync + 'static {
     /// in its stored version; it may come again unchanged.
     fn set(&mut self, resource: usize, key: &str, object: Option<&Value>);
 
-    /// Forgets all objects of a resource; what there is comes next.
+    /// Forgets all objects of a resource. Each object that exists is set next, then [`Reflect::reloaded`] is called.
     fn clear(&mut self, resource: usize);
+
+    /// Called after a [`Reflect::clear`], when all objects that exist have been set. For values that must act on objects that were
+    /// deleted while the changes were missed.
+    fn reloaded(&mut self, _resource: usize) {}
 }
 
 /// A [`Reflect`] that is kept current.
@@ -132,6 +136,7 @@ impl<T: Reflect> State<T> {
                 self.reflected.set(place, entry.key(), Some(&object));
             }
         }
+        self.reflected.reloaded(place);
         self.cursors[place] = Some(cursor);
     }
 }
