@@ -95,6 +95,7 @@ impl ServedResources {
             kinds: &stores.kinds,
             admission: &admission,
             config: &config,
+            served,
         };
         connect_allocations(stores, &endpoints)?;
         let rest = Rest::new(Shared {

@@ -93,9 +93,9 @@ fn authority(name: &str, until: i32) -> String {
 fn trust(authority: &'static str, front: Option<(&'static str, &[&str])>, uid_headers: bool) -> Trust {
     let list = |values: &[&str]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
     Trust {
-        client_ca: Box::new(move || Ok(authority.into())),
+        client_ca: Arc::new(move || Ok(authority.into())),
         front_proxies: front.map(|(authority, names)| FrontProxies {
-            authority: Box::new(move || Ok(authority.into())),
+            authority: Arc::new(move || Ok(authority.into())),
             lists: [
                 (FrontProxies::ALLOWED_NAMES, list(names)),
                 (FrontProxies::EXTRA_PREFIXES, list(&["X-Remote-Extra-"])),
@@ -191,7 +191,7 @@ async fn it_follows_its_map_and_its_files() {
     let bundle = Arc::new(Mutex::new(FIRST.as_str()));
     let current = bundle.clone();
     let trust = Trust {
-        client_ca: Box::new(move || Ok((*current.lock().unwrap()).to_owned())),
+        client_ca: Arc::new(move || Ok((*current.lock().unwrap()).to_owned())),
         ..trust(&FIRST, None, true)
     };
     let changed = Arc::new(Notify::new());

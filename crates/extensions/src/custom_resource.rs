@@ -13,11 +13,13 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use pintle_admission::{ObjectConversion, ServedVersions};
 use pintle_cache::{Feed, Kind, Limits, Resource};
 use pintle_codec::json;
 use pintle_definitions::columns;
 use pintle_definitions::object::Scale as ScalePaths;
 use pintle_definitions::paths::Path;
+use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::served::Version as Builtin;
@@ -35,7 +37,7 @@ use crate::encoding::StoredAs;
 use crate::scale::Replicas;
 use crate::schemas::{Cached, StoredVersion, VersionSchemas, Write};
 use crate::strategy::{self, Custom};
-use crate::version::ServedVersion;
+use crate::version::{EquivalentVersions, ServedVersion};
 
 /// Byte budget of the cache of converted objects of a version.
 const REMEMBERED: usize = 4 << 20;
@@ -321,8 +323,17 @@ impl CustomResource {
             deprecation: version.deprecation.clone(),
             _feed: source.feed,
         });
+        let conversion: Arc<dyn ObjectConversion> = Arc::new(EquivalentVersions {
+            schemas: self.schemas.clone(),
+            place,
+            kinds: self.served_kinds(),
+        });
         let endpoint =
             |part: Option<&str>, verbs: &[&'static str], served: Arc<dyn Served>, behind: Behind| {
+                let conversion = match behind {
+                    Behind::Store(_) => conversion.clone(),
+                    _ => Arc::new(ServedVersions::new([served.clone()])),
+                };
                 Arc::new(Endpoint::new(EndpointConfig {
                     group: self.summary.group.clone(),
                     version: version.name.clone(),
@@ -332,6 +343,7 @@ impl CustomResource {
                     verbs: verbs.to_vec(),
                     served,
                     behind,
+                    conversion,
                     is_defined: true,
                     ended: version.ended.clone(),
                 }))
@@ -354,6 +366,12 @@ impl CustomResource {
         });
         let resource = endpoint(None, &VERBS, served, Behind::Store(store));
         Ok(Endpoints { resource, status, scale })
+    }
+
+    /// Returns the kinds of all served versions.
+    fn served_kinds(&self) -> Vec<GroupVersionKind> {
+        let served = self.versions.iter().filter(|version| version.ended.is_some());
+        served.map(|version| definition::kind(&self.summary, &version.name)).collect()
     }
 
     /// The kind that every scale is of.

@@ -36,7 +36,7 @@ pub(crate) struct Modes {
 impl Modes {
     /// Returns the union of the authorizers. `system:masters` comes before all of them, so that no policy can shut the
     /// administrator out.
-    pub(crate) fn authorizer(self, cluster: &ClusterAuthorizers) -> anyhow::Result<Arc<dyn Authorizer>> {
+    pub(crate) fn authorizer(&self, cluster: &ClusterAuthorizers) -> anyhow::Result<Arc<dyn Authorizer>> {
         if let Some(path) = &self.config_file {
             let configured = ConfiguredAuthorizers {
                 path: path.clone(),
