@@ -57,8 +57,7 @@ impl ControlPlane {
 
         let (metrics, end) = (startup.metrics.clone(), EndOnDrop(startup.stop()));
         let (spawner, tasks) = (config.spawner(), std::mem::take(&mut config.tasks));
-        let server =
-            startup.server_config(config, health, access, storage_versions, documents, &resources);
+        let server = startup.server_config(config, health, access, storage_versions, documents, &resources);
         Ok(ControlPlane {
             server: Server::new(server).start(&spawner),
             has_failed: false,

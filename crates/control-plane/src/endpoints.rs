@@ -15,9 +15,9 @@ use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
 
-use crate::api_groups;
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
+use crate::api_groups;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
 
@@ -45,9 +45,10 @@ fn equivalent<'a>(
         Some(stored.find(|found| found.name == name)?.storage?.path)
     };
     let own_path = path(version, resource.name);
-    let others = resources.versions().iter().filter(move |other| {
-        (other.group, other.version) != (version.group, version.version)
-    });
+    let others = resources
+        .versions()
+        .iter()
+        .filter(move |other| (other.group, other.version) != (version.group, version.version));
     others.flat_map(move |other| {
         other.resources.iter().filter(move |found| {
             found.subresource == resource.subresource
@@ -89,7 +90,8 @@ impl Endpoints<'_> {
         let kind = self.kind(version, resource.name).filter(|_| matches!(behind, Behind::Store(_)));
         let others = kind.into_iter().flat_map(|kind| {
             let equivalent = equivalent(self.resources, self.served, version, resource);
-            equivalent.map(|other| Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>)
+            equivalent
+                .map(|other| Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>)
         });
         Arc::new(ServedVersions::new(std::iter::once(served.clone()).chain(others)))
     }
@@ -265,7 +267,8 @@ mod tests {
         let served = api_groups::served(&resources, &ApiGroupsConfig::default(), Features::default());
         let served = served.expect("the default group versions");
         let mut versions = resources.versions().iter();
-        let found = versions.find(|found| (found.group, found.version) == (group, version)).expect("a version");
+        let found =
+            versions.find(|found| (found.group, found.version) == (group, version)).expect("a version");
         let mut named = found.resources.iter();
         let resource = named.find(|found| found.name == name && found.subresource == subresource);
         let others = equivalent(&resources, &served, found, resource.expect("a resource"));

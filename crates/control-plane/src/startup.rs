@@ -117,7 +117,8 @@ impl Startup {
     pub(crate) async fn open_stores(&self, config: &mut Config) -> Result<Stores, Error> {
         let network = service_network(&config.network, &self.settings);
         let backend = self.backend.clone();
-        Stores::open(backend, &mut config.storage, &self.settings, network, &self.spawner, &config.clock).await
+        Stores::open(backend, &mut config.storage, &self.settings, network, &self.spawner, &config.clock)
+            .await
     }
 
     /// Makes the authenticators and authorizers, and adds the hooks that create the default roles.
@@ -146,14 +147,8 @@ impl Startup {
         let mut waiting = None;
         if self.features.enabled(Feature::StorageVersionAPI) {
             let (name, hooks) = (&identity.name, &mut self.hooks);
-            let added = storage_versions::add_hook(
-                stores,
-                &self.settings,
-                &self.served,
-                name,
-                hooks,
-                &self.runtime,
-            )?;
+            let added =
+                storage_versions::add_hook(stores, &self.settings, &self.served, name, hooks, &self.runtime)?;
             waiting = Some(added);
         }
         bootstrap::add_identity(stores, identity, &mut self.hooks, &self.runtime)?;

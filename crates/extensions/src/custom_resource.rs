@@ -323,11 +323,8 @@ impl CustomResource {
             deprecation: version.deprecation.clone(),
             _feed: source.feed,
         });
-        let conversion: Arc<dyn ObjectConversion> = Arc::new(EquivalentVersions {
-            schemas: self.schemas.clone(),
-            place,
-            kinds: self.served_kinds(),
-        });
+        let conversion: Arc<dyn ObjectConversion> =
+            Arc::new(EquivalentVersions { schemas: self.schemas.clone(), place, kinds: self.served_kinds() });
         let endpoint =
             |part: Option<&str>, verbs: &[&'static str], served: Arc<dyn Served>, behind: Behind| {
                 let conversion = match behind {

@@ -6,7 +6,7 @@ use pintle_codec::json;
 use pintle_discovery::aggregated::{self, Version};
 use pintle_discovery::{Custom, CustomVersion};
 use pintle_meta::Value;
-use pintle_openapi::custom::{Digest, Kept};
+use pintle_openapi::custom::{CachedParts, Digest};
 
 pub(super) struct Entry {
     pub(super) custom: Custom,
@@ -21,7 +21,7 @@ struct Made {
     /// The hash of its part of OpenAPI.
     digest: OnceLock<Digest>,
     /// Its part of the OpenAPI v2 document.
-    openapi: Kept,
+    openapi: CachedParts,
 }
 
 impl Entry {
@@ -41,7 +41,7 @@ impl Entry {
     }
 
     /// Returns the cached part of the OpenAPI v2 document of one of its versions.
-    pub(super) fn openapi(&self, place: usize) -> Option<&Kept> {
+    pub(super) fn openapi(&self, place: usize) -> Option<&CachedParts> {
         self.made.get(place).map(|made| &made.openapi)
     }
 

@@ -20,7 +20,7 @@ use pintle_runtime::Clock;
 use smol_str::SmolStr;
 
 use super::custom::Entry;
-use super::openapi::{Wanted, Which};
+use super::openapi::{Others, Wanted, Which};
 
 /// Changed under a lock, which is never held while a document is made: what a document is made of is shared and does not
 /// change.
@@ -397,11 +397,9 @@ impl Served {
 
     /// The OpenAPI document of everything.
     pub(super) fn v2(&self) -> Wanted {
-        let all = self.all_custom().filter_map(|(_, version, found)| match found.content(version) {
-            Content::Custom(members) => Some(members),
-            Content::Remote(_) => None,
-        });
-        self.wanted(&self.whole.v2, Which::V2(all.collect()))
+        let mut others = Others::default();
+        self.all_custom().for_each(|(_, version, found)| others.add(found.content(version)));
+        self.wanted(&self.whole.v2, Which::V2(others))
     }
 
     /// The OpenAPI document of version 3 of a name.
