@@ -32,7 +32,7 @@ impl Resource {
         let generation = self.generation();
         let snapshot = self.snapshot()?;
         let found = self.difference(&snapshot).await?;
-        self.doubt(found.is_some(), generation);
+        self.mark_inconsistent(found.is_some(), generation);
         Ok(found)
     }
 

@@ -210,7 +210,7 @@ impl ServedResources {
 /// Returns the objects of definitions, written by the rules of their status.
 fn definition_statuses(stores: &Stores, settings: &Settings) -> Option<Client> {
     let (group, name) = ("apiextensions.k8s.io", "customresourcedefinitions");
-    let objects = stores.objects(group, "v1", name)?;
+    let objects = stores.client(group, "v1", name)?;
     let rules = strategy::of(group, &format!("{name}/status"), settings)?;
     let store = Arc::new(objects.store().with_strategy(rules));
     Some(objects.through(store, "status", pintle_registry::MANAGER))
@@ -269,7 +269,7 @@ fn connect_allocations(stores: &Stores, endpoints: &Endpoints<'_>) -> Result<(),
     let record = Builtin::stored_as(stores.encoding, record, &stores.resources);
     let key = format!("{}ranges/servicenodeports", stores.root);
     let store = |group: &str, name: &str| {
-        let objects = stores.require_objects(group, "v1", name)?;
+        let objects = stores.require_client(group, "v1", name)?;
         Ok::<_, Error>(objects.store().clone())
     };
     stores.allocations.connect(Links {

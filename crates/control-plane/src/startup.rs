@@ -254,7 +254,7 @@ impl Startup {
     ) -> Result<(), Error> {
         // Where pods are made to run as service accounts, every namespace has one.
         let has_accounts = config.api.admission_plugins.contains(&"ServiceAccount");
-        let accounts = has_accounts.then(|| stores.objects("", "v1", "serviceaccounts")).flatten();
+        let accounts = has_accounts.then(|| stores.client("", "v1", "serviceaccounts")).flatten();
         resources.add_hooks(stores, &mut self.hooks, accounts, &self.runtime)
     }
 

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
-use pintle_controllers::{ClusterAuthenticationTrust, FrontProxies, LegacyTokenTracking, Objects, Trust};
+use pintle_controllers::{ClusterAuthenticationTrust, FrontProxies, LegacyTokenTracking, Trust};
 use pintle_meta::Value;
-use pintle_registry::{Store, StoreConfig};
+use pintle_registry::{Client, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
@@ -26,7 +26,7 @@ const TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 
 struct Cluster {
     backend: Arc<dyn Backend>,
-    maps: Objects,
+    maps: Client,
     _feed: Feed,
 }
 
@@ -50,7 +50,7 @@ impl Cluster {
             stored: builtin.clone(),
             strategy: strategy::of("", "configmaps", &Settings::default()).unwrap(),
         });
-        let maps = Objects::new(Arc::new(store), Arc::new(Version::new(resource, Some(builtin))));
+        let maps = Client::new(Arc::new(store), Arc::new(Version::new(resource, Some(builtin))));
         Cluster { backend, maps, _feed: feed }
     }
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 
 use pintle_cache::{Cursor, Interest, Next};
-use pintle_controllers::Objects;
 use pintle_meta::{Reason, Value};
-use pintle_registry::Result;
+use pintle_registry::{Client, Result};
 use pintle_runtime::Spawner;
 
 use crate::Definitions;
@@ -39,7 +38,7 @@ const OVERLAPPING: [(&str, &str); 2] =
 pub struct DefinitionController {
     definitions: Arc<Definitions>,
     /// Written through their status.
-    statuses: Objects,
+    statuses: Client,
     tasks: Spawner,
     /// UIDs of definitions whose objects are being deleted.
     deleting: Mutex<HashSet<String>>,
@@ -57,7 +56,7 @@ struct Reserved {
 impl DefinitionController {
     pub const HOOK: &'static str = "start-apiextensions-controllers";
 
-    pub fn new(definitions: Arc<Definitions>, statuses: Objects, tasks: Spawner) -> DefinitionController {
+    pub fn new(definitions: Arc<Definitions>, statuses: Client, tasks: Spawner) -> DefinitionController {
         let (deleting, reserved) = (Mutex::default(), Mutex::default());
         DefinitionController { definitions, statuses, tasks, deleting, reserved }
     }

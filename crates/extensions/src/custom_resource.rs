@@ -261,7 +261,7 @@ impl CustomResource {
         let backend: Arc<dyn Backend> = Arc::new(Converting::new(ConvertingConfig {
             store: self.storage.backend.clone(),
             converter,
-            form: self.schemas.clone(),
+            schemas: self.schemas.clone(),
             served: api_version(place),
             storage: api_version(self.schemas.storage),
             stored_as: self.storage.stored_as,

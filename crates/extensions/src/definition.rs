@@ -170,10 +170,10 @@ fn deprecation(definition: &Value, own: Option<&Value>, name: &str) -> String {
         .map(|other| other.text_at(&["name"]))
         .filter(|other| pintle_meta::gvk::compare_versions(name, other).is_lt())
         .max_by(|a, b| pintle_meta::gvk::compare_versions(a, b));
-    let told = format!("{group}/{name} {kind} is deprecated");
+    let warning = format!("{group}/{name} {kind} is deprecated");
     match better {
-        Some(better) => format!("{told}; use {group}/{better} {kind}"),
-        None => told,
+        Some(better) => format!("{warning}; use {group}/{better} {kind}"),
+        None => warning,
     }
 }
 

@@ -168,7 +168,7 @@ impl Definitions {
             return self.get(name);
         }
         if self.backend.known_revision().is_some() {
-            self.mirror.settle().await;
+            self.mirror.wait_for_writes().await;
             return self.get(name);
         }
         // A definition that is there and not served yet may be established in the store already: a client that has seen that

@@ -206,12 +206,12 @@ impl VersionSchema {
     }
 }
 
-impl conversion::Form for VersionSchemas {
+impl conversion::ObjectSchemas for VersionSchemas {
     fn read(&self, stored: &[u8]) -> Result<Value, String> {
         self.read_stored(stored).map(|(object, _)| object)
     }
 
-    fn settle(&self, mut converted: Value) -> Result<Value, String> {
+    fn coerce_converted(&self, mut converted: Value) -> Result<Value, String> {
         let place = self.place_of(converted.api_version()).ok_or("there is no such version")?;
         self.coerce(place, &mut converted, Coercion::default())?;
         Ok(converted)

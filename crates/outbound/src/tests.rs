@@ -122,7 +122,7 @@ async fn a_client_certificate_is_shown_and_read_again_when_it_changes() {
 }
 
 #[tokio::test]
-async fn nobody_there_reads_as_go_says_it() {
+async fn a_refused_connection_reads_as_in_go() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("https://{free}/x");
     assert_eq!(
@@ -282,7 +282,7 @@ async fn failures_that_stay_are_not_tried_again() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_not_tried_again() {
+async fn a_refused_connection_is_not_retried() {
     let server = HttpsServer::start(|_| Reply::json(&json!({}))).await;
     let webhook = webhook(&server);
     let address = server.address;

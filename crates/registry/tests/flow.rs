@@ -10,8 +10,8 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::testing::{Put, Untyped, object as thing};
 use pintle_registry::{
-    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Stages, Store,
-    StoreConfig, Strategy, Transform, WriteOptions,
+    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, StagedDeletion,
+    Store, StoreConfig, Strategy, Transform, WriteOptions,
 };
 use pintle_runtime::{ManualClock, Random};
 use pintle_storage_embedded::Options;
@@ -35,16 +35,16 @@ struct Things {
 }
 
 impl Strategy for Things {
-    fn stages(&self) -> Option<Stages> {
+    fn staged_deletion(&self) -> Option<StagedDeletion> {
         let begin = |object: &mut Value| {
             let phase = [("phase", Value::literal("Ending"))].into_iter().collect();
             object.as_object_mut().unwrap().insert("status", Value::object(phase));
         };
         let is_held = |object: &Value| object.at(&["spec", "held"]).is_some();
-        self.staged.then_some(Stages { begin, is_held, first_decides: true })
+        self.staged.then_some(StagedDeletion { begin, is_held, first_decides: true })
     }
 
-    fn may_go_during_update(&self, new: &Value, _: &Value) -> bool {
+    fn should_delete_during_update(&self, new: &Value, _: &Value) -> bool {
         new.at(&["spec", "held"]).is_none()
     }
 

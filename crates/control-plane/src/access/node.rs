@@ -40,7 +40,7 @@ impl Relations for NodeGraph {
         if leads() {
             return Ok(true);
         }
-        self.mirror.settle().await;
+        self.mirror.wait_for_writes().await;
         Ok(leads())
     }
 }

@@ -17,7 +17,7 @@ mod webhook;
 use async_trait::async_trait;
 use pintle_meta::Value;
 
-pub use backend::{Converting, ConvertingConfig, Form};
+pub use backend::{Converting, ConvertingConfig, ObjectSchemas};
 pub use failure::Failure;
 pub use webhook::{Webhook, WebhookEnvironment};
 

@@ -274,13 +274,13 @@ async fn without_a_webhook_only_the_version_changes() {
 /// A definition that leaves its objects as they are, but marks what was converted.
 struct Plain;
 
-impl Form for Plain {
+impl ObjectSchemas for Plain {
     fn read(&self, stored: &[u8]) -> Result<Value, String> {
         encoding::decode(stored)
     }
 
-    fn settle(&self, mut converted: Value) -> Result<Value, String> {
-        converted.as_object_mut().unwrap().insert("settled", true);
+    fn coerce_converted(&self, mut converted: Value) -> Result<Value, String> {
+        converted.as_object_mut().unwrap().insert("coerced", true);
         Ok(converted)
     }
 }
@@ -316,7 +316,7 @@ async fn fixture_stored_as(stored_as: StoredAs) -> Fixture {
     let above = Converting::new(ConvertingConfig {
         store: below.clone(),
         converter: Arc::new(webhook(&server, &["v1"])),
-        form: Arc::new(Plain),
+        schemas: Arc::new(Plain),
         served: V1.into(),
         storage: V2.into(),
         stored_as,
@@ -346,8 +346,8 @@ impl Fixture {
     }
 }
 
-fn settled(mut object: Json) -> Json {
-    object["settled"] = true.into();
+fn coerced(mut object: Json) -> Json {
+    object["coerced"] = true.into();
     object
 }
 
@@ -366,7 +366,7 @@ async fn values_are_converted_on_their_way_up_once_and_together() {
         || fixture.above.range(RangeRequest { prefix: Bytes::from("/r/"), ..RangeRequest::default() });
     let found = range().await.unwrap();
     let values: Vec<Json> = found.kvs.iter().map(|kv| parsed(&kv.value)).collect();
-    let expected = ["a", "b", "c"].map(|name| settled(widget("v1", name, 1)));
+    let expected = ["a", "b", "c"].map(|name| coerced(widget("v1", name, 1)));
     assert_eq!(values[..3], expected);
     assert_eq!(values[3], widget("v1", "d", 1));
     assert_eq!(fixture.reviews(), [3]);
@@ -379,7 +379,7 @@ async fn values_are_converted_on_their_way_up_once_and_together() {
     assert_eq!(fixture.reviews(), [3], "what was converted is remembered");
     fixture.store("a", &widget("v2", "a", 2)).await;
     let (one, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
-    assert_eq!(parsed(&one.unwrap().value), settled(widget("v1", "a", 2)));
+    assert_eq!(parsed(&one.unwrap().value), coerced(widget("v1", "a", 2)));
     assert_eq!(fixture.reviews(), [3, 1]);
     assert_eq!(fixture.above.get(b"/r/x", Option::None).await.unwrap().0, Option::None);
     assert_eq!(fixture.above.count(b"/r/").await.unwrap(), 4);
@@ -409,21 +409,21 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
     let done = fixture.above.txn(Txn::create(key("a"), value(1), Option::None)).await.unwrap();
     assert!(done.succeeded);
     // The transaction returns the value as it will be read; reading it calls no webhook.
-    assert_eq!(parsed(&done.written[0]), settled(settled(widget("v1", "a", 1))));
+    assert_eq!(parsed(&done.written[0]), coerced(coerced(widget("v1", "a", 1))));
     assert_eq!(fixture.reviews(), [1, 1]);
     let (read, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
     assert_eq!(read.unwrap().value, done.written[0]);
     assert_eq!(fixture.reviews(), [1, 1]);
     let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
-    assert_eq!(parsed(&stored.unwrap().value), settled(widget("v2", "a", 1)));
+    assert_eq!(parsed(&stored.unwrap().value), coerced(widget("v2", "a", 1)));
     // A failed transaction returns the existing value in the served version.
     let failed = fixture.above.txn(Txn::create(key("a"), value(2), Option::None)).await.unwrap();
     assert!(!failed.succeeded);
     let there = failed.read[0].as_ref().unwrap();
-    assert_eq!(parsed(&there.value), settled(settled(widget("v1", "a", 1))));
+    assert_eq!(parsed(&there.value), coerced(coerced(widget("v1", "a", 1))));
     // A rehearsed value is converted in the same way, and is not written.
     let tried = fixture.above.rehearse(value(5)).await.unwrap();
-    assert_eq!(parsed(&tried), settled(settled(widget("v1", "a", 5))));
+    assert_eq!(parsed(&tried), coerced(coerced(widget("v1", "a", 5))));
     assert!(fixture.above.rehearse(Bytes::from(widget("v1", "poison", 1).to_string())).await.is_err());
     // A transaction with a value that cannot be converted writes nothing.
     let poison = Bytes::from(widget("v1", "poison", 1).to_string());
@@ -448,14 +448,14 @@ async fn what_is_stored_in_another_encoding_is_not_what_would_be_written() {
         let get = async || fixture.above.get(b"/r/a", Option::None).await.unwrap().0.unwrap().value;
         let value = get().await;
         let object = encoding::decode(&value).unwrap();
-        assert_eq!(text(&object), settled(widget("v1", "a", 1)));
+        assert_eq!(text(&object), coerced(widget("v1", "a", 1)));
         // An update compares the new value with the one read: it differs by its mark, so the object is stored again.
         let same = stored_as.encode(&object);
         assert_eq!((StoredAs::of(&value), value == same), (stored_as, false));
         fixture.above.txn(Txn::put(key("a"), same.clone().into())).await.unwrap();
         let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
         let stored = stored.unwrap().value;
-        assert_eq!(stored, stored_as.encode(&untyped(&settled(widget("v2", "a", 1)))));
+        assert_eq!(stored, stored_as.encode(&untyped(&coerced(widget("v2", "a", 1)))));
         // Now it is stored so, and the same is the same.
         assert_eq!(get().await, same);
     }
@@ -494,13 +494,13 @@ async fn watches_convert_in_order_with_what_was_before() {
         };
         assert_eq!(revision.0, from.0 + u64::from(size));
         let [Event::Put { kv, prev }] = &events[..] else { panic!("no put") };
-        assert_eq!(parsed(&kv.value), settled(widget("v1", "a", size)));
+        assert_eq!(parsed(&kv.value), coerced(widget("v1", "a", size)));
         let before = prev.as_ref().map(|prev| parsed(&prev.value));
-        assert_eq!(before, size.checked_sub(1).map(|size| settled(widget("v1", "a", size))));
+        assert_eq!(before, size.checked_sub(1).map(|size| coerced(widget("v1", "a", size))));
     }
     let WatchItem::Changes { events, .. } = watch.next().await.unwrap().unwrap() else { panic!("no change") };
     let [Event::Delete { prev, .. }] = &events[..] else { panic!("no deletion") };
-    assert_eq!(parsed(&prev.as_ref().unwrap().value), settled(widget("v1", "a", 39)));
+    assert_eq!(parsed(&prev.as_ref().unwrap().value), coerced(widget("v1", "a", 39)));
     assert!(fixture.reviews().len() <= 41, "nothing is converted twice: {:?}", fixture.reviews());
 }
 

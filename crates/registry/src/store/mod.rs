@@ -514,10 +514,10 @@ impl Store {
         }
         let mut errors = self.validate_metadata(new);
         errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-        let (told, changed) = (context.warnings.len(), &*new);
+        let (warnings_before, changed) = (context.warnings.len(), &*new);
         let examined = pintle_work::run(|| {
             // Of an attempt that was moved.
-            context.warnings.truncate(told);
+            context.warnings.truncate(warnings_before);
             strategy.examine_update(context, changed, old)
         });
         errors.extend(examined.await);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use pintle_registry::{Reservation, Reserve, Settle};
+use pintle_registry::{Allocation, Reservation, Reserve};
 
 use super::*;
 
@@ -69,7 +69,7 @@ impl Reserve for Numbers {
 }
 
 #[async_trait]
-impl Settle for Taken {
+impl Allocation for Taken {
     async fn commit(self: Box<Self>) {
         self.given_up.map(|number| self.from.0.lock().unwrap().remove(&number));
     }
