@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_of_yet_is_pending_in_all_its_groups() {
+    fn an_unpublished_resource_is_pending_in_all_its_groups() {
         let events = StoredResource {
             group: String::new(),
             resource: "events".into(),

@@ -197,7 +197,7 @@ async fn mandatory_objects_are_set_back_and_suggestions_stay_changed_where_asked
 }
 
 #[tokio::test]
-async fn what_is_missing_comes_back_and_what_was_ours_once_goes() {
+async fn missing_objects_are_restored_and_obsolete_ones_deleted() {
     let cluster = Cluster::new().await;
     let control = cluster.flow_control();
     control.sync().await;

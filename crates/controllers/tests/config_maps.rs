@@ -147,7 +147,7 @@ async fn servers_add_what_they_trust_to_what_others_do() {
 }
 
 #[tokio::test]
-async fn what_is_expired_or_not_to_be_known_leaves() {
+async fn expired_certificates_and_unknown_keys_are_removed() {
     let cluster = Cluster::new().await;
     let all = trust(&FIRST, Some((FIRST.as_str(), &[])), true);
     controller_of(&cluster, all).sync().await.unwrap();
@@ -162,7 +162,7 @@ async fn what_is_expired_or_not_to_be_known_leaves() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_left_for_somebody_to_look_at() {
+async fn an_unreadable_config_map_is_left_alone() {
     let cluster = Cluster::new().await;
     let controller = controller_of(&cluster, trust(&FIRST, None, true));
     controller.sync().await.unwrap();

@@ -141,7 +141,7 @@ async fn a_refused_connection_reads_as_in_go() {
 }
 
 #[tokio::test]
-async fn what_does_not_speak_tls_is_said() {
+async fn a_plaintext_server_is_reported() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -155,7 +155,7 @@ async fn what_does_not_speak_tls_is_said() {
 }
 
 #[tokio::test]
-async fn who_takes_too_long_or_says_too_much_is_left() {
+async fn slow_and_large_answers_are_errors() {
     let server = HttpsServer::start(|seen| match seen.path.as_str() {
         "/slow" => Reply::text(200, "late").after(Duration::from_secs(60)),
         _ => Reply::text(200, &"x".repeat(100_000)),

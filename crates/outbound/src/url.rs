@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_called_is_refused_without_showing_a_password() {
+    fn invalid_urls_are_refused_without_their_password() {
         for bad in ["", "a.example", "ftp://a", "https://", "https://a:b", "https:///x"] {
             assert!(Url::parse(bad).is_err(), "{bad}");
         }

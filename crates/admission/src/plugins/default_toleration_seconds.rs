@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_pod_does_not_tolerate_it_bears_for_so_long() {
+    async fn missing_tolerations_are_added() {
         let not_ready = r#"{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}"#;
         let unreachable = r#"{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":0}"#;
         let both = format!("{not_ready},{unreachable}");

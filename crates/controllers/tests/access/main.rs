@@ -138,7 +138,7 @@ async fn a_new_cluster_gets_everything_and_an_old_one_is_not_written_to() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_added_and_what_is_more_stays() {
+async fn missing_rules_are_added_and_extra_rules_stay() {
     let fixture = fixture().await;
     fixture.bootstrap().await;
     let AccessObjects { cluster_roles: roles, cluster_role_bindings: bindings, .. } = &fixture.objects;
@@ -182,7 +182,7 @@ async fn what_is_missing_is_added_and_what_is_more_stays() {
 }
 
 #[tokio::test]
-async fn what_is_protected_is_left_alone() {
+async fn protected_roles_are_left_alone() {
     let fixture = fixture().await;
     fixture.bootstrap().await;
     let AccessObjects { cluster_roles: roles, cluster_role_bindings: bindings, .. } = &fixture.objects;
@@ -222,7 +222,7 @@ async fn a_binding_to_another_role_is_made_anew() {
 }
 
 #[tokio::test]
-async fn what_older_releases_had_in_one_place_moves_to_its_two() {
+async fn a_role_of_older_releases_is_split_in_two() {
     let fixture = fixture().await;
     let AccessObjects { cluster_roles: roles, cluster_role_bindings: bindings, .. } = &fixture.objects;
     let role = format!(

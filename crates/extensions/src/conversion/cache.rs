@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_asked_for_goes_first() {
+    fn the_least_recently_used_goes_first() {
         let (a, b, c) = (Bytes::from("a"), Bytes::from("b"), Bytes::from("c"));
         let value = || Bytes::from(vec![0; 100]);
         let mut remembered = Remembered::new(2 * (101 + OVERHEAD));

@@ -244,7 +244,7 @@ async fn answers_are_checked() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_reached_is_told_in_the_reference_s_words() {
+async fn an_unreachable_webhook_is_reported_as_in_the_reference() {
     let server = HttpsServer::start(|_| Reply::text(500, "broken")).await;
     let hook = webhook(&server, &["v1"]);
     let failure = hook.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap_err();
@@ -403,7 +403,7 @@ async fn long_lists_take_several_reviews() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_written_is_converted_to_the_version_that_is_stored() {
+async fn writes_are_converted_to_the_storage_version() {
     let fixture = fixture().await;
     let value = |size| Bytes::from(format!("{}\n", widget("v1", "a", size)));
     let done = fixture.above.txn(Txn::create(key("a"), value(1), Option::None)).await.unwrap();
@@ -439,7 +439,7 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_stored_in_another_encoding_is_not_what_would_be_written() {
+async fn values_in_another_encoding_are_outdated() {
     let other = |stored_as| if stored_as == StoredAs::Json { StoredAs::Cbor } else { StoredAs::Json };
     for stored_as in [StoredAs::Json, StoredAs::Cbor] {
         let fixture = fixture_stored_as(stored_as).await;

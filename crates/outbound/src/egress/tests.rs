@@ -271,7 +271,7 @@ async fn a_server_that_ends_its_connection_ends_the_tunnel() {
 }
 
 #[tokio::test]
-async fn what_an_http_proxy_says_against_it_is_told() {
+async fn a_refusal_of_an_http_proxy_is_reported() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let say = |text: &str| Manner::Say(text.as_bytes().to_vec());
@@ -373,7 +373,7 @@ async fn proxies_that_say_nothing_take_no_longer_than_the_client_waits() {
 }
 
 #[tokio::test]
-async fn what_konnectivity_says_against_it_is_told() {
+async fn a_refusal_of_konnectivity_is_reported() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     for (name, manner, expect, reason) in [
@@ -392,7 +392,7 @@ async fn what_konnectivity_says_against_it_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_no_grpc_at_all_is_a_closed_tunnel() {
+async fn a_server_without_grpc_is_a_closed_tunnel() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("a", "HTTP/1.1 400 Bad Request\r\n\r\n".to_owned()), ("b", "x".repeat(100_000))] {

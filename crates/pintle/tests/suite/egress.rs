@@ -265,7 +265,7 @@ async fn etcd_is_reached_through_its_proxy() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_file_is_said_at_the_start() {
+async fn an_invalid_file_is_reported_at_the_start() {
     let fails = async |launch: Launch, expect: &str| {
         let said = launch.fails().await;
         assert!(said.contains(expect), "{said}\nshould say\n{expect}");

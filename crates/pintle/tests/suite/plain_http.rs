@@ -31,7 +31,7 @@ async fn start(port: u16) -> Server {
 }
 
 #[tokio::test]
-async fn whoever_is_on_this_machine_may_do_everything_over_the_insecure_port() {
+async fn the_insecure_port_allows_everything() {
     let port = free_port();
     let server = start(port).await;
     ready(&server).await;

@@ -112,7 +112,7 @@ fn context() -> Context {
 }
 
 #[tokio::test]
-async fn what_was_not_written_holds_nothing() {
+async fn a_failed_write_releases_its_reservation() {
     let (things, numbers, _fixture) = numbered().await;
     let (write, dry) = (WriteOptions::default(), WriteOptions { dry_run: true });
     let create = async |object: &Value, admission: &dyn Admission, options| {
@@ -144,7 +144,7 @@ async fn a_change_gives_back_what_it_gave_up() {
 }
 
 #[tokio::test]
-async fn what_goes_gives_back_what_it_held() {
+async fn a_deletion_releases_the_reservation() {
     let (things, numbers, _fixture) = numbered().await;
     for name in ["a", "b"] {
         let held = r#"{"metadata":{"name":"NAME","namespace":"ns","finalizers":["x/y"]},"spec":{}}"#;
@@ -168,7 +168,7 @@ async fn what_goes_gives_back_what_it_held() {
 }
 
 #[tokio::test]
-async fn who_goes_away_before_the_write_leaves_nothing() {
+async fn a_caller_dropped_before_the_write_leaves_nothing() {
     /// Never answers.
     struct Forever;
 
