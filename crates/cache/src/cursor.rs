@@ -39,7 +39,7 @@ pub(crate) struct Position {
     pub(crate) next: u64,
     /// Changes up to this revision are not of interest: the watch may begin at one that lies ahead.
     pub(crate) after: u64,
-    /// Of the cache's life: after it had to start over, numbers mean nothing any more.
+    /// Generation of the cache: after a reload, numbers mean nothing any more.
     pub(crate) generation: u64,
 }
 

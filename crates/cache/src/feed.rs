@@ -191,7 +191,7 @@ impl Feed {
     }
 
     /// Removes the prefix if none of its caches is in use.
-    pub fn tidy(&self, prefix: &Bytes) {
+    pub fn remove_unused(&self, prefix: &Bytes) {
         let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(Slot::Used(users)) = resources.get_mut(prefix) {
             users.retain(|user| user.strong_count() > 0);

@@ -352,7 +352,7 @@ fn kubernetes_service(
         let leases = peers::Leases::new(backend.clone(), &storage.prefix, address);
         (Arc::new(leases), peers::INTERVAL)
     } else {
-        (Arc::new(peers::Alone(address)), ALONE_INTERVAL)
+        (Arc::new(peers::SingleServer(address)), ALONE_INTERVAL)
     };
     ServiceConfig {
         service_ip: network.service_ip,

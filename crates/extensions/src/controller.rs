@@ -13,10 +13,10 @@ use pintle_registry::{Client, Result};
 use pintle_runtime::Spawner;
 
 use crate::Definitions;
-use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
+use crate::conditions::{self, Condition, FINALIZER, TakenNames, remove_finalizer, terminating};
 use crate::custom_resource::CustomResource;
 use crate::definition::Names;
-use crate::instance_deletion::{self, Stuck};
+use crate::instance_deletion::{self, DeletionFailure};
 
 /// Delay before a failed definition is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 32;
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// Interval at which the number of such writes is read.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Built-in resources that are stored below the same keys: deleting a definition does not touch their objects.
 const OVERLAPPING: [(&str, &str); 2] =
@@ -165,7 +165,7 @@ impl DefinitionController {
         let others = reserved.iter().filter(|(name, of)| *name != definition.name() && of.group == group);
         let others: Vec<&Names> = others.map(|(_, of)| &of.names).collect();
         let updated = self.definitions.read(|index| {
-            let taken = TakenOr { taken: &index.taken(group), others: &others };
+            let taken = TakenOrReserved { taken: &index.taken(group), others: &others };
             conditions::update(definition, &taken, &now)
         });
         if let Some(updated) = &updated {
@@ -256,19 +256,21 @@ impl DefinitionController {
     }
 
     /// Deletes all objects of a definition.
-    async fn delete_instances(&self, name: &str, uid: &str) -> std::result::Result<(), Stuck> {
+    async fn delete_instances(&self, name: &str, uid: &str) -> std::result::Result<(), DeletionFailure> {
         let entry = self.definitions.get(name).filter(|found| found.summary.uid == uid);
         let Some(entry) = entry else { return Ok(()) };
         let resource: Arc<CustomResource> = entry.resource().map_err(|reason| {
             let (plural, group) = (&entry.summary.accepted.plural, &entry.summary.group);
-            Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
+            DeletionFailure::List(format!(
+                "unable to find a custom resource client for {plural}.{group}: {reason}"
+            ))
         })?;
         // From here on nothing new is let in; what was let in before comes to its end.
         let clock = self.definitions.clock();
         let begun = clock.instant();
         let is_draining = || clock.instant().saturating_duration_since(begun) < DRAIN;
         while entry.writes.load(Ordering::SeqCst) > 0 && is_draining() {
-            clock.sleep(LOOK).await;
+            clock.sleep(POLL_INTERVAL).await;
         }
         // A client that takes the finalizer away may define the resource anew, whose objects have the same keys. The new
         // definition is older than they are, so the table knows it once it has what the store has after they were listed.
@@ -282,12 +284,12 @@ impl DefinitionController {
 }
 
 /// Names that are taken, and names that are reserved.
-struct TakenOr<'a, T> {
+struct TakenOrReserved<'a, T> {
     taken: &'a T,
     others: &'a [&'a Names],
 }
 
-impl<T: Taken> Taken for TakenOr<'_, T> {
+impl<T: TakenNames> TakenNames for TakenOrReserved<'_, T> {
     fn is_resource(&self, name: &str) -> bool {
         let has = |names: &&Names| {
             names.plural == name

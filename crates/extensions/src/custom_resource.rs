@@ -31,7 +31,7 @@ use pintle_storage::Backend;
 use tokio::sync::OnceCell;
 
 use crate::columns::Columns;
-use crate::conversion::{Converting, ConvertingConfig, Webhook, WebhookEnvironment};
+use crate::conversion::{ConvertingBackend, ConvertingBackendConfig, Webhook, WebhookEnvironment};
 use crate::definition::{self, Summary, VersionSpec};
 use crate::encoding::StoredAs;
 use crate::scale::Replicas;
@@ -47,7 +47,7 @@ const REMEMBERED: usize = 4 << 20;
 pub(crate) struct ResourceStorage {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) feed: Arc<Feed>,
-    /// Of all keys, with slashes around it.
+    /// Prefix of all keys, with slashes around it.
     pub(crate) root: String,
     pub(crate) resources: Arc<Resources>,
     pub(crate) webhooks: WebhookEnvironment,
@@ -228,7 +228,7 @@ fn fingerprint(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
     hasher.finish()
 }
 
-/// Of the keys of a definition's objects.
+/// Returns the prefix of the keys of a definition's objects.
 pub(crate) fn prefix(storage: &ResourceStorage, summary: &Summary) -> Bytes {
     Bytes::from(format!("{}{}/{}/", storage.root, summary.group, summary.accepted.plural))
 }
@@ -258,7 +258,7 @@ impl CustomResource {
         let Some(converter) = &self.converter else { return Ok(self.as_stored()) };
         let converter = converter.clone()?;
         let api_version = |place: usize| self.schemas.versions[place].api_version.clone();
-        let backend: Arc<dyn Backend> = Arc::new(Converting::new(ConvertingConfig {
+        let backend: Arc<dyn Backend> = Arc::new(ConvertingBackend::new(ConvertingBackendConfig {
             store: self.storage.backend.clone(),
             converter,
             schemas: self.schemas.clone(),

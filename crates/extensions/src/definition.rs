@@ -55,7 +55,7 @@ pub(crate) struct VersionSummary {
 }
 
 impl Summary {
-    /// Of a definition in its stored form.
+    /// Reads a definition in its stored form.
     pub(crate) fn read(definition: &Value) -> Summary {
         let versions = definition.items_at(&["spec", "versions"]).iter().map(|version| VersionSummary {
             name: version.text_at(&["name"]).to_owned(),

@@ -10,7 +10,7 @@ use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
 use pintle_registry::{Reflect, Store};
 
-use crate::conditions::Taken;
+use crate::conditions::TakenNames;
 use crate::custom_resource::{CustomResource, ResourceStorage, WatchLifetime, prefix};
 use crate::definition::{self, Names, Summary};
 use crate::regenerations::Regenerations;
@@ -138,8 +138,8 @@ impl DefinitionIndex {
         known.map(place).collect()
     }
 
-    pub(crate) fn taken(&self, group: &str) -> impl Taken + '_ {
-        TakenIn(self.names.get(group))
+    pub(crate) fn taken(&self, group: &str) -> impl TakenNames + '_ {
+        TakenInGroup(self.names.get(group))
     }
 
     /// Definitions of a group that wait for a name.
@@ -176,7 +176,7 @@ impl DefinitionIndex {
                 self.regenerations.hide(name);
                 let prefix = prefix(&self.storage, &before.summary);
                 drop(before);
-                self.storage.feed.tidy(&prefix);
+                self.storage.feed.remove_unused(&prefix);
             }
             return;
         };
@@ -288,9 +288,9 @@ fn count_in(counts: &mut HashMap<String, usize>, name: &str, adds: bool) {
     }
 }
 
-struct TakenIn<'a>(Option<&'a GroupNames>);
+struct TakenInGroup<'a>(Option<&'a GroupNames>);
 
-impl Taken for TakenIn<'_> {
+impl TakenNames for TakenInGroup<'_> {
     fn is_resource(&self, name: &str) -> bool {
         self.0.is_some_and(|names| names.resources.contains_key(name))
     }

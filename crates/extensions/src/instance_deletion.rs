@@ -15,17 +15,17 @@ const WORKERS: usize = 32;
 const BATCH: usize = 1024;
 
 /// Time in which other servers learn of a deletion.
-const OTHERS: Duration = Duration::from_millis(500);
+const PROPAGATION: Duration = Duration::from_millis(500);
 
 /// Interval at which objects with finalizers are listed again.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Time after which a condition reports objects with finalizers; the reference's.
-const PATIENCE: Duration = Duration::from_secs(60);
+const FINALIZER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The reason why objects may be left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stuck {
+pub(crate) enum DeletionFailure {
     /// Listing the objects failed.
     List(String),
     /// Deleting some of them failed.
@@ -34,13 +34,17 @@ pub(crate) enum Stuck {
     Check(String),
 }
 
-impl Stuck {
+impl DeletionFailure {
     /// Returns the condition that reports it.
     pub(crate) fn condition(&self) -> Condition {
         let (reason, message) = match self {
-            Stuck::List(why) => ("InstanceDeletionFailed", format!("could not list instances: {why}")),
-            Stuck::Delete(why) => ("InstanceDeletionFailed", format!("could not issue all deletes: {why}")),
-            Stuck::Check(why) => {
+            DeletionFailure::List(why) => {
+                ("InstanceDeletionFailed", format!("could not list instances: {why}"))
+            }
+            DeletionFailure::Delete(why) => {
+                ("InstanceDeletionFailed", format!("could not issue all deletes: {why}"))
+            }
+            DeletionFailure::Check(why) => {
                 let message = format!("could not confirm zero CustomResources remaining: {why}");
                 ("InstanceDeletionCheck", message)
             }
@@ -50,7 +54,7 @@ impl Stuck {
 
     pub(crate) fn reason(&self) -> &str {
         match self {
-            Stuck::List(why) | Stuck::Delete(why) | Stuck::Check(why) => why,
+            DeletionFailure::List(why) | DeletionFailure::Delete(why) | DeletionFailure::Check(why) => why,
         }
     }
 }
@@ -61,7 +65,7 @@ pub(crate) async fn delete_all<F>(
     store: &Store,
     clock: &Clock,
     is_due: impl Fn() -> F + Send + Sync,
-) -> Result<(), Stuck>
+) -> Result<(), DeletionFailure>
 where
     F: Future<Output = Result<bool, String>> + Send,
 {
@@ -73,29 +77,31 @@ where
     let mut asked: Option<Instant> = None;
     loop {
         let all = store.select(&context, |_| true).await.map_err(message);
-        let all = all.map_err(|why| if asked.is_some() { Stuck::Check(why) } else { Stuck::List(why) })?;
+        let all = all.map_err(|why| {
+            if asked.is_some() { DeletionFailure::Check(why) } else { DeletionFailure::List(why) }
+        })?;
         if all.entries.is_empty() {
             if std::mem::replace(&mut has_waited, true) {
                 return Ok(());
             }
-            clock.sleep(OTHERS).await;
+            clock.sleep(PROPAGATION).await;
             continue;
         }
         match asked {
-            Some(since) if clock.instant().saturating_duration_since(since) >= PATIENCE => {
-                return Err(Stuck::Check("context deadline exceeded".into()));
+            Some(since) if clock.instant().saturating_duration_since(since) >= FINALIZER_TIMEOUT => {
+                return Err(DeletionFailure::Check("context deadline exceeded".into()));
             }
             // The rest have finalizers.
-            Some(_) => clock.sleep(LOOK).await,
+            Some(_) => clock.sleep(POLL_INTERVAL).await,
             None => {}
         }
         let options = DeleteOptions::default();
         for some in all.entries.chunks(BATCH) {
-            if !is_due().await.map_err(Stuck::Check)? {
+            if !is_due().await.map_err(DeletionFailure::Check)? {
                 return Ok(());
             }
             let deleted = store.delete_each(&context, some, Listed::Same, &AdmitAll, &options, WORKERS).await;
-            deleted.map_err(|status| Stuck::Delete(status.message))?;
+            deleted.map_err(|status| DeletionFailure::Delete(status.message))?;
         }
         asked.get_or_insert_with(|| clock.instant());
     }
@@ -158,7 +164,7 @@ mod tests {
         let clock = manual.clock();
         let passing = async {
             loop {
-                manual.advance(LOOK / 2);
+                manual.advance(POLL_INTERVAL / 2);
                 tokio::task::yield_now().await;
             }
         };
@@ -166,8 +172,8 @@ mod tests {
             result = delete_all(&store, &clock, || async { Ok(true) }) => result.unwrap_err(),
             () = passing => unreachable!(),
         };
-        assert_eq!(stuck, Stuck::Check("context deadline exceeded".into()));
-        assert!(clock.now() >= SystemTime::UNIX_EPOCH + PATIENCE);
+        assert_eq!(stuck, DeletionFailure::Check("context deadline exceeded".into()));
+        assert!(clock.now() >= SystemTime::UNIX_EPOCH + FINALIZER_TIMEOUT);
         let condition = stuck.condition();
         assert_eq!((condition.reason, condition.status), ("InstanceDeletionCheck", "True"));
         let message = "could not confirm zero CustomResources remaining: context deadline exceeded";
@@ -191,7 +197,7 @@ mod tests {
         assert_eq!(delete_all(&store, &Clock::system(), || async { Ok(false) }).await, Ok(()));
         let unknown =
             delete_all(&store, &Clock::system(), || async { Err("it is not known".to_owned()) }).await;
-        assert_eq!(unknown, Err(Stuck::Check("it is not known".into())));
+        assert_eq!(unknown, Err(DeletionFailure::Check("it is not known".into())));
         assert_eq!(store.select(&Context::default(), |_| true).await.unwrap().entries.len(), 1);
     }
 

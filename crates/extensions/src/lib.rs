@@ -78,15 +78,15 @@ pub struct Definitions {
 
 /// The storage of definitions and of their objects.
 pub struct DefinitionsConfig {
-    /// Of the definitions themselves.
+    /// The store of the definitions themselves.
     pub store: Arc<Store>,
     pub backend: Arc<dyn Backend>,
     pub feed: Arc<Feed>,
-    /// Of all keys, with slashes around it: `/registry/`.
+    /// Prefix of all keys, with slashes around it: `/registry/`.
     pub root: String,
     pub resources: Arc<Resources>,
     pub webhooks: WebhookEnvironment,
-    /// Of the custom resources.
+    /// The policy of stores of custom resources.
     pub policy: Arc<StorePolicy>,
     pub stored_as: StoredAs,
     pub clock: Clock,

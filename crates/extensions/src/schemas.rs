@@ -33,7 +33,7 @@ pub(crate) struct VersionSchemas {
     /// The place of the version that objects are stored in.
     pub(crate) storage: usize,
     pub(crate) versions: Vec<VersionSchema>,
-    /// How many fields objects can be selected by, of all versions together.
+    /// Number of fields that objects can be selected by, of all versions together.
     fields: usize,
     /// Where versions differ in more than their name.
     converter: Option<Arc<dyn Converter>>,
@@ -297,7 +297,7 @@ impl Kind for Cached {
             }
         }
         // In the encoding that it has, so that what is stored is mostly kept as it is and once.
-        let value = StoredAs::of(stored).encode(&object);
+        let value = StoredAs::detect(stored).encode(&object);
         let value = if value == **stored { stored.clone() } else { value.into() };
         Ok(Read { value, labels, fields: fields.into() })
     }

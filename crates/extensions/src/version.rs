@@ -161,7 +161,7 @@ pub(crate) struct EquivalentVersions {
     pub(crate) schemas: Arc<VersionSchemas>,
     /// The version of the endpoint.
     pub(crate) place: usize,
-    /// Of all served versions.
+    /// The kinds of all served versions.
     pub(crate) kinds: Vec<GroupVersionKind>,
 }
 

@@ -22,7 +22,7 @@ pub use schema::name as definition_name;
 /// Properties of the server that documents depend on.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Of the server, major and minor: `1.36`.
+    /// Version of the server, major and minor: `1.36`.
     pub version: &'a str,
     /// Whether fields say which values they may have (feature gate `OpenAPIEnums`).
     pub enums: bool,

@@ -19,7 +19,7 @@ use crate::schema::{Dialect, Registered, definition, group_version_kind, reachab
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     pub json: Vec<u8>,
-    /// Of the content; part of the path in the index, and the ETag.
+    /// Hash of the content; part of the path in the index, and the ETag.
     pub hash: String,
 }
 

@@ -19,7 +19,7 @@ pub struct Address {
 }
 
 impl Address {
-    pub(crate) fn of(url: &Url) -> Address {
+    pub(crate) fn from_url(url: &Url) -> Address {
         Address { host: url.host.clone(), port: url.port() }
     }
 }

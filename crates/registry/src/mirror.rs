@@ -36,7 +36,7 @@ pub struct Mirror<T> {
 }
 
 struct State<T> {
-    /// Of each store; `None` until its cache was loaded, or when the cursor was left behind.
+    /// The cursor of each store; `None` until its cache was loaded, or when the cursor was left behind.
     cursors: Vec<Option<Cursor>>,
     /// Whether each has been taken in at least once.
     loaded: bool,

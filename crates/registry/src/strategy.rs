@@ -14,7 +14,7 @@ use crate::delete::DeleteOptions;
 /// The part of a request that the registry and its strategies need.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// Of the request's path; empty for what is in no namespace.
+    /// Namespace of the request's path; empty for a cluster-scoped resource.
     pub namespace: String,
     /// The user's name, for what is recorded about them.
     pub user: String,

@@ -13,10 +13,10 @@ use crate::interest::Wake;
 use crate::map::Map;
 use crate::objects::{Objects, Snapshot};
 
-/// How many objects are read at once while loading.
+/// Number of objects that are read at once while loading.
 const PAGE: usize = 1000;
 
-/// How many of them are looked into before others get their turn: each takes tens of microseconds.
+/// Number of objects that are decoded before the task yields: each takes tens of microseconds.
 const DECODE_BATCH: usize = 32;
 
 /// How long a cache that begins in the past waits for the feed to tell of what is stored by now.

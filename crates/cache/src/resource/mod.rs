@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pintle_storage::{Backend, Event, KeyValue, Revision};
 
 use crate::Error;
-use crate::early::Early;
+use crate::early::EarlyChanges;
 use crate::entry::{Entry, Kind};
 use crate::feed::Source;
 use crate::history::{Change, History, Limits};
@@ -56,7 +56,7 @@ struct State {
 #[derive(Debug)]
 enum Phase {
     /// Not loaded: no client has read the resource yet.
-    Idle(Option<Early>),
+    Idle(Option<EarlyChanges>),
     /// Changes that came while the objects were being read.
     Loading(Vec<Event>),
     Ready,
@@ -85,7 +85,7 @@ impl DecodedEvent {
 
 impl Resource {
     pub(crate) fn new(prefix: Bytes, kind: Arc<dyn Kind>, source: Arc<Source>, limits: Limits) -> Resource {
-        let phase = Phase::Idle(Some(Early::since(source.seen())));
+        let phase = Phase::Idle(Some(EarlyChanges::since(source.seen())));
         Resource {
             prefix,
             kind,

@@ -21,7 +21,7 @@ use pintle_storage::{
     TxnResult, WatchItem, WatchRequest, WatchStream,
 };
 
-use super::cache::Remembered;
+use super::cache::ConversionCache;
 use super::{Converter, Failure};
 use crate::encoding::{self, StoredAs};
 
@@ -44,7 +44,7 @@ pub trait ObjectSchemas: Send + Sync + 'static {
     fn coerce_converted(&self, converted: Value) -> std::result::Result<Value, String>;
 }
 
-pub struct ConvertingConfig {
+pub struct ConvertingBackendConfig {
     pub store: Arc<dyn Backend>,
     pub converter: Arc<dyn Converter>,
     pub schemas: Arc<dyn ObjectSchemas>,
@@ -59,7 +59,7 @@ pub struct ConvertingConfig {
 }
 
 /// See the module.
-pub struct Converting {
+pub struct ConvertingBackend {
     store: Arc<dyn Backend>,
     inner: Arc<Inner>,
 }
@@ -70,15 +70,16 @@ struct Inner {
     served: String,
     storage: String,
     stored_as: StoredAs,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<ConversionCache>,
 }
 
-impl Converting {
-    pub fn new(config: ConvertingConfig) -> Converting {
-        let ConvertingConfig { store, converter, schemas, served, storage, stored_as, remember } = config;
-        let remembered = Mutex::new(Remembered::new(remember));
+impl ConvertingBackend {
+    pub fn new(config: ConvertingBackendConfig) -> ConvertingBackend {
+        let ConvertingBackendConfig { store, converter, schemas, served, storage, stored_as, remember } =
+            config;
+        let remembered = Mutex::new(ConversionCache::new(remember));
         let inner = Inner { converter, schemas, served, storage, stored_as, remembered };
-        Converting { store, inner: Arc::new(inner) }
+        ConvertingBackend { store, inner: Arc::new(inner) }
     }
 }
 
@@ -123,7 +124,7 @@ impl Inner {
     fn pending(&self, place: usize, kv: &mut KeyValue) -> Result<Option<Pending>> {
         let object = self.schemas.read(&kv.value).map_err(Error::Unreadable)?;
         let version = object.api_version();
-        let outdated = version != self.storage || StoredAs::of(&kv.value) != self.stored_as;
+        let outdated = version != self.storage || StoredAs::detect(&kv.value) != self.stored_as;
         if version == self.served {
             let outdated = outdated || kv.value != self.stored_as.encode(&object);
             let value = if outdated { self.encoded(&object, outdated) } else { kv.value.clone() };
@@ -231,7 +232,7 @@ impl Inner {
         if outdated { self.stored_as.marked(value).into() } else { value.into() }
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> std::sync::MutexGuard<'_, ConversionCache> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -271,7 +272,7 @@ fn values(item: &mut WatchItem) -> Vec<&mut KeyValue> {
 }
 
 #[async_trait]
-impl Backend for Converting {
+impl Backend for ConvertingBackend {
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
         let (mut found, revision) = self.store.get(key, at).await?;
         self.inner.read(found.as_mut()).await?;

@@ -83,7 +83,7 @@ fn environment() -> WebhookEnvironment {
     let metrics = Metrics::new(&pintle_metrics::Registry::default()).unwrap();
     WebhookEnvironment {
         services: Arc::new(Nowhere),
-        egress: Option::default(),
+        egress: None,
         metrics,
         clock: Clock::system(),
         random: Random::system(),
@@ -265,7 +265,7 @@ async fn an_unreachable_webhook_is_reported_as_in_the_reference() {
 
 #[tokio::test]
 async fn without_a_webhook_only_the_version_changes() {
-    let found = None.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap();
+    let found = NoConversion.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap();
     let mut expected = widget("v1", "a", 1);
     expected["apiVersion"] = V2.into();
     assert_eq!(text(&found[0]), expected);
@@ -288,7 +288,7 @@ impl ObjectSchemas for Plain {
 struct Fixture {
     below: Arc<dyn Backend>,
     /// Serves v1; v2 is what is stored.
-    above: Converting,
+    above: ConvertingBackend,
     server: HttpsServer,
     broken: Arc<AtomicBool>,
 }
@@ -313,7 +313,7 @@ async fn fixture_stored_as(stored_as: StoredAs) -> Fixture {
     })
     .await;
     let below: Arc<dyn Backend> = Arc::new(Store::open(Options::memory()).unwrap());
-    let above = Converting::new(ConvertingConfig {
+    let above = ConvertingBackend::new(ConvertingBackendConfig {
         store: below.clone(),
         converter: Arc::new(webhook(&server, &["v1"])),
         schemas: Arc::new(Plain),
@@ -374,14 +374,14 @@ async fn values_are_converted_on_their_way_up_once_and_together() {
     assert!(found.kvs[0].value.ends_with(b"}\n"));
     assert!(found.kvs[3].value.ends_with(b"}\n\n"));
     assert_eq!(range().await.unwrap(), found);
-    let (one, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
+    let (one, _) = fixture.above.get(b"/r/a", None).await.unwrap();
     assert_eq!(one.as_ref(), Some(&found.kvs[0]));
     assert_eq!(fixture.reviews(), [3], "what was converted is remembered");
     fixture.store("a", &widget("v2", "a", 2)).await;
-    let (one, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
+    let (one, _) = fixture.above.get(b"/r/a", None).await.unwrap();
     assert_eq!(parsed(&one.unwrap().value), coerced(widget("v1", "a", 2)));
     assert_eq!(fixture.reviews(), [3, 1]);
-    assert_eq!(fixture.above.get(b"/r/x", Option::None).await.unwrap().0, Option::None);
+    assert_eq!(fixture.above.get(b"/r/x", None).await.unwrap().0, None);
     assert_eq!(fixture.above.count(b"/r/").await.unwrap(), 4);
 }
 
@@ -406,18 +406,18 @@ async fn long_lists_take_several_reviews() {
 async fn writes_are_converted_to_the_storage_version() {
     let fixture = fixture().await;
     let value = |size| Bytes::from(format!("{}\n", widget("v1", "a", size)));
-    let done = fixture.above.txn(Txn::create(key("a"), value(1), Option::None)).await.unwrap();
+    let done = fixture.above.txn(Txn::create(key("a"), value(1), None)).await.unwrap();
     assert!(done.succeeded);
     // The transaction returns the value as it will be read; reading it calls no webhook.
     assert_eq!(parsed(&done.written[0]), coerced(coerced(widget("v1", "a", 1))));
     assert_eq!(fixture.reviews(), [1, 1]);
-    let (read, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
+    let (read, _) = fixture.above.get(b"/r/a", None).await.unwrap();
     assert_eq!(read.unwrap().value, done.written[0]);
     assert_eq!(fixture.reviews(), [1, 1]);
-    let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
+    let (stored, _) = fixture.below.get(b"/r/a", None).await.unwrap();
     assert_eq!(parsed(&stored.unwrap().value), coerced(widget("v2", "a", 1)));
     // A failed transaction returns the existing value in the served version.
-    let failed = fixture.above.txn(Txn::create(key("a"), value(2), Option::None)).await.unwrap();
+    let failed = fixture.above.txn(Txn::create(key("a"), value(2), None)).await.unwrap();
     assert!(!failed.succeeded);
     let there = failed.read[0].as_ref().unwrap();
     assert_eq!(parsed(&there.value), coerced(coerced(widget("v1", "a", 1))));
@@ -428,8 +428,8 @@ async fn writes_are_converted_to_the_storage_version() {
     // A transaction with a value that cannot be converted writes nothing.
     let poison = Bytes::from(widget("v1", "poison", 1).to_string());
     let ops = vec![
-        Op::Put { key: key("b"), value: value(3), lease: Option::None },
-        Op::Put { key: key("poison"), value: poison, lease: Option::None },
+        Op::Put { key: key("b"), value: value(3), lease: None },
+        Op::Put { key: key("poison"), value: poison, lease: None },
         Op::Delete { key: key("a") },
     ];
     let refused = fixture.above.txn(Txn { then: ops, ..Txn::default() }).await.unwrap_err();
@@ -445,15 +445,15 @@ async fn values_in_another_encoding_are_outdated() {
         let fixture = fixture_stored_as(stored_as).await;
         let stored = other(stored_as).encode(&untyped(&widget("v2", "a", 1)));
         fixture.below.txn(Txn::put(key("a"), stored.into())).await.unwrap();
-        let get = async || fixture.above.get(b"/r/a", Option::None).await.unwrap().0.unwrap().value;
+        let get = async || fixture.above.get(b"/r/a", None).await.unwrap().0.unwrap().value;
         let value = get().await;
         let object = encoding::decode(&value).unwrap();
         assert_eq!(text(&object), coerced(widget("v1", "a", 1)));
         // An update compares the new value with the one read: it differs by its mark, so the object is stored again.
         let same = stored_as.encode(&object);
-        assert_eq!((StoredAs::of(&value), value == same), (stored_as, false));
+        assert_eq!((StoredAs::detect(&value), value == same), (stored_as, false));
         fixture.above.txn(Txn::put(key("a"), same.clone().into())).await.unwrap();
-        let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
+        let (stored, _) = fixture.below.get(b"/r/a", None).await.unwrap();
         let stored = stored.unwrap().value;
         assert_eq!(stored, stored_as.encode(&untyped(&coerced(widget("v2", "a", 1)))));
         // Now it is stored so, and the same is the same.
@@ -469,14 +469,14 @@ async fn a_value_that_cannot_be_converted_fails_only_who_wants_it() {
     let request = || RangeRequest { prefix: Bytes::from("/r/"), ..RangeRequest::default() };
     let message = "conversion webhook for example.com/v2, Kind=Widget failed: poison";
     assert_eq!(fixture.above.range(request()).await.unwrap_err(), Error::Unreadable(message.into()));
-    assert!(fixture.above.get(b"/r/poison", Option::None).await.is_err());
-    assert!(fixture.above.get(b"/r/a", Option::None).await.is_ok());
+    assert!(fixture.above.get(b"/r/poison", None).await.is_err());
+    assert!(fixture.above.get(b"/r/a", None).await.is_ok());
     fixture.broken.store(true, Ordering::SeqCst);
     fixture.store("b", &widget("v2", "b", 1)).await;
-    assert!(matches!(fixture.above.get(b"/r/b", Option::None).await, Err(Error::Unreadable(_))));
-    assert!(fixture.above.get(b"/r/a", Option::None).await.is_ok(), "it is remembered");
+    assert!(matches!(fixture.above.get(b"/r/b", None).await, Err(Error::Unreadable(_))));
+    assert!(fixture.above.get(b"/r/a", None).await.is_ok(), "it is remembered");
     fixture.broken.store(false, Ordering::SeqCst);
-    assert!(fixture.above.get(b"/r/b", Option::None).await.is_ok());
+    assert!(fixture.above.get(b"/r/b", None).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

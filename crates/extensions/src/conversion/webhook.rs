@@ -58,7 +58,7 @@ impl Webhook {
             }
         };
         let name = format!("conversion_webhook_for_{}", definition.name());
-        let hook = WebhookClientConfig::of(
+        let hook = WebhookClientConfig::parse(
             &name,
             config.unwrap_or(&Value::NULL),
             &environment.services,
@@ -75,7 +75,7 @@ impl Webhook {
         let webhook = pintle_outbound::Webhook::new(&hook.url, options, once);
         Ok(Webhook {
             webhook: webhook.map_err(|error| error.to_string())?,
-            review: Review::of(versions.iter().filter_map(Value::as_str)),
+            review: Review::new(versions.iter().filter_map(Value::as_str)),
             definition: definition.name().to_owned(),
             metrics: environment.metrics.clone(),
             random: environment.random.clone(),
@@ -165,7 +165,7 @@ fn is_about_size(error: &webhook::Error) -> bool {
 }
 
 impl Review {
-    /// Of objects that shall be converted.
+    /// Encodes the review of objects to be converted.
     fn request(&self, uid: &str, to: &str, objects: &[Value]) -> Result<Bytes, String> {
         let version = self.version().ok_or("no supported conversion review versions")?;
         let mut out = Vec::with_capacity(1 << 10);

@@ -14,7 +14,7 @@ use pintle_discovery::{Custom, CustomVersion};
 use crate::operations::{Tags, identifier, with_article};
 
 /// The first of the marks; there is one for each name, in the order of [`Names`]. No name has characters like these, which
-/// belong to nobody.
+/// are for private use.
 const FIRST_MARK: char = '\u{e000}';
 
 const COUNT: usize = 10;

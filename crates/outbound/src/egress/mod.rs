@@ -304,7 +304,7 @@ impl Proxy {
     }
 
     async fn reach(&self, url: &Url, tls: Option<&Tls>) -> Result<BoxedStream, Failure> {
-        let stream: BoxedStream = Box::new(connect(&Address::of(url)).await?);
+        let stream: BoxedStream = Box::new(connect(&Address::from_url(url)).await?);
         let Some(tls) = tls else { return Ok(stream) };
         let mut config = (*tls.current().map_err(|error| Failure::Setup(error.to_string()))?).clone();
         // It is asked in HTTP/1.1 and in nothing else.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use pintle_runtime::Random;
 
-use crate::testing::proxies::{Manner, Proxy as TestProxy};
+use crate::testing::proxies::{Behavior, Proxy as TestProxy};
 use crate::testing::{Authority, HttpsOptions, HttpsServer, Reply};
 use crate::{Client, ClientOptions};
 
@@ -158,7 +158,7 @@ impl Identity {
 async fn an_https_proxy_is_shown_our_certificate_and_looks_up_names() {
     let (target, identity) = (target().await, Identity::new());
     let clients = Authority::new("clients");
-    let proxy = TestProxy::https(&identity.authority, clients, Manner::Forward).await;
+    let proxy = TestProxy::https(&identity.authority, clients, Behavior::Forward).await;
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let stranger = client(&target, &identity.connection(&proxy.address), LONG);
     let why = stranger.why().await;
@@ -171,7 +171,7 @@ async fn an_https_proxy_is_shown_our_certificate_and_looks_up_names() {
     let (certificate, key) = authority.issue(&["client"], |_| {});
     std::fs::write(folder.join("crt"), certificate).unwrap();
     std::fs::write(folder.join("key"), key).unwrap();
-    let proxy = TestProxy::https(&identity.authority, authority, Manner::Forward).await;
+    let proxy = TestProxy::https(&identity.authority, authority, Behavior::Forward).await;
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let known = client(&target, &identity.connection(&proxy.address), LONG);
     assert_eq!(known.post(5).await.unwrap()["length"], 5);
@@ -188,7 +188,7 @@ async fn a_proxy_by_another_name_is_expected_under_it() {
     let (certificate, key) = authority.issue(&["client"], |_| {});
     std::fs::write(folder.join("crt"), certificate).unwrap();
     std::fs::write(folder.join("key"), key).unwrap();
-    let proxy = TestProxy::https(&identity.authority, authority, Manner::Forward).await;
+    let proxy = TestProxy::https(&identity.authority, authority, Behavior::Forward).await;
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let mut connection = identity.connection(&proxy.address);
     connection["transport"]["tcp"]["tlsConfig"]["tlsServerName"] = json!("elsewhere");
@@ -204,7 +204,7 @@ async fn plain_proxies_and_sockets_do_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     let (plain, uds_proxy) =
-        (TestProxy::http(Manner::Forward).await, TestProxy::uds(&socket, Manner::Forward));
+        (TestProxy::http(Behavior::Forward).await, TestProxy::uds(&socket, Behavior::Forward));
     let tcp = json!({"proxyProtocol": "HTTPConnect", "transport": {"tcp": {"url": plain.address}}});
     for (proxy, connection, transport) in
         [(plain, tcp, "tcp"), (uds_proxy, uds("HTTPConnect", &socket), "uds")]
@@ -222,7 +222,7 @@ async fn a_tunnel_carries_much_both_ways_and_is_closed_with_its_connection() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let proxy = TestProxy::konnectivity(&socket, Manner::Forward);
+    let proxy = TestProxy::konnectivity(&socket, Behavior::Forward);
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let setup = client(&target, &uds("GRPC", &socket), LONG);
     for length in [1, 2_000_000, 3] {
@@ -262,7 +262,7 @@ async fn a_server_that_ends_its_connection_ends_the_tunnel() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let proxy = TestProxy::konnectivity(&socket, Manner::Forward);
+    let proxy = TestProxy::konnectivity(&socket, Behavior::Forward);
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let setup = client(&target, &uds("GRPC", &socket), LONG);
     assert_eq!(setup.post(1).await.unwrap()["length"], 1);
@@ -274,7 +274,7 @@ async fn a_server_that_ends_its_connection_ends_the_tunnel() {
 async fn a_refusal_of_an_http_proxy_is_reported() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
-    let say = |text: &str| Manner::Say(text.as_bytes().to_vec());
+    let say = |text: &str| Behavior::Say(text.as_bytes().to_vec());
     let to = format!("{NAME}:8443");
     let failed =
         |socket: &str| format!("reading HTTP response from CONNECT to {to} via proxy {socket} failed:");
@@ -295,10 +295,10 @@ async fn a_refusal_of_an_http_proxy_is_reported() {
             say("HTTP/1.1 200 OK\r\n\r\nmore"),
             "unexpected 4 bytes of buffered data from CONNECT proxy \"@\"",
         ),
-        ("e", Manner::SayForever(vec![b'x'; 4096]), "FAILED unexpected EOF"),
+        ("e", Behavior::SayForever(vec![b'x'; 4096]), "FAILED unexpected EOF"),
         (
             "f",
-            Manner::SayForever(b"HTTP/1.1 200 OK\r\nA: b\r\n".to_vec()),
+            Behavior::SayForever(b"HTTP/1.1 200 OK\r\nA: b\r\n".to_vec()),
             "FAILED malformed MIME header line: HTTP/1.1 200 OK",
         ),
     ] {
@@ -344,8 +344,8 @@ async fn proxies_that_say_nothing_take_no_longer_than_the_client_waits() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let (http, grpc) = (folder.path().join("h"), folder.path().join("g"));
-    let _silent = TestProxy::uds(&http, Manner::Say(Vec::new()));
-    let konnectivity = TestProxy::konnectivity(&grpc, Manner::Say(Vec::new()));
+    let _silent = TestProxy::uds(&http, Behavior::Say(Vec::new()));
+    let konnectivity = TestProxy::konnectivity(&grpc, Behavior::Say(Vec::new()));
     let timeout = Duration::from_millis(300);
     let started = std::time::Instant::now();
     for (setup, stage) in [
@@ -377,9 +377,9 @@ async fn a_refusal_of_konnectivity_is_reported() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     for (name, manner, expect, reason) in [
-        ("a", Manner::Refuse("dial tcp: no route to host"), "dial tcp: no route to host", "endpoint"),
-        ("b", Manner::CloseDial, "dial closed", "dialclosed"),
-        ("c", Manner::Hang, "tunnel closed", "tunnelclosed"),
+        ("a", Behavior::Refuse("dial tcp: no route to host"), "dial tcp: no route to host", "endpoint"),
+        ("b", Behavior::CloseDial, "dial closed", "dialclosed"),
+        ("c", Behavior::Hang, "tunnel closed", "tunnelclosed"),
     ] {
         let socket = folder.path().join(name);
         let _proxy = TestProxy::konnectivity(&socket, manner);
@@ -419,7 +419,7 @@ async fn a_konnectivity_that_starts_later_is_waited_for() {
     let (address, later) = (target.address, socket.clone());
     let starting = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let proxy = TestProxy::konnectivity(&later, Manner::Forward);
+        let proxy = TestProxy::konnectivity(&later, Behavior::Forward);
         proxy.knows(&format!("{NAME}:8443"), address);
         proxy
     });

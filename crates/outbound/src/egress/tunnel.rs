@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CLOSING: Duration = Duration::from_secs(10);
 /// Time limit of cancelling a dial whose caller has gone.
 const CALLING_OFF: Duration = Duration::from_secs(1);
-/// Of one packet, and of each direction of the pipe.
+/// Bytes of one packet, and of each direction of the pipe.
 const CHUNK: usize = 32 << 10;
 /// Packets that wait to be sent.
 const QUEUE: usize = 4;

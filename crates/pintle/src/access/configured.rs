@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use pintle_auth::authorizer::webhook::{Conditions, Matches};
-use pintle_auth::authorizer::{Exchangeable, PrivilegedGroup, Union, WebhookAuthorizer, WebhookOptions};
+use pintle_auth::authorizer::webhook::{Conditions, MatchConditions};
+use pintle_auth::authorizer::{PrivilegedGroup, Replaceable, Union, WebhookAuthorizer, WebhookOptions};
 use pintle_auth::configuration::AuthorizationConfiguration;
 use pintle_auth::configuration::authorization::WebhookConfiguration;
 use pintle_auth::{Authorizer, Configuration, MeasuredAuthorizer, Metrics};
@@ -49,7 +49,7 @@ impl ConfiguredAuthorizers {
         let built_in = types.filter(|kind| *kind != "Webhook").map(|kind| Ok((kind.clone(), factory(kind)?)));
         let built_in = built_in.collect::<anyhow::Result<_>>()?;
         let authorizer = self.build(&built_in, &configuration).with_context(flag)?;
-        let current = Arc::new(Exchangeable::new(authorizer));
+        let current = Arc::new(Replaceable::new(authorizer));
         self.metrics.configured(Configuration::Authorization, &content, &self.server_id);
         let (exchanged, mut last) = (current.clone(), content);
         spawner.spawn_until_stop(watched.watch(move || match self.reload(&built_in, &last, &exchanged) {
@@ -77,7 +77,7 @@ impl ConfiguredAuthorizers {
         &self,
         built_in: &BuiltIn,
         last: &[u8],
-        current: &Exchangeable,
+        current: &Replaceable,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let fresh = std::fs::read(&self.path)?;
         if fresh == last {
@@ -114,7 +114,7 @@ impl ConfiguredAuthorizers {
         let options = ClientOptions { timeout: webhook.timeout(), ..self.client.clone() };
         let client = Webhook::from_kubeconfig(&kubeconfig, options, Backoff::default())?;
         let conditions = webhook.conditions();
-        let conditions: Option<Arc<dyn Matches>> = if conditions.is_empty() {
+        let conditions: Option<Arc<dyn MatchConditions>> = if conditions.is_empty() {
             None
         } else {
             Some(Arc::new(Conditions::new(&conditions).map_err(|error| anyhow!(error))?))

@@ -39,7 +39,7 @@ pub struct StoreConfig {
     pub resource: String,
     pub kind: String,
     pub namespaced: bool,
-    /// Of all its keys; ends with a slash.
+    /// Prefix of all its keys; ends with a slash.
     pub prefix: Bytes,
     pub backend: Arc<dyn Backend>,
     pub cache: Arc<Resource>,
