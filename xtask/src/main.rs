@@ -2,10 +2,12 @@
 //!
 //! - `cargo xtask lint` holds it to the rules that rustc and clippy do not know.
 //! - `cargo xtask layout --map MAP --start PROFILE ... --requests PROFILE ...` lists functions that belong together in memory.
+//! - `cargo xtask reached` names rules of validation that no test has seen fail.
 //! - `cargo xtask schema --kubernetes CHECKOUT` writes the facts about built-in types down.
 
 mod layout;
 mod lint;
+mod reached;
 mod schema;
 
 use std::path::Path;
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
         Some("layout") => layout::run(root, &arguments[1..]),
         Some("lint") => lint::run(root),
+        Some("reached") => reached::run(root, &arguments[1..]),
         Some("schema") => schema::run(root, &arguments[1..]),
         _ => Err(anyhow::anyhow!(
             "cargo xtask lint: checks crate layers, file lengths and documented dependencies"

@@ -116,6 +116,8 @@ pub struct ApiConfig {
     pub toleration_seconds: TolerationSeconds,
     /// How long an event lives; zero for ever.
     pub event_ttl: Duration,
+    /// Whether containers may be privileged.
+    pub allow_privileged: bool,
     /// How many objects of a collection are deleted at once.
     pub delete_workers: usize,
     /// The least time that a watch without a timeout lasts.
@@ -261,6 +263,7 @@ impl Default for ApiConfig {
             missing_plugins: Unenforced::default(),
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             event_ttl: Duration::from_secs(60 * 60),
+            allow_privileged: false,
             delete_workers: 1,
             min_request_timeout: Duration::from_secs(30 * 60),
             has_logs: false,

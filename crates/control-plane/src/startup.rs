@@ -318,6 +318,7 @@ fn settings(config: &Config) -> Settings {
         event_ttl: config.api.event_ttl,
         features: config.features,
         ipv6_first: config.network.is_ipv6_first(),
+        allow_privileged: config.api.allow_privileged,
         unenforced: config.api.missing_plugins,
         clock: config.clock.clone(),
         random: config.random.clone(),

@@ -136,6 +136,7 @@ fn api(flags: &Parsed, options: &Options) -> ApiConfig {
         missing_plugins: Unenforced::plugins(&flags.missing_plugins()),
         toleration_seconds: options.api.toleration_seconds,
         event_ttl: options.api.event_ttl,
+        allow_privileged: options.api.allow_privileged,
         delete_workers: options.api.delete_workers,
         min_request_timeout: options.api.min_request_timeout,
         has_logs: flags.bool("enable-logs-handler"),

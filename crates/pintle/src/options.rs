@@ -88,6 +88,7 @@ pub(crate) struct ApiOptions {
     pub(crate) policy: Arc<StorePolicy>,
     /// How long an event lives; zero for ever.
     pub(crate) event_ttl: Duration,
+    pub(crate) allow_privileged: bool,
     /// Whether this server keeps the endpoints of the service `kubernetes`.
     pub(crate) keeps_endpoints: bool,
     /// The node port of the service `kubernetes`; 0 for none.
@@ -219,6 +220,7 @@ fn api(flags: &Parsed) -> ApiOptions {
         },
         policy: Arc::new(store_policy(flags)),
         event_ttl: flags.duration("event-ttl"),
+        allow_privileged: flags.bool("allow-privileged"),
         keeps_endpoints: flags.string("endpoint-reconciler-type") != "none",
         service_node_port: positive("kubernetes-service-node-port").try_into().unwrap_or(0),
         node_ports: node_ports(flags),

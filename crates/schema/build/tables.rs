@@ -48,7 +48,7 @@ fn write_type(
     };
     Ok(writeln!(
         text,
-        "static T{type_index}: Type = Type {{ name: {name:?}, place: {type_index}, kind: {kind} }};"
+        "static T{type_index}: Type = Type {{ name: {name:?}, index: {type_index}, kind: {kind} }};"
     ))
 }
 

@@ -13,7 +13,7 @@ pub struct Type {
     /// Such as `core/v1.Pod`.
     pub name: &'static str,
     /// Index among all types, sorted by name; for tables by type.
-    pub place: usize,
+    pub index: usize,
     pub kind: TypeKind,
 }
 
@@ -154,7 +154,7 @@ pub fn find(name: &str) -> Option<&'static Type> {
 
 impl PartialEq for Type {
     fn eq(&self, other: &Type) -> bool {
-        self.place == other.place
+        self.index == other.index
     }
 }
 

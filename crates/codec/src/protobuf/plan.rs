@@ -105,7 +105,7 @@ pub(super) enum Item {
 pub(super) fn plan(of: Message) -> &'static Plan {
     static PLANS: OnceLock<Box<[OnceLock<Plan>]>> = OnceLock::new();
     let plans = PLANS.get_or_init(|| types().iter().map(|_| OnceLock::new()).collect());
-    plans[of.of.place].get_or_init(|| compile(of.structure))
+    plans[of.of.index].get_or_init(|| compile(of.structure))
 }
 
 fn compile(of: &'static Struct) -> Plan {

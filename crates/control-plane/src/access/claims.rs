@@ -101,14 +101,14 @@ impl Guard for ClaimStatuses {
         Ok(())
     }
 
-    async fn examine(&self, context: &Context, new: &Value, old: &Value) -> Vec<Error> {
+    async fn examine(&self, context: &Context, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
+        let Some(old) = old else { return };
         let user = User {
             name: context.user.clone(),
             uid: context.user_uid.clone(),
             groups: context.groups.clone(),
             extra: context.extra.clone(),
         };
-        let mut errors = Vec::new();
         let is_bound_as = |claim: &Value| {
             let allocation = claim.at(&["status", "allocation"]).cloned();
             (allocation, claim.items_at(&["status", "reservedFor"]).to_vec())
@@ -123,7 +123,6 @@ impl Guard for ClaimStatuses {
                 errors.extend(self.may_tell(&user, &verbs, &context.namespace, &driver).await);
             }
         }
-        errors
     }
 }
 

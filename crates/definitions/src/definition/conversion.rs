@@ -87,7 +87,7 @@ fn review_versions(versions: &[Value], recognized: bool, path: &Path<'_>, errors
         }
     }
     if recognized && !versions.iter().any(is_recognized) {
-        let shown = go::shown("[]string", &Value::list(versions.to_vec()));
+        let shown = go::printed("[]string", &Value::list(versions.to_vec()));
         let why = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
         errors.push(Error::invalid(path, shown, why));
     }

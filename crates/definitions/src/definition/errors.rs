@@ -18,7 +18,7 @@ impl Errors {
             return;
         }
         let shown = match &error.value {
-            field_path::Value::Shown(shown) => shown.len(),
+            field_path::Value::Printed(shown) => shown.len(),
             field_path::Value::Omitted => 0,
         };
         self.bytes += error.field.len() + error.detail.len() + shown;

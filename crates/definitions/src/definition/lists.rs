@@ -85,7 +85,7 @@ fn map_list(schema: Schema<'_>, path: &Path<'_>, errors: &mut Errors) {
             return errors.push(Error::required(&items, why));
         }
         Some(Items::Many(_)) => {
-            let shown = go::shown(
+            let shown = go::printed(
                 "apiextensions.JSONSchemaPropsOrArray",
                 schema.get("items").unwrap_or(&Value::NULL),
             );
@@ -99,7 +99,7 @@ fn map_list(schema: Schema<'_>, path: &Path<'_>, errors: &mut Errors) {
         return errors.push(Error::invalid(&items.child("type"), item.kind(), why));
     }
     let properties = items.child("properties");
-    let shown = || go::shown("[]string", schema.get(KEYS).unwrap_or(&Value::NULL));
+    let shown = || go::printed("[]string", schema.get(KEYS).unwrap_or(&Value::NULL));
     let mut seen = HashSet::new();
     for key in schema.texts(KEYS) {
         if errors.is_full() {

@@ -171,5 +171,5 @@ fn show(of: &str, value: &Value) -> errors_of::Value {
     }
     let mut left = MOST_SHOWN;
     count(value, &mut left);
-    if left == 0 { errors_of::Value::Omitted } else { go::shown(of, value) }
+    if left == 0 { errors_of::Value::Omitted } else { go::printed(of, value) }
 }

@@ -71,7 +71,7 @@ pub(super) fn stored_versions(definition: &Value, errors: &mut Errors) {
     let path = path.child("storedVersions");
     let stored = definition.items_at(&["status", "storedVersions"]);
     let shown =
-        || go::shown("[]string", definition.at(&["status", "storedVersions"]).unwrap_or(&Value::NULL));
+        || go::printed("[]string", definition.at(&["status", "storedVersions"]).unwrap_or(&Value::NULL));
     if stored.is_empty() {
         return errors.push(Error::invalid(&path, shown(), "must have at least one stored version"));
     }

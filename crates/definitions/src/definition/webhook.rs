@@ -84,7 +84,7 @@ fn ca_bundle_of(client: &Value) -> Option<&[u8]> {
 
 pub(super) fn ca_bundle(client: &Value, path: &Path<'_>, errors: &mut Errors) {
     let Some(why) = ca_bundle_of(client).and_then(wrong_with_bundle) else { return };
-    let shown = go::shown("[]byte", client.get("caBundle").unwrap_or(&Value::NULL));
+    let shown = go::printed("[]byte", client.get("caBundle").unwrap_or(&Value::NULL));
     errors.push(Error::invalid(path, shown, format!("unable to load root certificates: {why}")));
 }
 

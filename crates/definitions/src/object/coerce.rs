@@ -175,7 +175,7 @@ pub(crate) fn shown(value: &Value) -> field_path::Value {
         _ => {
             let mut text = Vec::new();
             json::encode(value, &mut text);
-            field_path::Value::Shown(String::from_utf8_lossy(&text).into_owned())
+            field_path::Value::Printed(String::from_utf8_lossy(&text).into_owned())
         }
     }
 }

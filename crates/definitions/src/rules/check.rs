@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use pintle_cel::{Activation, Budget, EvalError, Program, Val};
-use pintle_meta::field_path::{Error, MOST_ERRORS, Path, Value as Shown};
+use pintle_meta::field_path::{Error, MOST_ERRORS, Path, Value as Printed};
 use pintle_meta::{Node as Tree, Value};
 use pintle_schema::structural::{Json, Rule, Structural};
 
@@ -253,7 +253,7 @@ impl Walk {
             false => rule.message.trim().to_owned(),
         });
         let value = match kind {
-            "object" | "array" => Shown::Omitted,
+            "object" | "array" => Printed::Omitted,
             _ => shown(place.new),
         };
         let error = match rule.reason.as_deref() {
@@ -316,7 +316,7 @@ impl Walk {
     }
 
     fn push(&mut self, error: Error) -> ControlFlow<()> {
-        let shown = if let Shown::Shown(shown) = &error.value { shown.len() } else { 0 };
+        let shown = if let Printed::Printed(shown) = &error.value { shown.len() } else { 0 };
         self.text += error.field.len() + error.detail.len() + shown;
         self.done.errors.push(error);
         self.full()
@@ -341,7 +341,7 @@ fn shown_rule(rule: &Rule) -> &str {
     if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
 }
 
-fn shown(value: &Value) -> Shown {
+fn shown(value: &Value) -> Printed {
     match value.node() {
         Tree::Bool(value) => value.into(),
         Tree::Int(value) => value.into(),
@@ -350,7 +350,7 @@ fn shown(value: &Value) -> Shown {
         _ => {
             let mut json = Vec::new();
             pintle_codec::json::encode(value, &mut json);
-            Shown::Shown(String::from_utf8_lossy(&json).into_owned())
+            Printed::Printed(String::from_utf8_lossy(&json).into_owned())
         }
     }
 }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use pintle_meta::Value;
-use pintle_meta::field_path::{Error, Path, Value as Shown};
+use pintle_meta::field_path::{Error, Path, Value as Printed};
 use pintle_schema::ListType;
 use pintle_schema::structural::{Additional, Json, Rule, Structural};
 
@@ -60,7 +60,7 @@ pub fn syntax(schema: &Value, compiled: Option<&Structural>, path: &Path<'_>) ->
         if let Some(reason) = rule.get("reason").and_then(Value::as_str)
             && !REASONS.contains(&reason)
         {
-            errors.push(Error::not_supported(&path.child("reason"), Shown::json(reason), &REASONS));
+            errors.push(Error::not_supported(&path.child("reason"), Printed::json(reason), &REASONS));
         }
         if field_path.is_empty() {
             continue;
@@ -282,14 +282,14 @@ fn too_expensive(what: &str, cost: u64, limit: u64) -> String {
 }
 
 /// As the reference's own type would be written.
-fn shown(rule: &Rule) -> Shown {
-    let text = |text: &str| match Shown::json(text) {
-        Shown::Shown(json) => json,
-        Shown::Omitted => String::new(),
+fn shown(rule: &Rule) -> Printed {
+    let text = |text: &str| match Printed::json(text) {
+        Printed::Printed(json) => json,
+        Printed::Omitted => String::new(),
     };
     let reason = rule.reason.as_deref().map_or("null".to_owned(), text);
     let optional = rule.optional_old_self.map_or("null", |given| if given { "true" } else { "false" });
-    Shown::Shown(format!(
+    Printed::Printed(format!(
         r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{reason},"FieldPath":{},"OptionalOldSelf":{optional}}}"#,
         text(&rule.rule),
         text(&rule.message),

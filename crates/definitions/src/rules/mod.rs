@@ -21,7 +21,7 @@ mod types;
 use std::fmt;
 use std::sync::Arc;
 
-use pintle_meta::field_path::{Error, ErrorType, Path, Value as Shown};
+use pintle_meta::field_path::{Error, ErrorType, Path, Value as Printed};
 use pintle_meta::value::Key;
 use pintle_schema::structural::Structural;
 
@@ -94,7 +94,7 @@ pub fn blocked(errors: &[Error]) -> Option<Error> {
         |error: &Error| matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid);
     const NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid; \
                                correct the existing errors to complete validation";
-    errors.iter().any(blocks).then(|| Error::invalid(&Path::NOWHERE, Shown::null(), NOT_CHECKED))
+    errors.iter().any(blocks).then(|| Error::invalid(&Path::NOWHERE, Printed::null(), NOT_CHECKED))
 }
 
 /// Whether there are rules at a node or below. Those of `allOf` alone do not count.

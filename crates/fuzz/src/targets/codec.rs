@@ -384,7 +384,7 @@ fn any_kind(input: &[u8]) -> u64 {
             assert_eq!(status.code, 400, "{}", status.message);
             refused(error.error)
         }
-        Ok(typed) => way((typed.of.place, accepted(&typed.decoded.value, typed.decoded.strict.len()))),
+        Ok(typed) => way((typed.of.index, accepted(&typed.decoded.value, typed.decoded.strict.len()))),
     }
 }
 

@@ -73,38 +73,80 @@ pub struct Error {
     pub field: String,
     pub value: Value,
     pub detail: String,
+    pub origin: Origin,
 }
 
+/// The line of the rule that an error is of: in debug builds the call of the constructor, or of the first function above it
+/// that is not marked `#[track_caller]`. Release builds keep nothing. All origins are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    #[cfg(debug_assertions)]
+    location: &'static std::panic::Location<'static>,
+}
+
+impl Origin {
+    #[track_caller]
+    fn caller() -> Origin {
+        Origin {
+            #[cfg(debug_assertions)]
+            location: std::panic::Location::caller(),
+        }
+    }
+
+    /// Returns file and line, in debug builds.
+    pub fn location(&self) -> Option<(&'static str, u32)> {
+        #[cfg(debug_assertions)]
+        return Some((self.location.file(), self.location.line()));
+        #[cfg(not(debug_assertions))]
+        None
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Origin) -> bool {
+        true
+    }
+}
+
+impl Eq for Origin {}
+
 impl Error {
+    #[track_caller]
     fn new(kind: ErrorType, path: &Path<'_>, value: Value, detail: impl Into<String>) -> Error {
-        Error { kind, field: path.to_string(), value, detail: detail.into() }
+        Error { kind, field: path.to_string(), value, detail: detail.into(), origin: Origin::caller() }
     }
 
     /// A referenced object does not exist.
+    #[track_caller]
     pub fn not_found(path: &Path<'_>, value: impl Into<Value>) -> Error {
         Error::new(ErrorType::NotFound, path, value.into(), "")
     }
 
     /// The detail may be empty.
+    #[track_caller]
     pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Error {
         Error::new(ErrorType::Required, path, Value::Omitted, detail)
     }
 
+    #[track_caller]
     pub fn duplicate(path: &Path<'_>, value: impl Into<Value>) -> Error {
         Error::new(ErrorType::Duplicate, path, value.into(), "")
     }
 
+    #[track_caller]
     pub fn invalid(path: &Path<'_>, value: impl Into<Value>, detail: impl Into<String>) -> Error {
         Error::new(ErrorType::Invalid, path, value.into(), detail)
     }
 
     /// The value does not have the schema's type.
+    #[track_caller]
     pub fn type_invalid(path: &Path<'_>, value: impl Into<Value>, detail: impl Into<String>) -> Error {
         Error::new(ErrorType::TypeInvalid, path, value.into(), detail)
     }
 
     /// The supported values are printed in the given order: where the reference prints them sorted, its callers sort
     /// them.
+    #[track_caller]
     pub fn not_supported<S: AsRef<str>>(path: &Path<'_>, value: impl Into<Value>, supported: &[S]) -> Error {
         let mut detail = String::new();
         for (position, supported) in supported.iter().enumerate() {
@@ -114,11 +156,13 @@ impl Error {
         Error::new(ErrorType::NotSupported, path, value.into(), detail)
     }
 
+    #[track_caller]
     pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Error {
         Error::new(ErrorType::Forbidden, path, Value::Omitted, detail)
     }
 
     /// The value has more bytes than allowed; `None` for a limit without a number.
+    #[track_caller]
     pub fn too_long(path: &Path<'_>, max: Option<usize>) -> Error {
         let detail = match max {
             Some(max) => format!("may not be more than {}", counted(max, "byte")),
@@ -128,6 +172,7 @@ impl Error {
     }
 
     /// Like [`Error::too_long`], for checks that count characters.
+    #[track_caller]
     pub fn too_long_characters(path: &Path<'_>, max: Option<usize>) -> Error {
         let mut error = Error::too_long(path, max);
         if let Some(max) = max {
@@ -136,6 +181,7 @@ impl Error {
         error
     }
 
+    #[track_caller]
     pub fn too_short(path: &Path<'_>, min: Option<usize>) -> Error {
         let detail = match min {
             Some(min) => format!("must be at least {}", counted(min, "character")),
@@ -145,6 +191,7 @@ impl Error {
     }
 
     /// `None` for a number that is unknown or not printed.
+    #[track_caller]
     pub fn too_many(path: &Path<'_>, actual: Option<usize>, max: Option<usize>) -> Error {
         let detail = match max {
             Some(max) => format!("must have at most {}", counted(max, "item")),
@@ -153,6 +200,7 @@ impl Error {
         Error::new(ErrorType::TooMany, path, actual.map_or(Value::Omitted, Value::from), detail)
     }
 
+    #[track_caller]
     pub fn too_few(path: &Path<'_>, actual: usize, min: Option<usize>) -> Error {
         let detail = match min {
             Some(min) => format!("must have at least {}", counted(min, "item")),
@@ -161,6 +209,7 @@ impl Error {
         Error::new(ErrorType::TooFew, path, actual.into(), detail)
     }
 
+    #[track_caller]
     pub fn internal(path: &Path<'_>, error: impl fmt::Display) -> Error {
         Error::new(ErrorType::Internal, path, Value::Omitted, error.to_string())
     }
@@ -168,7 +217,7 @@ impl Error {
     /// Returns the message without the path.
     pub fn body(&self) -> String {
         let mut body = String::from(self.kind.words());
-        if let (true, Value::Shown(value)) = (self.kind.shows_value(), &self.value) {
+        if let (true, Value::Printed(value)) = (self.kind.shows_value(), &self.value) {
             body.push_str(": ");
             body.push_str(value);
         }

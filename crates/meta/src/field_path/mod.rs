@@ -5,7 +5,7 @@ mod value;
 
 use std::fmt;
 
-pub use error::{Error, ErrorType, aggregate};
+pub use error::{Error, ErrorType, Origin, aggregate};
 pub use value::Value;
 
 /// Limit of errors reported for one object. Invalid input may have many more, hundreds of times its own length

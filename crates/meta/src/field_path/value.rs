@@ -12,7 +12,7 @@ pub enum Value {
     /// Not printed, nor is the colon before it.
     Omitted,
     /// Printed text.
-    Shown(String),
+    Printed(String),
 }
 
 impl Value {
@@ -20,11 +20,11 @@ impl Value {
     /// are printed as JSON and not as `%q`. A value that cannot be encoded is `null`.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Value {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
-        Value::Shown(escape_html(json))
+        Value::Printed(escape_html(json))
     }
 
     pub fn null() -> Value {
-        Value::Shown("null".into())
+        Value::Printed("null".into())
     }
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Omitted => Ok(()),
-            Value::Shown(text) => f.write_str(text),
+            Value::Printed(text) => f.write_str(text),
         }
     }
 }
@@ -41,7 +41,7 @@ impl From<&str> for Value {
     fn from(text: &str) -> Value {
         let mut shown = String::with_capacity(text.len() + 2);
         push_quoted(&mut shown, text);
-        Value::Shown(shown)
+        Value::Printed(shown)
     }
 }
 
@@ -59,31 +59,31 @@ impl From<String> for Value {
 
 impl From<bool> for Value {
     fn from(value: bool) -> Value {
-        Value::Shown(value.to_string())
+        Value::Printed(value.to_string())
     }
 }
 
 impl From<i32> for Value {
     fn from(value: i32) -> Value {
-        Value::Shown(value.to_string())
+        Value::Printed(value.to_string())
     }
 }
 
 impl From<i64> for Value {
     fn from(value: i64) -> Value {
-        Value::Shown(value.to_string())
+        Value::Printed(value.to_string())
     }
 }
 
 impl From<usize> for Value {
     fn from(value: usize) -> Value {
-        Value::Shown(value.to_string())
+        Value::Printed(value.to_string())
     }
 }
 
 impl From<f64> for Value {
     fn from(value: f64) -> Value {
-        Value::Shown(float(value))
+        Value::Printed(float(value))
     }
 }
 

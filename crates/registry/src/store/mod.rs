@@ -72,15 +72,15 @@ pub trait Guard: Send + Sync + 'static {
     /// `name` is of the request's path, empty for a creation; `old` is nothing where there was nothing.
     async fn check(&self, context: &Context, name: &str, new: &Value, old: Option<&Value>) -> Result<()>;
 
-    /// Called with what is about to take the place of something, prepared and found valid. What is wrong with it is told as if
-    /// validation had found it.
+    /// Called with a prepared object right after the strategy's validation, which found `errors`; adds its own to them. For
+    /// rules of validation that ask an authorizer or read other objects. `old` is nothing for a new object.
     async fn examine(
         &self,
         _context: &Context,
         _new: &Value,
-        _old: &Value,
-    ) -> Vec<pintle_meta::field_path::Error> {
-        Vec::new()
+        _old: Option<&Value>,
+        _errors: &mut Vec<pintle_meta::field_path::Error>,
+    ) {
     }
 }
 
@@ -241,10 +241,17 @@ impl Store {
         }
     }
 
-    async fn examine_guarded(&self, context: &Context, new: &Value, old: &Value) -> Result<()> {
-        let Some(guard) = &self.guard else { return Ok(()) };
-        let errors = guard.examine(context, new, old).await;
-        if errors.is_empty() { Ok(()) } else { Err(self.invalid(new, &errors)) }
+    /// Adds the guard's errors to those of the strategy.
+    async fn examine_guarded(
+        &self,
+        context: &Context,
+        new: &Value,
+        old: Option<&Value>,
+        errors: &mut Vec<pintle_meta::field_path::Error>,
+    ) {
+        if let Some(guard) = &self.guard {
+            guard.examine(context, new, old, errors).await;
+        }
     }
 
     fn taking(&self) -> Option<&Arc<dyn Reserve>> {
@@ -481,7 +488,8 @@ impl Store {
         enforce_namespace(object, self.namespace_of(context))?;
         strategy.prepare_for_create(context, object);
         let (seen, new) = (&*context, &*object);
-        let errors = pintle_work::run(|| strategy.validate(seen, new)).await;
+        let mut errors = pintle_work::run(|| strategy.validate(seen, new)).await;
+        self.examine_guarded(seen, new, None, &mut errors).await;
         if !errors.is_empty() {
             return Err(self.invalid(object, &errors));
         }
@@ -521,6 +529,7 @@ impl Store {
             strategy.examine_update(context, changed, old)
         });
         errors.extend(examined.await);
+        self.examine_guarded(context, new, Some(old), &mut errors).await;
         if !errors.is_empty() {
             return Err(self.invalid(new, &errors));
         }

@@ -150,7 +150,6 @@ impl Update<'_> {
     async fn checked(&mut self, mut new: Value, old: &Value) -> Result<Decision> {
         let store = self.store;
         store.before_update(self.context, &mut new, old).await?;
-        store.examine_guarded(self.context, &new, old).await?;
         // Only here it is known whether anything else changes.
         managed::keep_timestamps(old, &mut new);
         self.admission.update(&new, old).await?;

@@ -6,7 +6,7 @@ use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -32,7 +32,11 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "validatingadmissionpolicies/status",
         kind: "admissionregistration/v1.ValidatingAdmissionPolicy",
-        rules: Rules { recheck: Recheck::Nothing, warnings: reserved_name, ..POLICIES.of_status_alone() },
+        rules: Rules {
+            recheck: MetadataRecheck::None,
+            warnings: reserved_name,
+            ..POLICIES.of_status_alone()
+        },
     },
     Entry {
         name: "validatingadmissionpolicybindings",
@@ -46,9 +50,13 @@ const TABLE: &[Entry] = &[
     },
 ];
 
-const ALL: Rules =
-    Rules { recheck: Recheck::Whole, standard_finalizers: false, warnings: reserved_name, ..Rules::CLUSTER };
-const WEBHOOKS: Rules = Rules { counts: &[&["webhooks"]], ..ALL };
+const ALL: Rules = Rules {
+    recheck: MetadataRecheck::Full,
+    standard_finalizers: false,
+    warnings: reserved_name,
+    ..Rules::CLUSTER
+};
+const WEBHOOKS: Rules = Rules { generation_fields: &[&["webhooks"]], ..ALL };
 const POLICIES: Rules = ALL.with_status().counting_spec();
 
 /// Names that belong to what is configured in files.

@@ -7,7 +7,7 @@ use pintle_meta::validation::path_segment_name;
 use pintle_registry::{ResetFields, Strategy};
 
 use crate::framework::conversion::build;
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "apiservices", kind: "apiregistration/v1.APIService", rules: SERVICES },
@@ -15,14 +15,14 @@ const TABLE: &[Entry] = &[
         name: "apiservices/status",
         kind: "apiregistration/v1.APIService",
         rules: Rules {
-            keeps: &[
+            kept_on_update: &[
                 &["spec"],
                 &["metadata", "labels"],
                 &["metadata", "annotations"],
                 &["metadata", "finalizers"],
                 &["metadata", "ownerReferences"],
             ],
-            resets: ResetFields::These(&[&["metadata"], &["spec"]]),
+            reset_fields: ResetFields::These(&[&["metadata"], &["spec"]]),
             ..SERVICES.of_status()
         },
     },
@@ -30,7 +30,7 @@ const TABLE: &[Entry] = &[
 
 const SERVICES: Rules = Rules {
     name_within: Some(name),
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     standard_finalizers: false,
     on_create: |settings, _, service| note_local(service, settings),
     ..Rules::CLUSTER.with_status()

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use pintle_meta::validation::{dns1035_label, dns1123_subdomain};
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "storageversions", kind: "apiserverinternal/v1alpha1.StorageVersion", rules: VERSIONS },
     Entry {
         name: "storageversions/status",
         kind: "apiserverinternal/v1alpha1.StorageVersion",
-        rules: Rules { recheck: Recheck::Nothing, ..VERSIONS.of_status_alone() },
+        rules: Rules { recheck: MetadataRecheck::None, ..VERSIONS.of_status_alone() },
     },
 ];
 
-const VERSIONS: Rules = Rules { name, recheck: Recheck::Nothing, ..Rules::CLUSTER.with_status() };
+const VERSIONS: Rules = Rules { name, recheck: MetadataRecheck::None, ..Rules::CLUSTER.with_status() };
 
 /// A group and a resource of it.
 fn name(name: &str, _: bool) -> Vec<String> {

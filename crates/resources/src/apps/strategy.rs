@@ -11,13 +11,13 @@ use pintle_registry::{ResetFields, Strategy};
 use super::conversion::{TEMPLATE_GENERATION, parse_int};
 use crate::core::pod;
 use crate::framework::conversion::set_annotation;
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
         name: "controllerrevisions",
         kind: "apps/v1.ControllerRevision",
-        rules: Rules { recheck: Recheck::Both, ..NAMESPACED },
+        rules: Rules { recheck: MetadataRecheck::Both, ..NAMESPACED },
     },
     Entry {
         name: "daemonsets",
@@ -46,7 +46,7 @@ const TABLE: &[Entry] = &[
         kind: "apps/v1.Deployment",
         rules: Rules {
             // Annotations are copied to replica sets, so a change of them is work to do.
-            counts: &[&["spec"], &["metadata", "annotations"]],
+            generation_fields: &[&["spec"], &["metadata", "annotations"]],
             warnings: |_, deployment, old| about_pods(deployment, old),
             ..WORKLOADS
         },
@@ -55,8 +55,8 @@ const TABLE: &[Entry] = &[
         name: "deployments/status",
         kind: "apps/v1.Deployment",
         rules: Rules {
-            keeps: &[&["spec"], &["metadata", "labels"]],
-            resets: ResetFields::These(&[&["spec"], &["metadata", "labels"]]),
+            kept_on_update: &[&["spec"], &["metadata", "labels"]],
+            reset_fields: ResetFields::These(&[&["spec"], &["metadata", "labels"]]),
             ..WORKLOADS.of_status()
         },
     },

@@ -11,14 +11,14 @@ use pintle_schema::normal;
 
 use crate::apps::strategy::{is_counted, name_of_pods};
 use crate::core::pod;
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "cronjobs", kind: "batch/v1.CronJob", rules: CRON_JOBS },
     Entry {
         name: "cronjobs/status",
         kind: "batch/v1.CronJob",
-        rules: Rules { recheck: Recheck::Nothing, ..CRON_JOBS.of_status() },
+        rules: Rules { recheck: MetadataRecheck::None, ..CRON_JOBS.of_status() },
     },
     Entry { name: "jobs", kind: "batch/v1.Job", rules: JOBS },
     Entry { name: "jobs/status", kind: "batch/v1.Job", rules: JOBS.of_status() },
@@ -43,7 +43,7 @@ const TEMPLATE: tree::Path = &["spec", "template"];
 const CRON_TEMPLATE: tree::Path = &["spec", "jobTemplate", "spec", "template"];
 
 const JOBS: Rules = Rules {
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     // Its pods stay, as those who created it first expected.
     garbage_collection: GarbageCollection::Orphan,
     on_create: |settings, _, job| {

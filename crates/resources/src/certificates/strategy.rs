@@ -12,16 +12,16 @@ use pintle_registry::{Context, ResetFields, Strategy};
 
 use super::certificate_signing_request::conditions::{self, Write};
 use super::certificate_signing_request::validation;
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
         name: "certificatesigningrequests",
         kind: "certificates/v1.CertificateSigningRequest",
         rules: Rules {
-            drops: &[&["status"]],
-            keeps: &[&["spec"], &["status"]],
-            resets: ResetFields::These(&[&["spec"], &["status"]]),
+            cleared_on_create: &[&["status"]],
+            kept_on_update: &[&["spec"], &["status"]],
+            reset_fields: ResetFields::These(&[&["spec"], &["status"]]),
             on_create: |_, context, request| note_user(request, context),
             ..REQUESTS
         },
@@ -30,8 +30,8 @@ const TABLE: &[Entry] = &[
         name: "certificatesigningrequests/approval",
         kind: "certificates/v1.CertificateSigningRequest",
         rules: Rules {
-            keeps: &[&["spec"], &["status", "certificate"]],
-            resets: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
+            kept_on_update: &[&["spec"], &["status", "certificate"]],
+            reset_fields: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
             on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
             validate_update: |_, request| {
                 request.report(validate_update(request.value(), request.before().value(), Write::Approval));
@@ -43,8 +43,8 @@ const TABLE: &[Entry] = &[
         name: "certificatesigningrequests/status",
         kind: "certificates/v1.CertificateSigningRequest",
         rules: Rules {
-            keeps: &[&["spec"]],
-            resets: ResetFields::These(&[&["spec"], &["status", "conditions"]]),
+            kept_on_update: &[&["spec"]],
+            reset_fields: ResetFields::These(&[&["spec"], &["status", "conditions"]]),
             on_update: |settings, _, request, old| {
                 conditions::keep_decision(request, old);
                 conditions::note_times(request, old, &settings.time());
@@ -58,24 +58,27 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "clustertrustbundles",
         kind: "certificates/v1beta1.ClusterTrustBundle",
-        rules: Rules { name_within: Some(bundle_name), recheck: Recheck::Both, ..Rules::CLUSTER },
+        rules: Rules { name_within: Some(bundle_name), recheck: MetadataRecheck::Both, ..Rules::CLUSTER },
     },
     Entry {
         name: "podcertificaterequests",
         kind: "certificates/v1beta1.PodCertificateRequest",
         // Fields without a recorded manager are reset all the same.
-        rules: Rules { resets: ResetFields::These(&[]), ..Rules::NAMESPACED.with_status() },
+        rules: Rules { reset_fields: ResetFields::These(&[]), ..Rules::NAMESPACED.with_status() },
     },
     Entry {
         name: "podcertificaterequests/status",
         kind: "certificates/v1beta1.PodCertificateRequest",
-        rules: Rules { resets: ResetFields::These(&[&["spec"]]), ..Rules::NAMESPACED.of_status_alone() },
+        rules: Rules {
+            reset_fields: ResetFields::These(&[&["spec"]]),
+            ..Rules::NAMESPACED.of_status_alone()
+        },
     },
 ];
 
 const REQUESTS: Rules = Rules {
     name: |_, _| Vec::new(),
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     unconditional_update: true,
     validate: |_, request| request.report(validation::validate(request.value(), None)),
     validate_update: |_, request| {

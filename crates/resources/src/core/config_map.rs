@@ -2,11 +2,11 @@
 
 use super::strategy::NAMESPACED;
 use crate::core::data;
-use crate::framework::strategy::{Recheck, Rules};
+use crate::framework::strategy::{MetadataRecheck, Rules};
 use crate::framework::validation::Cursor;
 
 pub(super) const CONFIG_MAPS: Rules = Rules {
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     validate: |_, map| validate(map),
     validate_update: |_, map| {
         data::immutable(map, &["data", "binaryData"]);

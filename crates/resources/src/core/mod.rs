@@ -15,6 +15,7 @@ mod node;
 mod persistent_volume;
 pub(crate) mod persistent_volume_claim;
 pub(crate) mod pod;
+pub(crate) mod resource_names;
 mod resource_quota;
 mod secret;
 pub mod service;

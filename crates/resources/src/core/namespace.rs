@@ -1,12 +1,12 @@
 //! Namespaces, whose deletion begins with the deletion of what is in them.
 
 use pintle_meta::Value;
-use pintle_meta::field_path::Value as Shown;
+use pintle_meta::field_path::Value as Printed;
 use pintle_meta::validation::{object_meta, qualified_name};
 use pintle_registry::{ResetFields, StagedDeletion};
 
 use crate::core::strategy::CLUSTER;
-use crate::framework::strategy::{Recheck, Rules, rules, tree};
+use crate::framework::strategy::{MetadataRecheck, Rules, rules, tree};
 use crate::framework::validation::Cursor;
 
 /// Held by the controller that empties namespaces.
@@ -16,8 +16,8 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(in crate::core) const NAMESPACES: Rules = Rules {
     name: object_meta::label_name,
-    recheck: Recheck::Both,
-    keeps: &[FINALIZERS, &["status"]],
+    recheck: MetadataRecheck::Both,
+    kept_on_update: &[FINALIZERS, &["status"]],
     returns_deleted_object: true,
     on_create: |_, _, namespace| {
         tree::set(namespace, &["status", "phase"], "Active");
@@ -43,16 +43,16 @@ pub(in crate::core) const NAMESPACE_STATUS: Rules = Rules {
         let phase = status.at_as(&["phase"], "Phase");
         if phase.text() != wanted {
             let why = format!("may only be '{wanted}' if `deletionTimestamp` is {when}");
-            phase.invalid(Shown::json(phase.text()), why);
+            phase.invalid(Printed::json(phase.text()), why);
         }
     },
     ..NAMESPACES.of_status()
 };
 
 pub(in crate::core) const FINALIZE: Rules = Rules {
-    recheck: Recheck::Changes,
-    keeps: &[&["status"]],
-    resets: ResetFields::These(&[&["status"]]),
+    recheck: MetadataRecheck::Immutable,
+    kept_on_update: &[&["status"]],
+    reset_fields: ResetFields::These(&[&["status"]]),
     validate_update: |_, namespace| {
         namespace.at(FINALIZERS).each(|finalizer| check_finalizer(finalizer, finalizer.text()));
     },

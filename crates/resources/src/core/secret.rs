@@ -5,13 +5,13 @@ use pintle_meta::Node;
 
 use super::strategy::{NAMESPACED, warnings};
 use crate::core::data;
-use crate::framework::strategy::{Recheck, Rules};
+use crate::framework::strategy::{MetadataRecheck, Rules};
 use crate::framework::validation::Cursor;
 
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
 pub(super) const SECRETS: Rules = Rules {
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     validate: |_, secret| validate(secret),
     validate_update: |_, secret| {
         secret.field("type").immutable("core.SecretType");

@@ -8,13 +8,13 @@ use pintle_meta::validation::{ip_warnings, object_meta};
 use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[Entry {
     name: "endpointslices",
     kind: "discovery/v1.EndpointSlice",
     rules: Rules {
-        recheck: Recheck::Whole,
+        recheck: MetadataRecheck::Full,
         unconditional_update: true,
         on_create: |_, _, slice| {
             tree::set(slice, &["metadata", "generation"], 1);

@@ -10,7 +10,7 @@ use pintle_registry::Strategy;
 use pintle_schema::go;
 
 use crate::core::event::{self, EVENTS};
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const REPORTER: &str = "reportingController";
 const ZERO: &Value = &Value::NULL;
@@ -20,7 +20,7 @@ const TABLE: &[Entry] = &[Entry {
     kind: "core/v1.Event",
     rules: Rules {
         name: object_meta::subdomain_name,
-        recheck: Recheck::Changes,
+        recheck: MetadataRecheck::Immutable,
         standard_finalizers: true,
         validate: |_, event| event.report(validate(event.value())),
         validate_update: |_, new| new.report(validate_update(new.value(), new.before().value())),
@@ -99,7 +99,7 @@ fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
             let shown = match (*of, value) {
                 ("string", value) => value.and_then(Value::as_str).unwrap_or_default().into(),
                 ("int32", value) => value.and_then(Value::as_i64).unwrap_or_default().into(),
-                (of, value) => go::shown(of, value.unwrap_or(ZERO)),
+                (of, value) => go::printed(of, value.unwrap_or(ZERO)),
             };
             errors.push(Error::invalid(&Path::new(named), shown, "field is immutable"));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_meta::Value;
 use pintle_registry::{ResetFields, Strategy};
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry { name: "flowschemas", kind: "flowcontrol/v1.FlowSchema", rules: BOTH },
@@ -23,14 +23,14 @@ const TABLE: &[Entry] = &[
 ];
 
 const BOTH: Rules = Rules {
-    recheck: Recheck::Whole,
+    recheck: MetadataRecheck::Full,
     unconditional_update: true,
     ..Rules::CLUSTER.with_status().counting_spec()
 };
 
 const STATUS: Rules = Rules {
-    recheck: Recheck::Nothing,
-    resets: ResetFields::These(&[&["metadata"], &["spec"]]),
+    recheck: MetadataRecheck::None,
+    reset_fields: ResetFields::These(&[&["metadata"], &["spec"]]),
     on_update: |_, _, new, old| keep_metadata(new, old),
     ..BOTH.of_status()
 };

@@ -31,8 +31,8 @@ pub struct Version {
     /// The stored type; the type itself for objects that are not stored.
     stored: &'static Type,
     builtin: Option<Arc<Builtin>>,
-    columns: Option<Shown>,
-    /// Shown in place of the kind's own columns.
+    columns: Option<Printed>,
+    /// Printed in place of the kind's own columns.
     table: Option<OtherTable>,
     deprecation: Option<String>,
     /// The labels of field selectors, in the order in which the cache reads them.
@@ -44,7 +44,7 @@ pub struct Version {
 }
 
 #[derive(Debug)]
-struct Shown {
+struct Printed {
     columns: &'static Columns,
     stored: &'static Type,
     /// The type that cells are read from.
@@ -67,7 +67,7 @@ impl Version {
         let stored = builtin.as_ref().map_or(of, |builtin| builtin.stored());
         let columns = columns::of_resource(resource).map(|columns| {
             let reads = columns.reads.and_then(find).unwrap_or(stored);
-            Shown { columns, stored, reads }
+            Printed { columns, stored, reads }
         });
         let fields = match &builtin {
             Some(_) => field_labels::fields(stored, &Value::NULL).iter().map(|(label, _)| *label).collect(),
@@ -245,7 +245,7 @@ impl Converter for Version {
     }
 }
 
-impl Table for Shown {
+impl Table for Printed {
     fn columns(&self) -> Cow<'_, [Column<'_>]> {
         self.columns.definitions.into()
     }

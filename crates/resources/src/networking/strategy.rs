@@ -8,13 +8,13 @@ use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
 use super::validation;
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
         name: "ingressclasses",
         kind: "networking/v1.IngressClass",
-        rules: Rules { recheck: Recheck::Both, ..CLUSTER.counting_spec() },
+        rules: Rules { recheck: MetadataRecheck::Both, ..CLUSTER.counting_spec() },
     },
     Entry { name: "ingresses", kind: "networking/v1.Ingress", rules: INGRESSES },
     Entry {
@@ -28,7 +28,7 @@ const TABLE: &[Entry] = &[
         rules: Rules {
             name: address,
             takes_prefixes: true,
-            recheck: Recheck::Both,
+            recheck: MetadataRecheck::Both,
             validate: |_, address| address.report(validation::address(address.value())),
             validate_update: |_, new| {
                 new.report(validation::address_update(new.value(), new.before().value()));
@@ -48,8 +48,11 @@ const TABLE: &[Entry] = &[
 const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
 const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 
-const INGRESSES: Rules =
-    Rules { recheck: Recheck::Both, warnings: ingress_class, ..NAMESPACED.with_status().counting_spec() };
+const INGRESSES: Rules = Rules {
+    recheck: MetadataRecheck::Both,
+    warnings: ingress_class,
+    ..NAMESPACED.with_status().counting_spec()
+};
 
 const RANGES: Rules = Rules {
     validate: |_, range| range.report(validation::service_range(range.value())),

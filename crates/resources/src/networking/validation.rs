@@ -15,7 +15,7 @@ pub(super) fn service_range(range: &Value) -> Vec<Error> {
         0 => return vec![Error::required(&path, "at least one CIDR required")],
         1 | 2 => {}
         _ => {
-            let shown = go::shown("*networking.ServiceCIDRSpec", range.get("spec").unwrap_or(&Value::NULL));
+            let shown = go::printed("*networking.ServiceCIDRSpec", range.get("spec").unwrap_or(&Value::NULL));
             return vec![Error::invalid(&path, shown, "may only hold up to 2 values")];
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn address_update(new: &Value, old: &Value) -> Vec<Error> {
     const PARENT: &[&str] = &["spec", "parentRef"];
     let mut errors = address(new);
     if new.at(PARENT) != old.at(PARENT) {
-        let shown = go::shown("*networking.ParentReference", new.at(PARENT).unwrap_or(&Value::NULL));
+        let shown = go::printed("*networking.ParentReference", new.at(PARENT).unwrap_or(&Value::NULL));
         let spec = Path::new("spec");
         errors.push(Error::invalid(&spec.child("parentRef"), shown, FIXED));
     }
@@ -94,7 +94,7 @@ fn texts(range: &Value) -> Vec<&str> {
 }
 
 fn shown(range: &Value) -> pintle_meta::field_path::Value {
-    go::shown("[]string", range.at(&["spec", "cidrs"]).unwrap_or(&Value::NULL))
+    go::printed("[]string", range.at(&["spec", "cidrs"]).unwrap_or(&Value::NULL))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Roles and ClusterRoles.
 
-use pintle_meta::field_path::Value as Shown;
+use pintle_meta::field_path::Value as Printed;
 use pintle_meta::selector::{LabelSelector, ValidationOptions};
 
 use super::strategy::{CLUSTER, NAMESPACED};
@@ -45,7 +45,7 @@ fn cluster_role(role: &Cursor<'_, '_>, options: ValidationOptions) {
     selectors.each(|selector| {
         selector.label_selector(options);
         if selector.value().view::<LabelSelector>().unwrap_or_default().selector().is_err() {
-            selector.invalid(Shown::null(), "invalid label selector.");
+            selector.invalid(Printed::null(), "invalid label selector.");
         }
     });
 }
@@ -63,11 +63,11 @@ fn check_rule(rule: &Cursor<'_, '_>, is_namespaced: bool) {
     if !urls.is_empty() {
         if is_namespaced {
             let why = "namespaced rules cannot apply to non-resource URLs";
-            urls.invalid(urls.shown_as("[]string"), why);
+            urls.invalid(urls.printed_as("[]string"), why);
         }
         if ["apiGroups", "resources", "resourceNames"].into_iter().any(has) {
             let why = "rules cannot apply to both regular resources and non-resource URLs";
-            urls.invalid(urls.shown_as("[]string"), why);
+            urls.invalid(urls.printed_as("[]string"), why);
         }
         return;
     }

@@ -38,7 +38,7 @@ fn cluster_role_binding(binding: &Cursor<'_, '_>) {
 fn same_role(binding: &Cursor<'_, '_>) {
     let role = binding.field("roleRef");
     if ["apiGroup", "kind", "name"].iter().any(|name| role.field(name).changed()) {
-        role.invalid(role.shown_as("rbac.RoleRef"), "cannot change roleRef");
+        role.invalid(role.printed_as("rbac.RoleRef"), "cannot change roleRef");
     }
 }
 

@@ -7,7 +7,7 @@ use pintle_registry::Strategy;
 
 use super::role::{CLUSTER_ROLE, ROLE};
 use super::role_binding::{CLUSTER_ROLE_BINDING, ROLE_BINDING};
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "clusterrolebindings", kind: "rbac/v1.ClusterRoleBinding", rules: CLUSTER_ROLE_BINDING },
@@ -19,7 +19,7 @@ const TABLE: &[Entry] = &[
 pub(super) const NAMESPACED: Rules = Rules {
     // A prefix is no exception.
     name: |name, _| object_meta::path_segment_name(name, false),
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     create_on_update: true,
     unconditional_update: true,
     ..Rules::NAMESPACED

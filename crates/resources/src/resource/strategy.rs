@@ -8,13 +8,13 @@ use pintle_meta::validation::declared;
 use pintle_meta::{Object, Value, quote};
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
         name: "deviceclasses",
         kind: "resource/v1.DeviceClass",
-        rules: Rules { name: class_name, recheck: Recheck::Both, ..CLUSTER.counting_spec() },
+        rules: Rules { name: class_name, recheck: MetadataRecheck::Both, ..CLUSTER.counting_spec() },
     },
     Entry { name: "devicetaintrules", kind: "resource/v1alpha3.DeviceTaintRule", rules: TAINTS },
     Entry {
@@ -64,7 +64,7 @@ const NAMESPACED: Rules =
     Rules { unconditional_update: true, returns_deleted_object: true, ..Rules::NAMESPACED };
 const CLUSTER: Rules = Rules { namespaced: false, ..NAMESPACED };
 
-const CLAIMS: Rules = Rules { recheck: Recheck::Both, ..NAMESPACED.with_status() };
+const CLAIMS: Rules = Rules { recheck: MetadataRecheck::Both, ..NAMESPACED.with_status() };
 const POOLS: Rules = Rules { unconditional_update: false, ..CLUSTER.with_status() };
 const TAINTS: Rules = Rules {
     on_update: |settings, _, rule, old| note_effect(rule, old, settings),

@@ -127,7 +127,7 @@ impl AccessReview {
         let path = Path::new("spec");
         let mut errors = Vec::new();
         let non_resource = object.at(&["spec", "nonResourceAttributes"]).unwrap_or(&Value::NULL);
-        let shown = || go::shown("*authorization.NonResourceAttributes", non_resource);
+        let shown = || go::printed("*authorization.NonResourceAttributes", non_resource);
         match (&spec.resource_attributes, &spec.non_resource_attributes) {
             (Some(_), Some(_)) => {
                 let why = "cannot be specified in combination with resourceAttributes";
@@ -174,7 +174,7 @@ impl AccessReview {
         let metadata = object.metadata()?;
         let why = if local { "must be empty except for namespace" } else { "must be empty" };
         metadata.keys().any(is_told).then(|| {
-            let shown = go::shown("meta/v1.ObjectMeta", &Value::object(metadata.clone()));
+            let shown = go::printed("meta/v1.ObjectMeta", &Value::object(metadata.clone()));
             Error::invalid(&Path::new("metadata"), shown, why)
         })
     }

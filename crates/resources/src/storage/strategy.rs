@@ -7,7 +7,7 @@ use pintle_meta::field_path::Path;
 use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, labels, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, labels, tree};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -29,13 +29,13 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "csinodes",
         kind: "storage/v1.CSINode",
-        rules: Rules { recheck: Recheck::Whole, ..RETURNED },
+        rules: Rules { recheck: MetadataRecheck::Full, ..RETURNED },
     },
     Entry {
         name: "csistoragecapacities",
         kind: "storage/v1.CSIStorageCapacity",
         rules: Rules {
-            recheck: Recheck::Both,
+            recheck: MetadataRecheck::Both,
             warnings: |_, capacity, _| {
                 let selector = capacity.get("nodeTopology").unwrap_or(&Value::NULL);
                 labels::in_selector(selector, &Path::new("nodeTopology"))
@@ -52,14 +52,14 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "volumeattachments/status",
         kind: "storage/v1.VolumeAttachment",
-        rules: Rules { recheck: Recheck::Whole, ..ATTACHMENTS.of_status_alone() },
+        rules: Rules { recheck: MetadataRecheck::Full, ..ATTACHMENTS.of_status_alone() },
     },
     Entry { name: "volumeattributesclasses", kind: "storage/v1.VolumeAttributesClass", rules: CLASSES },
 ];
 
 const RETURNED: Rules = Rules { returns_deleted_object: true, ..Rules::CLUSTER };
-const CLASSES: Rules = Rules { recheck: Recheck::Both, unconditional_update: true, ..RETURNED };
-const ATTACHMENTS: Rules = Rules { recheck: Recheck::Whole, ..RETURNED.with_status() };
+const CLASSES: Rules = Rules { recheck: MetadataRecheck::Both, unconditional_update: true, ..RETURNED };
+const ATTACHMENTS: Rules = Rules { recheck: MetadataRecheck::Full, ..RETURNED.with_status() };
 
 /// Where limits of volumes don't scale, what is for that stays only where it is already.
 fn drop_scaling(settings: &Settings, driver: &mut Value, old: Option<&Value>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -19,7 +19,7 @@ const TABLE: &[Entry] = &[
     },
 ];
 
-const MIGRATIONS: Rules = Rules { recheck: Recheck::Both, ..Rules::CLUSTER.with_status() };
+const MIGRATIONS: Rules = Rules { recheck: MetadataRecheck::Both, ..Rules::CLUSTER.with_status() };
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {

@@ -47,11 +47,11 @@ pub fn json(of: &str, value: &Value) -> String {
 
 /// Returns an invalid value for a field error: plain numbers, bools and strings as `%v` and `%q`, all else (also
 /// strings of a named type, and pointers) as JSON.
-pub fn shown(of: &str, value: &Value) -> field_path::Value {
+pub fn printed(of: &str, value: &Value) -> field_path::Value {
     match (facts::shape(of), value.as_str()) {
         (Some(facts::Shape::Scalar(Scalar::String)), Some(text)) => text.into(),
         (Some(facts::Shape::Scalar(Scalar::Float64)), _) => value.as_f64().unwrap_or_default().into(),
-        _ => field_path::Value::Shown(json(of, value)),
+        _ => field_path::Value::Printed(json(of, value)),
     }
 }
 

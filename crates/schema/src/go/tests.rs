@@ -124,12 +124,12 @@ fn versioned_types_are_printed_unchanged() {
 
 #[test]
 fn an_invalid_value_is_printed_by_its_type() {
-    assert_eq!(shown("string", &"é<\u{7f}".into()).to_string(), r#""é<\x7f""#);
-    assert_eq!(shown("core.Protocol", &"<".into()).to_string(), r#""\u003c""#);
-    assert_eq!(shown("*string", &"<".into()).to_string(), r#""\u003c""#);
-    assert_eq!(shown("int32", &3i64.into()).to_string(), "3");
-    assert_eq!(shown("float64", &1e-6.into()).to_string(), "1e-06");
-    assert_eq!(shown("bool", &true.into()).to_string(), "true");
+    assert_eq!(printed("string", &"é<\u{7f}".into()).to_string(), r#""é<\x7f""#);
+    assert_eq!(printed("core.Protocol", &"<".into()).to_string(), r#""\u003c""#);
+    assert_eq!(printed("*string", &"<".into()).to_string(), r#""\u003c""#);
+    assert_eq!(printed("int32", &3i64.into()).to_string(), "3");
+    assert_eq!(printed("float64", &1e-6.into()).to_string(), "1e-06");
+    assert_eq!(printed("bool", &true.into()).to_string(), "true");
 }
 
 #[test]

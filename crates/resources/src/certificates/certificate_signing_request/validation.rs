@@ -72,7 +72,7 @@ fn shown(content: &[u8]) -> field_path::Value {
     }
     let mut text = Vec::new();
     pintle_codec::json::write::base64(content, &mut text);
-    field_path::Value::Shown(String::from_utf8_lossy(&text).into_owned())
+    field_path::Value::Printed(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn usages(request: &Value, old: Option<&Value>, path: &Path<'_>) -> Vec<Error> {

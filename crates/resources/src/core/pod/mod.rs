@@ -9,6 +9,7 @@ pub(crate) mod parts;
 mod resource_defaults;
 pub(crate) mod strategy;
 pub(crate) mod update;
+pub(crate) mod validation;
 pub(crate) mod warnings;
 
 use pintle_features::{Feature, Features};

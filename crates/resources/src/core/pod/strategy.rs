@@ -13,21 +13,25 @@ use crate::core::pod::{self, app_armor_profile};
 use crate::core::strategy::NAMESPACED;
 use crate::framework::conversion::build;
 use crate::framework::strategy::tree::{self, Path};
-use crate::framework::strategy::{Recheck, Rules, Settings};
+use crate::framework::strategy::{MetadataRecheck, Rules, Settings};
 
 const STATUS: &[Path] = &[&["status"]];
 
 pub(in crate::core) const PODS: Rules = Rules {
-    recheck: Recheck::Both,
-    keeps: STATUS,
-    counts: &[&["spec"]],
-    resets: ResetFields::These(STATUS),
+    recheck: MetadataRecheck::Both,
+    kept_on_update: STATUS,
+    generation_fields: &[&["spec"]],
+    reset_fields: ResetFields::These(STATUS),
     returns_deleted_object: true,
     early_warnings: app_armor_profile::warnings,
     on_create: |settings, _, pod| create(settings, pod),
     on_update: |settings, _, new, old| drop_disabled(&settings.features, new, old),
     validate_update: |_, new| new.report(pod::update::changes(new.value(), new.before().value())),
-    validate: |_, pod| pod.report(pod::update::creation(pod.value())),
+    validate: |settings, pod| {
+        let options = pod::validation::Options::for_pod(settings, pod);
+        pod::validation::spec(&pod.field("spec"), pod.at(&["metadata", "name"]).text(), &options);
+        pod.report(pod::update::creation(pod.value()));
+    },
     // No warnings on updates: users seldom change pods themselves.
     warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },
     grace: Some(|_, pod, options| grace(pod, options)),
@@ -35,10 +39,10 @@ pub(in crate::core) const PODS: Rules = Rules {
 };
 
 pub(in crate::core) const POD_STATUS: Rules = Rules {
-    recheck: Recheck::Changes,
-    keeps: &[&["spec"], &["metadata", "ownerReferences"]],
-    counts: &[],
-    resets: ResetFields::These(&[
+    recheck: MetadataRecheck::Immutable,
+    kept_on_update: &[&["spec"], &["metadata", "ownerReferences"]],
+    generation_fields: &[],
+    reset_fields: ResetFields::These(&[
         &["spec"],
         &["metadata", "deletionTimestamp"],
         &["metadata", "ownerReferences"],
@@ -57,7 +61,7 @@ pub(in crate::core) const POD_STATUS: Rules = Rules {
 
 pub(in crate::core) const EPHEMERAL_CONTAINERS: Rules = Rules {
     // The reference has a filter for them, and does not use it; nor for a resize.
-    resets: ResetFields::These(&[]),
+    reset_fields: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
         let containers = new.at(&["spec", "ephemeralContainers"]).cloned();
         keep_spec_and_metadata(new, old);
@@ -73,8 +77,8 @@ pub(in crate::core) const EPHEMERAL_CONTAINERS: Rules = Rules {
 
 pub(in crate::core) const RESIZE: Rules = Rules {
     // Changes that are allowed with the containers are checked below.
-    keeps: &[],
-    resets: ResetFields::These(&[]),
+    kept_on_update: &[],
+    reset_fields: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
         resize(new, old);
         drop_disabled(&settings.features, new, old);
@@ -103,7 +107,7 @@ fn create(settings: &Settings, pod: &mut Value) {
 
 /// For a request that writes a part of the spec, which is put back then.
 fn keep_spec_and_metadata(new: &mut Value, old: &Value) {
-    for path in Rules::NAMESPACED.of_status_alone().keeps {
+    for path in Rules::NAMESPACED.of_status_alone().kept_on_update {
         tree::keep(new, old, path);
     }
 }

@@ -193,7 +193,7 @@ fn before_scheduling(masked: &mut Value, old: &Value, spec: &Path<'_>) -> Vec<Er
         let entries = old.get("nodeSelector").and_then(Value::as_object);
         let mut entries = entries.into_iter().flat_map(|entries| entries.iter());
         if !entries.all(|(key, value)| masked.at(&["nodeSelector", key]) == Some(value)) {
-            let shown = go::shown("map[string]string", masked.get("nodeSelector").unwrap_or(&Value::NULL));
+            let shown = go::printed("map[string]string", masked.get("nodeSelector").unwrap_or(&Value::NULL));
             let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
             errors.push(Error::invalid(&spec.child("nodeSelector"), shown, why));
         }
@@ -226,14 +226,14 @@ fn terms(new: Option<&Value>, old: Option<&Value>, path: &Path<'_>) -> Vec<Error
         let shown = if new.is_empty() {
             pintle_meta::field_path::Value::null()
         } else {
-            go::shown("[]core.NodeSelectorTerm", &Value::list(new))
+            go::printed("[]core.NodeSelectorTerm", &Value::list(new))
         };
         let why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         return vec![Error::invalid(&path, shown, why)];
     }
     let pairs = new.iter().zip(&old).enumerate().filter(|(_, (new, old))| !only_adds(new, old));
     let refuse = |(place, (new, _)): (usize, (&Value, &Value))| {
-        let shown = go::shown("core.NodeSelectorTerm", new);
+        let shown = go::printed("core.NodeSelectorTerm", new);
         Error::invalid(&path.index(place), shown, "only additions are allowed (no mutations or deletions)")
     };
     pairs.map(refuse).collect()

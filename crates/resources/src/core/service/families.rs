@@ -1,6 +1,6 @@
 //! Which IP families a service gets: what it asks for, as far as the cluster has it.
 
-use pintle_meta::field_path::{Error, Path, Value as Shown};
+use pintle_meta::field_path::{Error, Path, Value as Printed};
 use pintle_meta::{Status, Value};
 use pintle_registry::Result;
 use pintle_schema::go;
@@ -146,7 +146,7 @@ impl Families {
         for (index, name) in fields::families(service).into_iter().enumerate() {
             if !Family::named(name).is_some_and(|family| self.has(family)) {
                 let why = "not configured on this cluster";
-                errors.push(Error::invalid(&path.index(index), Shown::json(name), why));
+                errors.push(Error::invalid(&path.index(index), Printed::json(name), why));
             }
         }
         errors
@@ -189,13 +189,13 @@ fn apply_change(service: &mut Value, old: &Value, errors: &mut Vec<Error>) {
 }
 
 fn wrong_policy(service: &Value, why: &str) -> Error {
-    let shown = fields::policy(service).map_or_else(Shown::null, Shown::json);
+    let shown = fields::policy(service).map_or_else(Printed::null, Printed::json);
     let spec = Path::new("spec");
     Error::invalid(&spec.child("ipFamilyPolicy"), shown, why)
 }
 
-pub(super) fn shown_addresses(service: &Value) -> Shown {
-    go::shown("[]string", service.at(ADDRESSES).unwrap_or(&Value::NULL))
+pub(super) fn shown_addresses(service: &Value) -> Printed {
+    go::printed("[]string", service.at(ADDRESSES).unwrap_or(&Value::NULL))
 }
 
 fn set_families(service: &mut Value, names: &[String]) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
-use pintle_meta::field_path::{Error, Path, Value as Shown};
+use pintle_meta::field_path::{Error, Path, Value as Printed};
 use pintle_meta::validation::{
     dns1123_label, dns1123_subdomain, ip_for_legacy_field, parse_ip_sloppy, port_name, port_number,
     qualified_name,
@@ -69,7 +69,7 @@ pub(super) fn service_update(changed: &Cursor<'_, '_>) {
     }
     let class = spec.field("loadBalancerClass");
     if [new, old].iter().all(|service| fields::kind(service) == "LoadBalancer") && class.changed() {
-        class.invalid(class.optional_text().map_or_else(Shown::null, Shown::from), FIXED);
+        class.invalid(class.optional_text().map_or_else(Printed::null, Printed::from), FIXED);
     }
     // Checked here and again with all the rest.
     load_balancer_class(&spec);
@@ -122,7 +122,7 @@ fn cluster_ips(service: &Cursor<'_, '_>) {
     let spec = service.field("spec");
     let (address, ips, families) =
         (spec.field("clusterIP").text(), spec.field("clusterIPs"), spec.field("ipFamilies"));
-    let (all, shown) = (ips.texts(), || ips.shown_as("[]string"));
+    let (all, shown) = (ips.texts(), || ips.printed_as("[]string"));
     match (address, all.first()) {
         ("", None) => {}
         ("", Some(_)) => ips.invalid(shown(), "must be empty when `clusterIP` is not specified"),
@@ -136,7 +136,7 @@ fn cluster_ips(service: &Cursor<'_, '_>) {
     for family in families.items() {
         family.one_of(&["IPv4", "IPv6"]);
         if !seen.insert(family.text()) {
-            family.duplicate(Shown::json(family.text()));
+            family.duplicate(Printed::json(family.text()));
         }
     }
     let policy = spec.field("ipFamilyPolicy");
@@ -186,7 +186,7 @@ fn changed_addresses(service: &Cursor<'_, '_>) {
     }
     let ips = service.at(ADDRESSES);
     let (is, was) = (ips.texts(), ips.before().texts());
-    let wrong = |index: usize, why: &str| ips.index(index).invalid(ips.shown_as("[]string"), why);
+    let wrong = |index: usize, why: &str| ips.index(index).invalid(ips.printed_as("[]string"), why);
     if is.len() == was.len() {
         let changed = is.iter().zip(&was).enumerate().filter(|(_, (is, was))| is != was);
         changed.for_each(|(index, _)| wrong(index, FIXED));
@@ -209,18 +209,18 @@ fn changed_families(service: &Cursor<'_, '_>) {
     }
     let (families, ips) = (service.at(FAMILIES), service.at(ADDRESSES));
     let (is, was) = (families.texts(), families.before().texts());
-    let wrong = |shown: Shown, why: &str| families.index(0).invalid(shown, why);
+    let wrong = |shown: Printed, why: &str| families.index(0).invalid(shown, why);
     if is.len() == was.len() {
         let changed = is.iter().zip(&was).filter(|(is, was)| is != was);
-        changed.for_each(|_| wrong(families.shown_as("[]string"), FIXED));
+        changed.for_each(|_| wrong(families.printed_as("[]string"), FIXED));
         return;
     }
     if is.len() < was.len() && ips.is_empty() {
-        wrong(families.shown_as("[]string"), "primary ipFamily can not be unset");
+        wrong(families.printed_as("[]string"), "primary ipFamily can not be unset");
     }
     if is.first().zip(was.first()).is_some_and(|(is, was)| is != was) {
         // The reference shows the addresses here, not the families.
-        wrong(ips.shown_as("[]string"), FIXED);
+        wrong(ips.printed_as("[]string"), FIXED);
     }
     if is.len() < was.len() && is.len() == 1 {
         releases_secondary(service, "ipFamily");
@@ -231,7 +231,7 @@ fn releases_secondary(service: &Cursor<'_, '_>, field: &str) {
     let policy = service.at(FAMILY_POLICY);
     if policy.optional_text() != Some(SINGLE) {
         let why = format!("must be set to 'SingleStack' when releasing the secondary {field}");
-        policy.invalid(policy.optional_text().map_or_else(Shown::null, Shown::json), why);
+        policy.invalid(policy.optional_text().map_or_else(Printed::null, Printed::json), why);
     }
 }
 
@@ -370,11 +370,11 @@ fn node_ports(ports: &Cursor<'_, '_>, kind: &str) {
 }
 
 /// Returns a port of which only protocol and number are set, as the reference's internal type shows.
-fn shown_port(protocol: &str, number: i64) -> Shown {
+fn shown_port(protocol: &str, number: i64) -> Printed {
     let text = format!(r#"{{"protocol":{},"port":{number}}}"#, serde_json::Value::from(protocol));
     let of = pintle_schema::find("core/v1.ServicePort");
     let port = of.and_then(|of| pintle_codec::json::decode(of, text.as_bytes()).ok());
-    go::shown("core.ServicePort", &port.map(|port| port.value).unwrap_or(Value::NULL))
+    go::printed("core.ServicePort", &port.map(|port| port.value).unwrap_or(Value::NULL))
 }
 
 fn source_ranges(service: &Cursor<'_, '_>, kind: &str) {
@@ -423,7 +423,7 @@ fn traffic(service: &Cursor<'_, '_>, spec: &Cursor<'_, '_>) {
         external.required_one_of(POLICIES);
     } else if !external.is_empty() {
         let why = "may only be set for externally-accessible services";
-        external.invalid(Shown::json(external.text()), why);
+        external.invalid(Printed::json(external.text()), why);
     }
     let health_port = spec.field("healthCheckNodePort");
     match (fields::has_health_port(service.value()), health_port.integer()) {

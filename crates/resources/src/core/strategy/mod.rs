@@ -17,7 +17,7 @@ use super::pod::strategy::{self as pods, PODS};
 use super::secret::SECRETS;
 use super::service::strategy::{SERVICE_STATUS, SERVICES};
 use crate::framework::conversion::build;
-use crate::framework::strategy::{Entry, Recheck, Rules, Settings, find, tree};
+use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
 
 /// Rules of most kinds of this group: a PUT needs no resourceVersion.
 pub(super) const NAMESPACED: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED };
@@ -29,7 +29,7 @@ const TABLE: &[Entry] = &[
         name: "endpoints",
         kind: "core/v1.Endpoints",
         rules: Rules {
-            recheck: Recheck::Both,
+            recheck: MetadataRecheck::Both,
             create_on_update: true,
             warnings: |_, endpoints, _| warnings::of_endpoints(endpoints),
             ..NAMESPACED
@@ -40,7 +40,7 @@ const TABLE: &[Entry] = &[
         name: "limitranges",
         kind: "core/v1.LimitRange",
         rules: Rules {
-            recheck: Recheck::Whole,
+            recheck: MetadataRecheck::Full,
             create_on_update: true,
             on_create: |settings, _, limits| name_it(settings, limits),
             ..NAMESPACED
@@ -106,9 +106,9 @@ const CONTROLLERS: Rules = Rules {
 };
 
 const NODES: Rules = Rules {
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     // A kubelet brings its status along when it registers its node.
-    drops: &[],
+    cleared_on_create: &[],
     on_create: |_, _, node| {
         tree::remove(node, &["spec", "configSource"]);
         tree::remove(node, &["status", "config"]);
@@ -125,7 +125,7 @@ const QUOTAS: Rules = Rules {
 };
 
 const SERVICE_ACCOUNTS: Rules = Rules {
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     returns_deleted_object: true,
     on_create: |_, _, account| name_secrets(account),
     on_update: |_, _, new, _| name_secrets(new),
@@ -134,7 +134,7 @@ const SERVICE_ACCOUNTS: Rules = Rules {
 };
 
 const TEMPLATES: Rules = Rules {
-    counts: &[&["template"]],
+    generation_fields: &[&["template"]],
     returns_deleted_object: true,
     on_create: |settings, _, template| {
         pod::drop_disabled_template(&settings.features, template, None, &["template"]);
@@ -150,7 +150,7 @@ const TEMPLATES: Rules = Rules {
 };
 
 const VOLUMES: Rules = Rules {
-    recheck: Recheck::Both,
+    recheck: MetadataRecheck::Both,
     returns_deleted_object: true,
     on_create: |settings, _, volume| {
         tree::set(volume, &["status", "phase"], "Pending");

@@ -177,7 +177,7 @@ pub(crate) const fn named(column: Column<'static>) -> Column<'static> {
     Column { format: "name", ..column }
 }
 
-/// Shown only where there is room.
+/// Printed only where there is room.
 pub(crate) const fn wide(column: Column<'static>) -> Column<'static> {
     Column { priority: 1, ..column }
 }

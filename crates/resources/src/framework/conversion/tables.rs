@@ -139,21 +139,21 @@ impl Tables {
         let mut pairs = HashMap::new();
         for pair in PAIRS.iter().copied().flatten() {
             if let (Some(version), Some(hub)) = (find(pair.version), find(pair.hub)) {
-                pairs.insert((version.place, hub.place), (pair, Direction::Inward));
-                pairs.insert((hub.place, version.place), (pair, Direction::Outward));
+                pairs.insert((version.index, hub.index), (pair, Direction::Inward));
+                pairs.insert((hub.index, version.index), (pair, Direction::Outward));
             }
         }
         let mut fixes = vec![None; types().len()];
         for fix in FIXES.iter().copied().flatten() {
             if let Some(of) = find(fix.of) {
-                fixes[of.place] = Some(fix);
+                fixes[of.index] = Some(fix);
             }
         }
-        let roots = types().iter().map(|of| (*of, hubs[of.place])).filter(|(of, hub)| of != hub);
+        let roots = types().iter().map(|of| (*of, hubs[of.index])).filter(|(of, hub)| of != hub);
         let roots = roots.chain(pairs.keys().map(|(from, to)| (types()[*from], types()[*to])));
         let same = same(roots, &pairs);
         let of_hub = |of: &&'static Type| {
-            (hubs[of.place], *of == hubs[of.place] || same.contains(&key(of, hubs[of.place])))
+            (hubs[of.index], *of == hubs[of.index] || same.contains(&key(of, hubs[of.index])))
         };
         let hubs = types().iter().map(of_hub).collect();
         let fields_to_fix = fields_to_fix(&fixes);
@@ -161,16 +161,16 @@ impl Tables {
     }
 
     pub(super) fn hub(&self, of: &'static Type) -> &'static Type {
-        self.hubs[of.place].0
+        self.hubs[of.index].0
     }
 
     pub(super) fn pair(&self, from: &Type, to: &Type) -> Option<(&'static Pair, Direction)> {
-        self.pairs.get(&(from.place, to.place)).copied()
+        self.pairs.get(&(from.index, to.index)).copied()
     }
 
     /// Whether a type and its hub need no change at all.
     pub(super) fn is_same_as_hub(&self, of: &Type) -> bool {
-        self.hubs[of.place].1
+        self.hubs[of.index].1
     }
 
     pub(super) fn is_same(&self, a: &Type, b: &Type) -> bool {
@@ -178,17 +178,17 @@ impl Tables {
     }
 
     pub(super) fn fix(&self, of: &Type) -> Option<&'static Fix> {
-        self.fixes[of.place]
+        self.fixes[of.index]
     }
 
     /// The fields below which there is something to fix.
     pub(super) fn fields_to_fix(&self, of: &Type) -> &[&'static Field] {
-        &self.fields_to_fix[of.place]
+        &self.fields_to_fix[of.index]
     }
 }
 
 fn key(a: &Type, b: &Type) -> (usize, usize) {
-    (a.place.min(b.place), a.place.max(b.place))
+    (a.index.min(b.index), a.index.max(b.index))
 }
 
 fn folder(of: &'static Type) -> &'static str {
@@ -314,8 +314,8 @@ fn fields_to_fix(fixes: &[Option<&'static Fix>]) -> Vec<Box<[&'static Field]>> {
         let mut grown = false;
         for of in types() {
             let below = || of.structure().into_iter().flat_map(|of| of.flat);
-            if !leads[of.place] && below().any(|field| leads_to(field.shape, &leads)) {
-                leads[of.place] = true;
+            if !leads[of.index] && below().any(|field| leads_to(field.shape, &leads)) {
+                leads[of.index] = true;
                 grown = true;
             }
         }
@@ -338,9 +338,9 @@ fn leads_to(shape: Shape, leads: &[bool]) -> bool {
                 Opaque::JSONSchemaPropsOrArray
                 | Opaque::JSONSchemaPropsOrBool
                 | Opaque::JSONSchemaPropsOrStringArray,
-            ) => leads[schema_of(of).place],
+            ) => leads[schema_of(of).index],
             Some(_) => false,
-            None => leads[of.place],
+            None => leads[of.index],
         },
         Shape::Scalar(_) | Shape::Bytes => false,
     }

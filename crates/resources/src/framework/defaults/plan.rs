@@ -84,7 +84,7 @@ static PLANS: LazyLock<Vec<Option<Plan>>> = LazyLock::new(|| Planner::new().run(
 
 /// Returns the plan of a type that has defaults.
 pub(super) fn of(of: &Type) -> Option<&'static Plan> {
-    PLANS.get(of.place)?.as_ref()
+    PLANS.get(of.index)?.as_ref()
 }
 
 #[derive(Debug)]
@@ -213,10 +213,10 @@ impl Planner {
 
     /// Whether there is anything to do for a type.
     fn make(&mut self, of: &'static Type) -> bool {
-        match &self.plans[of.place] {
+        match &self.plans[of.index] {
             State::Made(plan) => return plan.is_some(),
             State::Begun => return false,
-            State::Unknown => self.plans[of.place] = State::Begun,
+            State::Unknown => self.plans[of.index] = State::Begun,
         }
         let mut plan = None;
         if let TypeKind::Struct(structure) = &of.kind
@@ -227,7 +227,7 @@ impl Planner {
             plan = (!steps.is_empty()).then_some(Plan { of: structure, steps });
         }
         let found = plan.is_some();
-        self.plans[of.place] = State::Made(plan);
+        self.plans[of.index] = State::Made(plan);
         found
     }
 
@@ -265,9 +265,9 @@ impl Planner {
             self.steps(below, structure, steps);
         } else if self.make(below) {
             if is_list(field.shape) {
-                steps.push(Step::Each(field, below.place));
+                steps.push(Step::Each(field, below.index));
             } else {
-                steps.push(Step::Into(field, below.place));
+                steps.push(Step::Into(field, below.index));
             }
         }
     }

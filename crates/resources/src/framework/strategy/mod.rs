@@ -27,7 +27,7 @@ use pintle_runtime::{Clock, Random};
 use crate::framework::defaults;
 use crate::framework::unenforced::Unenforced;
 
-pub(crate) use self::rules::{Entry, Recheck, Rules, find};
+pub(crate) use self::rules::{Entry, MetadataRecheck, Rules, find};
 
 /// Inputs of strategies beside the objects: those of the control plane.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Settings {
     pub features: Features,
     /// Whether services get IPv6 addresses first.
     pub ipv6_first: bool,
+    /// Whether containers may be privileged (`--allow-privileged`).
+    pub allow_privileged: bool,
     /// Resources whose objects are stored and not acted on.
     pub unenforced: Unenforced,
 }
@@ -65,6 +67,7 @@ impl Default for Settings {
             random: Random::system(),
             features: Features::default(),
             ipv6_first: false,
+            allow_privileged: false,
             unenforced: Unenforced::default(),
         }
     }

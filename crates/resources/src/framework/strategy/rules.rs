@@ -27,13 +27,12 @@ pub(crate) struct Entry {
 /// The checks of metadata that a kind repeats on an update, beside those of every update. Clients see what is
 /// found twice as two causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recheck {
-    /// No checks.
-    Nothing,
-    /// Immutable metadata did not change.
-    Changes,
+pub(crate) enum MetadataRecheck {
+    None,
+    /// That immutable metadata did not change.
+    Immutable,
     /// All checks of a new object, its name too.
-    Whole,
+    Full,
     Both,
 }
 
@@ -53,26 +52,26 @@ pub(crate) struct Rules {
     pub(crate) name_within: Option<NameWithin>,
     /// Whether nothing is added to the prefix of a generated name.
     pub(crate) takes_prefixes: bool,
-    pub(crate) recheck: Recheck,
+    pub(crate) recheck: MetadataRecheck,
     /// Whether a finalizer without a domain must be one that Kubernetes knows.
     pub(crate) standard_finalizers: bool,
     /// Fields that are reset in a new object.
-    pub(crate) drops: &'static [Path],
+    pub(crate) cleared_on_create: &'static [Path],
     /// Fields that an update cannot change.
-    pub(crate) keeps: &'static [Path],
+    pub(crate) kept_on_update: &'static [Path],
     /// A change there increments `metadata.generation`, which starts at 1. Without paths it is not set.
-    pub(crate) counts: &'static [Path],
+    pub(crate) generation_fields: &'static [Path],
     /// Fields that managed fields leave out for this endpoint; by itself it changes nothing.
-    pub(crate) resets: ResetFields,
+    pub(crate) reset_fields: ResetFields,
     pub(crate) create_on_update: bool,
     pub(crate) unconditional_update: bool,
     pub(crate) returns_deleted_object: bool,
     pub(crate) garbage_collection: GarbageCollection,
     /// Returns the warnings about a new object as it was decoded.
     pub(crate) early_warnings: fn(&Value) -> Vec<String>,
-    /// Prepares a new object, after `drops` and the first generation.
+    /// Prepares a new object, after `cleared_on_create` and the first generation.
     pub(crate) on_create: fn(&Settings, &Context, &mut Value),
-    /// Prepares a changed object (new, old), after `keeps` and before `counts`.
+    /// Prepares a changed object (new, old), after `kept_on_update` and before `generation_fields`.
     pub(crate) on_update: fn(&Settings, &Context, &mut Value, &Value),
     /// Validates a new object beside its metadata.
     pub(crate) validate: Validate,
@@ -99,12 +98,12 @@ impl Rules {
         name: object_meta::subdomain_name,
         name_within: None,
         takes_prefixes: false,
-        recheck: Recheck::Changes,
+        recheck: MetadataRecheck::Immutable,
         standard_finalizers: true,
-        drops: &[],
-        keeps: &[],
-        counts: &[],
-        resets: ResetFields::These(&[]),
+        cleared_on_create: &[],
+        kept_on_update: &[],
+        generation_fields: &[],
+        reset_fields: ResetFields::These(&[]),
         create_on_update: false,
         unconditional_update: false,
         returns_deleted_object: false,
@@ -131,13 +130,18 @@ impl Rules {
     #[must_use]
     pub(crate) const fn with_status(self) -> Rules {
         const STATUS: &[Path] = &[&["status"]];
-        Rules { drops: STATUS, keeps: STATUS, resets: ResetFields::These(STATUS), ..self }
+        Rules {
+            cleared_on_create: STATUS,
+            kept_on_update: STATUS,
+            reset_fields: ResetFields::These(STATUS),
+            ..self
+        }
     }
 
     /// Counts a new generation whenever the spec changed.
     #[must_use]
     pub(crate) const fn counting_spec(self) -> Rules {
-        Rules { counts: &[&["spec"]], ..self }
+        Rules { generation_fields: &[&["spec"]], ..self }
     }
 
     /// Of the status subresource of a resource with these rules: an update changes nothing of the spec. Where a resource may
@@ -145,12 +149,11 @@ impl Rules {
     #[must_use]
     pub(crate) const fn of_status(self) -> Rules {
         const SPEC: &[Path] = &[&["spec"]];
-        let resets = ResetFields::These(SPEC);
         Rules {
-            recheck: Recheck::Changes,
-            keeps: SPEC,
-            counts: &[],
-            resets,
+            recheck: MetadataRecheck::Immutable,
+            kept_on_update: SPEC,
+            generation_fields: &[],
+            reset_fields: ResetFields::These(SPEC),
             on_update: Rules::NAMESPACED.on_update,
             validate_update: Rules::NAMESPACED.validate_update,
             warnings: Rules::NAMESPACED.warnings,
@@ -163,7 +166,7 @@ impl Rules {
     #[must_use]
     pub(crate) const fn of_status_alone(self) -> Rules {
         Rules {
-            keeps: &[
+            kept_on_update: &[
                 &["spec"],
                 &["metadata", "deletionTimestamp"],
                 &["metadata", "generation"],
@@ -173,7 +176,7 @@ impl Rules {
                 &["metadata", "finalizers"],
                 &["metadata", "ownerReferences"],
             ],
-            resets: ResetFields::These(&[&["metadata"], &["spec"]]),
+            reset_fields: ResetFields::These(&[&["metadata"], &["spec"]]),
             ..self.of_status()
         }
     }
@@ -250,10 +253,10 @@ impl Strategy for Tabled {
 
     fn prepare_for_create(&self, context: &mut Context, object: &mut Value) {
         context.warnings.extend((self.rules.early_warnings)(object));
-        for path in self.rules.drops {
+        for path in self.rules.cleared_on_create {
             tree::reset(self.of, object, path);
         }
-        if !self.rules.counts.is_empty() {
+        if !self.rules.generation_fields.is_empty() {
             tree::set(object, &["metadata", "generation"], 1i64);
         }
         (self.rules.on_create)(&self.settings, context, object);
@@ -270,22 +273,22 @@ impl Strategy for Tabled {
     }
 
     fn prepare_for_update(&self, context: &Context, new: &mut Value, old: &Value) {
-        for path in self.rules.keeps {
+        for path in self.rules.kept_on_update {
             tree::keep(new, old, path);
         }
         (self.rules.on_update)(&self.settings, context, new, old);
-        if !self.rules.counts.iter().all(|path| tree::is_same(new, old, path)) {
+        if !self.rules.generation_fields.iter().all(|path| tree::is_same(new, old, path)) {
             tree::set(new, &["metadata", "generation"], old.generation() + 1);
         }
     }
 
     fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
         let mut errors = Vec::new();
-        if matches!(self.rules.recheck, Recheck::Changes | Recheck::Both) {
+        if matches!(self.rules.recheck, MetadataRecheck::Immutable | MetadataRecheck::Both) {
             errors.extend(object_meta::validate_update(new, old, &field_path::Path::new("metadata")));
             errors.extend(self.check_finalizers(new));
         }
-        if matches!(self.rules.recheck, Recheck::Whole | Recheck::Both) {
+        if matches!(self.rules.recheck, MetadataRecheck::Full | MetadataRecheck::Both) {
             errors.extend(self.check_metadata(new));
         }
         errors.extend(self.walk(self.rules.validate_update, new, Some(old)));
@@ -297,7 +300,7 @@ impl Strategy for Tabled {
     }
 
     fn reset_fields(&self) -> ResetFields {
-        self.rules.resets
+        self.rules.reset_fields
     }
 
     fn canonicalize(&self, object: &mut Value) {

@@ -29,9 +29,13 @@ pub(crate) fn clock_at(time: &str) -> Clock {
 
 /// Of a resource or subresource of a group.
 pub(crate) fn of(group: &str, name: &str) -> Subject {
-    let settings = Settings { clock: clock_at(NOW), ..Settings::default() };
+    with_settings(group, name, &Settings { clock: clock_at(NOW), ..Settings::default() })
+}
+
+/// As [`of`], in a control plane with these settings.
+pub(crate) fn with_settings(group: &str, name: &str, settings: &Settings) -> Subject {
     let strategy =
-        super::of(group, name, &settings).unwrap_or_else(|| panic!("no strategy of {group} {name}"));
+        super::of(group, name, settings).unwrap_or_else(|| panic!("no strategy of {group} {name}"));
     let resources = Resources::builtin().unwrap();
     let resource = name.split('/').next().unwrap();
     let versions = resources.versions().iter().filter(|version| version.group == group);
@@ -48,6 +52,10 @@ pub(crate) fn text(value: &Value) -> String {
 }
 
 impl Subject {
+    pub(crate) fn stored_type(&self) -> &'static Type {
+        self.of
+    }
+
     pub(crate) fn tree(&self, text: &str) -> Value {
         json::decode(self.of, text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}")).value
     }

@@ -46,7 +46,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "limits",
         kind: "core/v1.ResourceQuota",
-        rules: Rules { recheck: Recheck::Both, ..Rules::NAMESPACED.with_status().counting_spec() },
+        rules: Rules { recheck: MetadataRecheck::Both, ..Rules::NAMESPACED.with_status().counting_spec() },
     },
     Entry { name: "limits/status", kind: "core/v1.ResourceQuota", rules: Rules::NAMESPACED.of_status() },
 ];

@@ -1,9 +1,11 @@
 //! The cursor: one field of an object, with its path and its old value.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::hash::Hash;
 
-use pintle_meta::field_path::{Error, Path, Value as Shown};
+use pintle_meta::field_path::{Error, Path, Value as Printed};
+use pintle_meta::quantity::Quantity;
 use pintle_meta::{Object, Value};
 use pintle_schema::go;
 
@@ -63,7 +65,6 @@ impl<'p, 'v> Cursor<'p, 'v> {
     }
 
     /// Returns the items of this list, each beside the first old item with the same key.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no kind has moved yet whose items move in their list"))]
     pub(crate) fn items_by<'q, K: Hash + Eq + 'v>(
         &'q self,
         key: impl Fn(&'v Value) -> K + 'q,
@@ -144,6 +145,11 @@ impl<'v> Cursor<'_, 'v> {
         self.new.and_then(Value::as_bool).unwrap_or_default()
     }
 
+    /// Returns the quantity; nothing where none is set.
+    pub(crate) fn quantity(&self) -> Option<Quantity> {
+        Quantity::parse(self.new?.as_str()?).ok()
+    }
+
     /// Returns the items of this list; none where it is not set.
     pub(crate) fn values(&self) -> &'v [Value] {
         self.new.and_then(Value::as_list).unwrap_or_default()
@@ -169,48 +175,89 @@ impl<'v> Cursor<'_, 'v> {
     }
 
     /// Returns the value as an error shows it, when the reference's internal field has this Go type.
-    pub(crate) fn shown_as(&self, of: &str) -> Shown {
-        go::shown(of, self.value())
+    pub(crate) fn printed_as(&self, of: &str) -> Printed {
+        go::printed(of, self.value())
     }
 }
 
 /// Reporting.
 impl Cursor<'_, '_> {
     /// Reports an error of another path, or of a function that returns its errors.
+    #[track_caller]
     pub(crate) fn report(&self, errors: impl IntoIterator<Item = Error>) {
-        errors.into_iter().for_each(|error| self.errors.push(error));
+        for error in errors {
+            self.errors.push(error);
+        }
     }
 
-    pub(crate) fn invalid(&self, shown: impl Into<Shown>, why: impl Into<String>) {
-        self.errors.push(Error::invalid(&self.path, shown, why));
+    #[track_caller]
+    pub(crate) fn invalid(&self, printed: impl Into<Printed>, why: impl Into<String>) {
+        self.errors.push(Error::invalid(&self.path, printed, why));
     }
 
     /// The detail may be empty.
+    #[track_caller]
     pub(crate) fn required(&self, why: impl Into<String>) {
         self.errors.push(Error::required(&self.path, why));
     }
 
+    #[track_caller]
     pub(crate) fn forbidden(&self, why: impl Into<String>) {
         self.errors.push(Error::forbidden(&self.path, why));
     }
 
-    pub(crate) fn duplicate(&self, shown: impl Into<Shown>) {
-        self.errors.push(Error::duplicate(&self.path, shown));
+    #[track_caller]
+    pub(crate) fn duplicate(&self, printed: impl Into<Printed>) {
+        self.errors.push(Error::duplicate(&self.path, printed));
+    }
+
+    #[track_caller]
+    pub(crate) fn not_found(&self, printed: impl Into<Printed>) {
+        self.errors.push(Error::not_found(&self.path, printed));
     }
 
     /// The supported values show in the order given.
-    pub(crate) fn not_supported(&self, shown: impl Into<Shown>, supported: &[&str]) {
-        self.errors.push(Error::not_supported(&self.path, shown, supported));
+    #[track_caller]
+    pub(crate) fn not_supported(&self, printed: impl Into<Printed>, supported: &[&str]) {
+        self.errors.push(Error::not_supported(&self.path, printed, supported));
     }
 
+    #[track_caller]
     pub(crate) fn too_long(&self, max: usize) {
         self.errors.push(Error::too_long(&self.path, Some(max)));
     }
 
+    #[track_caller]
+    pub(crate) fn too_many(&self, max: usize) {
+        self.errors.push(Error::too_many(&self.path, Some(self.len()), Some(max)));
+    }
+
+    #[track_caller]
+    pub(crate) fn too_few(&self, min: usize) {
+        self.errors.push(Error::too_few(&self.path, self.len(), Some(min)));
+    }
+
+    #[track_caller]
+    pub(crate) fn internal(&self, error: impl Display) {
+        self.errors.push(Error::internal(&self.path, error));
+    }
+
     /// Reports a change of a field that may not change; `of` is the Go type of the reference's internal field.
+    #[track_caller]
     pub(crate) fn immutable(&self, of: &str) {
         if self.is_update && self.changed() {
-            self.invalid(self.shown_as(of), IMMUTABLE);
+            self.invalid(self.printed_as(of), IMMUTABLE);
         }
+    }
+
+    /// Returns the number of errors so far, for rules that the reference skips after others failed:
+    ///
+    /// ```text
+    /// let errors = spec.error_count();
+    /// template(&spec.field("template"), options);
+    /// if spec.error_count() == errors { ... }
+    /// ```
+    pub(crate) fn error_count(&self) -> usize {
+        self.errors.len()
     }
 }

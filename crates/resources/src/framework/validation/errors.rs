@@ -9,7 +9,10 @@ use pintle_meta::field_path::{Error, MOST_ERRORS};
 pub(crate) struct Errors(RefCell<Vec<Error>>);
 
 impl Errors {
+    #[cfg_attr(test, track_caller)]
     pub(crate) fn push(&self, error: Error) {
+        #[cfg(test)]
+        super::origins::record(&error, std::panic::Location::caller());
         let mut errors = self.0.borrow_mut();
         if errors.len() < MOST_ERRORS {
             errors.push(error);

@@ -34,8 +34,13 @@
 //! [`checks`] has the checks that many kinds share; formats of text come from `pintle_meta::validation`.
 
 mod checks;
+mod conditions;
 mod cursor;
 mod errors;
+#[cfg(test)]
+mod origins;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub(crate) use self::cursor::Cursor;
 pub(crate) use self::errors::Errors;

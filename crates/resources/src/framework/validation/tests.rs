@@ -175,3 +175,20 @@ fn shared_checks_report_as_the_reference_does() {
         assert!(found.starts_with(start), "{found} does not start with {start}");
     }
 }
+
+#[test]
+fn a_table_of_cases_creates_and_updates_a_base() {
+    const TWICE: &str = "metadata.finalizers[0]: Invalid value: \"a\": name is neither a standard finalizer name nor is it fully qualified";
+    let base = super::testing::Base::new(
+        "",
+        "namespaces",
+        r#"{"metadata":{"name":"a","labels":{"kubernetes.io/metadata.name":"a"}}}"#,
+    );
+    base.accepts(&[&[("/metadata/labels/b", r#""c""#)], &[("/spec/finalizers/-", r#""example.com/a""#)]]);
+    base.refuses(&[(
+        &[("/spec/finalizers/-", r#""a""#)],
+        &["spec.finalizers: Invalid value: \"a\": name is neither a standard finalizer name nor is it fully qualified"],
+    )]);
+    base.accepts_update(&[&[("/metadata/labels/b", r#""c""#)]]);
+    base.refuses_update(&[(&[("/metadata/finalizers", r#"["a"]"#)], &[TWICE, TWICE])]);
+}

@@ -1,0 +1,1 @@
+//! Annotations of pods that have a meaning to the server.

@@ -1,0 +1,139 @@
+//! Validation of pods and pod templates.
+//!
+//! [`spec`] lists the rules in the reference's order; a file has the rules of one part. All of them start from the cursor they
+//! are given, so a template is validated at its own path.
+
+pub(crate) mod affinity;
+mod annotations;
+pub(crate) mod containers;
+mod dns;
+mod env;
+mod hosts;
+mod mounts;
+pub(crate) mod options;
+mod os;
+mod pod_resources;
+mod references;
+mod resource_claims;
+mod scheduling;
+mod security;
+pub(crate) mod tolerations;
+mod topology_spread;
+pub(crate) mod volumes;
+
+use std::collections::{HashMap, HashSet};
+
+use pintle_meta::Value;
+use pintle_meta::validation::{dns1123_label, inclusive_range_error, object_meta};
+
+pub(crate) use self::options::Options;
+use crate::framework::validation::Cursor;
+
+/// Facts of a spec that the rules of its parts need.
+pub(crate) struct Facts<'v> {
+    /// Volumes by name; those without a valid name aside, as in the reference.
+    pub(crate) volumes: HashMap<&'v str, &'v Value>,
+    /// Names of `resourceClaims`.
+    pub(crate) claim_names: HashSet<&'v str>,
+    pub(crate) grace_period: Option<i64>,
+    /// Whether the pod is in the host's user namespace.
+    pub(crate) host_users: bool,
+    /// `linux`, `windows` or empty.
+    pub(crate) os: &'v str,
+    pub(crate) restart_policy: &'v str,
+    /// Of the pod; empty in a template.
+    pub(crate) pod_name: &'v str,
+}
+
+impl<'v> Facts<'v> {
+    fn new(spec: &Cursor<'_, 'v>, pod_name: &'v str) -> Facts<'v> {
+        let name = |item: &'v Value| item.text_at(&["name"]);
+        let volumes = spec.field("volumes").values().iter();
+        let claims = spec.field("resourceClaims").values().iter();
+        Facts {
+            volumes: volumes.map(|volume| (name(volume), volume)).collect(),
+            claim_names: claims.map(name).collect(),
+            grace_period: spec.field("terminationGracePeriodSeconds").optional_integer(),
+            host_users: !spec.field("hostUsers").is_set() || spec.field("hostUsers").flag(),
+            os: spec.at(&["os", "name"]).text(),
+            restart_policy: spec.field("restartPolicy").text(),
+            pod_name,
+        }
+    }
+}
+
+/// Checks a pod template: labels, annotations and the spec.
+pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
+    spec(&template.field("spec"), "", options);
+}
+
+/// Checks the spec of a pod or of a template, which has no `pod_name`.
+pub(crate) fn spec(spec: &Cursor<'_, '_>, pod_name: &str, options: &Options) {
+    let facts = &Facts::new(spec, pod_name);
+    let grace_period = spec.field("terminationGracePeriodSeconds");
+    if !grace_period.is_set() {
+        grace_period.required("");
+    }
+    volumes::volumes(&spec.field("volumes"), pod_name, options);
+    resource_claims::claims(&spec.field("resourceClaims"), facts, options);
+    containers::containers(&spec.field("containers"), facts, options);
+    containers::init_containers(spec, facts, options);
+    containers::ephemeral_containers(spec, facts, options);
+    pod_resources::pod_resources(spec, facts, options);
+    security::host_network(spec, options);
+    restart_policy(&spec.field("restartPolicy"));
+    dns::policy(&spec.field("dnsPolicy"), options);
+    spec.field("nodeSelector").labels();
+    security::security_context(spec, options);
+    references::image_pull_secrets(&spec.field("imagePullSecrets"), options);
+    affinity::affinity(&spec.field("affinity"), options);
+    dns::config(&spec.field("dnsConfig"), facts, options);
+    scheduling::readiness_gates(&spec.field("readinessGates"), options);
+    scheduling::scheduling_gates(&spec.field("schedulingGates"), options);
+    topology_spread::constraints(&spec.field("topologySpreadConstraints"), options);
+    os::windows_host_process(spec, options);
+    security::host_users(spec, options);
+    hosts::hostname_override(spec, options);
+    subdomain(&spec.field("serviceAccountName"));
+    subdomain(&spec.field("nodeName"));
+    active_deadline(&spec.field("activeDeadlineSeconds"));
+    label(&spec.field("hostname"));
+    label(&spec.field("subdomain"));
+    tolerations::tolerations(&spec.field("tolerations"), options);
+    hosts::aliases(&spec.field("hostAliases"), options);
+    subdomain(&spec.field("priorityClassName"));
+    let runtime_class = spec.field("runtimeClassName");
+    if runtime_class.is_set() {
+        runtime_class.text_format(|name| object_meta::subdomain_name(name, false));
+    }
+    scheduling::preemption_policy(&spec.field("preemptionPolicy"), options);
+    scheduling::overhead(&spec.field("overhead"), options);
+    os::operating_system(spec, options);
+    scheduling::scheduling_group(&spec.field("schedulingGroup"), options);
+    env::file_volumes(spec, options);
+}
+
+fn restart_policy(policy: &Cursor<'_, '_>) {
+    policy.required_one_of(&["Always", "Never", "OnFailure"]);
+}
+
+/// Checks a name that may be empty.
+fn subdomain(name: &Cursor<'_, '_>) {
+    if !name.is_empty() {
+        name.text_format(|name| object_meta::subdomain_name(name, false));
+    }
+}
+
+fn label(name: &Cursor<'_, '_>) {
+    if !name.is_empty() {
+        name.text_format(dns1123_label);
+    }
+}
+
+fn active_deadline(seconds: &Cursor<'_, '_>) {
+    if let Some(value) = seconds.optional_integer()
+        && !(1..=i64::from(i32::MAX)).contains(&value)
+    {
+        seconds.invalid(value, inclusive_range_error(1, i64::from(i32::MAX)));
+    }
+}

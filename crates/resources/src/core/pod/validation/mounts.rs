@@ -1,0 +1,1 @@
+//! Mounts and devices of a container.
