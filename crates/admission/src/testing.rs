@@ -61,12 +61,11 @@ pub(crate) fn target(resource: &str) -> Target {
 /// Returns the preferred version and the type of a built-in resource.
 fn builtin(group: &str, name: &str) -> Option<(&'static str, Option<&'static Type>)> {
     let resources = Resources::builtin().expect("the built-in resources");
-    let found = resources.versions().iter().filter(|version| version.group == group).find_map(|version| {
+    resources.versions().iter().filter(|version| version.group == group).find_map(|version| {
         let mut all = version.resources.iter();
         let resource = all.find(|found| found.name == name && found.subresource.is_none())?;
         Some((version.version, Some(resource.kind)))
-    });
-    found
+    })
 }
 
 /// Encodes a value as JSON.
