@@ -31,13 +31,19 @@ impl DeleteOptions {
     pub fn read(object: &Value, errors: &mut Vec<Error>) -> DeleteOptions {
         let text = |path: &[&str]| object.at(path).and_then(Value::as_str);
         let dry_runs: Vec<&str> = object.items_at(&["dryRun"]).iter().filter_map(Value::as_str).collect();
+        let orphan_dependents = object.at(&["orphanDependents"]).and_then(Value::as_bool);
+        if let Some(given) = text(&["propagationPolicy"]).filter(|_| orphan_dependents.is_some()) {
+            let wrong = "orphanDependents and deletionPropagation cannot be both set";
+            let path = Path::new("propagationPolicy");
+            errors.push(Error::invalid(&path, field_path::Value::json(given), wrong));
+        }
         DeleteOptions {
             grace_period_seconds: object.at(&["gracePeriodSeconds"]).and_then(Value::as_i64),
             preconditions: Preconditions {
                 uid: text(&["preconditions", "uid"]).map(str::to_owned),
                 resource_version: text(&["preconditions", "resourceVersion"]).map(str::to_owned),
             },
-            orphan_dependents: object.at(&["orphanDependents"]).and_then(Value::as_bool),
+            orphan_dependents,
             propagation: text(&["propagationPolicy"]).and_then(|given| Propagation::parse(given, errors)),
             dry_run: dry_run(&dry_runs, errors),
             ignore_read_errors: object.at(&[IGNORE_READ_ERRORS]).and_then(Value::as_bool).unwrap_or(false),
@@ -54,7 +60,8 @@ impl Propagation {
             "Foreground" => Some(Propagation::Foreground),
             other => {
                 let supported = ["Foreground", "Background", "Orphan", "nil"];
-                errors.push(Error::not_supported(&Path::new("propagationPolicy"), other, &supported));
+                let shown = field_path::Value::json(other);
+                errors.push(Error::not_supported(&Path::new("propagationPolicy"), shown, &supported));
                 None
             }
         }
