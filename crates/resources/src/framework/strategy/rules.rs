@@ -198,6 +198,32 @@ pub(crate) fn standard_finalizer(path: &field_path::Path<'_>, name: &str) -> Opt
     (!name.contains('/') && !STANDARD.contains(&name)).then(|| Error::invalid(path, name, wrong))
 }
 
+/// Returns the errors of an object's metadata. Kinds that check it after something else call this themselves.
+pub(crate) fn metadata_errors(
+    object: &Value,
+    namespaced: bool,
+    name: impl Fn(&str, bool) -> Vec<String>,
+) -> Vec<Error> {
+    let mut errors = object_meta::validate(object, namespaced, &name, &field_path::Path::new("metadata"));
+    errors.extend(finalizer_errors(object));
+    errors
+}
+
+/// As [`metadata_errors`], of changes of metadata.
+pub(crate) fn metadata_update_errors(new: &Value, old: &Value) -> Vec<Error> {
+    let mut errors = object_meta::validate_update(new, old, &field_path::Path::new("metadata"));
+    errors.extend(finalizer_errors(new));
+    errors
+}
+
+fn finalizer_errors(object: &Value) -> Vec<Error> {
+    let path = field_path::Path::new("metadata");
+    let path = path.child("finalizers");
+    let names = object.finalizers().enumerate();
+    let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
+    wrong.take(field_path::MOST_ERRORS).collect()
+}
+
 struct Tabled {
     of: &'static Type,
     rules: Rules,
@@ -231,14 +257,7 @@ impl Tabled {
     }
 
     fn check_finalizers(&self, object: &Value) -> Vec<Error> {
-        if !self.rules.standard_finalizers {
-            return Vec::new();
-        }
-        let path = field_path::Path::new("metadata");
-        let path = path.child("finalizers");
-        let names = object.finalizers().enumerate();
-        let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
-        wrong.take(field_path::MOST_ERRORS).collect()
+        if self.rules.standard_finalizers { finalizer_errors(object) } else { Vec::new() }
     }
 }
 

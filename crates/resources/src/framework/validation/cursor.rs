@@ -87,6 +87,22 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
+    /// Returns this field with another new value: for rules that the reference applies to a changed copy.
+    pub(crate) fn replaced<'w>(&self, new: &'w Value) -> Cursor<'p, 'w>
+    where
+        'v: 'w,
+    {
+        Cursor { new: Some(new), ..*self }
+    }
+
+    /// Returns this field with other errors to report to: for rules whose errors may not count.
+    pub(crate) fn reporting_to<'w>(&self, errors: &'w Errors) -> Cursor<'p, 'w>
+    where
+        'v: 'w,
+    {
+        Cursor { errors, ..*self }
+    }
+
     /// Returns the same field of the old object, as if that were validated by itself.
     pub(crate) fn before(&self) -> Cursor<'p, 'v> {
         Cursor { new: self.old, old: None, is_update: false, ..*self }
