@@ -34,6 +34,7 @@
 //! [`checks`] has the checks that many kinds share; formats of text come from `pintle_meta::validation`.
 
 mod checks;
+mod conditions;
 mod cursor;
 mod errors;
 #[cfg(test)]
