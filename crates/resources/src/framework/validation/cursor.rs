@@ -87,14 +87,6 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
-    /// Returns this field with another new value: for rules that the reference applies to a changed copy.
-    pub(crate) fn replaced<'w>(&self, new: &'w Value) -> Cursor<'p, 'w>
-    where
-        'v: 'w,
-    {
-        Cursor { new: Some(new), ..*self }
-    }
-
     /// Returns this field with other errors to report to: for rules whose errors may not count.
     pub(crate) fn reporting_to<'w>(&self, errors: &'w Errors) -> Cursor<'p, 'w>
     where
