@@ -93,6 +93,12 @@ impl<'p, 'v> Cursor<'p, 'v> {
         'v: 'w,
     {
         Cursor { errors, ..*self }
+    /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
+    pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
+    where
+        'v: 's,
+    {
+        Cursor { path: self.path, new: Some(value), old: None, is_update: false, errors: self.errors }
     }
 
     /// Returns the same field of the old object, as if that were validated by itself.
