@@ -1,5 +1,6 @@
 //! Names of compute resources (`cpu`, `hugepages-2Mi`, `example.com/gpu`), and amounts of them.
 
+use pintle_meta::Value;
 use pintle_meta::field_path::Value as Printed;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::validation::qualified_name;
@@ -132,4 +133,26 @@ pub(crate) fn check_amount(amount: &Cursor<'_, '_>, name: &str) {
     {
         amount.invalid(Printed::json(&quantity.to_string()), "must be an integer");
     }
+}
+
+/// Checks the amount at the cursor, rounded up to an integer, which is also how the error prints it.
+#[track_caller]
+pub(crate) fn check_basic_amount(amount: &Cursor<'_, '_>) {
+    if let Some(value) = amount.quantity().map(|quantity| quantity.value()).filter(|value| *value < 0) {
+        amount.invalid(value, "must be a valid resource quantity");
+    }
+}
+
+/// Whether two maps of amounts have the same names and numbers; an absent map is an empty one.
+pub(crate) fn same_amounts(a: Option<&Value>, b: Option<&Value>) -> bool {
+    let a = a.and_then(Value::as_object);
+    let b = b.and_then(Value::as_object);
+    let same = |a: &Value, b: &Value| a == b || amount(a).is_some_and(|number| Some(number) == amount(b));
+    let is_in_b = |name: &str, a: &Value| b.is_some_and(|b| b.get(name).is_some_and(|found| same(a, found)));
+    a.map_or(0, |a| a.len()) == b.map_or(0, |b| b.len())
+        && a.is_none_or(|a| a.iter().all(|(name, value)| is_in_b(name, value)))
+}
+
+fn amount(value: &Value) -> Option<Quantity> {
+    Quantity::parse(value.as_str()?).ok()
 }
