@@ -10,6 +10,7 @@ use pintle_meta::{Value, Warnings};
 
 use super::int_or_percent;
 use super::workload::{self, TEMPLATE, WORKLOADS, about_template, is_counted, non_negative, not_above};
+use crate::core::persistent_volume_claim::{self, SpecOptions};
 use crate::core::pod;
 use crate::core::pod::validation::Options;
 use crate::framework::conversion::build;
@@ -28,7 +29,8 @@ pub(super) const STATEFUL_SETS: Rules = Rules {
     },
     validate: |settings, set| {
         let options = Options::for_template(settings, &set.at(TEMPLATE));
-        spec(&set.field("spec"), &Scope { is_update: false, skips_template: false }, &options);
+        let claims = Some(SpecOptions::new(&settings.features));
+        spec(&set.field("spec"), &Scope { claims, skips_template: false }, &options);
     },
     validate_update: update,
     warnings: |_, set, old| {
@@ -64,15 +66,15 @@ fn drop_unavailable(settings: &Settings, set: &mut Value, old: Option<&Value>) {
 
 /// The parts of a spec that are validated.
 struct Scope {
-    /// Whether fields that cannot change are taken as they are: the service's name and the claims.
-    is_update: bool,
+    /// Options of claims. None on an update, which takes the claims and the name of the service as they are.
+    claims: Option<SpecOptions>,
     /// Whether the stored object is invalid already, and so may be the template.
     skips_template: bool,
 }
 
 fn update(settings: &Settings, set: &Cursor<'_, '_>) {
     let options = Options::for_template(settings, &set.at(TEMPLATE));
-    let scope = Scope { is_update: true, skips_template: false };
+    let scope = Scope { claims: None, skips_template: false };
     let found = Errors::default();
     spec(&set.field("spec").reporting_to(&found), &scope, &options);
     if found.len() > 0 {
@@ -105,10 +107,14 @@ fn spec(spec: &Cursor<'_, '_>, scope: &Scope, options: &Options) {
             retention.field(when).one_of(&["Retain", "Delete"]);
         }
     }
+    if let Some(options) = &scope.claims {
+        let claims = spec.field("volumeClaimTemplates");
+        claims.each(|claim| persistent_volume_claim::spec(&claim.field("spec"), options));
+    }
     non_negative(spec, &["replicas", "minReadySeconds"]);
     spec.at(&["ordinals", "start"]).non_negative();
     let service = spec.field("serviceName");
-    if !scope.is_update && !service.is_empty() {
+    if scope.claims.is_some() && !service.is_empty() {
         service.text_format(dns1123_label);
     }
     let empty = "empty selector is invalid for statefulset";

@@ -9,7 +9,7 @@
 
 mod subresource;
 
-use pintle_meta::field_path::{Error, Path};
+use pintle_meta::field_path::Error;
 use pintle_meta::selector::{LabelSelector, label};
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
@@ -17,6 +17,7 @@ use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
 
 use crate::framework::conversion::build;
+use crate::framework::strategy::metadata_errors;
 use crate::framework::validation::{Cursor, Errors};
 
 /// The version in which clients see a scale.
@@ -155,7 +156,7 @@ fn managers(object: &Value) -> Result<Managed, Box<Status>> {
 }
 
 fn validate(scale: &Value) -> Vec<Error> {
-    let mut errors = object_meta::validate(scale, true, &object_meta::subdomain_name, &Path::new("metadata"));
+    let mut errors = metadata_errors(scale, true, object_meta::subdomain_name);
     let found = Errors::default();
     Cursor::root(scale, None, &found).at(&["spec", "replicas"]).non_negative();
     errors.extend(found.into_vec());

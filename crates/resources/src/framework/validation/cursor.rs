@@ -93,6 +93,8 @@ impl<'p, 'v> Cursor<'p, 'v> {
         'v: 'w,
     {
         Cursor { errors, ..*self }
+    }
+
     /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
     pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
     where
