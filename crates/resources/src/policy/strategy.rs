@@ -9,7 +9,11 @@ use crate::framework::strategy::{Entry, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry { name: "poddisruptionbudgets", kind: "policy/v1.PodDisruptionBudget", rules: BUDGETS },
-    Entry { name: "poddisruptionbudgets/status", kind: "policy/v1.PodDisruptionBudget", rules: BUDGET_STATUS },
+    Entry {
+        name: "poddisruptionbudgets/status",
+        kind: "policy/v1.PodDisruptionBudget",
+        rules: BUDGET_STATUS,
+    },
 ];
 
 /// Returns the strategy of a resource or subresource.

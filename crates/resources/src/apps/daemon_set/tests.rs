@@ -14,8 +14,7 @@ fn object(metadata: &str, spec: &str) -> String {
 #[test]
 fn specs() {
     let base = Base::new("apps", "daemonsets", SET);
-    let mismatch =
-        r#"spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template `labels`"#;
+    let mismatch = r#"spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template `labels`"#;
     base.refuses(&[
         // Only the mismatch tells that there is no selector.
         (&[("/spec/selector", "")], &[mismatch]),

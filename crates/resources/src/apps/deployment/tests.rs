@@ -2,8 +2,8 @@
 
 use pintle_features::Feature;
 
-use crate::framework::strategy::testing::{of, text, warnings, with_settings};
 use crate::framework::strategy::Settings;
+use crate::framework::strategy::testing::{of, text, warnings, with_settings};
 use crate::framework::validation::testing::Base;
 
 const DEPLOYMENT: &str = r#"{"metadata":{"name":"d","namespace":"n"},"spec":{"selector":{"matchLabels":{"a":"b"}},
@@ -166,7 +166,11 @@ fn counts_of_a_status_fit_together() {
             ],
         ),
         (
-            &[("/status/updatedReplicas", "1"), ("/status/readyReplicas", "2"), ("/status/availableReplicas", "3")],
+            &[
+                ("/status/updatedReplicas", "1"),
+                ("/status/readyReplicas", "2"),
+                ("/status/availableReplicas", "3"),
+            ],
             &[
                 "status.updatedReplicas: Invalid value: 1: cannot be greater than status.replicas",
                 "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
@@ -200,7 +204,8 @@ fn terminating_replicas_go_with_their_feature() {
     };
     for resource in ["deployments/status", "replicasets/status"] {
         let (old, new) = (object("", "", ""), object("", "", r#""terminatingReplicas":3"#));
-        let updated = |enabled, old: &str| text(&with_settings("apps", resource, &with(enabled)).updated(&new, old));
+        let updated =
+            |enabled, old: &str| text(&with_settings("apps", resource, &with(enabled)).updated(&new, old));
         assert!(updated(true, &old).contains("terminatingReplicas"));
         assert!(!updated(false, &old).contains("terminatingReplicas"));
         assert!(updated(false, &new).contains("terminatingReplicas"));

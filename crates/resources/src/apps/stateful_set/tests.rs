@@ -8,8 +8,7 @@ use crate::framework::validation::testing::Base;
 const SET: &str = r#"{"metadata":{"name":"s","namespace":"n"},"spec":{"serviceName":"h",
     "selector":{"matchLabels":{"a":"b"}},
     "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}"#;
-const CLAIM: &str =
-    r#"[{"metadata":{"name":"v"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]"#;
+const CLAIM: &str = r#"[{"metadata":{"name":"v"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]"#;
 const FIXED: &str = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
                      'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are \
                      forbidden";
@@ -79,7 +78,8 @@ fn specs() {
 
 #[test]
 fn update_strategies() {
-    let base = Base::with_features("apps", "statefulsets", SET, &[(Feature::MaxUnavailableStatefulSet, true)]);
+    let base =
+        Base::with_features("apps", "statefulsets", SET, &[(Feature::MaxUnavailableStatefulSet, true)]);
     const UNAVAILABLE: &str = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
     let path = "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value";
     base.refuses(&[
@@ -141,7 +141,10 @@ fn few_fields_may_change() {
     base.accepts_update(&[
         &[("/spec/replicas", "3"), ("/spec/ordinals", r#"{"start":2}"#), ("/spec/minReadySeconds", "1")],
         &[("/spec/template/spec/containers/0/image", r#""j""#), ("/spec/revisionHistoryLimit", "3")],
-        &[("/spec/persistentVolumeClaimRetentionPolicy", r#"{"whenDeleted":"Delete","whenScaled":"Retain"}"#)],
+        &[(
+            "/spec/persistentVolumeClaimRetentionPolicy",
+            r#"{"whenDeleted":"Delete","whenScaled":"Retain"}"#,
+        )],
         &[("/spec/updateStrategy/rollingUpdate/partition", "1")],
     ]);
     base.refuses_update(&[
@@ -149,7 +152,10 @@ fn few_fields_may_change() {
         (&[("/spec/serviceName", r#""A B""#)], &[FIXED]),
         (&[("/spec/podManagementPolicy", r#""Parallel""#)], &[FIXED]),
         (&[("/spec/volumeClaimTemplates", CLAIM)], &[FIXED]),
-        (&[("/spec/replicas", "-1")], &["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]),
+        (
+            &[("/spec/replicas", "-1")],
+            &["spec.replicas: Invalid value: -1: must be greater than or equal to 0"],
+        ),
         (&[("/spec/template/spec/containers", "[]")], &["spec.template.spec.containers: Required value"]),
     ]);
     // A stored template that is invalid may stay so.
@@ -157,7 +163,10 @@ fn few_fields_may_change() {
     base.accepts_update_of(before, &[&[("/spec/replicas", "3")]]);
     base.refuses_update_of(
         before,
-        &[(&[("/spec/replicas", "-1")], &["spec.replicas: Invalid value: -1: must be greater than or equal to 0"])],
+        &[(
+            &[("/spec/replicas", "-1")],
+            &["spec.replicas: Invalid value: -1: must be greater than or equal to 0"],
+        )],
     );
 }
 
@@ -169,7 +178,11 @@ fn statuses_come_before_metadata() {
     base.refuses_update_of(
         &[("/status/collisionCount", "2"), ("/metadata/finalizers", r#"["x"]"#)],
         &[(
-            &[("/status/currentReplicas", "-1"), ("/status/readyReplicas", "2"), ("/status/collisionCount", "1")],
+            &[
+                ("/status/currentReplicas", "-1"),
+                ("/status/readyReplicas", "2"),
+                ("/status/collisionCount", "1"),
+            ],
             &[
                 "status.currentReplicas: Invalid value: -1: must be greater than or equal to 0",
                 "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",

@@ -72,8 +72,7 @@ fn validate(settings: &Settings, autoscaler: &Cursor<'_, '_>) {
     let given = spec.field("metrics");
     metrics::metrics(&given, object_options(&given));
     let scales_to_zero = min.optional_integer() == Some(0);
-    let is_of_others =
-        |metric: &Value| matches!(metric.text_at(&["type"]), "Object" | "External");
+    let is_of_others = |metric: &Value| matches!(metric.text_at(&["type"]), "Object" | "External");
     if scales_to_zero && !given.values().iter().any(is_of_others) {
         let why = "must specify at least one Object or External metric to support scaling to zero replicas";
         given.forbidden(why);
@@ -133,10 +132,7 @@ fn scaling_rules(rules: &Cursor<'_, '_>) {
         window.invalid(window.integer(), "must be greater than or equal to zero");
     }
     if window.integer() > MAX_STABILIZATION_WINDOW {
-        window.invalid(
-            window.integer(),
-            format!("must be less than or equal to {MAX_STABILIZATION_WINDOW}"),
-        );
+        window.invalid(window.integer(), format!("must be less than or equal to {MAX_STABILIZATION_WINDOW}"));
     }
     let select = rules.field("selectPolicy");
     if select.is_set() {

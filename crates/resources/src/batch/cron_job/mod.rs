@@ -32,8 +32,7 @@ pub(super) const CRON_JOBS: Rules = Rules {
     ..WORKLOADS
 };
 
-pub(super) const CRON_JOB_STATUS: Rules =
-    Rules { recheck: MetadataRecheck::None, ..CRON_JOBS.of_status() };
+pub(super) const CRON_JOB_STATUS: Rules = Rules { recheck: MetadataRecheck::None, ..CRON_JOBS.of_status() };
 
 const TEMPLATE: tree::Path = &["spec", "jobTemplate", "spec", "template"];
 

@@ -46,10 +46,7 @@ const ZONES: &[(&str, &str)] = &[
         "Antarctica",
         "Casey Davis DumontDUrville Macquarie Mawson McMurdo Palmer Rothera South_Pole Syowa Troll Vostok",
     ),
-    (
-        "Arctic",
-        "Longyearbyen",
-    ),
+    ("Arctic", "Longyearbyen"),
     (
         "Asia",
         "Aden Almaty Amman Anadyr Aqtau Aqtobe Ashgabat Ashkhabad Atyrau Baghdad Bahrain Baku Bangkok \
@@ -72,18 +69,9 @@ const ZONES: &[(&str, &str)] = &[
         "ACT Adelaide Brisbane Broken_Hill Canberra Currie Darwin Eucla Hobart LHI Lindeman Lord_Howe \
          Melbourne NSW North Perth Queensland South Sydney Tasmania Victoria West Yancowinna",
     ),
-    (
-        "Brazil",
-        "Acre DeNoronha East West",
-    ),
-    (
-        "Canada",
-        "Atlantic Central Eastern Mountain Newfoundland Pacific Saskatchewan Yukon",
-    ),
-    (
-        "Chile",
-        "Continental EasterIsland",
-    ),
+    ("Brazil", "Acre DeNoronha East West"),
+    ("Canada", "Atlantic Central Eastern Mountain Newfoundland Pacific Saskatchewan Yukon"),
+    ("Chile", "Continental EasterIsland"),
     (
         "Etc",
         "GMT GMT+0 GMT+1 GMT+10 GMT+11 GMT+12 GMT+2 GMT+3 GMT+4 GMT+5 GMT+6 GMT+7 GMT+8 GMT+9 GMT-0 GMT-1 \
@@ -103,10 +91,7 @@ const ZONES: &[(&str, &str)] = &[
         "Indian",
         "Antananarivo Chagos Christmas Cocos Comoro Kerguelen Mahe Maldives Mauritius Mayotte Reunion",
     ),
-    (
-        "Mexico",
-        "BajaNorte BajaSur General",
-    ),
+    ("Mexico", "BajaNorte BajaSur General"),
     (
         "Pacific",
         "Apia Auckland Bougainville Chatham Chuuk Easter Efate Enderbury Fakaofo Fiji Funafuti Galapagos \

@@ -45,7 +45,8 @@ pub(super) const JOBS: Rules = Rules {
     ..WORKLOADS
 };
 
-pub(super) const JOB_STATUS: Rules = Rules { validate_update: |_, job| status::update(job), ..JOBS.of_status() };
+pub(super) const JOB_STATUS: Rules =
+    Rules { validate_update: |_, job| status::update(job), ..JOBS.of_status() };
 
 const TEMPLATE: tree::Path = &["spec", "template"];
 const TEMPLATE_LABELS: tree::Path = &["spec", "template", "metadata", "labels"];

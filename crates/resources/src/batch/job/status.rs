@@ -168,7 +168,8 @@ fn index_lists(status: &Cursor<'_, '_>, spec: &Cursor<'_, '_>) {
     let (completed, failed) = (status.field("completedIndexes"), status.field("failedIndexes"));
     let completions = spec.field("completions").optional_integer();
     let has_limit_per_index = spec.field("backoffLimitPerIndex").is_set();
-    let wrong = |list: &Cursor<'_, '_>| completions.and_then(|limit| indexes::count(list.text(), limit).err());
+    let wrong =
+        |list: &Cursor<'_, '_>| completions.and_then(|limit| indexes::count(list.text(), limit).err());
     if let Some(why) = wrong(&completed).filter(|_| completed.changed()) {
         completed.invalid(completed.text(), format!("error parsing completedIndexes: {why}"));
     }
@@ -229,8 +230,8 @@ fn times(status: &Cursor<'_, '_>, spec: &Cursor<'_, '_>) {
     if end.is_set() && end.before().is_set() && end.changed() {
         end.invalid(printed_time(&end), "field is immutable");
     }
-    let is_resuming = has_condition(&status.before(), "Suspended", "True")
-        && has_condition(status, "Suspended", "False");
+    let is_resuming =
+        has_condition(&status.before(), "Suspended", "True") && has_condition(status, "Suspended", "False");
     if start.before().is_set() && start.changed() && !is_resuming && !spec.field("suspend").flag() {
         start.invalid(printed_time(&start), "field is immutable for unsuspended job once set");
     }

@@ -66,12 +66,8 @@ fn generated_selector(job: &Cursor<'_, '_>, needs_prefixed: bool) {
         uid.required("");
     }
     let uid = uid.text();
-    let expected = [
-        (LEGACY_CONTROLLER_UID, uid),
-        (LEGACY_JOB_NAME, name),
-        (CONTROLLER_UID, uid),
-        (JOB_NAME, name),
-    ];
+    let expected =
+        [(LEGACY_CONTROLLER_UID, uid), (LEGACY_JOB_NAME, name), (CONTROLLER_UID, uid), (JOB_NAME, name)];
     let expected = if needs_prefixed { &expected[..] } else { &expected[..2] };
     let labels = job.at(&["spec", "template", "metadata", "labels"]);
     for (key, value) in expected {

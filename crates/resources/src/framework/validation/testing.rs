@@ -65,7 +65,7 @@ impl Base {
         base
     }
 
-    fn tree(&self, changes: &[Change<'_>], is_update: bool) -> Value {
+    fn json(&self, changes: &[Change<'_>], is_update: bool) -> Json {
         let mut object = self.object.clone();
         if is_update {
             change(&mut object, "/metadata/resourceVersion", r#""1""#);
@@ -73,31 +73,42 @@ impl Base {
         for (pointer, value) in changes {
             change(&mut object, pointer, value);
         }
+        object
+    }
+
+    fn tree(&self, object: &Json) -> Value {
         let mut value = self.subject.tree(&object.to_string());
         defaults::apply(self.subject.stored_type(), &mut value, &self.settings.defaults());
         value
     }
 
-    /// Returns the object as the store has it after a create.
+    /// Returns the object as the store has it after a create and, on an update, a write of its status if it has one.
     fn stored(&self, changes: &[Change<'_>], is_update: bool) -> Value {
-        let mut value = self.tree(changes, is_update);
+        let object = self.json(changes, is_update);
+        let mut value = self.tree(&object);
         // A subresource has no creates of its own: what it updates is taken as it is given.
         if !self.name.contains('/') {
+            let given = value.get("status").cloned().filter(|_| is_update && object.get("status").is_some());
             self.subject.strategy.prepare_for_create(&mut Context::default(), &mut value);
+            if let (Some(given), Some(fields)) = (given, value.as_object_mut()) {
+                fields.insert("status", given);
+            }
         }
         value
     }
 
-    fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
+    /// Returns the errors of a create with these changes.
+    pub(crate) fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
         let errors = self.subject.strategy.validate(&Context::default(), &self.stored(changes, false));
         errors.iter().map(ToString::to_string).collect()
     }
 
-    fn update_errors(&self, before: &[Change<'_>], changes: &[Change<'_>]) -> Vec<String> {
+    /// Returns the errors of an update of a stored object that has some changes already, valid or not.
+    pub(crate) fn update_errors(&self, before: &[Change<'_>], changes: &[Change<'_>]) -> Vec<String> {
         let context = Context::default();
         let old = self.stored(before, true);
         let all: Vec<Change<'_>> = before.iter().chain(changes).copied().collect();
-        let mut new = self.tree(&all, true);
+        let mut new = self.tree(&self.json(&all, true));
         self.subject.strategy.prepare_for_update(&context, &mut new, &old);
         let errors = self.subject.strategy.validate_update(&context, &new, &old);
         errors.iter().map(ToString::to_string).collect()

@@ -65,7 +65,9 @@ fn limits_fit(spec: &Cursor<'_, '_>, resources: &Cursor<'_, '_>) {
     }
     for (index, container) in spec.field("containers").items().enumerate() {
         for (name, limit) in container.at(&["resources", "limits"]).entries() {
-            let (Some(limit), Some(of_pod)) = (limit.quantity(), limits.key(name).quantity()) else { continue };
+            let (Some(limit), Some(of_pod)) = (limit.quantity(), limits.key(name).quantity()) else {
+                continue;
+            };
             if limit > of_pod {
                 // The reference looks for containers in the resources of the pod.
                 let path = resources.path().child("containers");

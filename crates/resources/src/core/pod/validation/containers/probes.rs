@@ -110,7 +110,8 @@ fn sleep(sleep: &Cursor<'_, '_>, facts: &Facts<'_>) {
     if let Some(grace_period) = facts.grace_period
         && !(0..=grace_period).contains(&seconds)
     {
-        let why = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace_period})");
+        let why =
+            format!("must be non-negative and less than terminationGracePeriodSeconds ({grace_period})");
         sleep.invalid(seconds, why);
     }
 }

@@ -48,12 +48,7 @@ pub(in super::super) fn requirements(
 }
 
 /// Checks a request against the limit. Both are equal where resources cannot be overcommitted.
-fn within_limit(
-    request: &Cursor<'_, '_>,
-    name: &str,
-    requests: &Cursor<'_, '_>,
-    limits: &Cursor<'_, '_>,
-) {
+fn within_limit(request: &Cursor<'_, '_>, name: &str, requests: &Cursor<'_, '_>, limits: &Cursor<'_, '_>) {
     let can_overcommit = resource_names::allows_overcommit(name);
     let limit = limits.key(name);
     if !limit.is_set() {
@@ -77,7 +72,9 @@ fn huge_pages(amount: &Cursor<'_, '_>, name: &str, options: &Options) {
         return;
     }
     let quantity = amount.quantity();
-    if let Some(quantity) = quantity.filter(|quantity| !resource_names::is_multiple_of_page_size(name, quantity)) {
+    if let Some(quantity) =
+        quantity.filter(|quantity| !resource_names::is_multiple_of_page_size(name, quantity))
+    {
         let why = format!("{quantity} is not positive integer multiple of {name}");
         amount.invalid(quantity.to_string(), why);
     }
@@ -173,8 +170,10 @@ fn known(policies: &Cursor<'_, '_>, text: &str, supported: &[&str]) {
 /// Checks the resize policies of an init container, which only a sidecar may restart for.
 pub(super) fn init_resize_policy(policies: &Cursor<'_, '_>, is_sidecar: bool, options: &Options) {
     if !options.allow_sidecar_resize_policy && !policies.is_empty() {
-        policies
-            .invalid(policies.printed_as("[]core.ContainerResizePolicy"), "must not be set for init containers"); // unreachable: the gate is locked
+        policies.invalid(
+            policies.printed_as("[]core.ContainerResizePolicy"),
+            "must not be set for init containers",
+        ); // unreachable: the gate is locked
     }
     if is_sidecar || options.allow_restart_container_of_init_containers {
         return;
