@@ -158,7 +158,7 @@ pub(super) fn resize_policy(policies: &Cursor<'_, '_>, facts: &Facts<'_>) {
     }
 }
 
-#[track_caller]
+/// Checks a value of a policy, and reports at the list.
 fn known(policies: &Cursor<'_, '_>, text: &str, supported: &[&str]) {
     if text.is_empty() {
         policies.required("");
@@ -170,10 +170,8 @@ fn known(policies: &Cursor<'_, '_>, text: &str, supported: &[&str]) {
 /// Checks the resize policies of an init container, which only a sidecar may restart for.
 pub(super) fn init_resize_policy(policies: &Cursor<'_, '_>, is_sidecar: bool, options: &Options) {
     if !options.allow_sidecar_resize_policy && !policies.is_empty() {
-        policies.invalid(
-            policies.printed_as("[]core.ContainerResizePolicy"),
-            "must not be set for init containers",
-        ); // unreachable: the gate is locked
+        let shown = policies.printed_as("[]core.ContainerResizePolicy");
+        policies.invalid(shown, "must not be set for init containers"); // unreachable: the gate is locked
     }
     if is_sidecar || options.allow_restart_container_of_init_containers {
         return;
