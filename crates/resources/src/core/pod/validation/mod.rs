@@ -208,3 +208,8 @@ fn active_deadline(seconds: &Cursor<'_, '_>) {
         seconds.invalid(value, inclusive_range_error(1, i64::from(i32::MAX)));
     }
 }
+
+#[cfg(test)]
+pub(in crate::core::pod) mod testing;
+#[cfg(test)]
+mod tests;
