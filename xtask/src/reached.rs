@@ -35,6 +35,7 @@ const REPORTERS: &[&str] = &[
     ".positive_quantity(",
     ".one_of(",
     ".required_one_of(",
+    ".conditions(",
     ".labels(",
     ".annotations(",
     ".label_selector(",

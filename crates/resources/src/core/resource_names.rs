@@ -92,7 +92,9 @@ pub(crate) fn allows_overcommit(name: &str) -> bool {
 pub(crate) fn is_multiple_of_page_size(name: &str, amount: &Quantity) -> bool {
     let size = name.strip_prefix(HUGE_PAGES).and_then(|size| Quantity::parse(size).ok());
     size.is_some_and(|size| {
-        size.signum() > 0 && size.milli_value() % 1000 == 0 && amount.value() % size.value() == 0
+        // Sizes out of range are 0.
+        let rest = amount.value().checked_rem(size.value());
+        size.signum() > 0 && size.milli_value() % 1000 == 0 && rest == Some(0)
     })
 }
 

@@ -7,8 +7,8 @@ use pintle_meta::Value;
 use pintle_meta::validation::qualified_name;
 use pintle_schema::go;
 
-use super::parameters::driver_name;
 use super::strategy::RETURNED;
+use crate::core::volume_sources::driver_name;
 use crate::framework::strategy::{MetadataRecheck, Rules, tree};
 use crate::framework::validation::Cursor;
 

@@ -1,7 +1,7 @@
-//! Parts that the kinds of this group share: names of drivers, and parameters of classes.
+//! Parts that the classes of this group share.
 
 use pintle_meta::Object;
-use pintle_meta::validation::{dns1123_subdomain, qualified_name};
+use pintle_meta::validation::qualified_name;
 
 use crate::framework::validation::Cursor;
 
@@ -39,15 +39,4 @@ pub(super) fn parameters(parameters: &Cursor<'_, '_>, allow_empty: bool) {
 pub(super) fn size(map: &Cursor<'_, '_>) -> usize {
     let entries = map.map().into_iter().flat_map(Object::iter);
     entries.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
-}
-
-/// Checks the name of a CSI driver, in any case.
-pub(super) fn driver_name(name: &Cursor<'_, '_>) {
-    if name.is_empty() {
-        return name.required("");
-    }
-    if name.text().len() > 63 {
-        name.too_long(63);
-    }
-    name.text_format(|name| dns1123_subdomain(&name.to_lowercase()));
 }

@@ -4,9 +4,10 @@ use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 use pintle_meta::validation::{inclusive_range_error, object_meta};
 
-use super::parameters::{driver_name, size};
+use super::parameters::size;
 use super::strategy::RETURNED;
 use crate::core::persistent_volume;
+use crate::core::volume_sources::driver_name;
 use crate::framework::strategy::{MetadataRecheck, Rules, tree};
 use crate::framework::validation::Cursor;
 

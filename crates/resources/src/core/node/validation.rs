@@ -12,7 +12,7 @@ use pintle_meta::{Node, Value};
 use super::config;
 use crate::core::resource_names::check_amount;
 use crate::framework::strategy::Settings;
-use crate::framework::validation::{Cursor, Errors};
+use crate::framework::validation::Cursor;
 
 const TAINTS: &str = "scheduler.alpha.kubernetes.io/taints";
 const AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
@@ -121,12 +121,7 @@ fn taints_annotation(annotations: &Cursor<'_, '_>) {
         return refuse(wrong(item, "core.Taint"));
     }
     let list = Value::list(items.iter().map(|taint| decode(taint).unwrap_or_default()).collect());
-    // The decoded list is checked as an object of its own, whose errors show where the annotation is.
-    let errors = Errors::default();
-    let shown = annotations.field(TAINTS).path().to_string();
-    let object = Value::object([("taints", list)].into_iter().collect());
-    check_taints(&Cursor::root(&object, None, &errors).at_as(&["taints"], &shown));
-    annotations.report(errors.into_vec());
+    check_taints(&annotations.field(TAINTS).with_value(&list));
 }
 
 fn avoid_pods_annotation(annotations: &Cursor<'_, '_>) {

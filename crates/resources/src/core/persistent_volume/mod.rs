@@ -1,13 +1,14 @@
 //! Volumes that outlive pods.
 
 pub(super) mod columns;
+mod validation;
 
 use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 
+pub(crate) use self::validation::inline_spec;
 use super::strategy::{CLUSTER, warnings};
 use crate::framework::strategy::{MetadataRecheck, Rules, Settings, tree};
-use crate::framework::validation::Cursor;
 
 pub(super) const VOLUMES: Rules = Rules {
     recheck: MetadataRecheck::Full,
@@ -18,6 +19,8 @@ pub(super) const VOLUMES: Rules = Rules {
         tree::set(volume, &["status", "lastPhaseTransitionTime"], settings.time());
     },
     on_update: |settings, _, new, old| drop_disabled(&settings.features, new, Some(old)),
+    validate: |settings, volume| validation::volume(&settings.features, volume),
+    validate_update: |settings, volume| validation::update(&settings.features, volume),
     warnings: |_, volume, _| warnings::of_volume(volume),
     ..CLUSTER.with_status()
 };
@@ -48,5 +51,5 @@ fn note_transition(settings: &Settings, new: &mut Value, old: &Value) {
     }
 }
 
-/// Checks a spec that a VolumeAttachment has in itself.
-pub(crate) fn inline_spec(_spec: &Cursor<'_, '_>) {}
+#[cfg(test)]
+mod tests;

@@ -87,6 +87,19 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
+    /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
+    pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
+    where
+        'v: 's,
+    {
+        Cursor { path: self.path, new: Some(value), old: None, is_update: false, errors: self.errors }
+    }
+
+    /// Returns this field under the path of another, where the reference's errors name a list in place of its item.
+    pub(crate) fn shown_at<'q>(&self, other: &Cursor<'q, '_>) -> Cursor<'q, 'v> {
+        Cursor { path: other.path, ..*self }
+    }
+
     /// Returns the same field of the old object, as if that were validated by itself.
     pub(crate) fn before(&self) -> Cursor<'p, 'v> {
         Cursor { new: self.old, old: None, is_update: false, ..*self }
