@@ -1,6 +1,7 @@
 //! ReplicationControllers.
 
 use pintle_meta::field_path::{Error, Path};
+use pintle_meta::validation::{dns1123_subdomain, max_bytes_error};
 use pintle_meta::{Object, Value};
 use pintle_registry::GarbageCollection;
 
@@ -11,6 +12,7 @@ use crate::framework::strategy::{Rules, Settings};
 use crate::framework::validation::Cursor;
 
 pub(super) const CONTROLLERS: Rules = Rules {
+    name: long_name,
     // Its pods stay, as its first users expected.
     garbage_collection: GarbageCollection::Orphan,
     on_create: |settings, _, controller| {
@@ -30,6 +32,16 @@ pub(super) const CONTROLLERS: Rules = Rules {
 
 pub(super) const CONTROLLER_STATUS: Rules =
     Rules { validate_update: |_, controller| status(&controller.field("status")), ..CONTROLLERS.of_status() };
+
+/// Checks a name as the reference's newer validation does: it counts bytes, and leaves prefixes of generated names alone.
+fn long_name(name: &str, is_prefix: bool) -> Vec<String> {
+    const MAX_LENGTH: usize = 253;
+    let mut wrong = if is_prefix { Vec::new() } else { dns1123_subdomain(name) };
+    if let Some(first) = wrong.first_mut().filter(|_| name.len() > MAX_LENGTH) {
+        *first = max_bytes_error(MAX_LENGTH);
+    }
+    wrong
+}
 
 fn spec(settings: &Settings, controller: &Cursor<'_, '_>) {
     let spec = controller.field("spec");
