@@ -14,7 +14,8 @@ use crate::core::persistent_volume_claim::{self, SpecOptions};
 use crate::core::pod;
 use crate::core::pod::validation::Options;
 use crate::framework::conversion::build;
-use crate::framework::strategy::{MetadataRecheck, Rules, Settings, metadata_update_errors, tree};
+use crate::framework::strategy::rules::metadata_update;
+use crate::framework::strategy::{MetadataRecheck, Rules, Settings, tree};
 use crate::framework::validation::{Cursor, Errors};
 
 pub(super) const STATEFUL_SETS: Rules = Rules {
@@ -48,7 +49,7 @@ pub(super) const STATEFUL_SET_STATUS: Rules = Rules {
     validate_update: |_, set| {
         let counts = set.field("status");
         status(&counts);
-        set.report(metadata_update_errors(set.value(), set.before().value()));
+        metadata_update(set);
         workload::collisions(&counts);
     },
     ..STATEFUL_SETS.of_status()

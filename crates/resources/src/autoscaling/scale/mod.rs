@@ -17,7 +17,7 @@ use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
 
 use crate::framework::conversion::build;
-use crate::framework::strategy::metadata_errors;
+use crate::framework::strategy::rules::metadata;
 use crate::framework::validation::{Cursor, Errors};
 
 /// The version in which clients see a scale.
@@ -156,11 +156,11 @@ fn managers(object: &Value) -> Result<Managed, Box<Status>> {
 }
 
 fn validate(scale: &Value) -> Vec<Error> {
-    let mut errors = metadata_errors(scale, true, object_meta::subdomain_name);
-    let found = Errors::default();
-    Cursor::root(scale, None, &found).at(&["spec", "replicas"]).non_negative();
-    errors.extend(found.into_vec());
-    errors
+    let errors = Errors::default();
+    let cursor = Cursor::root(scale, None, &errors);
+    metadata(&cursor, true, object_meta::subdomain_name);
+    cursor.at(&["spec", "replicas"]).non_negative();
+    errors.into_vec()
 }
 
 #[cfg(test)]

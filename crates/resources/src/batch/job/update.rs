@@ -7,24 +7,25 @@ use pintle_meta::{Object, Value};
 
 use super::{CONTROLLER_UID, JOB_NAME, TEMPLATE, status, validation};
 use crate::core::pod::validation::Options;
-use crate::framework::strategy::{Settings, metadata_errors, metadata_update_errors, tree};
+use crate::framework::strategy::rules::{metadata, metadata_update};
+use crate::framework::strategy::{Settings, tree};
 use crate::framework::validation::Cursor;
 
 const IMMUTABLE: &str = "field is immutable";
 
 /// Reports what is wrong with the new job and, as the reference does, once more with its spec as a changed one.
 pub(super) fn update(settings: &Settings, job: &Cursor<'_, '_>) {
-    let (new, old) = (job.value(), job.before());
+    let old = job.before();
     let mut options = Options::for_template(settings, &job.at(TEMPLATE));
     let selector = old.at(&["spec", "selector"]).value().view::<LabelSelector>().unwrap_or_default();
     options.allow_invalid_label_value_in_selector |= selector.has_invalid_value();
     let labels = old.at(&["spec", "template", "metadata", "labels"]);
     let had_prefixed = labels.key(JOB_NAME).is_set() && labels.key(CONTROLLER_UID).is_set();
-    job.report(metadata_errors(new, true, object_meta::subdomain_name));
+    metadata(job, true, object_meta::subdomain_name);
     let errors = job.error_count();
     validation::whole(job, &options, had_prefixed);
     let has_errors = job.error_count() > errors;
-    job.report(metadata_update_errors(new, old.value()));
+    metadata_update(job);
     let spec = job.field("spec");
     if has_errors {
         validation::with_selector(&spec, &options);

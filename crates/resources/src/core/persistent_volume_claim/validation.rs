@@ -270,10 +270,7 @@ pub(super) fn status_update(features: &Features, claim: &Cursor<'_, '_>) {
         "NodeResizeInfeasible",
         "NodeResizePending",
     ];
-    let version = claim.at_as(&["metadata", "resourceVersion"], "resourceVersion");
-    if version.is_empty() {
-        version.required("");
-    }
+    claim.requires_resource_version();
     let spec = claim.at_as(&["spec"], "Spec");
     if spec.field("accessModes").is_empty() {
         spec.field("accessModes").required("");

@@ -27,7 +27,7 @@ use pintle_runtime::{Clock, Random};
 use crate::framework::defaults;
 use crate::framework::unenforced::Unenforced;
 
-pub(crate) use self::rules::{Entry, MetadataRecheck, Rules, find, metadata_errors, metadata_update_errors};
+pub(crate) use self::rules::{Entry, MetadataRecheck, Rules, find};
 
 /// Inputs of strategies beside the objects: those of the control plane.
 #[derive(Clone, Debug)]

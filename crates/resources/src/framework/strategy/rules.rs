@@ -198,25 +198,23 @@ pub(crate) fn standard_finalizer(path: &field_path::Path<'_>, name: &str) -> Opt
     (!name.contains('/') && !STANDARD.contains(&name)).then(|| Error::invalid(path, name, wrong))
 }
 
-/// Returns the errors of an object's metadata. Kinds that check it after something else call this themselves.
-pub(crate) fn metadata_errors(
-    object: &Value,
-    namespaced: bool,
-    name: impl Fn(&str, bool) -> Vec<String>,
-) -> Vec<Error> {
-    let mut errors = object_meta::validate(object, namespaced, &name, &field_path::Path::new("metadata"));
-    errors.extend(finalizer_errors(object));
-    errors
+/// Reports changes of immutable metadata, for rows whose own rules the reference checks before. Their `recheck` leaves it out.
+#[track_caller]
+pub(crate) fn metadata_update(object: &Cursor<'_, '_>) {
+    let path = field_path::Path::new("metadata");
+    object.report(object_meta::validate_update(object.value(), object.before().value(), &path));
+    object.report(standard_finalizers(object.value()));
 }
 
-/// As [`metadata_errors`], of changes of metadata.
-pub(crate) fn metadata_update_errors(new: &Value, old: &Value) -> Vec<Error> {
-    let mut errors = object_meta::validate_update(new, old, &field_path::Path::new("metadata"));
-    errors.extend(finalizer_errors(new));
-    errors
+/// As [`metadata_update`], for all checks of a new object's metadata.
+#[track_caller]
+pub(crate) fn metadata(object: &Cursor<'_, '_>, namespaced: bool, name: fn(&str, bool) -> Vec<String>) {
+    let path = field_path::Path::new("metadata");
+    object.report(object_meta::validate(object.value(), namespaced, &name, &path));
+    object.report(standard_finalizers(object.value()));
 }
 
-fn finalizer_errors(object: &Value) -> Vec<Error> {
+fn standard_finalizers(object: &Value) -> Vec<Error> {
     let path = field_path::Path::new("metadata");
     let path = path.child("finalizers");
     let names = object.finalizers().enumerate();
@@ -257,7 +255,7 @@ impl Tabled {
     }
 
     fn check_finalizers(&self, object: &Value) -> Vec<Error> {
-        if self.rules.standard_finalizers { finalizer_errors(object) } else { Vec::new() }
+        if self.rules.standard_finalizers { standard_finalizers(object) } else { Vec::new() }
     }
 }
 

@@ -86,6 +86,7 @@ pub(crate) fn template_metadata(template: &Cursor<'_, '_>, options: &Options) {
 /// Checks a pod template: labels, annotations and the spec.
 pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
     template_metadata(template, options);
+    let annotations = template.at_as(&["metadata", "annotations"], "annotations");
     let spec = template.field("spec");
     check_spec(&spec, None, options);
     security_annotations::seccomp(&annotations, &spec);
