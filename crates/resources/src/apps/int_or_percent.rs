@@ -7,7 +7,6 @@ use pintle_meta::validation::percent;
 use crate::framework::validation::Cursor;
 
 /// Checks that a number is not negative, or that text is a percentage.
-#[track_caller]
 pub(crate) fn positive(amount: &Cursor<'_, '_>) {
     match amount.optional_text() {
         Some(text) => {
@@ -20,7 +19,6 @@ pub(crate) fn positive(amount: &Cursor<'_, '_>) {
 }
 
 /// Checks that a percentage is at most 100; anything else is checked elsewhere.
-#[track_caller]
 pub(crate) fn at_most_100_percent(amount: &Cursor<'_, '_>) {
     if amount.optional_text().and_then(percentage).is_some_and(|value| value > 100) {
         amount.invalid(printed(amount), "must not be greater than 100%");

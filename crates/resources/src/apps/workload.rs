@@ -29,7 +29,6 @@ pub(super) fn changed_template(settings: &Settings, workload: &mut Value, old: &
 }
 
 /// Checks a selector that may be neither absent nor empty. Returns it, unless it is no selector.
-#[track_caller]
 pub(super) fn selector(selector: &Cursor<'_, '_>, empty: &str, wrong: &str) -> Option<Selector> {
     if !selector.is_set() {
         selector.required("");
@@ -48,7 +47,6 @@ pub(super) fn selector(selector: &Cursor<'_, '_>, empty: &str, wrong: &str) -> O
 }
 
 /// Checks that a selector selects the pods of a template.
-#[track_caller]
 pub(crate) fn selects(selector: &Selector, template: &Cursor<'_, '_>) {
     let labels = template.at(&["metadata", "labels"]);
     if !selector.matches(|key| labels.value().get(key)?.as_str()) {
@@ -65,7 +63,6 @@ pub(super) fn replicated(template: &Cursor<'_, '_>, selector: &Selector, options
 }
 
 /// Checks that the pods of a template are to run without end.
-#[track_caller]
 pub(super) fn running_forever(template: &Cursor<'_, '_>, kind: &str) {
     let policy = template.at(&["spec", "restartPolicy"]);
     if policy.text() != "Always" {
@@ -78,7 +75,6 @@ pub(super) fn running_forever(template: &Cursor<'_, '_>, kind: &str) {
 }
 
 /// Checks that none of these numbers is negative.
-#[track_caller]
 pub(crate) fn non_negative(of: &Cursor<'_, '_>, fields: &[&str]) {
     for field in fields {
         of.field(field).non_negative();
@@ -86,7 +82,6 @@ pub(crate) fn non_negative(of: &Cursor<'_, '_>, fields: &[&str]) {
 }
 
 /// Checks that a number is not above another of the same status, by the name that the error gives to that.
-#[track_caller]
 pub(super) fn not_above(status: &Cursor<'_, '_>, field: &str, limit: &str, named: &str) {
     let count = status.field(field);
     if count.integer() > status.field(limit).integer() {
@@ -95,7 +90,6 @@ pub(super) fn not_above(status: &Cursor<'_, '_>, field: &str, limit: &str, named
 }
 
 /// Checks that the number of collisions did not decrease.
-#[track_caller]
 pub(super) fn collisions(status: &Cursor<'_, '_>) {
     let count = status.field("collisionCount");
     let is_below = |old| count.optional_integer().is_none_or(|new| new < old);

@@ -155,7 +155,9 @@ fn changes_of_large_pods_and_services_take_time_in_proportion_to_them() {
     const COUNT: usize = 100_000;
     let started = Instant::now();
     let tolerations = |last: &str| {
-        let all = list(COUNT, |index| format!(r#"{{"key":"k{index}","effect":"NoExecute","tolerationSeconds":1}}"#));
+        let all = list(COUNT, |index| {
+            format!(r#"{{"key":"k{index}","effect":"NoExecute","tolerationSeconds":1}}"#)
+        });
         let gates = list(COUNT, |index| format!(r#"{{"name":"g{index}"}}"#));
         pod(&format!(r#""tolerations":[{all},{last}],"schedulingGates":[{gates}]"#))
     };
