@@ -87,9 +87,12 @@ fn update(settings: &Settings, set: &Cursor<'_, '_>) {
             set.report(found.into_vec());
         }
     }
-    let fixed = ["selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates"];
-    if fixed.iter().any(|field| set.field("spec").field(field).changed()) {
-        set.field("spec").forbidden(
+    let spec = set.field("spec");
+    let claims = spec.field("volumeClaimTemplates");
+    if ["selector", "serviceName", "podManagementPolicy"].iter().any(|field| spec.field(field).changed())
+        || !pod::equality::is_same(Some(claims.value()), Some(claims.before().value()))
+    {
+        spec.forbidden(
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
              'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
         );

@@ -158,6 +158,12 @@ fn few_fields_may_change() {
         ),
         (&[("/spec/template/spec/containers", "[]")], &["spec.template.spec.containers: Required value"]),
     ]);
+    // Amounts are numbers, however they are written.
+    let rewritten = CLAIM.replace("1Gi", "1073741824");
+    base.accepts_update_of(
+        &[("/spec/volumeClaimTemplates", CLAIM)],
+        &[&[("/spec/volumeClaimTemplates", &rewritten)]],
+    );
     // A stored template that is invalid may stay so.
     let before: &[(&str, &str)] = &[("/spec/template/spec/containers/0/name", r#""A""#)];
     base.accepts_update_of(before, &[&[("/spec/replicas", "3")]]);
