@@ -192,3 +192,6 @@ fn user_annotations(annotations: &Cursor<'_, '_>) {
         annotations.too_long(object_meta::ANNOTATIONS_MAX_SIZE);
     }
 }
+
+#[cfg(test)]
+mod tests;
