@@ -41,6 +41,7 @@ fn cpu_and_memory_may_change_within_the_class() {
         (
             &[(RESOURCES, r#"{"limits":{"cpu":"2"}}"#), ("/spec/containers/0/resizePolicy", r#"[{"resourceName":"cpu","restartPolicy":"NotRequired"}]"#)],
             &[
+                "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
                 "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed",
                 ONLY,
             ],
@@ -178,14 +179,7 @@ fn resources_of_the_pod_are_resized_by_a_gate() {
         &[
             (
                 &[("/spec/resources", "")],
-                &["spec.resources: Forbidden: pod-level resources cannot be removed", ONLY],
-            ),
-            (
-                &[other(r#"{"requests":{"cpu":"1"},"limits":{"cpu":"4"}}"#)],
-                &[
-                    "spec.resources.requests: Forbidden: pod-level resource requests cannot be removed",
-                    "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed",
-                ],
+                &["spec.resources: Forbidden: pod-level resources cannot be removed"],
             ),
             (
                 &[
@@ -195,6 +189,21 @@ fn resources_of_the_pod_are_resized_by_a_gate() {
                 &["spec: Forbidden: only cpu and memory resources are mutable at pod-level"],
             ),
         ],
+    );
+    let pages: [Change<'_>; 2] = [
+        ("/spec/resources/limits/hugepages-2Mi", r#""2Mi""#),
+        ("/spec/resources/requests/hugepages-2Mi", r#""2Mi""#),
+    ];
+    resizes().refuses_update_of(
+        &[own, pages[0], pages[1]],
+        &[(
+            &[(pages[0].0, ""), (pages[1].0, "")],
+            &[
+                "spec.resources.requests: Forbidden: pod-level resource requests cannot be removed",
+                "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed",
+                "spec: Forbidden: only cpu and memory resources are mutable at pod-level",
+            ],
+        )],
     );
     let off = resizes_with(&[(Feature::InPlacePodLevelResourcesVerticalScaling, false)]);
     off.refuses_update_of(
@@ -212,10 +221,13 @@ fn resources_of_the_pod_are_resized_by_a_gate() {
 
 #[test]
 fn only_containers_change() {
+    // Without amounts there is nothing to resize, and yet it is a change.
+    let best: Change<'_> = ("/status/qosClass", r#""BestEffort""#);
+    let plain: Change<'_> = ("/spec/containers", r#"[{"name":"c","image":"i"}]"#);
+    resizes().refuses_update_of(&[plain, best], &[(&[("/spec/resources", "{}")], &[ONLY])]);
     let claims = r#"[{"name":"c","image":"i","resources":{"claims":[{"name":"a"}]}}]"#;
     let claimed: [Change<'_>; 2] =
         [("/spec/resourceClaims", r#"[{"name":"a","resourceClaimName":"a"}]"#), ("/spec/containers", claims)];
-    let best: Change<'_> = ("/status/qosClass", r#""BestEffort""#);
     // A container with claims cannot be resized, as in the reference.
     resizes().refuses_update_of(&[claimed[0], claimed[1], best], &[(&[], &[ONLY])]);
 }

@@ -80,11 +80,11 @@ fn changes_are_limited() {
             &["spec.initContainers: Forbidden: pod updates may not add or remove containers"],
         ),
         (
-            &[("/spec/containers/0/image", r#""""#)],
+            &[("/spec/containers/0/image", r#""""#), ("/spec/containers/0/imagePullPolicy", r#""Always""#)],
             &["spec.containers[0].image: Required value", "spec.containers[0].image: Required value"],
         ),
         (
-            &[("/spec/containers/0/image", r#"" j""#)],
+            &[("/spec/containers/0/image", r#"" j""#), ("/spec/containers/0/imagePullPolicy", r#""Always""#)],
             &[
                 r#"spec.containers[0].image: Invalid value: " j": must not have leading or trailing whitespace"#,
                 r#"spec.containers[0].image: Invalid value: " j": must not have leading or trailing whitespace"#,

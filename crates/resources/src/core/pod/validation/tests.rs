@@ -50,6 +50,12 @@ fn deadlines_and_policies_are_in_range() {
 }
 
 #[test]
+fn node_selectors_are_labels() {
+    let expected = wrong("spec.nodeSelector", "-", pintle_meta::validation::label_value);
+    pods().refuses(&[(&[("/spec/nodeSelector", r#"{"a":"-"}"#)], &[&expected])]);
+}
+
+#[test]
 fn new_pods_have_no_debuggers_and_no_node_while_gated() {
     pods().refuses(&[
         (

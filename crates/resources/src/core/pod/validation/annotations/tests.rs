@@ -99,17 +99,18 @@ fn annotations_about_source_and_profiles_stay() {
     let at_armor = "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]";
     let at_mirror = "metadata.annotations[kubernetes.io/config.mirror]";
     let node = ("/spec/nodeName", r#""n""#);
+    let profile = ("/spec/containers/0/securityContext/appArmorProfile", r#"{"type":"RuntimeDefault"}"#);
     for (at, text, other, what) in [
         (at_armor, app_armor, app_armor.replace("runtime/default", "unconfined"), "AppArmor annotations"),
         (at_mirror, mirror, mirror.replace('x', "y"), "mirror pod annotation"),
     ] {
         let added = format!("{at}: Forbidden: may not add {what}");
         let changed = format!("{at}: Forbidden: may not remove or update {what}");
-        pods().refuses_update_of(&[node], &[(&[(AT, text)], &[&added])]);
+        pods().refuses_update_of(&[node, profile], &[(&[(AT, text)], &[&added])]);
         pods().refuses_update_of(
-            &[node, (AT, text)],
+            &[node, profile, (AT, text)],
             &[(&[(AT, "{}")], &[&changed]), (&[(AT, &other)], &[&changed])],
         );
-        pods().accepts_update_of(&[node, (AT, text)], &[&[("/metadata/labels", r#"{"a":"b"}"#)]]);
+        pods().accepts_update_of(&[node, profile, (AT, text)], &[&[("/metadata/labels", r#"{"a":"b"}"#)]]);
     }
 }

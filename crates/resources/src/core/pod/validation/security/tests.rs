@@ -26,6 +26,22 @@ fn a_pod_on_the_hosts_network_uses_its_own_ports() {
 }
 
 #[test]
+fn a_template_may_leave_ports_of_the_host_to_its_pods() {
+    let template = r#"{"metadata": {"name": "a", "namespace": "n"}, "template": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}], "hostNetwork": true}
+    }}"#;
+    let base = Base::new("", "podtemplates", template);
+    const PORT: &str = "/template/spec/containers/0/ports/0/hostPort";
+    base.accepts(&[&[(PORT, "80")]]);
+    base.refuses(&[(
+        &[(PORT, "81")],
+        &["template.spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when \
+           `hostNetwork` is true"],
+    )]);
+}
+
+#[test]
 fn ids_of_pods_are_in_range() {
     let wrong = |field: &str, id: i64| {
         format!(
@@ -93,6 +109,17 @@ fn policies_of_pods_are_known() {
         &["spec.securityContext.seLinuxChangePolicy: Unsupported value: \"x\": supported values: \"MountOption\", \
            \"Recursive\""],
     )]);
+}
+
+#[test]
+fn node_selectors_have_values_of_labels() {
+    base().refuses(&[(
+        &[("/spec/nodeSelector", r#"{"a": "b c"}"#)],
+        &["spec.nodeSelector: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric \
+           characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or \
+           'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"],
+    )]);
+    base().accepts(&[&[("/spec/nodeSelector", r#"{"a": "b"}"#)]]);
 }
 
 #[test]

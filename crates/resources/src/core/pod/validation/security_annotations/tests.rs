@@ -108,3 +108,30 @@ fn app_armor_annotations_agree_with_fields() {
         &["spec.containers[0].securityContext.appArmorProfile: Forbidden: cannot be set for a windows pod"],
     )]);
 }
+
+#[test]
+fn annotations_of_templates_are_checked_at_their_path() {
+    let template = r#"{"metadata": {"name": "a", "namespace": "n"}, "template": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "securityContext": {
+            "seccompProfile": {"type": "RuntimeDefault"}, "appArmorProfile": {"type": "RuntimeDefault"}
+        }}
+    }}"#;
+    let base = Base::new("", "podtemplates", template);
+    let (seccomp, app_armor) = (format!("/template{OF_POD}"), format!("/template{APP_ARMOR}"));
+    base.refuses(&[
+        (
+            &[(&seccomp, r#""x""#)],
+            &[
+                "template.annotations.seccomp.security.alpha.kubernetes.io/pod: Invalid value: \"x\": must be a valid seccomp \
+                 profile",
+                "template.spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field must match",
+            ],
+        ),
+        (
+            &[(&app_armor, r#""unconfined""#)],
+            &["template.spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and \
+               field must match"],
+        ),
+    ]);
+}

@@ -1,4 +1,5 @@
 mod hooks;
+mod large;
 mod resources;
 mod restart;
 mod security_context;

@@ -191,23 +191,6 @@ fn claims_are_of_the_pod_and_differ() {
 }
 
 #[test]
-fn a_long_list_of_claims_is_cut_in_errors() {
-    let names: Vec<String> = (0..1000).map(|number| format!("claim-{number:05}")).collect();
-    let claims: Vec<String> =
-        names.iter().map(|name| format!(r#"{{"name": "{name}", "resourceClaimName": "x"}}"#)).collect();
-    let claims = format!("[{}]", claims.join(","));
-    let listed: Vec<&str> = names.iter().take(311).map(String::as_str).collect();
-    let expected = format!(
-        "spec.containers[0].resources.claims[0]: Not found: \"x\": must be one of the names in pod.spec.resourceClaims: {}, ...",
-        listed.join(", ")
-    );
-    base().refuses(&[(
-        &[("/spec/resourceClaims", &claims), (&format!("{RESOURCES}/claims"), r#"[{"name": "x"}]"#)],
-        &[&expected],
-    )]);
-}
-
-#[test]
 fn resize_policies_are_of_cpu_and_memory() {
     const POLICIES: &str = "/spec/containers/0/resizePolicy";
     base().refuses(&[
