@@ -176,6 +176,18 @@ impl Type {
         }
     }
 
+    /// Returns the name with parameters, as cel-go's `Type.String` has it; messages of the checker have [`Display`](fmt::Display)'s.
+    pub fn declared_name(&self) -> String {
+        let mut name = self.runtime_name().to_owned();
+        let parameters: Vec<String> = self.parameters().map(Type::declared_name).collect();
+        if !parameters.is_empty() {
+            name.push('(');
+            name.push_str(&parameters.join(", "));
+            name.push(')');
+        }
+        name
+    }
+
     /// Returns whether both are of the same kind, ignoring parameters.
     fn same_kind(&self, other: &Type) -> bool {
         use Type::{Named, Object};

@@ -202,7 +202,7 @@ impl ControlPlane {
                 send_retry_after: config.shutdown.send_retry_after,
                 encodings,
                 compression: features.enabled(Feature::APIResponseCompression),
-                waiting,
+                unpublished: waiting,
                 clock: config.clock,
                 random: config.random,
             },

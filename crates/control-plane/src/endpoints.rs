@@ -13,16 +13,17 @@ use pintle_resources::served::Version;
 use pintle_resources::strategy;
 use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
-use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
+use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
+use crate::access::params::ReadableParams;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
 
 /// Makes the endpoints of built-in resources.
 pub(crate) struct Endpoints<'a> {
-    pub(crate) resources: &'a Resources,
+    pub(crate) resources: &'a Arc<Resources>,
     /// By the path of the keys.
     pub(crate) kinds: &'a HashMap<&'static str, StoredKind>,
     /// The admission of writes from one resource to another.
@@ -32,7 +33,7 @@ pub(crate) struct Endpoints<'a> {
 
 impl Endpoints<'_> {
     pub(crate) fn endpoint(&self, version: &GroupVersion, resource: &Resource) -> Endpoint {
-        let (served, behind) = self.behind(version, resource);
+        let (served, implementation) = self.implementation(version, resource);
         Endpoint::new(EndpointConfig {
             group: version.group.into(),
             version: version.version.into(),
@@ -41,46 +42,52 @@ impl Endpoints<'_> {
             namespaced: resource.namespaced,
             verbs: resource.verbs.clone(),
             served,
-            behind,
-            is_defined: false,
-            ended: None,
+            implementation,
+            is_custom: false,
+            removed: None,
         })
     }
 
-    fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
+    fn implementation(
+        &self,
+        version: &GroupVersion,
+        resource: &Resource,
+    ) -> (Arc<dyn Served>, Implementation) {
         let plain = || Arc::new(Version::new(resource, None).with_defaults(self.config.settings.defaults()));
         if (version.group, resource.name) == ("", "componentstatuses") {
-            return (plain(), Behind::Computed(self.config.components.clone()));
+            return (plain(), Implementation::Computed(self.config.components.clone()));
         }
         if let Some(review) = self.review(version.group, resource.name) {
-            return (plain(), Behind::Subresource(review));
+            return (plain(), Implementation::Subresource(review));
         }
         // The older way to bind pods is a resource of its own.
         let name = if resource.name == "bindings" { "pods" } else { resource.name };
-        let Some(kind) = self.kind(version, name) else { return (plain(), Behind::Missing) };
+        let Some(kind) = self.kind(version, name) else { return (plain(), Implementation::Missing) };
         let own = || Arc::new(Version::new(resource, Some(kind.builtin.clone())));
         let (settings, features) = (&self.config.settings, self.config.features);
         match (resource.name, resource.subresource) {
             ("bindings", _) | (_, Some("binding")) => {
-                (plain(), Behind::Subresource(Arc::new(Binding::new(&kind.store, settings))))
+                (plain(), Implementation::Subresource(Arc::new(Binding::new(&kind.store, settings))))
             }
             (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
                     let served = Version::new(resource, None)
                         .with_defaults(settings.defaults())
                         .or("policy/v1beta1.Eviction");
-                    (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
+                    (Arc::new(served), Implementation::Subresource(Arc::new(eviction)))
                 }
-                None => (plain(), Behind::Missing),
+                None => (plain(), Implementation::Missing),
             },
             ("serviceaccounts", Some("token")) => match self.token_request() {
-                Some(request) => (plain(), Behind::Subresource(Arc::new(request))),
-                None => (plain(), Behind::Missing),
+                Some(request) => (plain(), Implementation::Subresource(Arc::new(request))),
+                None => (plain(), Implementation::Missing),
             },
-            ("pods", Some("attach" | "exec" | "portforward"))
-                if features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission) =>
-            {
-                (plain(), Behind::Connection)
+            ("pods", Some("attach" | "exec" | "portforward")) => {
+                let requires_create = features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission);
+                (plain(), Implementation::Connection { requires_create })
+            }
+            ("nodes" | "pods" | "services", Some("proxy")) => {
+                (plain(), Implementation::Connection { requires_create: false })
             }
             (_, Some("scale")) => {
                 let api_version = match version.group {
@@ -88,8 +95,8 @@ impl Endpoints<'_> {
                     group => format!("{group}/{}", version.version),
                 };
                 match Scale::new(kind.store.clone(), &api_version) {
-                    Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
-                    None => (plain(), Behind::Missing),
+                    Some(scale) => (plain(), Implementation::Subresource(Arc::new(scale))),
+                    None => (plain(), Implementation::Missing),
                 }
             }
             ("resourceclaims", Some("status"))
@@ -103,30 +110,61 @@ impl Endpoints<'_> {
                             devices: features.enabled(Feature::DRAResourceClaimDeviceStatus),
                         };
                         let store = kind.store.with_strategy(strategy).with_guard(Arc::new(guard));
-                        (own(), Behind::Store(Arc::new(store)))
+                        (own(), Implementation::Store(Arc::new(store)))
                     }
-                    None => (plain(), Behind::Missing),
+                    None => (plain(), Implementation::Missing),
                 }
             }
             (name, Some(subresource)) => {
                 match strategy::of(version.group, &format!("{name}/{subresource}"), settings) {
-                    Some(strategy) => (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy)))),
-                    None => (plain(), Behind::Missing),
+                    Some(strategy) => {
+                        (own(), Implementation::Store(Arc::new(kind.store.with_strategy(strategy))))
+                    }
+                    None => (plain(), Implementation::Missing),
                 }
             }
             // A resource that two groups serve has a strategy in each.
             (name, None) => match strategy::of(version.group, name, settings) {
                 Some(strategy) if kind.store.config().group != version.group => {
-                    (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy))))
+                    (own(), Implementation::Store(Arc::new(kind.store.with_strategy(strategy))))
                 }
                 _ if version.group == "rbac.authorization.k8s.io" => {
                     let guard =
                         NoEscalation { resource: name.into(), escalation: self.config.escalation.clone() };
-                    (own(), Behind::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
+                    (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
                 }
-                _ => (own(), Behind::Store(kind.store.clone())),
+                _ => match self.readable_params(version.group, name) {
+                    Some(guard) => {
+                        (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
+                    }
+                    None => (own(), Implementation::Store(kind.store.clone())),
+                },
             },
         }
+    }
+
+    /// Returns the guard of admission policies and their bindings.
+    fn readable_params(&self, group: &str, name: &str) -> Option<ReadableParams> {
+        if group != "admissionregistration.k8s.io" {
+            return None;
+        }
+        let store = |group: &str, name: &str| {
+            let mut versions = self.resources.versions().iter().filter(|version| version.group == group);
+            versions.find_map(|version| Some(self.kind(version, name)?.store.clone()))
+        };
+        let policies = match name {
+            "mutatingadmissionpolicies" | "validatingadmissionpolicies" => None,
+            "mutatingadmissionpolicybindings" => Some(store(group, "mutatingadmissionpolicies")?),
+            "validatingadmissionpolicybindings" => Some(store(group, "validatingadmissionpolicies")?),
+            _ => return None,
+        };
+        Some(ReadableParams {
+            authorizer: self.config.authorizer.clone(),
+            resources: self.resources.clone(),
+            definitions: store("apiextensions.k8s.io", "customresourcedefinitions"),
+            is_mutating: name.starts_with("mutating"),
+            policies,
+        })
     }
 
     /// Returns the handler of a review.

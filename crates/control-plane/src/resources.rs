@@ -112,7 +112,7 @@ impl ServedResources {
                 .features
                 .enabled(Feature::ShardedListAndWatch)
                 .then_some(pintle_cel::parse_shards as ShardParser),
-            stop: config.stop.clone(),
+            shutdown: config.stop.clone(),
             termination: Some(config.watch_termination)
                 .filter(|grace| !grace.is_zero())
                 .map(|grace| Arc::new(WatchTermination::new(grace))),

@@ -8,7 +8,7 @@ use pintle_meta::gvk::compare_versions;
 use pintle_registry::MANAGER;
 use pintle_resources::strategy::{self, Settings};
 use pintle_schema::{Resource, Resources, find_kind};
-use pintle_server::filters::Waiting;
+use pintle_server::filters::UnpublishedVersions;
 use pintle_server::lifecycle::Hooks;
 
 use crate::Error;
@@ -28,7 +28,7 @@ pub(crate) fn add_hook(
     server: &str,
     hooks: &mut Hooks,
     runtime: &Runtime,
-) -> Result<Waiting, Error> {
+) -> Result<UnpublishedVersions, Error> {
     let resources = stored(&Resources::builtin()?, served);
     let leases = stores.require_objects("coordination.k8s.io", "v1", "leases")?;
     let is_served = served.iter().any(|version| version.group == GROUP && version.version == VERSION);

@@ -24,7 +24,7 @@ use pintle_resources::served::Version as Builtin;
 use pintle_resources::subresources::Scale;
 use pintle_schema::Resources;
 use pintle_server::lifecycle::Signal;
-use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
+use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 use pintle_storage::Backend;
 use tokio::sync::OnceCell;
 
@@ -308,25 +308,27 @@ impl CustomResource {
             deprecation: version.deprecation.clone(),
             _feed: source.feed,
         });
-        let endpoint =
-            |part: Option<&str>, verbs: &[&'static str], served: Arc<dyn Served>, behind: Behind| {
-                Arc::new(Endpoint::new(EndpointConfig {
-                    group: self.summary.group.clone(),
-                    version: version.name.clone(),
-                    resource: self.summary.accepted.plural.clone(),
-                    subresource: part.map(str::to_owned),
-                    namespaced: self.summary.namespaced,
-                    verbs: verbs.to_vec(),
-                    served,
-                    behind,
-                    is_defined: true,
-                    ended: version.ended.clone(),
-                }))
-            };
+        let endpoint = |part: Option<&str>,
+                        verbs: &[&'static str],
+                        served: Arc<dyn Served>,
+                        implementation: Implementation| {
+            Arc::new(Endpoint::new(EndpointConfig {
+                group: self.summary.group.clone(),
+                version: version.name.clone(),
+                resource: self.summary.accepted.plural.clone(),
+                subresource: part.map(str::to_owned),
+                namespaced: self.summary.namespaced,
+                verbs: verbs.to_vec(),
+                served,
+                implementation,
+                is_custom: true,
+                removed: version.ended.clone(),
+            }))
+        };
         let status = version.status.then(|| {
             let rules = Arc::new(strategy::Status(self.custom(place)));
-            let behind = Behind::Store(Arc::new(store.with_strategy(rules)));
-            endpoint(Some("status"), &SUBRESOURCE_VERBS, served.clone(), behind)
+            let implementation = Implementation::Store(Arc::new(store.with_strategy(rules)));
+            endpoint(Some("status"), &SUBRESOURCE_VERBS, served.clone(), implementation)
         });
         let scale = version.scale.as_ref().zip(self.scale_kind(version)).map(|(paths, kind)| {
             let api_version = |version: &Version| format!("{}/{}", self.summary.group, version.name);
@@ -337,9 +339,9 @@ impl CustomResource {
             let replicas = replicas.map(|(version, scale)| (version, Path::parse(&scale.spec_replicas)));
             let scale = Replicas::new(paths, api_version(version), replicas.collect());
             let scale = Scale::of(store.clone(), scale);
-            endpoint(Some("scale"), &SUBRESOURCE_VERBS, kind, Behind::Subresource(Arc::new(scale)))
+            endpoint(Some("scale"), &SUBRESOURCE_VERBS, kind, Implementation::Subresource(Arc::new(scale)))
         });
-        let resource = endpoint(None, &VERBS, served, Behind::Store(store));
+        let resource = endpoint(None, &VERBS, served, Implementation::Store(store));
         Ok(Endpoints { resource, status, scale })
     }
 

@@ -39,6 +39,7 @@ mod overload;
 mod pages;
 mod plain_http;
 mod pod_admission;
+mod policy_params;
 mod replicas;
 mod resource_metrics;
 mod restart;

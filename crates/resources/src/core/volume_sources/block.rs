@@ -17,7 +17,6 @@ pub(crate) fn aws_elastic_block_store(source: &Cursor<'_, '_>) {
 }
 
 /// Checks the number of a partition; 0 is the whole disk, though the message says otherwise.
-#[track_caller]
 fn partition(partition: &Cursor<'_, '_>) {
     if !(0..=255).contains(&partition.integer()) {
         partition.invalid(partition.integer(), inclusive_range_error(1, 255));

@@ -58,7 +58,6 @@ pub(crate) fn key_to_path(item: &Cursor<'_, '_>) {
 }
 
 /// Checks permission bits; none may be set.
-#[track_caller]
 pub(crate) fn file_mode(mode: &Cursor<'_, '_>) {
     if !(0..=0o777).contains(&mode.integer()) {
         mode.invalid(mode.integer(), "must be a number between 0 and 0777 (octal), both inclusive");

@@ -28,7 +28,6 @@ pub(crate) use self::network::{
 use crate::framework::validation::Cursor;
 
 /// Requires texts or lists of a source.
-#[track_caller]
 fn require(source: &Cursor<'_, '_>, names: &[&str]) {
     for name in names {
         let field = source.field(name);
@@ -39,7 +38,6 @@ fn require(source: &Cursor<'_, '_>, names: &[&str]) {
 }
 
 /// Requires names in a reference to a Secret, if there is one.
-#[track_caller]
 fn secret_reference(source: &Cursor<'_, '_>, names: &[&str]) {
     let reference = source.field("secretRef");
     if reference.is_set() {

@@ -3,7 +3,6 @@
 use crate::framework::validation::Cursor;
 
 /// Checks that no element of a path is `..`. One error is enough for several of them.
-#[track_caller]
 pub(crate) fn no_backsteps(path: &Cursor<'_, '_>) {
     if has_backsteps(path.text()) {
         path.invalid(path.text(), "must not contain '..'");
@@ -15,7 +14,6 @@ pub(crate) fn has_backsteps(path: &str) -> bool {
 }
 
 /// Checks a relative path that does not leave its directory.
-#[track_caller]
 pub(crate) fn local_descending(path: &Cursor<'_, '_>) {
     if path.text().starts_with('/') {
         path.invalid(path.text(), "must be a relative path");
@@ -24,7 +22,6 @@ pub(crate) fn local_descending(path: &Cursor<'_, '_>) {
 }
 
 /// As [`local_descending`], for files beside which the kubelet keeps files of its own that start with `..`.
-#[track_caller]
 pub(crate) fn local_non_reserved(path: &Cursor<'_, '_>) {
     local_descending(path);
     // Elements that are exactly `..` have been reported.

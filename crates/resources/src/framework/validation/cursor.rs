@@ -193,7 +193,7 @@ impl<'v> Cursor<'_, 'v> {
     }
 }
 
-/// Reporting.
+/// Reporting. Values are not printed any more once there are enough errors.
 impl Cursor<'_, '_> {
     /// Reports an error of another path, or of a function that returns its errors.
     #[track_caller]
@@ -205,7 +205,9 @@ impl Cursor<'_, '_> {
 
     #[track_caller]
     pub(crate) fn invalid(&self, printed: impl Into<Printed>, why: impl Into<String>) {
-        self.errors.push(Error::invalid(&self.path, printed, why));
+        if !self.errors.is_full() {
+            self.errors.push(Error::invalid(&self.path, printed, why));
+        }
     }
 
     /// The detail may be empty.
@@ -221,18 +223,24 @@ impl Cursor<'_, '_> {
 
     #[track_caller]
     pub(crate) fn duplicate(&self, printed: impl Into<Printed>) {
-        self.errors.push(Error::duplicate(&self.path, printed));
+        if !self.errors.is_full() {
+            self.errors.push(Error::duplicate(&self.path, printed));
+        }
     }
 
     #[track_caller]
     pub(crate) fn not_found(&self, printed: impl Into<Printed>) {
-        self.errors.push(Error::not_found(&self.path, printed));
+        if !self.errors.is_full() {
+            self.errors.push(Error::not_found(&self.path, printed));
+        }
     }
 
     /// The supported values show in the order given.
     #[track_caller]
     pub(crate) fn not_supported(&self, printed: impl Into<Printed>, supported: &[&str]) {
-        self.errors.push(Error::not_supported(&self.path, printed, supported));
+        if !self.errors.is_full() {
+            self.errors.push(Error::not_supported(&self.path, printed, supported));
+        }
     }
 
     #[track_caller]

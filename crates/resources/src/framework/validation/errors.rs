@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use pintle_meta::field_path::{Error, MOST_ERRORS, Value as Printed};
 
 /// Limit of the text of all errors: thousands of them may print the same long value.
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = 16 << 20;
 
 /// Errors in the order in which they were reported, at most [`MOST_ERRORS`] and about [`MOST_BYTES`]. Cursors share it, so
 /// reporting needs no `&mut`.

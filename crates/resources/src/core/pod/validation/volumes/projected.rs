@@ -29,7 +29,6 @@ struct Files<'c, 'p, 'v> {
 
 impl<'v> Files<'_, '_, 'v> {
     /// Adds the path of a file; a second one of the same path is reported with a text that depends on the source.
-    #[track_caller]
     fn add(&mut self, path: &'v str, shown: &str) {
         if !self.paths.insert(path) {
             self.volume.invalid(shown, "conflicting duplicate paths");
@@ -193,3 +192,6 @@ fn user_annotations(annotations: &Cursor<'_, '_>) {
         annotations.too_long(object_meta::ANNOTATIONS_MAX_SIZE);
     }
 }
+
+#[cfg(test)]
+mod tests;
