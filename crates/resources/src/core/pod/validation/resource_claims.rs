@@ -43,3 +43,6 @@ pub(super) fn claims(claims: &Cursor<'_, '_>, facts: &Facts<'_>) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,3 +57,6 @@ pub(super) fn scheduling_group(group: &Cursor<'_, '_>) {
         name.invalid(Printed::null(), "must specify one of: `podGroupName`");
     }
 }
+
+#[cfg(test)]
+mod tests;
