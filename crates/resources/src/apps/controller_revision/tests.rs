@@ -7,7 +7,7 @@ use crate::framework::strategy::testing::of;
 use crate::framework::validation::testing::Base;
 
 const REVISION: &str =
-    r#"{"metadata":{"name":"r","namespace":"n"},"data":{"spec":{"b":1,"a":"<"}},"revision":3}"#;
+    r#"{"metadata":{"name":"r","namespace":"n"},"data":{"spec":{"b":1,"a":"x"}},"revision":3}"#;
 
 #[test]
 fn data_are_an_object() {

@@ -6,9 +6,9 @@ use pintle_registry::{DeleteOptions, GarbageCollection, Propagation};
 use crate::framework::strategy::testing::{of, text, warnings};
 use crate::framework::validation::testing::Base;
 
-const JOB: &str = r#"{"metadata":{"name":"j","namespace":"n","uid":"u"},"spec":{
+const JOB: &str = r#"{"metadata":{"name":"j","namespace":"n","uid":"u","labels":{"l":"m"}},"spec":{
     "template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}"#;
-const INDEXED: &str = r#"{"metadata":{"name":"j","namespace":"n","uid":"u"},"spec":{
+const INDEXED: &str = r#"{"metadata":{"name":"j","namespace":"n","uid":"u","labels":{"l":"m"}},"spec":{
     "completionMode":"Indexed","completions":5,"parallelism":2,
     "template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}"#;
 /// A change of the selector that no case is about.
