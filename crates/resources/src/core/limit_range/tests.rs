@@ -40,13 +40,20 @@ fn resources_fit_the_type() {
     base().refuses(&[
         (
             &[("/spec/limits/0/max/storage", r#""1""#)],
-            &[r#"spec.limits[0].max[storage]: Invalid value: "storage": must be a standard resource for containers"#],
+            &[
+                r#"spec.limits[0].max[storage]: Invalid value: "storage": must be a standard resource for containers"#,
+                // Defaults come from the limits.
+                r#"spec.limits[0].default[storage]: Invalid value: "storage": must be a standard resource for containers"#,
+                r#"spec.limits[0].defaultRequest[storage]: Invalid value: "storage": must be a standard resource for containers"#,
+            ],
         ),
         (
             &[("/spec/limits/0/min/thing", r#""1""#)],
             &[
                 r#"spec.limits[0].min[thing]: Invalid value: "thing": must be a standard resource type or fully qualified"#,
                 r#"spec.limits[0].min[thing]: Invalid value: "thing": must be a standard resource for containers"#,
+                r#"spec.limits[0].defaultRequest[thing]: Invalid value: "thing": must be a standard resource type or fully qualified"#,
+                r#"spec.limits[0].defaultRequest[thing]: Invalid value: "thing": must be a standard resource for containers"#,
             ],
         ),
         (

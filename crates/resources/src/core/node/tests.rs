@@ -6,7 +6,9 @@ use crate::framework::strategy::testing::{of, text};
 use crate::framework::validation::testing::Base;
 
 const BASE: &str = r#"{"metadata":{"name":"a"},"spec":{"podCIDRs":["10.0.0.0/24"],"providerID":"p"},
-    "status":{"capacity":{"cpu":"1"},"addresses":[{"type":"InternalIP","address":"10.0.0.1"}]}}"#;
+    "status":{"capacity":{"cpu":"1"}}}"#;
+/// Addresses are checked on updates only, so a node may be created that no update accepts.
+const ADDRESSES: (&str, &str) = ("/status/addresses", r#"[{"type":"InternalIP","address":"10.0.0.1"}]"#);
 
 fn base() -> Base {
     Base::new("", "nodes", BASE)
@@ -130,8 +132,8 @@ fn resources_and_swap_of_a_status_are_amounts() {
     ]);
     base().accepts(&[&[("/status/nodeInfo/swap/capacity", "1")], &[("/status/nodeInfo/swap", "{}")]]);
     status().refuses_update(&[(
-        &[("/status/capacity/cpu", r#""-1""#)],
-        &[&format!(r#"status.capacity.cpu: Invalid value: "-1": {negative}"#)],
+        &[("/status/allocatable/cpu", r#""-1""#)],
+        &[&format!(r#"status.allocatable.cpu: Invalid value: "-1": {negative}"#)],
     )]);
 }
 
@@ -224,11 +226,15 @@ fn assigned_fields_do_not_change() {
 
 #[test]
 fn addresses_are_unique() {
-    status().refuses_update(&[(
-        &[("/status/addresses/-", r#"{"type":"InternalIP","address":"10.0.0.1"}"#)],
-        &[r#"status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}"#],
-    )]);
-    status().accepts_update(&[&[("/status/addresses/-", r#"{"type":"ExternalIP","address":"10.0.0.1"}"#)]]);
+    status().refuses_update_of(
+        &[ADDRESSES],
+        &[(
+            &[("/status/addresses/-", r#"{"type":"InternalIP","address":"10.0.0.1"}"#)],
+            &[r#"status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}"#],
+        )],
+    );
+    let another = [("/status/addresses/-", r#"{"type":"ExternalIP","address":"10.0.0.1"}"#)];
+    status().accepts_update_of(&[ADDRESSES], &[&another]);
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn every_type_of_source_is_checked() {
             )]);
             continue;
         }
-        assert!(!base.errors(changes).is_empty(), "{name}");
+        assert!(!base.create_errors(changes).is_empty(), "{name}");
     }
 }
 
@@ -204,7 +204,7 @@ fn a_source_is_immutable() {
         &[(
             &[("/spec/csi/controllerExpandSecretRef/name", r#""t""#)],
             &[&format!(
-                "{why}@@ -31,7 +31,7 @@\n   \"NodeStageSecretRef\": null,\n   \"NodePublishSecretRef\": null,\n   \
+                "{why}@@ -30,7 +30,7 @@\n   \"NodeStageSecretRef\": null,\n   \"NodePublishSecretRef\": null,\n   \
                  \"ControllerExpandSecretRef\": {{\n-   \"Name\": \"s\",\n+   \"Name\": \"t\",\n    \"Namespace\": \"n\"\n   \
                  }},\n   \"NodeExpandSecretRef\": null\n"
             )],
@@ -255,7 +255,7 @@ fn node_affinity_changes_only_to_final_labels() {
     // Values that are no labels may stay, and only those.
     let odd = last.replace(r#""z""#, r#""b c""#);
     base().accepts_update_of(&[(AFFINITY, &odd)], &[&[("/metadata/labels", r#"{"a":"b"}"#)]]);
-    assert_eq!(base().errors(&[(AFFINITY, &odd)]).len(), 1);
+    assert_eq!(base().create_errors(&[(AFFINITY, &odd)]).len(), 1);
 }
 
 #[test]

@@ -316,9 +316,7 @@ fn a_status_counts_storage() {
         ),
         (
             &[("/status/allocatedResources", r#"{"storage":"-500m"}"#)],
-            &[
-                r#"status.allocatedResources[storage]: Invalid value: "-500m": must be greater than or equal to 0"#,
-            ],
+            &["status.allocatedResources[storage]: Invalid value: -1: must be a valid resource quantity"],
         ),
     ]);
     status.refuses_update_of(

@@ -9,7 +9,7 @@ use pintle_meta::validation::{dns1123_subdomain, object_meta, qualified_name};
 use pintle_schema::go;
 
 use super::{CLASS_ANNOTATION, REFERENCE, SOURCE, lacking};
-use crate::core::resource_names::{check_amount, check_basic_amount, is_native, same_amounts};
+use crate::core::resource_names::{check_basic_amount, is_native, same_amounts};
 use crate::framework::strategy::tree;
 use crate::framework::validation::Cursor;
 
@@ -291,13 +291,9 @@ pub(super) fn status_update(features: &Features, claim: &Cursor<'_, '_>) {
     }
     let resources = status.field("allocatedResources");
     for (name, amount) in resources.entries() {
-        if !resource_name(&resources, name) {
-            continue;
-        }
-        let errors = amount.error_count();
-        check_basic_amount(&amount);
-        if amount.error_count() == errors {
-            check_amount(&amount, STORAGE);
+        // An amount of storage that is not negative has no further rules.
+        if resource_name(&resources, name) {
+            check_basic_amount(&amount);
         }
     }
 }

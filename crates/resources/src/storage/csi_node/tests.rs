@@ -41,7 +41,7 @@ fn drivers_are_named_once() {
             ],
         ),
     ]);
-    let empty = base().errors(&[("/spec/drivers/0/topologyKeys/0", r#""""#)]);
+    let empty = base().create_errors(&[("/spec/drivers/0/topologyKeys/0", r#""""#)]);
     assert_eq!(
         empty[..2],
         [

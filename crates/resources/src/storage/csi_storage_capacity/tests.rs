@@ -28,7 +28,7 @@ fn class_topology_and_amount_are_checked() {
         ),
         (&[("/capacity", r#""-1""#)], &[r#"capacity: Invalid value: "-1": must be greater than or equal to 0"#]),
     ]);
-    assert_eq!(base().errors(&[("/nodeTopology/matchExpressions", ODD)]).len(), 1);
+    assert_eq!(base().create_errors(&[("/nodeTopology/matchExpressions", ODD)]).len(), 1);
     base().accepts(&[&[("/nodeTopology", ""), ("/capacity", "")]]);
 }
 

@@ -39,7 +39,7 @@ fn an_attachment_names_driver_node_and_volume() {
         (&[("/spec/source", "{}")], &[&format!("spec.source: Required value: {one}")]),
         (&[("/spec/source/inlineVolumeSpec", "{}")], &[&format!("spec.source: Forbidden: {one}")]),
     ]);
-    let empty = base().errors(&[("/spec/source/persistentVolumeName", r#""""#)]);
+    let empty = base().create_errors(&[("/spec/source/persistentVolumeName", r#""""#)]);
     let wanted =
         "spec.source.persistentVolumeName: Required value: must specify non empty persistentVolumeName";
     assert_eq!(empty[0], wanted);
@@ -138,7 +138,7 @@ fn codes_of_errors_need_a_gate() {
             r#"{{"metadata":{{"name":"a"}},"spec":{{"attacher":"d","source":{{}},"nodeName":"n"}},"status":{{"attached":false,"attachError":{error}}}}}"#
         )
     };
-    let (with, without) = (of(r#"{"errorCode":8}"#), of("{}"));
+    let (with, without) = (of(r#"{"time":null,"errorCode":8}"#), of(r#"{"time":null}"#));
     assert_eq!(text(&statuses.updated(&with, &without)), without);
     assert_eq!(text(&statuses.updated(&with, &with)), with);
 }

@@ -153,11 +153,6 @@ impl Base {
         errors.iter().map(ToString::to_string).collect()
     }
 
-    /// Returns the errors of a create with these changes, for rules whose texts are long.
-    pub(crate) fn errors(&self, changes: &[Change<'_>]) -> Vec<String> {
-        self.create_errors(changes)
-    }
-
     /// Checks that creates with these changes fail with exactly these errors.
     #[track_caller]
     pub(crate) fn refuses(&self, cases: &[Case<'_>]) {
