@@ -5,7 +5,7 @@
 //! write    parent -> before_update -> the request's own Scale, its managers recorded -> apply -> parent
 //! ```
 //!
-//! A write changes nothing of the parent but its replicas and who manages them. Objects are of the stored versions.
+//! A write changes nothing of the parent but its replicas and their managers. Objects are of the stored versions.
 
 mod subresource;
 

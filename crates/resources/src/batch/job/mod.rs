@@ -29,7 +29,7 @@ use crate::framework::strategy::{MetadataRecheck, Rules, Settings, tree};
 pub(super) const JOBS: Rules = Rules {
     // Updates check it amid the rest.
     recheck: MetadataRecheck::None,
-    // Its pods stay, as those who created it first expected.
+    // Clients of the first version expect its pods to stay.
     garbage_collection: GarbageCollection::Orphan,
     on_create: |settings, _, job| {
         generate_selector(job);

@@ -143,3 +143,6 @@ fn success_rule(rule: &Cursor<'_, '_>, completions: Option<i64>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

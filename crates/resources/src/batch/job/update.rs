@@ -152,3 +152,6 @@ fn allow_resources(allowed: &mut Value, new: &Value, list: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

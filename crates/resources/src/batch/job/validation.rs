@@ -204,3 +204,6 @@ fn restart_policy(policy: &Cursor<'_, '_>, has_failure_policy: bool) {
         _ => policy.one_of(&["OnFailure", "Never"]),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -279,7 +279,7 @@ fn lists_of_indexes() {
         ("/status/completedIndexes", r#""0,2-3""#),
         ("/status/failedIndexes", r#""1,4""#),
     ]]);
-    // What a scaled down job had stays until the controller writes it anew.
+    // Indexes of a job that was scaled down stay until the controller writes them anew.
     base(limited)
         .accepts_update_of(&[("/status/completedIndexes", r#""7""#)], &[&[("/status/succeeded", "1")]]);
 }
