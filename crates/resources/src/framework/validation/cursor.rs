@@ -87,6 +87,11 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
+    /// Returns the same field without an old value, on an update too: that of an item that was added.
+    pub(crate) fn without_old(&self) -> Cursor<'p, 'v> {
+        Cursor { old: None, ..*self }
+    }
+
     /// Returns the same field of the old object, as if that were validated by itself.
     pub(crate) fn before(&self) -> Cursor<'p, 'v> {
         Cursor { new: self.old, old: None, is_update: false, ..*self }
@@ -110,6 +115,11 @@ impl<'v> Cursor<'_, 'v> {
 
     pub(crate) fn is_update(&self) -> bool {
         self.is_update
+    }
+
+    /// Whether the old object has this field, or an item beside this one.
+    pub(crate) fn has_old(&self) -> bool {
+        self.old.is_some()
     }
 
     /// Whether the value differs from the old one; always on a create.
