@@ -90,6 +90,7 @@ impl<'p, 'v> Cursor<'p, 'v> {
     /// Returns the same field without an old value, on an update too: that of an item that was added.
     pub(crate) fn without_old(&self) -> Cursor<'p, 'v> {
         Cursor { old: None, ..*self }
+    }
 
     /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
     pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
