@@ -98,7 +98,7 @@ mod tests {
             (
                 &[("/spec/podGroupTemplates/-", &template("x"))],
                 &[
-                    r#"spec.podGroupTemplates[1]: Duplicate value: {"name":"x","schedulingPolicy":{"basic":{}}}"#,
+                    r#"spec.podGroupTemplates[1]: Duplicate value: {"name":"x","schedulingPolicy":{"basic":{}},"schedulingConstraints":null}"#,
                 ],
             ),
             (&[(&format!("{FIRST}/name"), r#""""#)], &["spec.podGroupTemplates[0].name: Required value"]),

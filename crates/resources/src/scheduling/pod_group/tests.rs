@@ -78,13 +78,13 @@ fn a_group_names_its_template_in_full() {
             ],
         ),
         (
-            &[(&reference("workloadName"), r#""A""#), (&reference("podGroupTemplateName"), r#""a.b""#)],
+            &[(&reference("workloadName"), r#""A""#), (&reference("podGroupTemplateName"), r#""A""#)],
             &[
                 &format!(
                     r#"spec.podGroupTemplateRef.workload.workloadName: Invalid value: "A": {SUBDOMAIN}"#
                 ),
                 &format!(
-                    r#"spec.podGroupTemplateRef.workload.podGroupTemplateName: Invalid value: "a.b": {LABEL}"#
+                    r#"spec.podGroupTemplateRef.workload.podGroupTemplateName: Invalid value: "A": {LABEL}"#
                 ),
             ],
         ),
