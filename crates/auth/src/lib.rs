@@ -12,6 +12,7 @@ pub mod jwt;
 mod metrics;
 pub mod review;
 pub mod service_account;
+pub mod signers;
 mod user;
 pub mod x509;
 

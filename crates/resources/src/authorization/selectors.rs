@@ -22,24 +22,24 @@ pub(super) struct LabelSelector {
     requirements: Vec<LabelSelectorRequirement>,
 }
 
-/// The requirements that were understood, and the errors of the others.
-pub(super) struct Understood<R> {
+/// The requirements that this server knows, and the errors of the others.
+pub(super) struct Parsed<R> {
     requirements: Vec<R>,
     error: Option<String>,
 }
 
-impl<R> Understood<R> {
-    fn of(requirements: Vec<R>, errors: &[String]) -> Understood<R> {
-        Understood { requirements, error: (!errors.is_empty()).then(|| aggregate(errors)) }
+impl<R> Parsed<R> {
+    fn of(requirements: Vec<R>, errors: &[String]) -> Parsed<R> {
+        Parsed { requirements, error: (!errors.is_empty()).then(|| aggregate(errors)) }
     }
 }
 
-/// As authorizers see it.
-pub(super) fn shown<R>(understood: Option<&Understood<R>>) -> Selector<'_, R> {
-    match understood {
+/// Returns a selector in the form that authorizers take.
+pub(super) fn for_authorizer<R>(parsed: Option<&Parsed<R>>) -> Selector<'_, R> {
+    match parsed {
         None => Selector::Absent,
-        Some(Understood { requirements, error: None }) => Selector::Requirements(requirements),
-        Some(Understood { requirements, error: Some(error) }) => {
+        Some(Parsed { requirements, error: None }) => Selector::Requirements(requirements),
+        Some(Parsed { requirements, error: Some(error) }) => {
             Selector::Invalid { understood: requirements, error }
         }
     }
@@ -73,11 +73,11 @@ impl FieldSelector {
         errors
     }
 
-    pub(super) fn understood(&self) -> Understood<field::Requirement> {
+    pub(super) fn parsed(&self) -> Parsed<field::Requirement> {
         if self.requirements.is_empty() {
             return match field::Selector::parse(&self.raw_selector) {
-                Ok(selector) => Understood::of(selector.requirements().to_vec(), &[]),
-                Err(error) => Understood::of(Vec::new(), &[error]),
+                Ok(selector) => Parsed::of(selector.requirements().to_vec(), &[]),
+                Err(error) => Parsed::of(Vec::new(), &[error]),
             };
         }
         let (mut requirements, mut errors) = (Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ impl FieldSelector {
                 (Err(error), _) => errors.push(error),
             }
         }
-        Understood::of(requirements, &errors)
+        Parsed::of(requirements, &errors)
     }
 }
 
@@ -113,11 +113,11 @@ impl LabelSelector {
         errors
     }
 
-    pub(super) fn understood(&self) -> Understood<label::Requirement> {
+    pub(super) fn parsed(&self) -> Parsed<label::Requirement> {
         if self.requirements.is_empty() {
             return match label::Selector::parse(&self.raw_selector) {
-                Ok(selector) => Understood::of(selector.requirements().unwrap_or_default().to_vec(), &[]),
-                Err(error) => Understood::of(Vec::new(), &[error]),
+                Ok(selector) => Parsed::of(selector.requirements().unwrap_or_default().to_vec(), &[]),
+                Err(error) => Parsed::of(Vec::new(), &[error]),
             };
         }
         let (mut requirements, mut errors) = (Vec::new(), Vec::new());
@@ -133,7 +133,7 @@ impl LabelSelector {
                 Err(wrong) => errors.push(aggregate(&wrong)),
             }
         }
-        Understood::of(requirements, &errors)
+        Parsed::of(requirements, &errors)
     }
 }
 
