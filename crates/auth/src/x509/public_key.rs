@@ -83,9 +83,8 @@ impl PublicKey {
             RSA => {
                 parameters.filter(|found| found.as_null().is_ok())?;
                 let Ok(Parsed::RSA(key)) = info.parsed() else { return None };
-                let (modulus, exponent) =
-                    (BigUint::from_bytes_be(key.modulus), BigUint::from_bytes_be(key.exponent));
-                (modulus.bits() > 0 && exponent.bits() > 0).then_some(PublicKey::Rsa { modulus, exponent })
+                let (modulus, exponent) = (positive(key.modulus)?, positive(key.exponent)?);
+                (exponent.bits() < 64).then_some(PublicKey::Rsa { modulus, exponent })
             }
             EC => {
                 let curve = Curve::of(&parameters?.as_oid().ok()?.to_id_string())?;
@@ -124,9 +123,19 @@ impl PublicKey {
     }
 }
 
+/// Returns the number of a DER integer, if it is above 0.
+fn positive(integer: &[u8]) -> Option<BigUint> {
+    let is_negative = integer.first().is_none_or(|first| first & 0x80 != 0);
+    Some(BigUint::from_bytes_be(integer)).filter(|number| !is_negative && number.bits() > 0)
+}
+
 /// Verifies a signature by RSASSA-PSS with SHA-256 and a salt of any length (RFC 8017, 9.1.2). The library that verifies all else
 /// takes only salts of the digest's length, and Go's signatures have the longest that fits.
 fn verify_pss(modulus: &BigUint, exponent: &BigUint, message: &[u8], proof: &[u8]) -> bool {
+    // The limits of Go; a long exponent would also be slow.
+    if !modulus.bit(0) || !exponent.bit(0) || !(2..=31).contains(&exponent.bits()) {
+        return false;
+    }
     let size = usize::try_from(modulus.bits().div_ceil(8)).unwrap_or_default();
     let number = BigUint::from_bytes_be(proof);
     if proof.len() != size || number >= *modulus {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pintle_auth::{Attributes, Authorizer, Decision, User};
-use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Status, Value};
 use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
-use pintle_schema::go;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::selectors::{FieldSelector, LabelSelector};
+use super::validation;
 use crate::framework::review::{decoded, part, requesting_user};
+use crate::framework::validation::{Cursor, Errors};
 
 /// The kind of an access review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +75,11 @@ impl Subresource for AccessReview {
         _: WriteOptions,
     ) -> Result<Option<Value>> {
         let spec: Spec = part(&object, "spec")?;
-        let errors = self.validate(&object, &spec);
+        let errors = Errors::default();
+        validation::validate(&Cursor::root(&object, None, &errors), self.kind);
+        let errors = errors.into_vec();
         if !errors.is_empty() {
-            // The reference has forgotten by now which kind it is.
+            // As in the reference, whose error has no kind.
             return Err(Box::new(Status::invalid("authorization.k8s.io", "", "", &errors)));
         }
         if self.kind == Kind::LocalSubject && context.namespace != object.namespace() {
@@ -131,62 +133,6 @@ impl AccessReview {
             "denied": verdict.decision == Decision::Deny,
             "reason": verdict.reason.as_str(),
             "evaluationError": errors.join("; "),
-        })
-    }
-
-    fn validate(&self, object: &Value, spec: &Spec) -> Vec<Error> {
-        let path = Path::new("spec");
-        let mut errors = Vec::new();
-        let non_resource = object.at(&["spec", "nonResourceAttributes"]).unwrap_or(&Value::NULL);
-        let shown = || go::printed("*authorization.NonResourceAttributes", non_resource);
-        match (&spec.resource_attributes, &spec.non_resource_attributes) {
-            (Some(_), Some(_)) => {
-                let why = "cannot be specified in combination with resourceAttributes";
-                errors.push(Error::invalid(&path.child("nonResourceAttributes"), shown(), why));
-            }
-            (None, None) => {
-                let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-                errors.push(Error::invalid(&path.child("resourceAttributes"), shown(), why));
-            }
-            _ => {}
-        }
-        if self.kind != Kind::SelfSubject && spec.user.is_empty() && spec.groups.is_empty() {
-            let why = "at least one of user or group must be specified";
-            errors.push(Error::invalid(&path.child("user"), "", why));
-        }
-        if let Some(resource) = &spec.resource_attributes {
-            let path = Path::new("spec.resourceAttributes");
-            if let Some(selector) = &resource.field_selector {
-                errors.extend(selector.validate(&path.child("fieldSelector")));
-            }
-            if let Some(selector) = &resource.label_selector {
-                errors.extend(selector.validate(&path.child("labelSelector")));
-            }
-        }
-        errors.extend(self.validate_metadata(object));
-        if self.kind == Kind::LocalSubject {
-            let resource = spec.resource_attributes.as_ref();
-            if let Some(resource) = resource.filter(|resource| resource.namespace != object.namespace()) {
-                let path = Path::new("spec.resourceAttributes.namespace");
-                errors.push(Error::invalid(&path, &resource.namespace, "must match metadata.namespace"));
-            }
-            if spec.non_resource_attributes.is_some() {
-                let path = Path::new("spec.nonResourceAttributes");
-                errors.push(Error::invalid(&path, shown(), "disallowed on this kind of request"));
-            }
-        }
-        errors
-    }
-
-    /// Checks that the metadata are empty, but for a namespace where the review is of one.
-    fn validate_metadata(&self, object: &Value) -> Option<Error> {
-        let local = self.kind == Kind::LocalSubject;
-        let counts = |key: &str| key != "managedFields" && !(local && key == "namespace");
-        let metadata = object.metadata()?;
-        let why = if local { "must be empty except for namespace" } else { "must be empty" };
-        metadata.keys().any(counts).then(|| {
-            let shown = go::printed("meta/v1.ObjectMeta", &Value::object(metadata.clone()));
-            Error::invalid(&Path::new("metadata"), shown, why)
         })
     }
 }

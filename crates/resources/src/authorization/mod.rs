@@ -4,3 +4,4 @@ pub(crate) mod access_review;
 pub(crate) mod conversion;
 pub(crate) mod rules_review;
 mod selectors;
+mod validation;

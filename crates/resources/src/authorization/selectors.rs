@@ -2,9 +2,9 @@
 //! does not; those are passed over, which only widens what is asked about.
 
 use pintle_auth::authorizer::Selector;
-use pintle_meta::field_path::{Error, Path, aggregate};
+use pintle_meta::field_path::{Path, aggregate};
 use pintle_meta::quote;
-use pintle_meta::selector::{LabelSelectorRequirement, ValidationOptions, field, label};
+use pintle_meta::selector::{LabelSelectorRequirement, field, label};
 use serde::Deserialize;
 
 #[derive(Default, Deserialize)]
@@ -45,34 +45,7 @@ pub(super) fn for_authorizer<R>(parsed: Option<&Parsed<R>>) -> Selector<'_, R> {
     }
 }
 
-const LENIENT: ValidationOptions =
-    ValidationOptions { allow_invalid_values: false, allow_unknown_operators: true };
-
 impl FieldSelector {
-    pub(super) fn validate(&self, path: &Path<'_>) -> Vec<Error> {
-        let mut errors = one_of_both(&self.raw_selector, &self.requirements, path);
-        let requirements = path.child("requirements");
-        for (index, requirement) in self.requirements.iter().enumerate() {
-            let path = requirements.index(index);
-            if requirement.key.is_empty() {
-                errors.push(Error::required(&path.child("key"), "must be specified"));
-            }
-            let is_empty = requirement.values.is_empty();
-            match requirement.operator.as_str() {
-                "In" | "NotIn" if is_empty => {
-                    let why = "must be specified when `operator` is 'In' or 'NotIn'";
-                    errors.push(Error::required(&path.child("values"), why));
-                }
-                "Exists" | "DoesNotExist" if !is_empty => {
-                    let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                    errors.push(Error::forbidden(&path.child("values"), why));
-                }
-                _ => {}
-            }
-        }
-        errors
-    }
-
     pub(super) fn parsed(&self) -> Parsed<field::Requirement> {
         if self.requirements.is_empty() {
             return match field::Selector::parse(&self.raw_selector) {
@@ -104,15 +77,6 @@ impl FieldSelector {
 }
 
 impl LabelSelector {
-    pub(super) fn validate(&self, path: &Path<'_>) -> Vec<Error> {
-        let mut errors = one_of_both(&self.raw_selector, &self.requirements, path);
-        let requirements = path.child("requirements");
-        for (index, requirement) in self.requirements.iter().enumerate() {
-            errors.extend(requirement.validate(LENIENT, &requirements.index(index)));
-        }
-        errors
-    }
-
     pub(super) fn parsed(&self) -> Parsed<label::Requirement> {
         if self.requirements.is_empty() {
             return match label::Selector::parse(&self.raw_selector) {
@@ -134,19 +98,5 @@ impl LabelSelector {
             }
         }
         Parsed::of(requirements, &errors)
-    }
-}
-
-fn one_of_both(raw: &str, requirements: &[LabelSelectorRequirement], path: &Path<'_>) -> Vec<Error> {
-    match (raw.is_empty(), requirements.is_empty()) {
-        (false, false) => {
-            let why = "may not specified at the same time as requirements";
-            vec![Error::invalid(&path.child("rawSelector"), raw, why)]
-        }
-        (true, true) => {
-            let why = format!("when {path} is specified, requirements or rawSelector is required");
-            vec![Error::required(&path.child("requirements"), why)]
-        }
-        _ => Vec::new(),
     }
 }

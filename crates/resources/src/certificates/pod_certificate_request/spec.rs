@@ -25,11 +25,15 @@ pub(super) fn validate(spec: &Cursor<'_, '_>) {
     let signer = spec.field("signerName");
     signer_name::check(&signer);
     user_annotations(&spec.field("unverifiedUserAnnotations"));
-    for (name, uid) in
+    for (field, uid) in
         [("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")]
     {
-        let (name, uid) = (spec.field(name), spec.field(uid));
-        name.text_format(dns1123_subdomain);
+        let (name, uid) = (spec.field(field), spec.field(uid));
+        for why in dns1123_subdomain(name.text()) {
+            // The name of a node has a type of its own.
+            let printed = if field == "nodeName" { Printed::json(name.text()) } else { name.text().into() };
+            name.invalid(printed, why);
+        }
         if uid.is_empty() {
             uid.invalid("", "must not be empty");
         }

@@ -57,6 +57,12 @@ fn a_request_names_signer_pod_account_and_node() {
                 r#"spec.podName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#,
             ],
         ),
+        (
+            &[("/spec/nodeName", r#""\u0001""#)],
+            &[
+                r#"spec.nodeName: Invalid value: "\u0001": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#,
+            ],
+        ),
         (&[("/spec/signerName", r#""""#)], &["spec.signerName: Required value"]),
         (
             &[("/spec/unverifiedUserAnnotations", r#"{"k":"v"}"#)],
