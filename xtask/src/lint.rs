@@ -39,11 +39,11 @@ const LAYERS: &[(&str, &str)] = &[
     ("admission", "auth codec registry schema"),
     ("controllers", "auth cache codec registry storage"),
     ("documentation", "openapi schema"),
-    ("resources", "auth cache codec definitions patch registry schema"),
+    ("resources", "auth cache cel codec definitions patch registry schema"),
     ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
     (
         "extensions",
-        "cache codec controllers definitions discovery outbound patch registry resources schema server storage",
+        "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
     (
         "control-plane",

@@ -21,6 +21,7 @@
 //! Text, depth and size of expressions are bounded, and so are the cost and the work of an evaluation. Messages are
 //! cel-go's, since users see them.
 
+mod admission;
 mod ast;
 mod checker;
 mod cost;
@@ -41,6 +42,7 @@ mod source;
 mod types;
 mod value;
 
+pub use admission::{AdmissionVariables, admission, no_variables, variable_type};
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};

@@ -40,9 +40,9 @@ pub enum Type {
 /// Type parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// Of a signature.
+    /// A type parameter of a signature.
     Named(char),
-    /// Of an expression that is being checked.
+    /// A type variable of an expression that is being checked.
     Free(u32),
 }
 
@@ -174,6 +174,18 @@ impl Type {
             Type::Parameter(_) => "param",
             Type::Error => "error",
         }
+    }
+
+    /// Returns the name with parameters, as cel-go's `Type.String` has it; messages of the checker have [`Display`](fmt::Display)'s.
+    pub fn declared_name(&self) -> String {
+        let mut name = self.runtime_name().to_owned();
+        let parameters: Vec<String> = self.parameters().map(Type::declared_name).collect();
+        if !parameters.is_empty() {
+            name.push('(');
+            name.push_str(&parameters.join(", "));
+            name.push(')');
+        }
+        name
     }
 
     /// Returns whether both are of the same kind, ignoring parameters.

@@ -54,8 +54,10 @@ pub(super) fn validate(spec: &Value, options: &Options<'_>, path: &Path<'_>, err
             let url = client.get("url").and_then(Value::as_str);
             let service = client.get("service").filter(|service| !service.is_null());
             match (url, service) {
-                (Some(url), None) => webhook::url(url, &client_path.child("url"), errors),
-                (None, Some(service)) => webhook::service(service, &client_path.child("service"), errors),
+                (Some(url), None) => errors.extend(webhook::url(url, &client_path.child("url"))),
+                (None, Some(service)) => {
+                    errors.extend(webhook::service(service, &client_path.child("service")))
+                }
                 _ => {
                     let why = "exactly one of url or service is required";
                     errors.push(Error::required(&client_path, why));

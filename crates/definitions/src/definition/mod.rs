@@ -16,7 +16,7 @@ mod parts;
 mod schema;
 mod spec;
 mod structural;
-mod webhook;
+pub mod webhook;
 
 #[cfg(test)]
 mod tests;

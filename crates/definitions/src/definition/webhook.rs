@@ -9,14 +9,16 @@ use x509_parser::pem::Pem;
 
 use super::errors::Errors;
 
-pub(super) fn url(text: &str, path: &Path<'_>, errors: &mut Errors) {
+/// Checks the URL of a webhook.
+pub fn url(text: &str, path: &Path<'_>) -> Vec<Error> {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(why) => {
-            return errors.push(Error::required(path, format!("url must be a valid URL: {why}{FORM}")));
+            return vec![Error::required(path, format!("url must be a valid URL: {why}{FORM}"))];
         }
     };
+    let mut errors = Vec::new();
     if url.scheme() != "https" {
         let why = format!("'https' is the only allowed URL scheme{FORM}");
         errors.push(Error::invalid(path, url.scheme(), why));
@@ -33,10 +35,12 @@ pub(super) fn url(text: &str, path: &Path<'_>, errors: &mut Errors) {
     if !url.query_text().is_empty() {
         errors.push(Error::invalid(path, url.query_text(), "query parameters are not permitted in the URL"));
     }
+    errors
 }
 
-/// A service without a name lacks a namespace, says the reference, and the other way around.
-pub(super) fn service(service: &Value, path: &Path<'_>, errors: &mut Errors) {
+/// Checks the service of a webhook. One without a name lacks a namespace, says the reference, and the other way around.
+pub fn service(service: &Value, path: &Path<'_>) -> Vec<Error> {
+    let mut errors = Errors::default();
     for (field, shown) in [("namespace", "name"), ("name", "namespace")] {
         if service.text_at(&[field]).is_empty() {
             errors.push(Error::required(&path.child(shown), ""));
@@ -49,8 +53,9 @@ pub(super) fn service(service: &Value, path: &Path<'_>, errors: &mut Errors) {
         errors.push(Error::invalid(&path.child("port"), port, why));
     }
     if let Some(text) = service.get("path").and_then(Value::as_str) {
-        url_path(text, &path.child("path"), errors);
+        url_path(text, &path.child("path"), &mut errors);
     }
+    errors.into_vec()
 }
 
 fn url_path(text: &str, path: &Path<'_>, errors: &mut Errors) {

@@ -38,6 +38,7 @@ mod overload;
 mod pages;
 mod plain_http;
 mod pod_admission;
+mod policy_params;
 mod priority_classes;
 mod replicas;
 mod resource_metrics;

@@ -63,16 +63,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
             }}),
             "this server does not enforce ValidatingAdmissionPolicies yet",
         ),
-        (
-            registered("validatingadmissionpolicybindings"),
-            json!({"metadata": named("p"), "spec": {"policyName": "p", "validationActions": ["Deny"]}}),
-            "this server does not enforce ValidatingAdmissionPolicies yet",
-        ),
-        (
-            registered("mutatingadmissionpolicybindings"),
-            json!({"metadata": named("p"), "spec": {"policyName": "p"}}),
-            "this server does not apply MutatingAdmissionPolicies yet",
-        ),
     ]
 }
 

@@ -3,4 +3,12 @@
 pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
+mod expressions;
+mod mutating_admission_policy;
+mod policy;
+mod rules;
 pub(crate) mod strategy;
+#[cfg(test)]
+mod tests;
+mod validating_admission_policy;
+mod webhook_configuration;

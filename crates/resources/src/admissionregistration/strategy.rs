@@ -6,69 +6,78 @@ use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_registry::Strategy;
 
+use super::{mutating_admission_policy, validating_admission_policy, webhook_configuration};
 use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
+use crate::framework::validation::Cursor;
 
 const TABLE: &[Entry] = &[
     Entry {
         name: "mutatingadmissionpolicies",
         kind: "admissionregistration/v1beta1.MutatingAdmissionPolicy",
-        rules: ALL.counting_spec(),
+        rules: mutating_admission_policy::POLICIES,
     },
     Entry {
         name: "mutatingadmissionpolicybindings",
         kind: "admissionregistration/v1beta1.MutatingAdmissionPolicyBinding",
-        rules: ALL.counting_spec(),
+        rules: mutating_admission_policy::BINDINGS,
     },
     Entry {
         name: "mutatingwebhookconfigurations",
         kind: "admissionregistration/v1.MutatingWebhookConfiguration",
-        rules: WEBHOOKS,
+        rules: webhook_configuration::MUTATING,
     },
     Entry {
         name: "validatingadmissionpolicies",
         kind: "admissionregistration/v1.ValidatingAdmissionPolicy",
-        rules: POLICIES,
+        rules: validating_admission_policy::POLICIES,
     },
     Entry {
         name: "validatingadmissionpolicies/status",
         kind: "admissionregistration/v1.ValidatingAdmissionPolicy",
-        rules: Rules {
-            recheck: MetadataRecheck::None,
-            warnings: reserved_name,
-            ..POLICIES.of_status_alone()
-        },
+        rules: validating_admission_policy::POLICY_STATUS,
     },
     Entry {
         name: "validatingadmissionpolicybindings",
         kind: "admissionregistration/v1.ValidatingAdmissionPolicyBinding",
-        rules: ALL.counting_spec(),
+        rules: validating_admission_policy::BINDINGS,
     },
     Entry {
         name: "validatingwebhookconfigurations",
         kind: "admissionregistration/v1.ValidatingWebhookConfiguration",
-        rules: WEBHOOKS,
+        rules: webhook_configuration::VALIDATING,
     },
 ];
 
-const ALL: Rules = Rules {
+/// Rules that all resources of the group share.
+pub(super) const RULES: Rules = Rules {
     recheck: MetadataRecheck::Full,
     standard_finalizers: false,
-    warnings: reserved_name,
+    warnings: static_name_warning,
     ..Rules::CLUSTER
 };
-const WEBHOOKS: Rules = Rules { generation_fields: &[&["webhooks"]], ..ALL };
-const POLICIES: Rules = ALL.with_status().counting_spec();
 
-/// Names that belong to what is configured in files.
-fn reserved_name(settings: &Settings, object: &Value, old: Option<&Value>) -> Vec<String> {
-    // Where there are such files, a new object of such a name is refused.
+/// The end of names of objects that are configured in files.
+const STATIC_SUFFIX: &str = ".static.k8s.io";
+const STATIC_NAME: &str = "names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and \
+                           cannot be managed via the API";
+
+/// Refuses a new object with the name of one from a file, where there are such files.
+pub(super) fn check_static_name(settings: &Settings, object: &Cursor<'_, '_>) {
+    let name = object.at(&["metadata", "name"]);
+    if settings.features.enabled(Feature::ManifestBasedAdmissionControlConfig)
+        && name.text().ends_with(STATIC_SUFFIX)
+    {
+        name.invalid(name.text(), STATIC_NAME);
+    }
+}
+
+/// Warns of such a name, where a new object is not refused.
+fn static_name_warning(settings: &Settings, object: &Value, old: Option<&Value>) -> Vec<String> {
     let refused = old.is_none() && settings.features.enabled(Feature::ManifestBasedAdmissionControlConfig);
-    if refused || !object.name().ends_with(".static.k8s.io") {
+    if refused || !object.name().ends_with(STATIC_SUFFIX) {
         return Vec::new();
     }
-    let why = "metadata.name: names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and \
-               cannot be managed via the API";
-    vec![why.into()]
+    vec![format!("metadata.name: {STATIC_NAME}")]
 }
 
 /// The strategy of a resource or subresource.

@@ -2,3 +2,4 @@
 
 pub(crate) mod columns;
 pub(crate) mod strategy;
+mod validation;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pintle_meta::validation::{dns1035_label, dns1123_subdomain};
 use pintle_registry::Strategy;
 
+use super::validation;
 use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
@@ -12,11 +13,20 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "storageversions/status",
         kind: "apiserverinternal/v1alpha1.StorageVersion",
-        rules: Rules { recheck: MetadataRecheck::None, ..VERSIONS.of_status_alone() },
+        rules: Rules {
+            recheck: MetadataRecheck::None,
+            validate_update: |_, version| validation::status(&version.field("status")),
+            ..VERSIONS.of_status_alone()
+        },
     },
 ];
 
-const VERSIONS: Rules = Rules { name, recheck: MetadataRecheck::None, ..Rules::CLUSTER.with_status() };
+const VERSIONS: Rules = Rules {
+    name,
+    recheck: MetadataRecheck::None,
+    validate: |_, version| validation::status(&version.field("status")),
+    ..Rules::CLUSTER.with_status()
+};
 
 /// A group and a resource of it.
 fn name(name: &str, _: bool) -> Vec<String> {

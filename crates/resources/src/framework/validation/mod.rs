@@ -32,7 +32,7 @@
 //! - **Names of the reference.** Where an error names a field otherwise than JSON does, [`Cursor::at_as`] says both names.
 //! - **Declared rules.** Kinds that the reference validates by markers on their types use [`declarative`].
 //!
-//! [`checks`] has the checks that many kinds share; formats of text come from `pintle_meta::validation`.
+//! [`checks`] has the checks that many kinds share, [`Seen`] finds repetitions in lists; formats of text come from `pintle_meta::validation`.
 
 mod checks;
 mod conditions;
@@ -41,11 +41,13 @@ pub(crate) mod declarative;
 mod errors;
 #[cfg(test)]
 mod origins;
+mod seen;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub(crate) use self::cursor::Cursor;
 pub(crate) use self::errors::Errors;
+pub(crate) use self::seen::Seen;
 
 #[cfg(test)]
 mod tests;

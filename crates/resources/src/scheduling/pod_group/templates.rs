@@ -105,7 +105,7 @@ pub(in crate::scheduling) fn template(template: &Cursor<'_, '_>, gates: &Gates) 
     declarative::field(template, "schedulingPolicy", scheduling_policy);
     declarative::field(template, "schedulingConstraints", |constraints| {
         if !gates.topology {
-            declarative::forbidden(constraints);
+            declarative::forbidden(constraints); // unreachable: dropped from new templates, and the list is immutable
         } else if constraints.is_set() {
             scheduling_constraints(constraints);
         }
@@ -113,21 +113,21 @@ pub(in crate::scheduling) fn template(template: &Cursor<'_, '_>, gates: &Gates) 
     resource_claims(template);
     declarative::field(template, "disruptionMode", |mode| {
         if !gates.preemption {
-            declarative::forbidden(mode);
+            declarative::forbidden(mode); // unreachable: dropped from new templates, and the list is immutable
         } else if mode.is_set() {
             disruption_mode(mode);
         }
     });
     declarative::field(template, "priorityClassName", |name| {
         if !gates.preemption {
-            declarative::forbidden_value(name);
+            declarative::forbidden_value(name); // unreachable: dropped from new templates, and the list is immutable
         } else if !name.is_empty() {
             long_name(name);
         }
     });
     declarative::field(template, "priority", |value| {
         if !gates.preemption {
-            declarative::forbidden(value);
+            declarative::forbidden(value); // unreachable: dropped from new templates, and the list is immutable
         } else if value.is_set() {
             priority(value);
         }

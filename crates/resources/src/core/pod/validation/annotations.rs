@@ -3,7 +3,7 @@
 use pintle_codec::json;
 use pintle_meta::{Node, Value};
 
-use super::{Options, tolerations};
+use super::{Options, security_annotations, tolerations};
 use crate::core::pod::app_armor_profile;
 use crate::framework::conversion::build;
 use crate::framework::validation::Cursor;
@@ -29,6 +29,8 @@ pub(super) fn annotations(annotations: &Cursor<'_, '_>, spec: &Cursor<'_, '_>, o
     if !options.allow_invalid_deletion_cost && !is_deletion_cost(cost.optional_text()) {
         cost.invalid(cost.text(), "must be a 32bit integer");
     }
+    security_annotations::seccomp_values(annotations);
+    security_annotations::app_armor_values(annotations, spec);
 }
 
 /// Checks at a pod that annotations about its source and its profiles do not change, and all of its annotations.

@@ -8,18 +8,22 @@ pub(crate) mod annotations;
 pub(crate) mod containers;
 mod dns;
 mod env;
+mod field_selectors;
 mod hosts;
 mod mounts;
 pub(crate) mod options;
 mod os;
 mod pod_resources;
-mod references;
+mod profiles;
 mod resource_claims;
 pub(crate) mod scheduling;
 mod security;
+mod security_annotations;
+mod sysctls;
 pub(crate) mod tolerations;
 mod topology_spread;
 pub(crate) mod volumes;
+mod windows_options;
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +35,7 @@ use crate::framework::validation::Cursor;
 
 /// Facts of a spec that the rules of its parts need.
 pub(crate) struct Facts<'v> {
-    /// Volumes by name; those without a valid name aside, as in the reference.
+    /// Valid volumes by name; those with errors are as if they were not there.
     pub(crate) volumes: HashMap<&'v str, &'v Value>,
     /// Names of `resourceClaims`.
     pub(crate) claim_names: HashSet<&'v str>,
@@ -40,6 +44,8 @@ pub(crate) struct Facts<'v> {
     pub(crate) host_users: bool,
     /// `linux`, `windows` or empty.
     pub(crate) os: &'v str,
+    /// Whether an operating system is given, if only by an empty name.
+    pub(crate) has_os: bool,
     pub(crate) restart_policy: &'v str,
     /// Of the pod; empty in a template.
     pub(crate) pod_name: &'v str,
@@ -51,14 +57,14 @@ impl<'v> Facts<'v> {
     /// Returns the facts of a spec; `pod` is nothing for a template.
     fn new(spec: &Cursor<'_, 'v>, pod: Option<&Cursor<'_, 'v>>) -> Facts<'v> {
         let name = |item: &'v Value| item.text_at(&["name"]);
-        let volumes = spec.field("volumes").values().iter();
         let claims = spec.field("resourceClaims").values().iter();
         Facts {
-            volumes: volumes.map(|volume| (name(volume), volume)).collect(),
-            claim_names: claims.map(name).collect(),
+            volumes: HashMap::new(),
+            claim_names: claims.map(name).filter(|name| !name.is_empty()).collect(),
             grace_period: spec.field("terminationGracePeriodSeconds").optional_integer(),
             host_users: !spec.field("hostUsers").is_set() || spec.field("hostUsers").flag(),
             os: spec.at(&["os", "name"]).text(),
+            has_os: spec.field("os").is_set(),
             restart_policy: spec.field("restartPolicy").text(),
             pod_name: pod.map(|pod| pod.at(&["metadata", "name"]).text()).unwrap_or_default(),
             is_mirror: pod
@@ -76,6 +82,8 @@ pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
     let spec = template.field("spec");
     annotations::annotations(&annotations, &spec, options);
     check_spec(&spec, None, options);
+    security_annotations::seccomp(&annotations, &spec);
+    security_annotations::app_armor(&annotations, &spec);
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         ephemeral.forbidden("ephemeral containers not allowed in pod template");
@@ -94,6 +102,9 @@ pub(crate) fn create(pod: &Cursor<'_, '_>, options: &Options) {
     if !node.is_empty() && !spec.field("schedulingGates").is_empty() {
         node.forbidden("cannot be set until all schedulingGates have been cleared");
     }
+    let annotations = pod.at(&["metadata", "annotations"]);
+    security_annotations::seccomp(&annotations, &spec);
+    security_annotations::app_armor(&annotations, &spec);
 }
 
 /// Checks a new or changed pod, beside its metadata: its annotations, its spec, and rules that templates do not have.
@@ -123,13 +134,13 @@ pub(crate) fn annotations_and_spec(pod: &Cursor<'_, '_>, options: &Options) {
 
 /// Checks the spec of a pod, or of a template if there is no `pod`.
 fn check_spec<'v>(spec: &Cursor<'_, 'v>, pod: Option<&Cursor<'_, 'v>>, options: &Options) {
-    let facts = &Facts::new(spec, pod);
-    let pod_name = facts.pod_name;
+    let mut facts = Facts::new(spec, pod);
     let grace_period = spec.field("terminationGracePeriodSeconds");
     if !grace_period.is_set() {
         grace_period.required("");
     }
-    volumes::volumes(&spec.field("volumes"), pod_name, options);
+    facts.volumes = volumes::volumes(&spec.field("volumes"), facts.pod_name, options);
+    let facts = &facts;
     resource_claims::claims(&spec.field("resourceClaims"), facts);
     containers::containers(&spec.field("containers"), facts, options);
     containers::init_containers(spec, facts, options);
@@ -137,18 +148,17 @@ fn check_spec<'v>(spec: &Cursor<'_, 'v>, pod: Option<&Cursor<'_, 'v>>, options: 
     pod_resources::pod_resources(spec, facts, options);
     security::host_network(spec, options);
     restart_policy(&spec.field("restartPolicy"));
-    dns::policy(&spec.field("dnsPolicy"), options);
+    dns::policy(&spec.field("dnsPolicy"));
     spec.field("nodeSelector").labels();
     security::security_context(spec, options);
-    references::image_pull_secrets(&spec.field("imagePullSecrets"), options);
     affinity::affinity(&spec.field("affinity"), options);
-    dns::config(&spec.field("dnsConfig"), facts, options);
+    dns::config(spec, options);
     scheduling::readiness_gates(&spec.field("readinessGates"));
     scheduling::scheduling_gates(&spec.field("schedulingGates"));
     topology_spread::constraints(&spec.field("topologySpreadConstraints"), options);
     os::windows_host_process(spec, options);
     security::host_users(spec, options);
-    hosts::hostname_override(spec, options);
+    hosts::hostname_override(spec);
     subdomain(&spec.field("serviceAccountName"));
     subdomain(&spec.field("nodeName"));
     active_deadline(&spec.field("activeDeadlineSeconds"));
@@ -165,7 +175,7 @@ fn check_spec<'v>(spec: &Cursor<'_, 'v>, pod: Option<&Cursor<'_, 'v>>, options: 
     scheduling::overhead(&spec.field("overhead"), options);
     os::operating_system(spec, options);
     scheduling::scheduling_group(&spec.field("schedulingGroup"));
-    env::file_volumes(spec, options);
+    env::file_volumes(spec);
 }
 
 fn restart_policy(policy: &Cursor<'_, '_>) {

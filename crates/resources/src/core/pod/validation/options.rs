@@ -4,7 +4,7 @@ use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
 
-use super::{affinity, annotations, topology_spread};
+use super::{affinity, annotations, sysctls, topology_spread};
 use crate::core::pod::containers;
 use crate::core::resource_names;
 use crate::framework::strategy::Settings;
@@ -125,6 +125,7 @@ impl Options {
             allow_indivisible_huge_pages: any(asks_for_part_of_page)
                 || has_part_of_page(spec.get("overhead")),
             allow_non_local_token_path: spec.items_at(&["volumes"]).iter().any(has_non_local_token_path),
+            allow_namespaced_sysctls_of_host: sysctls::has_shared_with_host(spec),
             allow_sidecar_resize_policy: self.allow_sidecar_resize_policy
                 || spec.items_at(&["initContainers"]).iter().any(|container| {
                     is_sidecar(container) && !container.items_at(&["resizePolicy"]).is_empty()
