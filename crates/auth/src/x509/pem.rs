@@ -158,7 +158,7 @@ mod tests {
             // Contents that are not base 64.
             format!("-----BEGIN A-----\nYWJ\n-----END A-----\n{one}"),
         ] {
-            assert_eq!(found(&text), [expected.clone()], "{text}");
+            assert_eq!(found(&text), std::slice::from_ref(&expected), "{text}");
         }
         assert_eq!(found(&format!("{one}between\n{one}")), [expected.clone(), expected]);
         for text in ["", "text", "-----BEGIN A-----\nYWJj\n", "x-----BEGIN A-----\nYWJj\n-----END A-----\n"] {

@@ -27,7 +27,7 @@ pub(super) fn validate(review: &Cursor<'_, '_>, kind: Kind) {
         }
         _ => {}
     }
-    if kind != Kind::SelfSubject && spec.field("user").is_empty() && spec.field("groups").len() == 0 {
+    if kind != Kind::SelfSubject && spec.field("user").is_empty() && spec.field("groups").is_empty() {
         spec.field("user").invalid("", "at least one of user or group must be specified");
     }
     field_selector(&resource.field("fieldSelector"));
@@ -87,7 +87,7 @@ fn label_selector(selector: &Cursor<'_, '_>) {
 
 fn text_or_requirements(selector: &Cursor<'_, '_>) {
     let (text, requirements) = (selector.field("rawSelector"), selector.field("requirements"));
-    match (text.is_empty(), requirements.len() == 0) {
+    match (text.is_empty(), requirements.is_empty()) {
         (false, false) => text.invalid(text.text(), "may not specified at the same time as requirements"),
         (true, true) => {
             let path = selector.path();

@@ -65,7 +65,7 @@ mod tests {
     use pintle_features::Feature;
 
     use crate::framework::strategy::testing::{of, text};
-    use crate::framework::validation::testing::Base;
+    use crate::framework::validation::testing::{Base, Case};
 
     const GROUP: &str = "coordination.k8s.io";
     const ELECTION: &str = r#"{"metadata":{"name":"a","namespace":"n"},"spec":{"holderIdentity":"h","strategy":"s","preferredHolder":"p"}}"#;
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn durations_and_transitions_are_counts() {
         let base = Base::new(GROUP, "leases", PLAIN);
-        let cases: &[(&[(&str, &str)], &[&str])] = &[
+        let cases: &[Case<'_>] = &[
             (
                 &[("/spec/leaseDurationSeconds", "0")],
                 &["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"],

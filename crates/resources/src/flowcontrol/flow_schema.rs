@@ -65,12 +65,12 @@ fn validate_spec(spec: &Cursor<'_, '_>, name: &str) {
 
 fn validate_rule(rule: &Cursor<'_, '_>) {
     let subjects = rule.field("subjects");
-    if subjects.len() == 0 {
+    if subjects.is_empty() {
         subjects.required("subjects must contain at least one value");
     }
     subjects.each(|subject| validate_subject(subject));
     let (resources, others) = (rule.field("resourceRules"), rule.field("nonResourceRules"));
-    if resources.len() == 0 && others.len() == 0 {
+    if resources.is_empty() && others.is_empty() {
         rule.required("at least one of resourceRules and nonResourceRules has to be non-empty");
     }
     resources.each(|rule| validate_resource_rule(rule));
@@ -127,14 +127,14 @@ fn validate_resource_rule(rule: &Cursor<'_, '_>) {
         [("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")]
     {
         let list = rule.field(field);
-        if list.len() == 0 {
+        if list.is_empty() {
             list.required(format!("resource rules must supply at least one {one}"));
         } else {
             check_alone(&list, others);
         }
     }
     let namespaces = rule.field("namespaces");
-    if namespaces.len() == 0 && !rule.field("clusterScope").flag() {
+    if namespaces.is_empty() && !rule.field("clusterScope").flag() {
         namespaces.required("resource rules that are not cluster scoped must supply at least one namespace");
     } else if has_all(&namespaces) {
         check_alone(&namespaces, "namespaces");
@@ -152,7 +152,7 @@ fn validate_resource_rule(rule: &Cursor<'_, '_>) {
 fn validate_non_resource_rule(rule: &Cursor<'_, '_>) {
     validate_verbs(&rule.field("verbs"));
     let urls = rule.field("nonResourceURLs");
-    if urls.len() == 0 {
+    if urls.is_empty() {
         urls.required("nonResourceURLs must contain at least one value");
     } else if has_all(&urls) {
         check_alone(&urls, "non-resource URLs");
@@ -162,7 +162,7 @@ fn validate_non_resource_rule(rule: &Cursor<'_, '_>) {
 }
 
 fn validate_verbs(verbs: &Cursor<'_, '_>) {
-    if verbs.len() == 0 {
+    if verbs.is_empty() {
         verbs.required("verbs must contain at least one value");
     } else if has_all(verbs) {
         check_alone(verbs, "verbs");

@@ -43,7 +43,7 @@ fn validate_parameters(parameters: &Cursor<'_, '_>) {
         }
         Some("Namespace") => namespace.text_format(dns1123_label),
         Some("Cluster") if namespace.is_set() => {
-            namespace.forbidden("`parameters.scope` is set to 'Cluster'")
+            namespace.forbidden("`parameters.scope` is set to 'Cluster'");
         }
         Some("Cluster") => {}
         Some(other) => scope.not_supported(other, &["Cluster", "Namespace"]),

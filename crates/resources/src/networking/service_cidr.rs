@@ -38,7 +38,7 @@ pub(super) const STATUS: Rules = SERVICE_CIDRS.of_status_alone();
 fn validate(range: &Cursor<'_, '_>) {
     let spec = range.field("spec");
     let cidrs = spec.field("cidrs");
-    if cidrs.len() == 0 {
+    if cidrs.is_empty() {
         return cidrs.required("at least one CIDR required");
     }
     if cidrs.len() > 2 {

@@ -62,7 +62,7 @@ pub(super) fn validate(request: &Cursor<'_, '_>) {
 }
 
 fn usages(usages: &Cursor<'_, '_>) {
-    if usages.len() == 0 {
+    if usages.is_empty() {
         usages.required("");
     }
     let before = usages.before().texts();

@@ -92,10 +92,10 @@ pub(crate) fn required_value(at: &Cursor<'_, '_>) -> bool {
 /// Checks a list or map that must not be empty.
 #[track_caller]
 pub(crate) fn required_items(at: &Cursor<'_, '_>) -> bool {
-    if at.len() == 0 {
+    if at.is_empty() {
         at.required("");
     }
-    at.len() > 0
+    !at.is_empty()
 }
 
 /// Reports a pointer that must not be set, such as one whose feature is off.

@@ -67,7 +67,7 @@ fn has_relaxed_service_name(spec: &Cursor<'_, '_>) -> bool {
 
 pub(super) fn spec(spec: &Cursor<'_, '_>, options: &Options) {
     let (rules, default_backend) = (spec.field("rules"), spec.field("defaultBackend"));
-    if rules.len() == 0 && !default_backend.is_set() {
+    if rules.is_empty() && !default_backend.is_set() {
         let why = "either `defaultBackend` or `rules` must be specified";
         spec.invalid(rules.printed_as("[]networking.IngressRule"), why);
     }
@@ -128,7 +128,7 @@ fn rule_value(rule: &Cursor<'_, '_>, options: &Options) {
         return;
     }
     let paths = http.field("paths");
-    if paths.len() == 0 {
+    if paths.is_empty() {
         paths.required("");
     }
     paths.each(|item| http_path(item, options));
