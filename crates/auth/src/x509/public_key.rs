@@ -1,4 +1,4 @@
-//! Public keys as Go's `crypto/x509` parses them, and proofs that someone has the private key.
+//! Public keys as Go's `crypto/x509` parses them, and proofs of possession of the private keys.
 
 use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use aws_lc_rs::signature::{self, EcdsaVerificationAlgorithm, ParsedPublicKey};

@@ -1,4 +1,4 @@
-//! The permission to write the status of a PodCertificateRequest: only those who may `sign` for its signer issue, deny or fail it.
+//! The permission to write the status of a PodCertificateRequest: issuing, denying and failing it need `sign` on its signer.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! ClusterTrustBundles: certificates of authorities, of a signer or of nobody in particular.
+//! ClusterTrustBundles: certificates of authorities, with or without a signer.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! LeaseCandidates: those that could hold a lease, with their versions.
+//! LeaseCandidates: components that could hold a lease, with their versions.
 
 use pintle_meta::validation::config_map_key;
 

@@ -1,5 +1,5 @@
-//! CertificateSigningRequests. A request is written in three ways, each of which changes its own part: its creator says what is
-//! asked for, and the server who asks; `approval` says yes or no; `status` brings the certificate.
+//! CertificateSigningRequests. A request is written in three ways, each of which changes its own part: a create sets the spec, with
+//! the user of the request in it; `approval` decides; `status` brings the certificate.
 
 mod conditions;
 #[cfg(test)]

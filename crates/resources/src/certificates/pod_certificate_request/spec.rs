@@ -1,4 +1,4 @@
-//! The spec: for whom the certificate is, and the key it is for.
+//! The spec: the pod, service account and node of the certificate, and its key.
 
 use pintle_auth::certificate_request;
 use pintle_auth::x509::{Curve, PublicKey};
@@ -72,7 +72,7 @@ fn user_annotations(annotations: &Cursor<'_, '_>) {
     }
 }
 
-/// Checks an empty certificate request, which brings the key and proves that its sender has the private key.
+/// Checks an empty certificate request, which has the key and proves possession of the private one.
 fn stub_request(stub: &Cursor<'_, '_>) {
     if bytes(stub).len() > MAX_KEY {
         return stub.too_long(MAX_KEY);
@@ -87,7 +87,7 @@ fn stub_request(stub: &Cursor<'_, '_>) {
     }
 }
 
-/// Checks a key and the proof that its sender has the private one: a signature of the pod's UID.
+/// Checks a key and the proof of possession of the private one: a signature of the pod's UID.
 fn public_key(key: &Cursor<'_, '_>, proof: &Cursor<'_, '_>, uid: &str) {
     for field in [key, proof] {
         if bytes(field).len() > MAX_KEY {
