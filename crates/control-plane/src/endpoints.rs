@@ -11,7 +11,7 @@ use pintle_registry::{Client, Served, Subresource};
 use pintle_resources::reviews::{AccessReview, Kind, RulesReview, SelfReview, TokenReview};
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
-use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
+use pintle_resources::subresources::{Binding, Eviction, Log, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 
@@ -119,6 +119,9 @@ impl Endpoints<'_> {
         match (resource.name, resource.subresource) {
             ("bindings", _) | (_, Some("binding")) => {
                 (plain(), Implementation::Subresource(Arc::new(Binding::new(&kind.store, settings))))
+            }
+            ("pods", Some("log")) => {
+                (plain(), Implementation::Subresource(Arc::new(Log::new(kind.store.clone(), settings))))
             }
             (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {

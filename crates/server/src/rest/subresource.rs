@@ -8,7 +8,7 @@ use super::Result;
 use super::call::Call;
 use super::endpoint::Endpoint;
 use super::write::WriteRequest;
-use crate::Response;
+use crate::{Response, query};
 
 pub(crate) async fn get(
     endpoint: &Endpoint,
@@ -16,7 +16,8 @@ pub(crate) async fn get(
     call: &Call<'_>,
 ) -> Result<Response> {
     let context = endpoint.context(call.request);
-    let object = subresource.get(&context, &call.request.info.name).await?;
+    let query: Vec<_> = query::pairs(call.request.parts.uri.query().unwrap_or_default()).collect();
+    let object = subresource.get_with(&context, &call.request.info.name, &query).await?;
     call.representation.object(endpoint, object, StatusCode::OK)
 }
 

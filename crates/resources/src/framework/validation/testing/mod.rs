@@ -125,7 +125,8 @@ impl Base {
         value
     }
 
-    fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
+    /// Returns the errors of a create with these changes.
+    pub(crate) fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
         let errors = self.subject.strategy.validate(&Context::default(), &self.stored(changes, false));
         errors.iter().map(ToString::to_string).collect()
     }
