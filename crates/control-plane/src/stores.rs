@@ -85,6 +85,8 @@ impl Stores {
     ) -> Result<Stores, Error> {
         let resources = Resources::builtin()?;
         let root = format!("/{}/", config.prefix.trim_matches('/'));
+        let mut policy = StorePolicy::clone(&config.policy);
+        policy.options.shared_prefix = root.len() - 1;
         let StoreOverrides { backends, resources: overrides } = std::mem::take(&mut config.overrides);
         let mut others = Vec::new();
         for other in backends {
@@ -96,7 +98,7 @@ impl Stores {
             kinds: HashMap::new(),
             backends: Backends { main, others, overrides },
             root,
-            policy: config.policy.clone(),
+            policy: Arc::new(policy),
             encoding: config.encoding,
             allocations: Arc::new(ServiceAllocations::new(network)),
         };

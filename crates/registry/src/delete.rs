@@ -4,7 +4,6 @@ mod options;
 mod stages;
 
 use async_trait::async_trait;
-use pintle_meta::field_path::{Error, Path};
 use pintle_meta::time::Time;
 use pintle_meta::validation::object_meta::{FOREGROUND_DELETION, ORPHAN_DEPENDENTS};
 use pintle_meta::{Details, Status, Value};
@@ -248,18 +247,12 @@ impl Store {
         if options.propagation.is_none() || options.orphan_dependents.is_none() {
             return Ok(());
         }
-        let wrong = "orphanDependents and deletionPropagation cannot be both set";
         let shown = match options.propagation {
             Some(Propagation::Orphan) => "Orphan",
             Some(Propagation::Background) => "Background",
             _ => "Foreground",
         };
-        let error = Error::invalid(
-            &Path::new("propagationPolicy"),
-            pintle_meta::field_path::Value::json(shown),
-            wrong,
-        );
-        Err(Box::new(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error])))
+        Err(Box::new(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[options::both_set(shown)])))
     }
 
     /// The finalizers that the dependents' fate asks for, if they differ from those that are there.

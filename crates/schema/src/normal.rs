@@ -85,9 +85,9 @@ impl Builder {
 }
 
 /// Returns whether an empty value is significant. An empty list of managed fields requests their removal; the managed
-/// fields code then drops it.
+/// fields code then drops it. An empty list of an autoscaler's scaling policies is not defaulted, and refused.
 fn is_significant(field: &Field, value: Node<'_>) -> bool {
-    field.name == "managedFields" && matches!(value, Node::List(_))
+    matches!(field.name, "managedFields" | "policies") && matches!(value, Node::List(_))
 }
 
 /// Returns the field in normal form: the value found, Go's zero value, or `None` if JSON omits it.

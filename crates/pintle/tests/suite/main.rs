@@ -17,6 +17,7 @@ mod custom_resources;
 mod damage;
 mod documents;
 mod egress;
+mod endpoint_addresses;
 mod endpoints;
 mod etcd_reads;
 mod external_signer;

@@ -31,14 +31,16 @@ impl DeleteOptions {
     pub fn read(object: &Value, errors: &mut Vec<Error>) -> DeleteOptions {
         let text = |path: &[&str]| object.at(path).and_then(Value::as_str);
         let dry_runs: Vec<&str> = object.items_at(&["dryRun"]).iter().filter_map(Value::as_str).collect();
+        let orphan_dependents = object.at(&["orphanDependents"]).and_then(Value::as_bool);
         DeleteOptions {
             grace_period_seconds: object.at(&["gracePeriodSeconds"]).and_then(Value::as_i64),
             preconditions: Preconditions {
                 uid: text(&["preconditions", "uid"]).map(str::to_owned),
                 resource_version: text(&["preconditions", "resourceVersion"]).map(str::to_owned),
             },
-            orphan_dependents: object.at(&["orphanDependents"]).and_then(Value::as_bool),
-            propagation: text(&["propagationPolicy"]).and_then(|given| Propagation::parse(given, errors)),
+            orphan_dependents,
+            propagation: text(&["propagationPolicy"])
+                .and_then(|given| Propagation::parse(given, orphan_dependents.is_some(), errors)),
             dry_run: dry_run(&dry_runs, errors),
             ignore_read_errors: object.at(&[IGNORE_READ_ERRORS]).and_then(Value::as_bool).unwrap_or(false),
         }
@@ -46,19 +48,29 @@ impl DeleteOptions {
 }
 
 impl Propagation {
-    /// An unknown policy is added to the errors.
-    pub fn parse(given: &str, errors: &mut Vec<Error>) -> Option<Propagation> {
+    /// An unknown policy is added to the errors, after that of `orphanDependents` beside it, if that is set.
+    pub fn parse(given: &str, orphan_is_set: bool, errors: &mut Vec<Error>) -> Option<Propagation> {
         match given {
             "Orphan" => Some(Propagation::Orphan),
             "Background" => Some(Propagation::Background),
             "Foreground" => Some(Propagation::Foreground),
             other => {
+                if orphan_is_set {
+                    errors.push(both_set(other));
+                }
                 let supported = ["Foreground", "Background", "Orphan", "nil"];
-                errors.push(Error::not_supported(&Path::new("propagationPolicy"), other, &supported));
+                let shown = field_path::Value::json(other);
+                errors.push(Error::not_supported(&Path::new("propagationPolicy"), shown, &supported));
                 None
             }
         }
     }
+}
+
+/// The error of `orphanDependents` and `propagationPolicy` in one request.
+pub(super) fn both_set(policy: &str) -> Error {
+    let why = "orphanDependents and deletionPropagation cannot be both set";
+    Error::invalid(&Path::new("propagationPolicy"), field_path::Value::json(policy), why)
 }
 
 /// Whether a write is only tried: `All` or nothing; anything else is added to the errors.

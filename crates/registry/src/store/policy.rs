@@ -9,11 +9,13 @@ pub struct StoreOptions {
     pub garbage_collection: bool,
     /// Objects that cannot be read may be deleted, and are reported as such.
     pub unsafe_deletion: bool,
+    /// Bytes of the keys' prefix that all resources share, such as `/registry`; errors of writes that are only tried leave it out.
+    pub shared_prefix: usize,
 }
 
 impl Default for StoreOptions {
     fn default() -> StoreOptions {
-        StoreOptions { watch_cache: true, garbage_collection: true, unsafe_deletion: false }
+        StoreOptions { watch_cache: true, garbage_collection: true, unsafe_deletion: false, shared_prefix: 0 }
     }
 }
 

@@ -54,7 +54,7 @@ impl Store {
             None => self.read(own, "delete", name).await?.map(at_its_revision),
         };
         while let Some((revision, object)) = current {
-            self.check(own, name, preconditions, Some(&object))?;
+            self.check(own, name, preconditions, options, Some(&object))?;
             if options.dry_run {
                 return Ok(Some(object));
             }

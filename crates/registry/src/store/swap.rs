@@ -59,7 +59,7 @@ impl Store {
         let mut drops_managers = false;
         loop {
             let old = state.as_ref().map(|state| metadata::at_revision(state.object.clone(), state.revision));
-            let step = match self.check(own, name, preconditions, old.as_ref()) {
+            let step = match self.check(own, name, preconditions, options, old.as_ref()) {
                 Ok(()) => attempt.attempt(old.as_ref()).await,
                 Err(failed) => Err(failed),
             };
@@ -135,10 +135,14 @@ impl Store {
         own: &str,
         name: &str,
         preconditions: &Preconditions,
+        options: WriteOptions,
         old: Option<&Value>,
     ) -> Result<()> {
         let failed = |what: &str, wanted: &str, is: &str| -> Box<Status> {
-            let key = String::from_utf8_lossy(&self.config.prefix).into_owned() + own;
+            // A write that is only tried does not reach the layer that adds the prefix.
+            let from = if options.dry_run { self.options.shared_prefix } else { 0 };
+            let prefix = self.config.prefix.get(from..).unwrap_or_default();
+            let key = String::from_utf8_lossy(prefix).into_owned() + own;
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
                  failed: {what} in precondition: {wanted}, {what} in object meta: {is}"

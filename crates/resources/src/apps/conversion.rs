@@ -36,7 +36,7 @@ pub(crate) const FIXES: &[Fix] = &[
     Fix::new("apps/v1.RollingUpdateStatefulSetStrategy").filled(&["partition"]),
 ];
 
-const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+pub(super) const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 const fn scale(version: &'static str) -> Pair {

@@ -52,6 +52,7 @@ fn behavior(behavior: &mut Draft<'_>) {
 fn scaling_rules(rules: &mut Draft<'_>, policies: &[(&'static str, i64)]) {
     const PERIOD_SECONDS: i64 = 15;
     rules.default("selectPolicy", "Max");
+    // An empty list stays, for validation to refuse it.
     if rules.unset("policies") {
         let policy = |(kind, value): &(&'static str, i64)| {
             let fields = [

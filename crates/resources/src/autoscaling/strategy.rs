@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, Rules, Settings, find};
+use super::horizontal_pod_autoscaler::{AUTOSCALER_STATUS, AUTOSCALERS};
+use crate::framework::strategy::{Entry, Settings, find};
 
 const TABLE: &[Entry] = &[
     Entry {
@@ -15,13 +16,11 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "horizontalpodautoscalers/status",
         kind: "autoscaling/v2.HorizontalPodAutoscaler",
-        rules: AUTOSCALERS.of_status(),
+        rules: AUTOSCALER_STATUS,
     },
 ];
 
-const AUTOSCALERS: Rules = Rules { unconditional_update: true, ..Rules::NAMESPACED.with_status() };
-
-/// The strategy of a resource or subresource.
+/// Returns the strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     find(TABLE, name, settings)
 }

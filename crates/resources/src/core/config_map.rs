@@ -1,15 +1,17 @@
 //! ConfigMaps.
 
+use pintle_meta::validation::object_meta;
+
 use super::strategy::NAMESPACED;
 use crate::core::data;
-use crate::framework::strategy::{MetadataRecheck, Rules};
+use crate::framework::strategy::{Rules, rules};
 use crate::framework::validation::Cursor;
 
 pub(super) const CONFIG_MAPS: Rules = Rules {
-    recheck: MetadataRecheck::Both,
     validate: |_, map| validate(map),
     validate_update: |_, map| {
         data::immutable(map, &["data", "binaryData"]);
+        rules::metadata(map, true, object_meta::subdomain_name);
         validate(map);
     },
     ..NAMESPACED

@@ -1,9 +1,73 @@
-//! The columns of `Endpoints`.
+//! Endpoints: the addresses and ports behind a service.
 
+use pintle_features::Feature;
 use pintle_meta::Value;
+use pintle_meta::validation::{dns1123_label, ip_for_legacy_field, object_meta, port_number, qualified_name};
 
+use super::endpoint_address::endpoint_address;
+use super::strategy::{NAMESPACED, warnings};
 use crate::framework::columns::descriptions as doc;
 use crate::framework::columns::{AGE, Columns, NAME, cell, text};
+use crate::framework::strategy::{MetadataRecheck, Rules, Settings};
+use crate::framework::validation::Cursor;
+
+pub(super) const ENDPOINTS_RULES: Rules = Rules {
+    recheck: MetadataRecheck::Both,
+    create_on_update: true,
+    validate: validate,
+    validate_update: validate,
+    warnings: |_, endpoints, _| warnings::of_endpoints(endpoints),
+    ..NAMESPACED
+};
+
+fn validate(settings: &Settings, endpoints: &Cursor<'_, '_>) {
+    let subsets = endpoints.field("subsets");
+    // Subsets that older releases took for valid may stay.
+    if subsets.changed() {
+        let strict = settings.features.enabled(Feature::StrictIPCIDRValidation);
+        subsets.each(|subset| check_subset(subset, strict));
+    }
+}
+
+fn check_subset(subset: &Cursor<'_, '_>, strict: bool) {
+    let (ready, others) = (subset.field("addresses"), subset.field("notReadyAddresses"));
+    if ready.is_empty() && others.is_empty() {
+        subset.required("must specify `addresses` or `notReadyAddresses`");
+    }
+    ready.each(|address| check_address(address, strict));
+    others.each(|address| check_address(address, strict));
+    let ports = subset.field("ports");
+    ports.each(|port| check_port(port, ports.len() > 1));
+}
+
+fn check_address(address: &Cursor<'_, '_>, strict: bool) {
+    let ip = address.field("ip");
+    ip.report(ip_for_legacy_field(ip.path(), ip.text(), strict, &[]));
+    let hostname = address.field("hostname");
+    if !hostname.is_empty() {
+        hostname.text_format(dns1123_label);
+    }
+    let node = address.field("nodeName");
+    if node.is_set() {
+        node.text_format(|name| object_meta::subdomain_name(name, false));
+    }
+    ip.text_check(endpoint_address);
+}
+
+fn check_port(port: &Cursor<'_, '_>, needs_name: bool) {
+    let name = port.field("name");
+    if !name.is_empty() {
+        name.text_format(dns1123_label);
+    } else if needs_name {
+        name.required("");
+    }
+    port.field("port").integer_format(port_number);
+    port.field("protocol").required_one_of(&["SCTP", "TCP", "UDP"]);
+    let protocol = port.field("appProtocol");
+    if protocol.is_set() {
+        protocol.text_format(qualified_name);
+    }
+}
 
 pub(in crate::core) static ENDPOINTS: Columns = Columns::new(
     "core/v1.Endpoints",
@@ -47,3 +111,6 @@ fn address_text(ip: &str, port: Option<i64>) -> String {
         Some(port) => format!("{ip}:{port}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(in crate::core) const NAMESPACES: Rules = Rules {
     name: object_meta::label_name,
-    recheck: MetadataRecheck::Both,
+    recheck: MetadataRecheck::Full,
     kept_on_update: &[FINALIZERS, &["status"]],
     returns_deleted_object: true,
     on_create: |_, _, namespace| {
@@ -24,7 +24,10 @@ pub(in crate::core) const NAMESPACES: Rules = Rules {
         require_finalizer(namespace);
     },
     validate: |_, namespace| validate(namespace),
-    validate_update: |_, namespace| validate(namespace),
+    validate_update: |_, namespace| {
+        validate(namespace);
+        rules::metadata_update(namespace);
+    },
     canonicalize: label,
     stages: Some(StagedDeletion {
         begin: |namespace| tree::set(namespace, &["status", "phase"], "Terminating"),

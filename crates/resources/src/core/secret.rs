@@ -2,20 +2,21 @@
 
 use pintle_codec::json;
 use pintle_meta::Node;
+use pintle_meta::validation::object_meta;
 
 use super::strategy::{NAMESPACED, warnings};
 use crate::core::data;
-use crate::framework::strategy::{MetadataRecheck, Rules};
+use crate::framework::strategy::{Rules, rules};
 use crate::framework::validation::Cursor;
 
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
 pub(super) const SECRETS: Rules = Rules {
-    recheck: MetadataRecheck::Both,
     validate: |_, secret| validate(secret),
     validate_update: |_, secret| {
         secret.field("type").immutable("core.SecretType");
         data::immutable(secret, &["data"]);
+        rules::metadata(secret, true, object_meta::subdomain_name);
         validate(secret);
     },
     warnings: |_, secret, _| warnings::of_secret(secret),

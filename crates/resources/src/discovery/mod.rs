@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
+mod endpoint_slice;
 pub(crate) mod strategy;

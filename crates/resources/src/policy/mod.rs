@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod eviction;
+mod pod_disruption_budget;
 pub(crate) mod strategy;

@@ -2,105 +2,32 @@
 
 use std::sync::Arc;
 
-use pintle_features::Feature;
-use pintle_meta::field_path::Path;
-use pintle_meta::{Value, Warnings};
 use pintle_registry::Strategy;
 
-use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, labels, tree};
+use super::csi_driver::DRIVERS;
+use super::csi_node::CSI_NODES;
+use super::csi_storage_capacity::CAPACITIES;
+use super::storage_class::STORAGE_CLASSES;
+use super::volume_attachment::{ATTACHMENT_STATUS, ATTACHMENTS};
+use super::volume_attributes_class::VOLUME_ATTRIBUTES_CLASSES;
+use crate::framework::strategy::{Entry, Rules, Settings, find};
 
 const TABLE: &[Entry] = &[
-    Entry {
-        name: "csidrivers",
-        kind: "storage/v1.CSIDriver",
-        rules: Rules {
-            on_create: |settings, _, driver| drop_scaling(settings, driver, None),
-            on_update: |settings, _, driver, old| {
-                drop_scaling(settings, driver, Some(old));
-                // Drivers are counted although the first is not.
-                if !tree::is_same(driver, old, &["spec"]) {
-                    tree::set(driver, &["metadata", "generation"], old.generation() + 1);
-                }
-            },
-            warnings: token_requests,
-            ..RETURNED
-        },
-    },
-    Entry {
-        name: "csinodes",
-        kind: "storage/v1.CSINode",
-        rules: Rules { recheck: MetadataRecheck::Full, ..RETURNED },
-    },
-    Entry {
-        name: "csistoragecapacities",
-        kind: "storage/v1.CSIStorageCapacity",
-        rules: Rules {
-            recheck: MetadataRecheck::Both,
-            warnings: |_, capacity, _| {
-                let selector = capacity.get("nodeTopology").unwrap_or(&Value::NULL);
-                labels::in_selector(selector, &Path::new("nodeTopology"))
-            },
-            ..Rules::NAMESPACED
-        },
-    },
-    Entry {
-        name: "storageclasses",
-        kind: "storage/v1.StorageClass",
-        rules: Rules { warnings: |_, class, _| topologies(class), ..CLASSES },
-    },
+    Entry { name: "csidrivers", kind: "storage/v1.CSIDriver", rules: DRIVERS },
+    Entry { name: "csinodes", kind: "storage/v1.CSINode", rules: CSI_NODES },
+    Entry { name: "csistoragecapacities", kind: "storage/v1.CSIStorageCapacity", rules: CAPACITIES },
+    Entry { name: "storageclasses", kind: "storage/v1.StorageClass", rules: STORAGE_CLASSES },
     Entry { name: "volumeattachments", kind: "storage/v1.VolumeAttachment", rules: ATTACHMENTS },
+    Entry { name: "volumeattachments/status", kind: "storage/v1.VolumeAttachment", rules: ATTACHMENT_STATUS },
     Entry {
-        name: "volumeattachments/status",
-        kind: "storage/v1.VolumeAttachment",
-        rules: Rules { recheck: MetadataRecheck::Full, ..ATTACHMENTS.of_status_alone() },
+        name: "volumeattributesclasses",
+        kind: "storage/v1.VolumeAttributesClass",
+        rules: VOLUME_ATTRIBUTES_CLASSES,
     },
-    Entry { name: "volumeattributesclasses", kind: "storage/v1.VolumeAttributesClass", rules: CLASSES },
 ];
 
-const RETURNED: Rules = Rules { returns_deleted_object: true, ..Rules::CLUSTER };
-const CLASSES: Rules = Rules { recheck: MetadataRecheck::Both, unconditional_update: true, ..RETURNED };
-const ATTACHMENTS: Rules = Rules { recheck: MetadataRecheck::Full, ..RETURNED.with_status() };
-
-/// Where limits of volumes don't scale, what is for that stays only where it is already.
-fn drop_scaling(settings: &Settings, driver: &mut Value, old: Option<&Value>) {
-    const FIELD: tree::Path = &["spec", "preventPodSchedulingIfMissing"];
-    if !settings.features.enabled(Feature::VolumeLimitScaling)
-        && old.is_none_or(|old| old.at(FIELD).is_none())
-    {
-        tree::remove(driver, FIELD);
-    }
-}
-
-/// A driver that is given tokens should say whether it finds them where they are not logged.
-fn token_requests(_: &Settings, driver: &Value, old: Option<&Value>) -> Vec<String> {
-    const REQUESTS: tree::Path = &["spec", "tokenRequests"];
-    let changed = old.is_none_or(|old| !tree::is_same(driver, old, REQUESTS));
-    let unset = driver.at(&["spec", "serviceAccountTokenInSecrets"]).is_none();
-    if !changed || !unset || driver.items_at(REQUESTS).is_empty() {
-        return Vec::new();
-    }
-    let why = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible \
-               logging of tokens in volume attributes";
-    vec![why.into()]
-}
-
-fn topologies(class: &Value) -> Vec<String> {
-    let path = Path::new("allowedTopologies");
-    let mut warnings = Warnings::new();
-    for (i, topology) in class.items_at(&["allowedTopologies"]).iter().enumerate() {
-        let topology_path = path.index(i);
-        let expressions = topology_path.child("matchLabelExpressions");
-        for (j, expression) in topology.items_at(&["matchLabelExpressions"]).iter().enumerate() {
-            if let Some(why) = labels::deprecated(expression.text_at(&["key"])) {
-                warnings.push(format!("{}: {why}", expressions.index(j).child("key")));
-            }
-        }
-        if warnings.is_full() {
-            break;
-        }
-    }
-    warnings.into_texts()
-}
+pub(super) const RETURNED: Rules = Rules { returns_deleted_object: true, ..Rules::CLUSTER };
+pub(super) const CLASSES: Rules = Rules { unconditional_update: true, ..RETURNED };
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {

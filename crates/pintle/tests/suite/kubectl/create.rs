@@ -28,7 +28,7 @@ async fn files_of_several_documents_are_created(shared: &Shared) {
     assert_eq!(kubectl.ok("get secret key -o jsonpath={.data.a}").await, "Yg==");
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}},
-        {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "two"}, "revision": 1},
+        {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "two"}, "revision": 1, "data": {}},
     ]});
     let made = kubectl.feed("create -f - -o name", &list.to_string()).await;
     assert_eq!(made, "configmap/one\ncontrollerrevision.apps/two\n");

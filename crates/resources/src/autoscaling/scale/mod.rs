@@ -5,11 +5,11 @@
 //! write    parent -> before_update -> the request's own Scale, its managers recorded -> apply -> parent
 //! ```
 //!
-//! A write changes nothing of the parent but its replicas and who manages them. Objects are of the stored versions.
+//! A write changes nothing of the parent but its replicas and their managers. Objects are of the stored versions.
 
 mod subresource;
 
-use pintle_meta::field_path::{Error, Path};
+use pintle_meta::field_path::Error;
 use pintle_meta::selector::{LabelSelector, label};
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Status, Value};
@@ -17,6 +17,7 @@ use pintle_patch::fieldset::Element;
 use pintle_patch::managed::{Managed, to_parent, to_scale};
 
 use crate::framework::conversion::build;
+use crate::framework::strategy::rules::metadata;
 use crate::framework::validation::{Cursor, Errors};
 
 /// The version in which clients see a scale.
@@ -155,11 +156,11 @@ fn managers(object: &Value) -> Result<Managed, Box<Status>> {
 }
 
 fn validate(scale: &Value) -> Vec<Error> {
-    let mut errors = object_meta::validate(scale, true, &object_meta::subdomain_name, &Path::new("metadata"));
-    let found = Errors::default();
-    Cursor::root(scale, None, &found).at(&["spec", "replicas"]).non_negative();
-    errors.extend(found.into_vec());
-    errors
+    let errors = Errors::default();
+    let cursor = Cursor::root(scale, None, &errors);
+    metadata(&cursor, true, object_meta::subdomain_name);
+    cursor.at(&["spec", "replicas"]).non_negative();
+    errors.into_vec()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub trait Scaled: Send + Sync + 'static {
     /// The scale of an object, as clients get it.
     fn of(&self, parent: &Value) -> Result<Value>;
 
-    /// The same for one who asks for it alone, and not as the outcome of a write.
+    /// Returns the scale for a read of the subresource; `of` makes that of an answer to a write.
     fn asked_for(&self, parent: &Value) -> Result<Value> {
         self.of(parent)
     }

@@ -13,6 +13,7 @@ use crate::framework::conversion::build;
 use crate::framework::strategy::{MetadataRecheck, Rules, tree};
 
 pub(crate) use self::validation::{SpecOptions, spec, template};
+pub(in crate::core) use self::validation::{VOLUME_MODES, access_modes};
 
 /// Named the storage class before `storageClassName` did.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";

@@ -76,7 +76,7 @@ pub(crate) fn set_fields(pod: &mut Value) {
 
 fn is_concerned(pod: &Value) -> bool {
     pod.text_at(&["spec", "os", "name"]) != "windows"
-        && pod.annotations().any(|(key, _)| key.starts_with(ANNOTATION))
+        && Value::annotations(pod).any(|(key, _)| key.starts_with(ANNOTATION))
 }
 
 fn key(container: &Value) -> String {

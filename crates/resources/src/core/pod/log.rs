@@ -12,7 +12,9 @@ use pintle_registry::{Context, Result, Store, Subresource};
 
 use super::containers;
 use super::validation::tolerations::parse_int64;
+use crate::framework::conversion::build;
 use crate::framework::strategy::Settings;
+use crate::framework::validation::{Cursor, Errors};
 
 /// Logs of pods of a store.
 pub struct Log {
@@ -34,81 +36,73 @@ impl Subresource for Log {
         name: &str,
         query: &[(Cow<'_, str>, Cow<'_, str>)],
     ) -> Result<Value> {
-        let options = Options::read(query, self.split_streams).map_err(Status::bad_request)?;
-        let errors = options.validate(self.split_streams);
+        let options = read(query, self.split_streams).map_err(Status::bad_request)?;
+        let errors = Errors::default();
+        validate(&Cursor::root(&options, None, &errors), self.split_streams);
+        let errors = errors.into_vec();
         if !errors.is_empty() {
             return Err(Box::new(Status::invalid("", "PodLogOptions", name, &errors)));
         }
         let pod = self.pods.get(context, name).await?;
-        check_container(&pod, &options.container).map_err(Status::bad_request)?;
+        check_container(&pod, options.text_at(&["container"])).map_err(Status::bad_request)?;
         Err(Box::new(Status::not_implemented("get of pods/log is not implemented by this server yet")))
     }
 }
 
-/// PodLogOptions, as far as they can be wrong.
-#[derive(Debug, Default, PartialEq)]
-struct Options {
-    container: String,
-    since_seconds: Option<i64>,
-    since_time: Option<Time>,
-    tail_lines: Option<i64>,
-    limit_bytes: Option<i64>,
-    stream: Option<String>,
+/// Reads PodLogOptions from the parameters of a query, as far as they can be wrong. Of several with a name, the first counts.
+fn read(query: &[(Cow<'_, str>, Cow<'_, str>)], split_streams: bool) -> std::result::Result<Value, String> {
+    let text = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+    let number = |name: &str| text(name).map(parse_int64).transpose().map(|found| found.map(Value::from));
+    // In the order in which the reference reads them, since the first error is answered.
+    let since_seconds = number("sinceSeconds")?;
+    let since_time =
+        text("sinceTime").map(Time::from_query).transpose().map_err(|error| error.to_string())?;
+    let (tail_lines, limit_bytes) = (number("tailLines")?, number("limitBytes")?);
+    let stream = text("stream").or(split_streams.then_some("All"));
+    Ok(build(
+        "core/v1.PodLogOptions",
+        [
+            ("container", text("container").map(Value::from)),
+            ("sinceSeconds", since_seconds),
+            ("sinceTime", since_time.map(|time| time.to_string().into())),
+            ("tailLines", tail_lines),
+            ("limitBytes", limit_bytes),
+            ("stream", stream.map(Value::from)),
+        ],
+    ))
 }
 
-impl Options {
-    /// Reads the parameters of a query; of several with a name, the first counts.
-    fn read(
-        query: &[(Cow<'_, str>, Cow<'_, str>)],
-        split_streams: bool,
-    ) -> std::result::Result<Options, String> {
-        let text = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
-        let number = |name: &str| text(name).map(parse_int64).transpose();
-        let stream = text("stream").map(str::to_owned);
-        // In the order in which the reference reads them, since the first error is answered.
-        Ok(Options {
-            container: text("container").unwrap_or_default().to_owned(),
-            since_seconds: number("sinceSeconds")?,
-            since_time: text("sinceTime")
-                .map(Time::from_query)
-                .transpose()
-                .map_err(|error| error.to_string())?,
-            tail_lines: number("tailLines")?,
-            limit_bytes: number("limitBytes")?,
-            stream: stream.or_else(|| split_streams.then(|| "All".to_owned())),
-        })
+fn validate(options: &Cursor<'_, '_>, split_streams: bool) {
+    let whole = |why: &str| options.report([Error::forbidden(&Path::new(""), why)]);
+    let lines = options.field("tailLines");
+    if lines.is_set() {
+        lines.non_negative();
     }
+    above_zero(&options.field("limitBytes"));
+    let since = options.field("sinceSeconds");
+    if since.is_set() && options.field("sinceTime").is_set() {
+        whole("at most one of `sinceTime` or `sinceSeconds` may be specified");
+    } else {
+        above_zero(&since);
+    }
+    let stream = options.field("stream");
+    if !stream.is_set() {
+        return;
+    }
+    if !split_streams {
+        return stream.forbidden("may not be specified");
+    }
+    if !matches!(stream.text(), "All" | "Stderr" | "Stdout") {
+        stream.not_supported(stream.text(), &["All", "Stderr", "Stdout"]);
+    }
+    if stream.text() != "All" && lines.is_set() {
+        whole("`tailLines` and specific `stream` are mutually exclusive for now");
+    }
+}
 
-    fn validate(&self, split_streams: bool) -> Vec<Error> {
-        let mut errors = Vec::new();
-        let whole = Path::new("");
-        if let Some(lines) = self.tail_lines.filter(|lines| *lines < 0) {
-            errors.push(Error::invalid(&Path::new("tailLines"), lines, "must be greater than or equal to 0"));
-        }
-        if let Some(bytes) = self.limit_bytes.filter(|bytes| *bytes < 1) {
-            errors.push(Error::invalid(&Path::new("limitBytes"), bytes, "must be greater than 0"));
-        }
-        if self.since_seconds.is_some() && self.since_time.is_some() {
-            let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
-            errors.push(Error::forbidden(&whole, why));
-        } else if let Some(seconds) = self.since_seconds.filter(|seconds| *seconds < 1) {
-            errors.push(Error::invalid(&Path::new("sinceSeconds"), seconds, "must be greater than 0"));
-        }
-        let path = Path::new("stream");
-        match self.stream.as_deref() {
-            Some(_) if !split_streams => errors.push(Error::forbidden(&path, "may not be specified")),
-            Some(stream) => {
-                if !matches!(stream, "All" | "Stderr" | "Stdout") {
-                    errors.push(Error::not_supported(&path, stream, &["All", "Stderr", "Stdout"]));
-                }
-                if stream != "All" && self.tail_lines.is_some() {
-                    let why = "`tailLines` and specific `stream` are mutually exclusive for now";
-                    errors.push(Error::forbidden(&whole, why));
-                }
-            }
-            None => {}
-        }
-        errors
+fn above_zero(number: &Cursor<'_, '_>) {
+    if let Some(value) = number.optional_integer().filter(|value| *value < 1) {
+        number.invalid(value, "must be greater than 0");
     }
 }
 
@@ -145,9 +139,14 @@ mod tests {
 
     use super::*;
 
-    fn read(query: &[(&'static str, &'static str)], split: bool) -> std::result::Result<Options, String> {
+    fn check(
+        query: &[(&'static str, &'static str)],
+        split_streams: bool,
+    ) -> std::result::Result<String, String> {
         let query: Vec<_> = query.iter().map(|(name, value)| (Cow::from(*name), Cow::from(*value))).collect();
-        Options::read(&query, split)
+        let (options, errors) = (read(&query, split_streams)?, Errors::default());
+        validate(&Cursor::root(&options, None, &errors), split_streams);
+        Ok(aggregate(&errors.into_vec()))
     }
 
     #[test]
@@ -183,14 +182,13 @@ mod tests {
             ),
             (&[("tailLines", "1"), ("follow", "true")], true, ""),
         ] {
-            let found = read(query, split).unwrap().validate(split);
-            assert_eq!(aggregate(&found), expected, "{query:?}");
+            assert_eq!(check(query, split).as_deref(), Ok(expected), "{query:?}");
         }
     }
 
     #[test]
     fn options_that_cannot_be_read_are_bad_requests() {
-        let parse = |name: &'static str| read(&[(name, "x")], false).unwrap_err();
+        let parse = |name: &'static str| check(&[(name, "x")], false).unwrap_err();
         for name in ["tailLines", "limitBytes", "sinceSeconds"] {
             assert_eq!(parse(name), r#"strconv.ParseInt: parsing "x": invalid syntax"#);
         }

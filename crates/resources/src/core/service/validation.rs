@@ -1,9 +1,8 @@
 //! Validation of services beside their metadata.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
 
-use pintle_meta::field_path::{Error, Path, Value as Printed};
+use pintle_meta::field_path::{Error, Value as Printed};
 use pintle_meta::validation::{
     dns1123_label, dns1123_subdomain, ip_for_legacy_field, parse_ip_sloppy, port_name, port_number,
     qualified_name,
@@ -13,6 +12,7 @@ use pintle_schema::go;
 
 use super::families::{Family, SINGLE};
 use super::fields::{self, ADDRESSES, FAMILIES, FAMILY_POLICY, NONE};
+use crate::core::endpoint_address::endpoint_address;
 use crate::framework::validation::{Cursor, Errors};
 
 /// The longest session affinity in seconds: a day.
@@ -320,29 +320,6 @@ fn external_ips(spec: &Cursor<'_, '_>) {
         }
         ip.report(wrong);
     });
-}
-
-/// Checks an address that must be reachable from other machines.
-fn endpoint_address(path: &Path<'_>, text: &str) -> Vec<Error> {
-    let Some(ip) = parse_ip_sloppy(text).map(|ip| ip.to_canonical()) else {
-        return vec![Error::invalid(path, text, "must be a valid IP address")];
-    };
-    let (unicast, multicast) = match ip {
-        IpAddr::V4(ip) => (ip.is_link_local(), ip.octets()[..3] == [224, 0, 0]),
-        IpAddr::V6(ip) => (ip.is_unicast_link_local(), is_link_local_multicast(ip)),
-    };
-    let unspecified = format!("may not be unspecified ({text})");
-    let wrong = [
-        (ip.is_unspecified(), unspecified.as_str()),
-        (ip.is_loopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-        (unicast, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        (multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
-    ];
-    wrong.into_iter().filter(|(is, _)| *is).map(|(_, why)| Error::invalid(path, text, why)).collect()
-}
-
-fn is_link_local_multicast(ip: Ipv6Addr) -> bool {
-    ip.segments()[0] & 0xff0f == 0xff02
 }
 
 /// Checks that a ClusterIP service has no node ports, and that pairs of protocol and number are unique.

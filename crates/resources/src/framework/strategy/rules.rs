@@ -213,14 +213,7 @@ impl Rules {
     }
 
     fn finalizer_errors(&self, object: &Value) -> Vec<Error> {
-        if !self.standard_finalizers {
-            return Vec::new();
-        }
-        let path = field_path::Path::new("metadata");
-        let path = path.child("finalizers");
-        let names = object.finalizers().enumerate();
-        let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
-        wrong.take(field_path::MOST_ERRORS).collect()
+        if self.standard_finalizers { standard_finalizers(object) } else { Vec::new() }
     }
 }
 
@@ -238,6 +231,30 @@ pub(crate) fn standard_finalizer(path: &field_path::Path<'_>, name: &str) -> Opt
         &["kubernetes", object_meta::ORPHAN_DEPENDENTS, object_meta::FOREGROUND_DELETION];
     let wrong = "name is neither a standard finalizer name nor is it fully qualified";
     (!name.contains('/') && !STANDARD.contains(&name)).then(|| Error::invalid(path, name, wrong))
+}
+
+/// Reports changes of immutable metadata, for rows whose own rules the reference checks before. Their `recheck` leaves it out.
+#[track_caller]
+pub(crate) fn metadata_update(object: &Cursor<'_, '_>) {
+    let path = field_path::Path::new("metadata");
+    object.report(object_meta::validate_update(object.value(), object.before().value(), &path));
+    object.report(standard_finalizers(object.value()));
+}
+
+/// As [`metadata_update`], for all checks of a new object's metadata.
+#[track_caller]
+pub(crate) fn metadata(object: &Cursor<'_, '_>, namespaced: bool, name: fn(&str, bool) -> Vec<String>) {
+    let path = field_path::Path::new("metadata");
+    object.report(object_meta::validate(object.value(), namespaced, &name, &path));
+    object.report(standard_finalizers(object.value()));
+}
+
+fn standard_finalizers(object: &Value) -> Vec<Error> {
+    let path = field_path::Path::new("metadata");
+    let path = path.child("finalizers");
+    let names = object.finalizers().enumerate();
+    let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
+    wrong.take(field_path::MOST_ERRORS).collect()
 }
 
 struct Tabled {

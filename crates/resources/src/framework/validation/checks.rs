@@ -100,6 +100,15 @@ impl Cursor<'_, '_> {
         self.report(selector.validate(options, self.path()));
     }
 
+    /// Checks that the object, given as the cursor of the whole, has a resourceVersion; the error does not name the metadata.
+    #[track_caller]
+    pub(crate) fn requires_resource_version(&self) {
+        let version = self.at_as(&["metadata", "resourceVersion"], "resourceVersion");
+        if version.is_empty() {
+            version.required("");
+        }
+    }
+
     /// Whether a LabelSelector has no errors.
     pub(crate) fn label_selector_is_valid(&self, options: ValidationOptions) -> bool {
         let selector = self.value().view::<LabelSelector>().unwrap_or_default();

@@ -92,6 +92,14 @@ impl<'p, 'v> Cursor<'p, 'v> {
         Cursor { old: None, ..*self }
     }
 
+    /// Returns this field with other errors to report to: for rules whose errors may not count.
+    pub(crate) fn reporting_to<'w>(&self, errors: &'w Errors) -> Cursor<'p, 'w>
+    where
+        'v: 'w,
+    {
+        Cursor { errors, ..*self }
+    }
+
     /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
     pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
     where

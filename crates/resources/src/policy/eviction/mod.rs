@@ -3,7 +3,7 @@
 mod budget;
 
 use async_trait::async_trait;
-use pintle_meta::field_path::{Error, Path};
+use pintle_meta::field_path::Error;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
     Admission, AdmitAll, Client, Context, DeleteOptions, Preconditions, Result, Store, Subresource,
@@ -13,6 +13,7 @@ use pintle_registry::{
 use self::budget as eviction;
 use crate::core::pod;
 use crate::framework::strategy::{self, Settings};
+use crate::framework::validation::{Cursor, Errors};
 
 /// How often a pod that changes all the time is tried.
 const ATTEMPTS: usize = 20;
@@ -155,12 +156,12 @@ impl Asked {
             let options = DeleteOptions { dry_run: write.dry_run, ..DeleteOptions::default() };
             return Ok(Asked { options, errors });
         };
-        const IGNORE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
-        if given.get(IGNORE).and_then(Value::as_bool) == Some(true) {
-            let path = Path::new("deleteOptions");
-            let why = "can not be set for pod eviction, try after removing the option";
-            let error = Error::invalid(&path.child(IGNORE), true, why);
-            return Err(Box::new(Status::invalid("policy", "Eviction", name, &[error])));
+        let found = Errors::default();
+        let cursor = Cursor::root(eviction, None, &found);
+        let ignore = cursor.at(&["deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"]);
+        if ignore.flag() {
+            ignore.invalid(true, "can not be set for pod eviction, try after removing the option");
+            return Err(Box::new(Status::invalid("policy", "Eviction", name, &found.into_vec())));
         }
         let mut options = DeleteOptions::read(given, &mut errors);
         let dry_runs = given.items_at(&["dryRun"]);
@@ -211,5 +212,26 @@ impl Transform for Mark<'_> {
         let why = ("EvictionByEvictionAPI", "Eviction API: evicting");
         pod::set_condition(&mut pod, "DisruptionTarget", true, Some(why), self.now.clone());
         Ok(pod)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_codec::json;
+
+    use super::*;
+
+    #[test]
+    fn unreadable_pods_are_not_evicted() {
+        let of = pintle_schema::find("policy/v1.Eviction").unwrap();
+        let text = br#"{"metadata":{"name":"p"},
+            "deleteOptions":{"ignoreStoreReadErrorWithClusterBreakingPotential":true}}"#;
+        let eviction = json::decode(of, text).unwrap().value;
+        let refused = Asked::read("p", &eviction, WriteOptions::default()).err().unwrap();
+        assert_eq!(
+            refused.message,
+            "Eviction.policy \"p\" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: \
+             true: can not be set for pod eviction, try after removing the option"
+        );
     }
 }

@@ -149,11 +149,13 @@ fn from_query(request: &Request, errors: &mut Vec<Error>) -> Result<DeleteOption
     let given = |name| request.query(name).next().filter(|text| !text.is_empty());
     let grace = given("gracePeriodSeconds");
     let propagation = request.query("propagationPolicy").next();
+    let orphan_dependents = options::boolean(request, "orphanDependents");
     Ok(DeleteOptions {
         grace_period_seconds: grace.map(|text| options::integer(&text)).transpose()?,
         preconditions: Preconditions { uid: given("uid"), resource_version: given("resourceVersion") },
-        orphan_dependents: options::boolean(request, "orphanDependents"),
-        propagation: propagation.and_then(|given| Propagation::parse(&given, errors)),
+        orphan_dependents,
+        propagation: propagation
+            .and_then(|given| Propagation::parse(&given, orphan_dependents.is_some(), errors)),
         dry_run: options::dry_run(request, errors),
         ignore_read_errors: options::boolean(request, IGNORE_READ_ERRORS).unwrap_or(false),
     })

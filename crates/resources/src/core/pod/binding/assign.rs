@@ -1,32 +1,39 @@
 //! Binding a pod to a node: `pods/binding`, and the older `bindings`.
 
-use pintle_meta::field_path::{Error, Path, aggregate};
+use pintle_features::Feature;
+use pintle_meta::field_path::aggregate;
 use pintle_meta::value::Key;
 use pintle_meta::{Status, Value};
 use pintle_registry::Preconditions;
 
 use crate::core::pod;
 use crate::framework::strategy::{Settings, tree};
+use crate::framework::validation::{Cursor, Errors};
 
 /// Checks a `Binding` before it is tried. `name` is the pod's of the request's path; the older resource has it in the object.
 pub(super) fn check(name: &str, binding: &Value) -> Result<(), Box<Status>> {
     if name != binding.name() {
         return Err(Box::new(Status::bad_request("name in URL does not match name in Binding object")));
     }
-    let mut errors = Vec::new();
-    let path = Path::new("target");
-    let kind = binding.text_at(&["target", "kind"]);
-    if !matches!(kind, "" | "Node") {
-        errors.push(Error::not_supported(&path.child("kind"), kind, &["Node", "<empty>"]));
-    }
-    if binding.text_at(&["target", "name"]).is_empty() {
-        errors.push(Error::required(&path.child("name"), ""));
-    }
+    let errors = Errors::default();
+    validate(&Cursor::root(binding, None, &errors));
+    let errors = errors.into_vec();
     if errors.is_empty() {
         return Ok(());
     }
     // Not as an invalid object: clients get the bare words, and no reason.
     Err(Box::new(Status::plain(aggregate(&errors))))
+}
+
+fn validate(binding: &Cursor<'_, '_>) {
+    let target = binding.field("target");
+    let (kind, name) = (target.field("kind"), target.field("name"));
+    if !matches!(kind.text(), "" | "Node") {
+        kind.not_supported(kind.text(), &["Node", "<empty>"]);
+    }
+    if name.is_empty() {
+        name.required("");
+    }
 }
 
 /// Returns the preconditions that a binding sets for its pod.
@@ -51,9 +58,13 @@ pub(super) fn assign(pod: &mut Value, binding: &Value, settings: &Settings) -> R
         return refuse(format!("pod {name} has non-empty .spec.schedulingGates"));
     }
     tree::set(pod, &["spec", "nodeName"], binding.text_at(&["target", "name"]));
-    tree::remove(pod, &["status", "nominatedNodeName"]);
-    add_entries(pod, "annotations", binding.annotations());
-    add_entries(pod, "labels", binding.labels());
+    if settings.features.enabled(Feature::ClearingNominatedNodeNameAfterBinding) {
+        tree::remove(pod, &["status", "nominatedNodeName"]);
+    }
+    add_entries(pod, "annotations", Value::annotations(binding));
+    if settings.features.enabled(Feature::PodTopologyLabelsAdmission) {
+        add_entries(pod, "labels", Value::labels(binding));
+    }
     pod::set_condition(pod, "PodScheduled", true, None, settings.time());
     Ok(())
 }
@@ -130,6 +141,19 @@ mod tests {
             String::from_utf8(text).unwrap(),
             r#"{"metadata":{"name":"p","labels":{"l":"v"},"annotations":{"k":"v","old":"2"}},"spec":{"containers":null,"nodeName":"n"},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastProbeTime":null,"lastTransitionTime":"2023-11-14T22:13:20Z"}]}}"#
         );
+    }
+
+    #[test]
+    fn labels_and_the_end_of_a_nomination_have_gates() {
+        let mut settings = settings();
+        for feature in [Feature::ClearingNominatedNodeNameAfterBinding, Feature::PodTopologyLabelsAdmission] {
+            settings.features.set(feature, false);
+        }
+        let mut bound = pod(r#"{"metadata":{"name":"p"},"spec":{},"status":{"nominatedNodeName":"m"}}"#);
+        let binding = binding(r#"{"metadata":{"name":"p","labels":{"l":"v"}},"target":{"name":"n"}}"#);
+        assign(&mut bound, &binding, &settings).unwrap();
+        assert_eq!(bound.text_at(&["status", "nominatedNodeName"]), "m");
+        assert_eq!(bound.label("l"), None);
     }
 
     #[test]

@@ -74,14 +74,20 @@ impl<'v> Facts<'v> {
     }
 }
 
-/// Checks a pod template: labels, annotations and the spec.
-pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
+/// Checks the labels and annotations of a pod template.
+pub(crate) fn template_metadata(template: &Cursor<'_, '_>, options: &Options) {
     // The reference leaves `metadata` out of these paths.
     template.at_as(&["metadata", "labels"], "labels").labels();
     let annotations = template.at_as(&["metadata", "annotations"], "annotations");
     annotations.annotations();
+    annotations::annotations(&annotations, &template.field("spec"), options);
+}
+
+/// Checks a pod template: labels, annotations and the spec.
+pub(crate) fn template(template: &Cursor<'_, '_>, options: &Options) {
+    template_metadata(template, options);
+    let annotations = template.at_as(&["metadata", "annotations"], "annotations");
     let spec = template.field("spec");
-    annotations::annotations(&annotations, &spec, options);
     check_spec(&spec, None, options);
     security_annotations::seccomp(&annotations, &spec);
     security_annotations::app_armor(&annotations, &spec);

@@ -102,7 +102,7 @@ impl Base {
         }
     }
 
-    fn tree(&self, changes: &[Change<'_>], is_update: bool) -> Value {
+    fn json(&self, changes: &[Change<'_>], is_update: bool) -> Json {
         let mut object = self.object.clone();
         if is_update {
             change(&mut object, "/metadata/resourceVersion", r#""1""#);
@@ -110,17 +110,26 @@ impl Base {
         for (pointer, value) in changes {
             change(&mut object, pointer, value);
         }
+        object
+    }
+
+    fn tree(&self, object: &Json) -> Value {
         let mut value = self.subject.tree(&object.to_string());
         defaults::apply(self.subject.stored_type(), &mut value, &self.settings.defaults());
         value
     }
 
-    /// Returns the object as the store has it after a create.
+    /// Returns the object as the store has it after a create and, on an update, a write of its status if it has one.
     fn stored(&self, changes: &[Change<'_>], is_update: bool) -> Value {
-        let mut value = self.tree(changes, is_update);
+        let object = self.json(changes, is_update);
+        let mut value = self.tree(&object);
         // A subresource has no creates of its own: what it updates is taken as it is given.
         if !self.name.contains('/') {
+            let given = value.get("status").cloned().filter(|_| is_update && object.get("status").is_some());
             self.subject.strategy.prepare_for_create(&mut Context::default(), &mut value);
+            if let (Some(given), Some(fields)) = (given, value.as_object_mut()) {
+                fields.insert("status", given);
+            }
         }
         value
     }
@@ -131,11 +140,12 @@ impl Base {
         errors.iter().map(ToString::to_string).collect()
     }
 
-    fn update_errors(&self, before: &[Change<'_>], changes: &[Change<'_>]) -> Vec<String> {
+    /// Returns the errors of an update of a stored object that has some changes already, valid or not.
+    pub(crate) fn update_errors(&self, before: &[Change<'_>], changes: &[Change<'_>]) -> Vec<String> {
         let context = Context::default();
         let old = self.stored(before, true);
         let all: Vec<Change<'_>> = before.iter().chain(changes).copied().collect();
-        let mut new = self.tree(&all, true);
+        let mut new = self.tree(&self.json(&all, true));
         // As the registry does before it asks a strategy.
         tree::keep(&mut new, &old, &["metadata", "generation"]);
         self.subject.strategy.prepare_for_update(&context, &mut new, &old);

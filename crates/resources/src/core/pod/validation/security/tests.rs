@@ -112,6 +112,17 @@ fn policies_of_pods_are_known() {
 }
 
 #[test]
+fn node_selectors_have_values_of_labels() {
+    base().refuses(&[(
+        &[("/spec/nodeSelector", r#"{"a": "b c"}"#)],
+        &["spec.nodeSelector: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric \
+           characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or \
+           'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"],
+    )]);
+    base().accepts(&[&[("/spec/nodeSelector", r#"{"a": "b"}"#)]]);
+}
+
+#[test]
 fn sysctls_are_unique_and_not_of_the_host() {
     const SYSCTLS: &str = "/spec/securityContext/sysctls";
     let wrong = "must have at most 253 characters and match regex \

@@ -1,4 +1,4 @@
-//! The columns of `Node`.
+//! The columns of nodes.
 
 use std::collections::BTreeSet;
 
