@@ -12,7 +12,9 @@ pub mod jwt;
 mod metrics;
 pub mod review;
 pub mod service_account;
+pub mod signers;
 mod user;
+pub mod x509;
 
 pub use authenticator::{Authenticator, Credentials, Identity, PeerCertificates, TokenAuthenticator};
 pub use authorizer::{Attributes, Authorizer, Decision, Verdict};

@@ -8,7 +8,7 @@ use pintle_auth::User;
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Client, Served, Subresource};
-use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
+use pintle_resources::reviews::{AccessReview, Kind, RulesReview, SelfReview, TokenReview};
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
 use pintle_resources::subresources::{Binding, Eviction, Log, Scale, TokenRequest};
@@ -18,6 +18,7 @@ use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
 use crate::access::params::ReadableParams;
+use crate::access::pod_certificates::PodCertificateStatuses;
 use crate::api_groups;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
@@ -168,6 +169,16 @@ impl Endpoints<'_> {
                     None => (plain(), Implementation::Missing),
                 }
             }
+            ("podcertificaterequests", Some("status")) => {
+                match strategy::of(version.group, "podcertificaterequests/status", settings) {
+                    Some(strategy) => {
+                        let guard = PodCertificateStatuses { authorizer: self.config.authorizer.clone() };
+                        let store = kind.store.with_strategy(strategy).with_guard(Arc::new(guard));
+                        (own(), Implementation::Store(Arc::new(store)))
+                    }
+                    None => (plain(), Implementation::Missing),
+                }
+            }
             (name, Some(subresource)) => {
                 match strategy::of(version.group, &format!("{name}/{subresource}"), settings) {
                     Some(strategy) => {
@@ -222,11 +233,11 @@ impl Endpoints<'_> {
 
     /// Returns the handler of a review.
     fn review(&self, group: &str, name: &str) -> Option<Arc<dyn Subresource>> {
-        let access = |whose| Arc::new(AccessReview { authorizer: self.config.authorizer.clone(), whose });
+        let access = |kind| Arc::new(AccessReview { authorizer: self.config.authorizer.clone(), kind });
         Some(match (group, name) {
-            ("authorization.k8s.io", "subjectaccessreviews") => access(Whose::Anyone),
-            ("authorization.k8s.io", "localsubjectaccessreviews") => access(Whose::AnyoneLocally),
-            ("authorization.k8s.io", "selfsubjectaccessreviews") => access(Whose::Own),
+            ("authorization.k8s.io", "subjectaccessreviews") => access(Kind::Subject),
+            ("authorization.k8s.io", "localsubjectaccessreviews") => access(Kind::LocalSubject),
+            ("authorization.k8s.io", "selfsubjectaccessreviews") => access(Kind::SelfSubject),
             ("authorization.k8s.io", "selfsubjectrulesreviews") => {
                 Arc::new(RulesReview { authorizer: self.config.authorizer.clone() })
             }

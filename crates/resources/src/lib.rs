@@ -2,8 +2,7 @@
 //!
 //! Each folder is an API group, called after its name without the domain, and holds one file or folder per resource that has rules
 //! of its own. So `storage` is `storage.k8s.io`, `events` is `events.k8s.io` and `discovery` is `discovery.k8s.io`; none of
-//! them is the crate of that name. The two folders that are no groups are [`framework`], the machinery that all groups share, and
-//! [`reviews`], the objects of `authentication.k8s.io` and `authorization.k8s.io` that are answered and not stored.
+//! them is the crate of that name. The folder that is no group is [`framework`], the machinery that all groups share.
 
 mod admissionregistration;
 mod apiextensions;
@@ -30,7 +29,13 @@ mod scheduling;
 mod storage;
 mod storagemigration;
 
-pub mod reviews;
+/// Objects of `authentication.k8s.io` and `authorization.k8s.io` that are answered and not stored.
+pub mod reviews {
+    pub use crate::authentication::self_review::SelfReview;
+    pub use crate::authentication::token_review::TokenReview;
+    pub use crate::authorization::access_review::{AccessReview, Kind};
+    pub use crate::authorization::rules_review::RulesReview;
+}
 
 /// Subresources with an object or an effect of their own.
 pub mod subresources {

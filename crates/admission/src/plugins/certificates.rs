@@ -1,11 +1,10 @@
 //! The plugins of certificates.k8s.io: permissions to approve, sign and attest for a signer, and a restriction of subjects.
-//!
-//! Signers are not objects: `signers` is a resource of RBAC rules alone, named by the signer or by its domain with `/*`.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_auth::{Authorizer, PRIVILEGED_GROUP, User, authorizer, certificate_request};
+use pintle_auth::signers::is_allowed;
+use pintle_auth::{Authorizer, PRIVILEGED_GROUP, certificate_request};
 use pintle_meta::{Value, quote};
 
 use crate::Result;
@@ -55,23 +54,6 @@ fn is_request(target: &Target, subresource: &str) -> bool {
 
 fn signer(object: Option<&Value>) -> &str {
     object.map_or("", |object| object.text_at(&["spec", "signerName"]))
-}
-
-/// Returns whether a user has a verb on a signer, or on all signers of its domain.
-async fn is_allowed(authorizer: &dyn Authorizer, user: &User, verb: &str, signer: &str) -> bool {
-    let domain = signer.split('/').next().unwrap_or_default();
-    for name in [signer, &format!("{domain}/*")] {
-        let attributes = authorizer::Attributes {
-            name,
-            version: "*",
-            ..authorizer::Attributes::of_resource(user, verb, GROUP, "signers")
-        };
-        let verdict = authorizer.authorize(&attributes).await;
-        if verdict.is_allowed() && verdict.error.is_none() {
-            return true;
-        }
-    }
-    false
 }
 
 #[async_trait]

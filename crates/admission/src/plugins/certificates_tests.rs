@@ -9,7 +9,7 @@ struct Signers(&'static str, &'static str);
 
 #[async_trait]
 impl Authorizer for Signers {
-    async fn authorize(&self, attributes: &authorizer::Attributes<'_>) -> Verdict {
+    async fn authorize(&self, attributes: &pintle_auth::Attributes<'_>) -> Verdict {
         assert_eq!((attributes.group, attributes.resource), (GROUP, "signers"));
         if (attributes.verb, attributes.name) == (self.0, self.1) {
             Verdict::allow("")

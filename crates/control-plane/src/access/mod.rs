@@ -4,6 +4,7 @@ pub(crate) mod claims;
 pub(crate) mod escalation;
 mod node;
 pub(crate) mod params;
+pub(crate) mod pod_certificates;
 pub(crate) mod rbac;
 mod service_accounts;
 mod tokens;

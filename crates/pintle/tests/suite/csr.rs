@@ -1,4 +1,4 @@
-//! CertificateSigningRequests: the requester is recorded, and approving or signing needs a permission for the signer.
+//! Requests for certificates: the requester is recorded, and deciding needs a permission for the signer.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -115,4 +115,52 @@ async fn a_signing_request_for_masters_is_refused() {
     );
     let made = ask(&server, MASTER, Method::POST, REQUESTS, &request("a", signer, "devs")).await;
     assert_eq!(made.code, 201, "{made:?}");
+}
+
+#[tokio::test]
+async fn the_status_of_a_pod_s_request_is_written_by_its_signer() {
+    let gates = "--feature-gates=PodCertificateRequest=true";
+    let server = Launch::new()
+        .tokens()
+        .args(&[gates, "--runtime-config=certificates.k8s.io/v1beta1=true"])
+        .start()
+        .await;
+    crate::support::shared::ready(&server).await;
+    let requests = "/apis/certificates.k8s.io/v1beta1/namespaces/default/podcertificaterequests";
+    let key = KeyPair::generate().expect("a key");
+    let stub = CertificateParams::default().serialize_request(&key).expect("a request");
+    let object = json!({
+        "apiVersion": "certificates.k8s.io/v1beta1", "kind": "PodCertificateRequest", "metadata": {"name": "a"},
+        "spec": {"signerName": "example.com/foo", "podName": "p", "podUID": "u", "serviceAccountName": "s",
+            "serviceAccountUID": "t", "nodeName": "n", "nodeUID": "m", "maxExpirationSeconds": 86400,
+            "stubPKCS10Request": BASE64_STANDARD.encode(stub.der())},
+    });
+    let made = ask(&server, MASTER, Method::POST, requests, &object).await;
+    assert_eq!(made.code, 201, "{made:?}");
+    let on = |resources: &[&str], verbs: &[&str]| json!({"apiGroups": ["certificates.k8s.io"], "resources": resources, "verbs": verbs});
+    allow(&server, "status", on(&["podcertificaterequests/status"], &["update", "patch"])).await;
+    let deny = |name: &'static str| {
+        let condition = json!({"type": "Denied", "status": "True", "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let body = json!({"status": {"conditions": [condition]}});
+        let (server, path) = (&server, format!("{requests}/{name}/status"));
+        async move { ask(server, ALICE, Method::PATCH, &path, &body).await }
+    };
+    let refusal = "PodCertificateRequest.certificates.k8s.io \"a\" is invalid: spec.signerName: Forbidden: User \"alice\" is \
+                   not permitted to \"sign\" for signer \"example.com/foo\"";
+    deny("a").await.is_status(422, "Invalid", refusal);
+    let signers = |verbs: &[&str], name: &str| {
+        let mut rule = on(&["signers"], verbs);
+        rule["resourceNames"] = json!([name]);
+        rule
+    };
+    allow(&server, "other-verb", signers(&["approve"], "example.com/foo")).await;
+    allow(&server, "other-signer", signers(&["sign"], "example.com/bar")).await;
+    deny("a").await.is_status(422, "Invalid", refusal);
+    // A write that changes nothing of the status needs no permission for the signer.
+    let unchanged = ask(&server, ALICE, Method::PATCH, &format!("{requests}/a/status"), &json!({})).await;
+    assert_eq!(unchanged.code, 200, "{unchanged:?}");
+    allow(&server, "domain", signers(&["sign"], "example.com/*")).await;
+    let denied = deny("a").await;
+    assert_eq!(denied.code, 200, "{denied:?}");
 }

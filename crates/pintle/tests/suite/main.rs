@@ -40,6 +40,7 @@ mod pages;
 mod plain_http;
 mod pod_admission;
 mod policy_params;
+mod priority_classes;
 mod replicas;
 mod resource_metrics;
 mod restart;

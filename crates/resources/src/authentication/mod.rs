@@ -2,3 +2,5 @@
 
 pub(crate) mod conversion;
 pub(crate) mod defaults;
+pub(crate) mod self_review;
+pub(crate) mod token_review;

@@ -9,6 +9,7 @@ pub mod conversion;
 pub mod defaults;
 mod deprecation;
 pub mod field_labels;
+pub(crate) mod review;
 pub mod served;
 pub mod strategy;
 pub mod unenforced;

@@ -13,7 +13,7 @@ mod tests {
     use crate::framework::defaults::tests::check;
 
     #[test]
-    fn who_comes_first_may_push_others_out() {
+    fn priority_classes_preempt_by_default() {
         for version in ["v1", "v1beta1"] {
             let kind = format!("scheduling/{version}.PriorityClass");
             check(&kind, "{}", r#"{"metadata":{},"value":0,"preemptionPolicy":"PreemptLowerPriority"}"#);

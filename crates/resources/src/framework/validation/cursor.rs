@@ -87,6 +87,11 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
+    /// Returns the same field without an old value, on an update too: that of an item that was added.
+    pub(crate) fn without_old(&self) -> Cursor<'p, 'v> {
+        Cursor { old: None, ..*self }
+    }
+
     /// Returns this field with other errors to report to: for rules whose errors may not count.
     pub(crate) fn reporting_to<'w>(&self, errors: &'w Errors) -> Cursor<'p, 'w>
     where
@@ -131,6 +136,11 @@ impl<'v> Cursor<'_, 'v> {
 
     pub(crate) fn is_update(&self) -> bool {
         self.is_update
+    }
+
+    /// Whether the old object has this field, or an item beside this one.
+    pub(crate) fn has_old(&self) -> bool {
+        self.old.is_some()
     }
 
     /// Whether the value differs from the old one; always on a create.

@@ -11,7 +11,7 @@ use pintle_runtime::Clock;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{shown, typed, view};
+use crate::framework::review::{decoded, part, user_info};
 
 /// Answers with the user that the server's authenticators find for a token.
 pub struct TokenReview {
@@ -40,7 +40,7 @@ impl Subresource for TokenReview {
         admission: &dyn Admission,
         _: WriteOptions,
     ) -> Result<Option<Value>> {
-        let spec: Spec = view(&object, "spec")?;
+        let spec: Spec = part(&object, "spec")?;
         if spec.token.is_empty() {
             let why = "token is required for TokenReview in authentication";
             return Err(Box::new(Status::bad_request(why)));
@@ -53,13 +53,13 @@ impl Subresource for TokenReview {
                 if !audiences.is_empty() && !audiences.iter().any(|audience| found.contains(audience)) {
                     return Err(Box::new(Status::internal("error validating audiences")));
                 }
-                json!({ "authenticated": true, "user": shown(&user), "audiences": &*found })
+                json!({ "authenticated": true, "user": user_info(&user), "audiences": &*found })
             }
             Ok(None) => json!({}),
             Err(error) => json!({ "error": error.to_string() }),
         };
         if let Some(object) = object.as_object_mut() {
-            object.insert("status", typed("authentication/v1.TokenReviewStatus", &status)?);
+            object.insert("status", decoded("authentication/v1.TokenReviewStatus", &status)?);
         }
         Ok(Some(object))
     }

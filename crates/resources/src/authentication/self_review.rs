@@ -7,7 +7,7 @@ use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
 use pintle_runtime::Clock;
 use serde_json::json;
 
-use super::{asking, shown, typed};
+use crate::framework::review::{decoded, requesting_user, user_info};
 
 pub struct SelfReview {
     pub clock: Clock,
@@ -28,8 +28,8 @@ impl Subresource for SelfReview {
             "kind": object.kind(),
             "apiVersion": object.api_version(),
             "metadata": { "creationTimestamp": Time::from(self.clock.now()).to_string() },
-            "status": { "userInfo": shown(&asking(context)) },
+            "status": { "userInfo": user_info(&requesting_user(context)) },
         });
-        typed("authentication/v1.SelfSubjectReview", &answer).map(Some)
+        decoded("authentication/v1.SelfSubjectReview", &answer).map(Some)
     }
 }

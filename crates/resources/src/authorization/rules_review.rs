@@ -11,7 +11,7 @@ use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
 use serde_json::{Value as Json, json};
 use smol_str::SmolStr;
 
-use super::{asking, typed};
+use crate::framework::review::{decoded, requesting_user};
 
 pub struct RulesReview {
     pub authorizer: Arc<dyn Authorizer>,
@@ -33,13 +33,13 @@ impl Subresource for RulesReview {
         }
         admission.create(&object).await?;
         let mut rules = Rules::default();
-        self.authorizer.add_rules(&asking(context), namespace, &mut rules).await;
+        self.authorizer.add_rules(&requesting_user(context), namespace, &mut rules).await;
         let answer = json!({
             "kind": object.kind(),
             "apiVersion": object.api_version(),
             "status": status(&rules),
         });
-        typed("authorization/v1.SelfSubjectRulesReview", &answer).map(Some)
+        decoded("authorization/v1.SelfSubjectRulesReview", &answer).map(Some)
     }
 }
 

@@ -6,41 +6,32 @@
 //! authentication.k8s.io   TokenReview                                                             user of a token
 //!                         SelfSubjectReview                                                       user of the request
 //! ```
-
-mod access;
-mod rules;
-mod selectors;
-mod subject;
-mod token;
-
-pub use access::AccessReview;
-pub use rules::RulesReview;
-pub use subject::SelfReview;
-pub use token::TokenReview;
+//!
+//! Here is what they share; each has a file in its group.
 
 use pintle_auth::User;
-use pintle_codec::json;
+use pintle_codec::json as codec;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Result};
 use pintle_schema::find;
 use serde::Deserialize;
 use serde_json::json;
 
-/// An object or a part of one out of what it says.
-fn typed(of: &str, says: &serde_json::Value) -> Result<Value> {
+/// Returns a value of a type of the type graph, given as JSON.
+pub(crate) fn decoded(of: &str, json: &serde_json::Value) -> Result<Value> {
     let found = find(of).ok_or_else(|| Status::internal(format_args!("there is no type {of}")))?;
-    let decoded = json::decode(found, says.to_string().as_bytes()).map_err(Status::internal)?;
-    Ok(decoded.value)
+    let value = codec::decode(found, json.to_string().as_bytes()).map_err(Status::internal)?;
+    Ok(value.value)
 }
 
 /// Reads a part of a review.
-fn view<T: for<'de> Deserialize<'de>>(object: &Value, part: &str) -> Result<T> {
-    let part = object.get(part).unwrap_or(&Value::NULL);
+pub(crate) fn part<T: for<'de> Deserialize<'de>>(object: &Value, name: &str) -> Result<T> {
+    let part = object.get(name).unwrap_or(&Value::NULL);
     Ok(part.view().map_err(Status::internal)?)
 }
 
 /// Returns the user of the request.
-fn asking(context: &Context) -> User {
+pub(crate) fn requesting_user(context: &Context) -> User {
     User {
         name: context.user.clone(),
         uid: context.user_uid.clone(),
@@ -49,23 +40,14 @@ fn asking(context: &Context) -> User {
     }
 }
 
-/// A user as an answer shows it.
-fn shown(user: &User) -> serde_json::Value {
-    let mut shown = json!({ "username": user.name, "uid": user.uid });
+/// Returns the JSON of a user in a status.
+pub(crate) fn user_info(user: &User) -> serde_json::Value {
+    let mut info = json!({ "username": user.name, "uid": user.uid });
     if !user.groups.is_empty() {
-        shown["groups"] = json!(user.groups);
+        info["groups"] = json!(user.groups);
     }
     if !user.extra.is_empty() {
-        shown["extra"] = json!(user.extra);
+        info["extra"] = json!(user.extra);
     }
-    shown
-}
-
-/// Whose access is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    Anyone,
-    /// Anyone's in the namespace of the request.
-    AnyoneLocally,
-    Own,
+    info
 }
