@@ -70,7 +70,7 @@ impl Endpoints<'_> {
                 (plain(), Implementation::Subresource(Arc::new(Binding::new(&kind.store, settings))))
             }
             ("pods", Some("log")) => {
-                (plain(), Behind::Subresource(Arc::new(Log::new(kind.store.clone(), settings))))
+                (plain(), Implementation::Subresource(Arc::new(Log::new(kind.store.clone(), settings))))
             }
             (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
