@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pintle_admission::{Chain, Request, RequestAdmission, Target};
+use pintle_admission::{Chain, ObjectConversion, Request, RequestAdmission, ServedVersions, Target};
 use pintle_auth::User;
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
@@ -18,6 +18,7 @@ use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 use crate::access::claims::ClaimStatuses;
 use crate::access::escalation::NoEscalation;
 use crate::access::params::ReadableParams;
+use crate::api_groups;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
 
@@ -29,11 +30,40 @@ pub(crate) struct Endpoints<'a> {
     /// The admission of writes from one resource to another.
     pub(crate) admission: &'a Chain,
     pub(crate) config: &'a ResourcesConfig,
+    /// The group versions that are served.
+    pub(crate) served: &'a [pintle_discovery::GroupVersion],
+}
+
+/// Returns a resource or subresource in all other served group versions that have the same stored objects.
+fn equivalent<'a>(
+    resources: &'a Resources,
+    served: &'a [pintle_discovery::GroupVersion],
+    version: &'a GroupVersion,
+    resource: &'a Resource,
+) -> impl Iterator<Item = &'a Resource> {
+    let path = |version: &GroupVersion, name: &str| {
+        let mut stored = version.resources.iter().filter(|found| found.subresource.is_none());
+        Some(stored.find(|found| found.name == name)?.storage?.path)
+    };
+    let own_path = path(version, resource.name);
+    let others = resources
+        .versions()
+        .iter()
+        .filter(move |other| (other.group, other.version) != (version.group, version.version));
+    others.flat_map(move |other| {
+        other.resources.iter().filter(move |found| {
+            found.subresource == resource.subresource
+                && own_path.is_some()
+                && path(other, found.name) == own_path
+                && api_groups::contains(served, other, found)
+        })
+    })
 }
 
 impl Endpoints<'_> {
     pub(crate) fn endpoint(&self, version: &GroupVersion, resource: &Resource) -> Endpoint {
         let (served, implementation) = self.implementation(version, resource);
+        let conversion = self.conversion(version, resource, &served, &implementation);
         Endpoint::new(EndpointConfig {
             group: version.group.into(),
             version: version.version.into(),
@@ -43,9 +73,29 @@ impl Endpoints<'_> {
             verbs: resource.verbs.clone(),
             served,
             implementation,
+            conversion,
             is_custom: false,
             removed: None,
         })
+    }
+
+    /// Returns the conversion of a resource's objects for admission: between all served versions where they are stored, else only
+    /// that of the request.
+    fn conversion(
+        &self,
+        version: &GroupVersion,
+        resource: &Resource,
+        served: &Arc<dyn Served>,
+        implementation: &Implementation,
+    ) -> Arc<dyn ObjectConversion> {
+        let is_stored = matches!(implementation, Implementation::Store(_));
+        let kind = self.kind(version, resource.name).filter(|_| is_stored);
+        let others = kind.into_iter().flat_map(|kind| {
+            let equivalent = equivalent(self.resources, self.served, version, resource);
+            equivalent
+                .map(|other| Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>)
+        });
+        Arc::new(ServedVersions::new(std::iter::once(served.clone()).chain(others)))
     }
 
     fn implementation(
@@ -229,17 +279,51 @@ impl Endpoints<'_> {
             subresource: subresource.into(),
         });
         let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
+        let conversion: Arc<dyn ObjectConversion> = Arc::new(ServedVersions::new([served.clone() as _]));
         let admission = Arc::new(move |namespace: &str, name: &str| {
             let request = Request {
                 target: target.clone(),
                 namespace: namespace.into(),
                 name: name.into(),
                 user: user.clone(),
+                conversion: Some(conversion.clone()),
                 ..Request::default()
             };
             Box::new(RequestAdmission::new(chain.clone(), request)) as _
         });
         let store = Arc::new(kind.store.with_strategy(strategy));
         Some(Client::of_subresource(store, served, subresource).admitted_by(admission))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_features::Features;
+
+    use super::*;
+    use crate::ApiGroupsConfig;
+
+    /// Returns the kinds that admission sees objects of a resource in, besides that of the request.
+    fn others(group: &str, version: &str, name: &str, subresource: Option<&str>) -> Vec<String> {
+        let resources = Resources::builtin().expect("the built-in resources");
+        let served = api_groups::served(&resources, &ApiGroupsConfig::default(), Features::default());
+        let served = served.expect("the default group versions");
+        let mut versions = resources.versions().iter();
+        let found =
+            versions.find(|found| (found.group, found.version) == (group, version)).expect("a version");
+        let mut named = found.resources.iter();
+        let resource = named.find(|found| found.name == name && found.subresource == subresource);
+        let others = equivalent(&resources, &served, found, resource.expect("a resource"));
+        others.map(|other| Version::new(other, None).kind().api_version()).collect()
+    }
+
+    #[test]
+    fn admission_sees_stored_objects_in_all_served_versions() {
+        assert_eq!(others("", "v1", "pods", None), [""; 0]);
+        assert_eq!(others("", "v1", "events", None), ["events.k8s.io/v1"]);
+        assert_eq!(others("events.k8s.io", "v1", "events", None), ["v1"]);
+        assert_eq!(others("autoscaling", "v1", "horizontalpodautoscalers", None), ["autoscaling/v2"]);
+        let status = others("autoscaling", "v2", "horizontalpodautoscalers", Some("status"));
+        assert_eq!(status, ["autoscaling/v1"]);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn add_hook(
     runtime: &Runtime,
 ) -> Result<UnpublishedVersions, Error> {
     let resources = stored(&Resources::builtin()?, served);
-    let leases = stores.require_objects("coordination.k8s.io", "v1", "leases")?;
+    let leases = stores.require_client("coordination.k8s.io", "v1", "leases")?;
     let is_served = served.iter().any(|version| version.group == GROUP && version.version == VERSION);
     let objects = is_served.then(|| objects(stores, settings).ok_or_else(no_resource(RESOURCE)));
     let (objects, clock) = (objects.transpose()?, runtime.clock.clone());
@@ -44,7 +44,7 @@ pub(crate) fn add_hook(
 }
 
 fn objects(stores: &Stores, settings: &Settings) -> Option<StorageVersionObjects> {
-    let versions = stores.objects(GROUP, VERSION, RESOURCE)?;
+    let versions = stores.client(GROUP, VERSION, RESOURCE)?;
     let status = strategy::of(GROUP, &format!("{RESOURCE}/status"), settings)?;
     let statuses = Arc::new(versions.store().with_strategy(status));
     let statuses = versions.through(statuses, "status", MANAGER);

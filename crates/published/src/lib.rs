@@ -22,7 +22,7 @@ pub fn upstream(what: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    missing::tell(Location::caller().file(), what);
+    missing::report(Location::caller().file(), what);
     None
 }
 

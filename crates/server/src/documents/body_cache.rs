@@ -5,14 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use pintle_openapi::custom::Format;
 
 use super::served::LazyDocument;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Protobuf,
-}
 
 pub(super) struct BodyCache {
     budget: usize,

@@ -6,28 +6,28 @@ use pintle_codec::json;
 use pintle_discovery::aggregated::{self, Version};
 use pintle_discovery::{Custom, CustomVersion};
 use pintle_meta::Value;
-use pintle_openapi::custom::{Digest, Kept};
+use pintle_openapi::custom::{CachedParts, Digest};
 
 /// A definition, and the cached parts of each of its versions.
 pub(super) struct Definition {
     pub(super) custom: Custom,
     /// Cached parts by the index of the version.
-    cached: Box<[CachedParts]>,
+    cached: Box<[VersionCache]>,
 }
 
 #[derive(Default)]
-struct CachedParts {
+struct VersionCache {
     /// Its entry in the document of all groups, as text.
     discovery: OnceLock<Value>,
     /// The hash of its part of OpenAPI.
     digest: OnceLock<Digest>,
     /// Its part of the OpenAPI v2 document.
-    openapi: Kept,
+    openapi: CachedParts,
 }
 
 impl Definition {
     pub(super) fn new(custom: Custom) -> Definition {
-        let cached = custom.versions.iter().map(|_| CachedParts::default()).collect();
+        let cached = custom.versions.iter().map(|_| VersionCache::default()).collect();
         Definition { custom, cached }
     }
 
@@ -44,7 +44,7 @@ impl Definition {
     }
 
     /// Returns the cached part of the OpenAPI v2 document of one of its versions.
-    pub(super) fn openapi(&self, version_index: usize) -> Option<&Kept> {
+    pub(super) fn openapi(&self, version_index: usize) -> Option<&CachedParts> {
         self.cached.get(version_index).map(|cached| &cached.openapi)
     }
 

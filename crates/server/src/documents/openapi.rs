@@ -10,12 +10,12 @@ use http::header::{
 };
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate;
-use pintle_discovery::{CustomVersion, RemoteDocument};
-use pintle_openapi::custom::{self, Form, Member, Source, Templates};
+use pintle_discovery::{CustomVersion, RemoteDocument, RemoteVersion};
+use pintle_openapi::custom::{self, Format, Member, Source, Templates};
+use pintle_openapi::remote::{self, RemoteParts};
 use pintle_openapi::v3::Document;
 use pintle_openapi::{v2, v3};
 
-use super::body_cache::Format;
 use super::content::{self, insert};
 use super::definition::Definition;
 use super::served::{Builtin, Content, CustomResources, LazyDocument, Validators};
@@ -41,8 +41,8 @@ pub(super) struct OpenApiDocument {
 
 #[derive(Clone)]
 pub(super) enum OpenApiSource {
-    /// The document of everything, with these custom resources.
-    V2(Vec<CustomResources>),
+    /// Of everything: built-in group versions and these.
+    V2(Others),
     /// A built-in document, by its name.
     V3(String),
     /// Custom resources.
@@ -51,12 +51,52 @@ pub(super) enum OpenApiSource {
     Remote(RemoteDocument),
 }
 
+/// The group versions of the document of everything that are not built in.
+#[derive(Clone, Default)]
+pub(super) struct Others {
+    pub(super) customs: Vec<CustomResources>,
+    /// Each with a document of version 2.
+    pub(super) remotes: Vec<Arc<RemoteVersion>>,
+}
+
+impl Others {
+    pub(super) fn add(&mut self, content: Content) {
+        match content {
+            Content::Custom(members) => self.customs.push(members),
+            Content::Remote(remote) if remote.openapi_v2.is_some() => self.remotes.push(remote),
+            Content::Remote(_) => {}
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.customs.is_empty() && self.remotes.is_empty()
+    }
+
+    fn remote_documents(&self) -> impl Iterator<Item = remote::RemoteDocument<'_>> {
+        self.remotes.iter().filter_map(|remote| {
+            let RemoteVersion { version, openapi_v2, .. } = &**remote;
+            let json = &*openapi_v2.as_ref()?.json;
+            Some(remote::RemoteDocument { json, group: &version.group, version: &version.version })
+        })
+    }
+
+    /// Returns the hash of the built-in part, followed by those of remote documents.
+    fn hashed_with(&self, builtin: &str) -> String {
+        let mut text = builtin.to_owned();
+        for remote in &self.remotes {
+            let hash = remote.openapi_v2.as_ref().map_or("", |document| document.hash.as_str());
+            text.push_str(&format!("\n{} {hash}", remote.version.path()));
+        }
+        text
+    }
+}
+
 impl OpenApiSource {
     /// Returns the document of version 3 of a group version that is not built in, if it has one.
     pub(super) fn from_content(content: Content) -> Option<OpenApiSource> {
         match content {
             Content::Custom(members) => Some(OpenApiSource::Custom(members)),
-            Content::Remote(remote) => remote.openapi.clone().map(OpenApiSource::Remote),
+            Content::Remote(remote) => remote.openapi_v3.clone().map(OpenApiSource::Remote),
         }
     }
 }
@@ -205,10 +245,6 @@ impl Maker {
     fn make(&self, wanted: &OpenApiDocument, format: Format) -> Option<Vec<u8>> {
         let (config, options) = (&self.config, self.config.options());
         let versions = &wanted.builtin.versions;
-        let form = match format {
-            Format::Json => Form::Json,
-            Format::Protobuf => Form::Protobuf,
-        };
         match &wanted.source {
             OpenApiSource::Remote(document) => {
                 self.hash(wanted)?;
@@ -224,21 +260,28 @@ impl Maker {
                     entry.digest(index, || source.digest());
                 }
                 self.hash(wanted)?;
-                self.templates.v3(&sources, form, &options)
+                self.templates.v3(&sources, format, &options)
             }
-            OpenApiSource::V2(customs) if !customs.is_empty() => {
-                let members =
-                    customs.iter().flat_map(CustomResources::iter).filter_map(|(entry, index, version)| {
+            OpenApiSource::V2(others) if !others.is_empty() => {
+                let members = others.customs.iter().flat_map(CustomResources::iter).filter_map(
+                    |(entry, index, version)| {
                         let source = move || {
-                            let source = Source::of(&entry.custom, version);
+                            let source = Source::new(&entry.custom, version);
                             entry.digest(index, || source.digest());
                             source
                         };
-                        Some(Member { custom: &entry.custom, version, kept: entry.openapi(index)?, source })
-                    });
-                let builtin = wanted.builtin.v2[usize::from(form == Form::Protobuf)]
-                    .get_or_init(|| custom::Builtin::of(versions, config.logs, form, &options));
-                let body = self.templates.v2(builtin, members, &options);
+                        Some(Member { custom: &entry.custom, version, cached: entry.openapi(index)?, source })
+                    },
+                );
+                let builtin = |format: Format| {
+                    wanted.builtin.v2[usize::from(format == Format::Protobuf)]
+                        .get_or_init(|| custom::Builtin::new(versions, config.logs, format, &options))
+                };
+                let remote = match others.remotes.is_empty() {
+                    true => RemoteParts::default(),
+                    false => RemoteParts::merge(others.remote_documents(), builtin(Format::Json)),
+                };
+                let body = self.templates.v2(builtin(format), members, &remote, &options);
                 self.hash(wanted)?;
                 Some(body)
             }
@@ -268,14 +311,14 @@ impl Maker {
             return Some(());
         }
         let digest = |(entry, index, version): (&Definition, usize, &CustomVersion)| {
-            entry.digest(index, || Source::of(&entry.custom, version).digest())
+            entry.digest(index, || Source::new(&entry.custom, version).digest())
         };
         let hash = match &wanted.source {
             OpenApiSource::Remote(document) => document.hash.clone(),
             OpenApiSource::Custom(members) => custom::hash("", members.iter().map(digest)),
-            OpenApiSource::V2(customs) if !customs.is_empty() => {
-                let members = customs.iter().flat_map(CustomResources::iter);
-                custom::hash(wanted.builtin.content(), members.map(digest))
+            OpenApiSource::V2(others) if !others.is_empty() => {
+                let members = others.customs.iter().flat_map(CustomResources::iter);
+                custom::hash(&others.hashed_with(wanted.builtin.content()), members.map(digest))
             }
             _ => self.builtin(wanted)?.hash,
         };
@@ -293,7 +336,7 @@ impl Maker {
 }
 
 fn source<'a>((entry, _, version): (&'a Definition, usize, &'a CustomVersion)) -> Source<'a> {
-    Source::of(&entry.custom, version)
+    Source::new(&entry.custom, version)
 }
 
 /// Negotiates the format; `protobuf` are the names of that format, of which the last is answered.

@@ -20,7 +20,7 @@ use pintle_runtime::Clock;
 use smol_str::SmolStr;
 
 use super::definition::Definition;
-use super::openapi::{OpenApiDocument, OpenApiSource};
+use super::openapi::{OpenApiDocument, OpenApiSource, Others};
 
 /// Changed under a lock, which is never held while a document is made: what a document is made of is shared and does not
 /// change.
@@ -403,11 +403,9 @@ impl Served {
 
     /// The OpenAPI document of everything.
     pub(super) fn v2(&self) -> OpenApiDocument {
-        let all = self.all_custom().filter_map(|(_, version, found)| match found.content(version) {
-            Content::Custom(members) => Some(members),
-            Content::Remote(_) => None,
-        });
-        self.openapi_document(&self.whole.v2, OpenApiSource::V2(all.collect()))
+        let mut others = Others::default();
+        self.all_custom().for_each(|(_, version, found)| others.add(found.content(version)));
+        self.openapi_document(&self.whole.v2, OpenApiSource::V2(others))
     }
 
     /// The OpenAPI document of version 3 of a name.

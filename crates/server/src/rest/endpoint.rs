@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pintle_admission::{ObjectConversion, ServedVersions, Target};
+use pintle_admission::{ObjectConversion, Target};
 use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
@@ -19,8 +19,6 @@ pub struct Endpoint {
     config: EndpointConfig,
     /// The resource and kind that admission sees.
     pub(crate) target: Arc<Target>,
-    /// Shows objects to admission plugins in the version of the request.
-    pub(crate) conversion: Arc<dyn ObjectConversion>,
     pub(crate) metrics: EndpointMetrics,
     /// `v1`, `apps/v1`.
     api_version: String,
@@ -74,6 +72,8 @@ pub struct EndpointConfig {
     /// The kind of requests and answers, in the served version.
     pub served: Arc<dyn Served>,
     pub implementation: Implementation,
+    /// Shows objects to admission plugins in the version of the request and in all others that are served.
+    pub conversion: Arc<dyn ObjectConversion>,
     /// Whether it belongs to a custom resource, also if its kind is built in (`scale`). The reference has no router before
     /// custom resources, which would take more patches and has error messages of its own.
     pub is_custom: bool,
@@ -92,7 +92,6 @@ impl Endpoint {
         Endpoint {
             api_version: kind.api_version(),
             list_kind: config.served.list_kind(),
-            conversion: Arc::new(ServedVersions::new([config.served.clone()])),
             config,
             target,
             metrics: EndpointMetrics::default(),

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Request as HttpRequest};
 use http_body_util::{BodyExt, Full};
-use pintle_admission::{Chain, Plugin};
+use pintle_admission::{Chain, Plugin, ServedVersions};
 use pintle_auth::{Attributes, Authorizer, Verdict};
 use pintle_cache::{Feed, Form, Limits, Pool};
 use pintle_codec::kind;
@@ -81,6 +81,8 @@ impl Boats {
         });
         let options = StoreOptions { watch_cache: !config.without_watch_cache, ..StoreOptions::default() };
         let store = Arc::new(store.with_options(options));
+        let served: Arc<dyn Served> =
+            Arc::new(BoatVersion(GroupVersionKind::new("example.com", "v1", "Boat")));
         let endpoint = Endpoint::new(EndpointConfig {
             group: "example.com".into(),
             version: "v1".into(),
@@ -88,7 +90,8 @@ impl Boats {
             subresource: None,
             namespaced: false,
             verbs: vec!["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
-            served: Arc::new(BoatVersion(GroupVersionKind::new("example.com", "v1", "Boat"))),
+            conversion: Arc::new(ServedVersions::new([served.clone()])),
+            served,
             implementation: config.implementation.unwrap_or_else(|| Implementation::Store(store.clone())),
             is_custom: true,
             removed: None,

@@ -21,7 +21,7 @@ pub(super) struct Mode {
     /// The verb for impersonating a user.
     verb: &'static str,
     /// Prefix of the verb for doing a request as that user; `None` if the mode does not ask for it.
-    verb_of_deeds: Option<&'static str>,
+    action_verb_prefix: Option<&'static str>,
     applies: fn(&User, &User) -> bool,
 }
 
@@ -30,19 +30,19 @@ pub(super) const CONSTRAINED: [Mode; 4] = [
     Mode {
         name: "associated-node",
         verb: "impersonate:associated-node",
-        verb_of_deeds: Some("impersonate-on:associated-node:"),
+        action_verb_prefix: Some("impersonate-on:associated-node:"),
         applies: |wanted, by| is_only_a_name(wanted) && is_on_node(by, &wanted.name),
     },
     Mode {
         name: "arbitrary-node",
         verb: "impersonate:arbitrary-node",
-        verb_of_deeds: Some("impersonate-on:arbitrary-node:"),
+        action_verb_prefix: Some("impersonate-on:arbitrary-node:"),
         applies: |wanted, _| is_only_a_name(wanted) && node_name(&wanted.name).is_some(),
     },
     Mode {
         name: "serviceaccount",
         verb: "impersonate:serviceaccount",
-        verb_of_deeds: Some("impersonate-on:serviceaccount:"),
+        action_verb_prefix: Some("impersonate-on:serviceaccount:"),
         applies: |wanted, _| {
             is_only_a_name(wanted) && service_account::split_username(&wanted.name).is_some()
         },
@@ -50,7 +50,7 @@ pub(super) const CONSTRAINED: [Mode; 4] = [
     Mode {
         name: "user-info",
         verb: "impersonate:user-info",
-        verb_of_deeds: Some("impersonate-on:user-info:"),
+        action_verb_prefix: Some("impersonate-on:user-info:"),
         applies: |wanted, _| {
             node_name(&wanted.name).is_none() && service_account::split_username(&wanted.name).is_none()
         },
@@ -59,7 +59,7 @@ pub(super) const CONSTRAINED: [Mode; 4] = [
 
 /// The unconstrained mode: a user that may impersonate another may do everything that the other may.
 pub(super) const LEGACY: Mode =
-    Mode { name: "legacy", verb: "impersonate", verb_of_deeds: None, applies: |_, _| true };
+    Mode { name: "legacy", verb: "impersonate", action_verb_prefix: None, applies: |_, _| true };
 
 type Result<T> = std::result::Result<T, Box<Status>>;
 
@@ -69,7 +69,7 @@ impl Mode {
     }
 
     fn is_constrained(&self) -> bool {
-        self.verb_of_deeds.is_some()
+        self.action_verb_prefix.is_some()
     }
 
     /// Asks the authorizer about everything that this mode requires; returns the impersonated user.
@@ -83,7 +83,7 @@ impl Mode {
         // which therefore does not see it.
         let on_any_node = (self.name == "associated-node").then(|| without_node(request.user));
         let by = on_any_node.as_ref().unwrap_or(request.user);
-        if let Some(prefix) = self.verb_of_deeds {
+        if let Some(prefix) = self.action_verb_prefix {
             let verb = format!("{prefix}{}", request.verb);
             filter.ask(self, &Attributes { user: by, verb: &verb, ..request.clone() }).await?;
         }

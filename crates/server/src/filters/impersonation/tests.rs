@@ -227,10 +227,11 @@ async fn the_mode_that_allowed_a_user_last_is_tried_first() {
 }
 
 #[tokio::test]
-async fn a_deed_and_an_identity_are_two_permissions() {
-    let deed = "impersonate-on:user-info:list pods. n/";
+async fn an_action_and_an_identity_are_two_permissions() {
+    let action = "impersonate-on:user-info:list pods. n/";
     let identity = "impersonate:user-info users.authentication.k8s.io /carol";
-    for (allowed, expect) in [(vec![deed, identity], true), (vec![deed], false), (vec![identity], false)] {
+    for (allowed, expect) in [(vec![action, identity], true), (vec![action], false), (vec![identity], false)]
+    {
         let fixture = fixture(true, &allowed);
         let found = fixture.impersonate(&named("eve"), "Impersonate-User: carol").await;
         assert_eq!(found.is_ok(), expect, "{allowed:?}");
