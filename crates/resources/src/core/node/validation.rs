@@ -143,7 +143,7 @@ fn avoid_pods_annotation(annotations: &Cursor<'_, '_>) {
             None => signature.required(""),
             Some(controller) if controller.get("controller").and_then(Value::as_bool) == Some(true) => {}
             Some(_) => {
-                signature.at(&["PodController", "Controller"]).invalid(false, "must point to a controller")
+                signature.at(&["PodController", "Controller"]).invalid(false, "must point to a controller");
             }
         }
     }
