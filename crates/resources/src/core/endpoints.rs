@@ -14,7 +14,7 @@ use crate::framework::validation::Cursor;
 pub(super) const ENDPOINTS_RULES: Rules = Rules {
     recheck: MetadataRecheck::Both,
     create_on_update: true,
-    validate: validate,
+    validate,
     validate_update: validate,
     warnings: |_, endpoints, _| warnings::of_endpoints(endpoints),
     ..NAMESPACED

@@ -174,7 +174,6 @@ fn printed(quantity: &Quantity) -> Printed {
 }
 
 /// Reports an amount that is above another one, where both are set.
-#[track_caller]
 fn above(
     at: Option<&Cursor<'_, '_>>,
     low: &Option<Quantity>,

@@ -102,3 +102,45 @@ fn label(namespace: &mut Value) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::framework::validation::testing::Base;
+
+    #[test]
+    fn finalizers_are_qualified_names() {
+        let base = Base::new("", "namespaces", r#"{"metadata":{"name":"a"}}"#);
+        let long = format!("example.com/{}", "a".repeat(64));
+        base.refuses(&[
+            (
+                &[("/spec/finalizers", &format!(r#"["{long}"]"#))],
+                &[&format!(r#"spec.finalizers: Invalid value: "{long}": name part must be no more than 63 bytes"#)],
+            ),
+            (
+                &[("/spec/finalizers", r#"["a"]"#)],
+                &[
+                    r#"spec.finalizers: Invalid value: "a": name is neither a standard finalizer name nor is it fully qualified"#,
+                ],
+            ),
+        ]);
+        let finalize = Base::new("", "namespaces/finalize", r#"{"metadata":{"name":"a"}}"#);
+        finalize.refuses_update(&[(
+            &[("/spec/finalizers", r#"["a"]"#)],
+            &[
+                r#"spec.finalizers[0]: Invalid value: "a": name is neither a standard finalizer name nor is it fully qualified"#,
+            ],
+        )]);
+    }
+
+    #[test]
+    fn an_update_checks_metadata_twice_with_the_finalizers_between() {
+        let base = Base::new("", "namespaces", r#"{"metadata":{"name":"a"}}"#);
+        let name = "is neither a standard finalizer name nor is it fully qualified";
+        let spec = format!(r#"spec.finalizers: Invalid value: "b": name {name}"#);
+        let metadata = format!(r#"metadata.finalizers[0]: Invalid value: "c": name {name}"#);
+        base.refuses_update_of(
+            &[("/spec/finalizers", r#"["b","kubernetes"]"#)],
+            &[(&[("/metadata/finalizers", r#"["c"]"#)], &[&metadata, &spec, &metadata])],
+        );
+    }
+}

@@ -99,7 +99,6 @@ pub(crate) fn is_multiple_of_page_size(name: &str, amount: &Quantity) -> bool {
 }
 
 /// Checks the name of a resource. Returns whether it is one.
-#[track_caller]
 pub(crate) fn check_name(at: &Cursor<'_, '_>, name: &str) -> bool {
     let wrong = qualified_name(name);
     let is_right = wrong.is_empty();
@@ -114,7 +113,6 @@ pub(crate) fn check_name(at: &Cursor<'_, '_>, name: &str) -> bool {
 }
 
 /// Checks the name of a resource that a container asks for.
-#[track_caller]
 pub(crate) fn check_container_name(at: &Cursor<'_, '_>, name: &str) {
     check_name(at, name);
     if !name.contains('/') {
@@ -127,7 +125,6 @@ pub(crate) fn check_container_name(at: &Cursor<'_, '_>, name: &str) {
 }
 
 /// Checks the amount at the cursor: not negative, and whole where the resource is counted.
-#[track_caller]
 pub(crate) fn check_amount(amount: &Cursor<'_, '_>, name: &str) {
     amount.non_negative_quantity();
     if is_counted(name)
@@ -138,7 +135,6 @@ pub(crate) fn check_amount(amount: &Cursor<'_, '_>, name: &str) {
 }
 
 /// Checks the amount at the cursor, rounded up to an integer, which is also how the error prints it.
-#[track_caller]
 pub(crate) fn check_basic_amount(amount: &Cursor<'_, '_>) {
     if let Some(value) = amount.quantity().map(|quantity| quantity.value()).filter(|value| *value < 0) {
         amount.invalid(value, "must be a valid resource quantity");

@@ -85,6 +85,7 @@ fn check_json(content: &Cursor<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use crate::framework::strategy::testing::{invalid, invalid_update, of};
+    use crate::framework::validation::testing::Base;
 
     fn named(rest: &str) -> String {
         format!(r#"{{"metadata":{{"name":"a","namespace":"n","resourceVersion":"1"}},{rest}}}"#)
@@ -97,6 +98,35 @@ mod tests {
             invalid_update(&secrets, &named(r#""type":"a""#), &named(r#""type":"b""#)),
             [r#"type: Invalid value: "a": field is immutable"#]
         );
+    }
+
+    #[test]
+    fn an_update_checks_metadata_after_what_is_immutable() {
+        let base = Base::new("", "secrets", &named(r#""type":"a""#));
+        let long = "a".repeat(64);
+        let labels = format!(r#"{{"a":"{long}"}}"#);
+        let wrong = format!(r#"metadata.labels: Invalid value: "{long}": must be no more than 63 bytes"#);
+        base.refuses_update(&[(
+            &[("/type", r#""b""#), ("/metadata/labels", &labels)],
+            &[&wrong, r#"type: Invalid value: "b": field is immutable"#, &wrong],
+        )]);
+    }
+
+    #[test]
+    fn content_is_limited_and_keys_need_some() {
+        let base = Base::new("", "secrets", &named(r#""data":{}"#));
+        let large = format!(r#"{{"a":"{}"}}"#, "AAAA".repeat(1024 * 1024 / 3 + 1));
+        base.refuses(&[
+            (&[("/data", &large)], &["data: Too long: may not be more than 1048576 bytes"]),
+            (
+                &[("/type", r#""kubernetes.io/ssh-auth""#), ("/data", r#"{"ssh-privatekey":""}"#)],
+                &["data[ssh-privatekey]: Required value"],
+            ),
+            (
+                &[("/type", r#""kubernetes.io/dockerconfigjson""#)],
+                &["data[.dockerconfigjson]: Required value"],
+            ),
+        ]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ on_both_stores! {
     scales_are_in_the_namespace_of_their_request,
     a_scale_of_another_object_is_a_conflict,
     errors_of_options_come_in_order,
+    both_policies_of_a_deletion_and_an_unknown_one_are_two_causes,
+    a_dry_run_names_keys_without_the_prefix_of_the_store,
     a_manager_is_named_after_any_user_agent,
     an_apply_that_creates_may_set_a_deletion_timestamp,
     reviews_say_nothing_that_only_the_system_knows,
@@ -95,6 +97,33 @@ async fn errors_of_options_come_in_order(shared: &Shared) {
         let causes = status["details"]["causes"].as_array().expect("causes");
         let fields: Vec<&str> = causes.iter().filter_map(|cause| cause["field"].as_str()).collect();
         assert_eq!(fields, ["fieldManager", "dryRun", "fieldValidation"], "{kind}");
+    }
+}
+
+async fn both_policies_of_a_deletion_and_an_unknown_one_are_two_causes(shared: &Shared) {
+    let maps = Maps::new(shared, "both-policies").await;
+    done(&maps.create(&map("a", &json!({}))).await);
+    let both = r#"Invalid value: "Some": orphanDependents and deletionPropagation cannot be both set"#;
+    let unknown =
+        r#"Unsupported value: "Some": supported values: "Foreground", "Background", "Orphan", "nil""#;
+    let options = json!({"propagationPolicy": "Some", "orphanDependents": true}).to_string();
+    let query = "a?propagationPolicy=Some&orphanDependents=true";
+    for (name, body) in [("a", options.as_str()), (query, "")] {
+        let status = maps.send(Method::DELETE, name, JSON, body.to_owned()).await.gives(422);
+        let causes = status["details"]["causes"].as_array().expect("causes");
+        let messages: Vec<&str> = causes.iter().filter_map(|cause| cause["message"].as_str()).collect();
+        assert_eq!(messages, [both, unknown]);
+    }
+}
+
+async fn a_dry_run_names_keys_without_the_prefix_of_the_store(shared: &Shared) {
+    let maps = Maps::new(shared, "keys-of-dry-runs").await;
+    let mut object = done(&maps.create(&map("a", &json!({}))).await);
+    object["metadata"]["uid"] = "other".into();
+    for (query, key) in [("", "/registry/configmaps"), ("?dryRun=All", "/configmaps")] {
+        let refused = maps.send(Method::PUT, &format!("a{query}"), JSON, object.to_string()).await.gives(409);
+        let wanted = format!("Code: 4, Key: {key}/keys-of-dry-runs/a, ResourceVersion: 0");
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains(&wanted)), "{refused}");
     }
 }
 

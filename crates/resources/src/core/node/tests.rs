@@ -22,7 +22,7 @@ const LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 
 #[test]
 fn taints_are_shown_below_the_metadata() {
-    let cases: &[(&[(&str, &str)], &[&str])] = &[
+    base().refuses(&[
         (
             &[("/spec/taints", &format!(r#"[{{"key":"{LONG}","value":"{LONG}","effect":"NoSchedule"}}]"#))],
             &[
@@ -50,8 +50,7 @@ fn taints_are_shown_below_the_metadata() {
                 r#"metadata.taints[1]: Duplicate value: {"Key":"k","Value":"v","Effect":"NoExecute","TimeAdded":null}: taints must be unique by key and effect pair"#,
             ],
         ),
-    ];
-    base().refuses(cases);
+    ]);
     base().accepts(&[&[(
         "/spec/taints",
         r#"[{"key":"k","effect":"NoExecute"},{"key":"k","effect":"NoSchedule"}]"#,

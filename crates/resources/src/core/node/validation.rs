@@ -100,28 +100,32 @@ fn taints_annotation(annotations: &Cursor<'_, '_>) {
     if text.is_empty() {
         return;
     }
-    let refuse = |why: String| annotations.invalid(TAINTS, why);
-    let taints = match json::decode_any(text.as_bytes()) {
-        Err(error) => return refuse(error.to_string()),
-        Ok(decoded) => decoded.value,
-    };
-    let of = pintle_schema::find("core/v1.Taint");
-    let decode = |taint: &Value| {
-        let mut text = Vec::new();
-        json::encode(taint, &mut text);
-        of.and_then(|of| json::decode(of, &text).ok()).map(|decoded| decoded.value)
-    };
+    match decode_taints(text) {
+        Err(why) => annotations.invalid(TAINTS, why),
+        Ok(taints) => check_taints(&annotations.field(TAINTS).with_value(&taints)),
+    }
+}
+
+/// Returns the taints of an annotation, or why the reference cannot decode them.
+fn decode_taints(text: &str) -> Result<Value, String> {
+    let taints = json::decode_any(text.as_bytes()).map_err(|error| error.to_string())?.value;
     let wrong = |found: &Value, of: &str| {
-        format!("json: cannot unmarshal {} into Go value of type {of}", json_kind(found))
+        Err(format!("json: cannot unmarshal {} into Go value of type {of}", json_kind(found)))
     };
     let Some(items) = taints.as_list() else {
-        return if taints.is_null() { () } else { refuse(wrong(&taints, "[]core.Taint")) };
+        return if taints.is_null() { Ok(taints) } else { wrong(&taints, "[]core.Taint") };
     };
     if let Some(item) = items.iter().find(|item| item.as_object().is_none() && !item.is_null()) {
-        return refuse(wrong(item, "core.Taint"));
+        return wrong(item, "core.Taint");
     }
-    let list = Value::list(items.iter().map(|taint| decode(taint).unwrap_or_default()).collect());
-    check_taints(&annotations.field(TAINTS).with_value(&list));
+    let of = pintle_schema::find("core/v1.Taint");
+    let typed = |taint: &Value| {
+        let mut text = Vec::new();
+        json::encode(taint, &mut text);
+        let decoded = of.and_then(|of| json::decode(of, &text).ok());
+        decoded.map(|decoded| decoded.value).unwrap_or_default()
+    };
+    Ok(Value::list(items.iter().map(typed).collect()))
 }
 
 fn avoid_pods_annotation(annotations: &Cursor<'_, '_>) {
@@ -139,7 +143,7 @@ fn avoid_pods_annotation(annotations: &Cursor<'_, '_>) {
             None => signature.required(""),
             Some(controller) if controller.get("controller").and_then(Value::as_bool) == Some(true) => {}
             Some(_) => {
-                signature.at(&["PodController", "Controller"]).invalid(false, "must point to a controller")
+                signature.at(&["PodController", "Controller"]).invalid(false, "must point to a controller");
             }
         }
     }
@@ -235,8 +239,7 @@ fn fixed_pod_ranges(ranges: &Cursor<'_, '_>) {
     if before.len() != ranges.len() {
         return ranges.forbidden(RANGES_ARE_FIXED);
     }
-    for range in ranges.items().filter(Cursor::changed) {
-        let _ = range;
+    for _ in ranges.items().filter(Cursor::changed) {
         ranges.forbidden(RANGES_ARE_FIXED);
     }
 }
