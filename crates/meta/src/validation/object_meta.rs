@@ -8,7 +8,7 @@ use crate::gvk::GroupVersionKind;
 use crate::{Value, is_printable, quote};
 
 /// Limit of the sum of all keys and values.
-const ANNOTATIONS_MAX_SIZE: usize = 256 * 1024;
+pub const ANNOTATIONS_MAX_SIZE: usize = 256 * 1024;
 const FIELD_MANAGER_MAX_LENGTH: usize = 128;
 const SUBRESOURCE_MAX_LENGTH: usize = 256;
 const IMMUTABLE: &str = "field is immutable";

@@ -20,4 +20,6 @@ mod resource_quota;
 mod secret;
 pub mod service;
 pub(crate) mod service_account;
+pub(crate) mod signer_names;
 pub(crate) mod strategy;
+pub(crate) mod volume_sources;

@@ -1,5 +1,6 @@
 //! Names of compute resources (`cpu`, `hugepages-2Mi`, `example.com/gpu`), and amounts of them.
 
+use pintle_meta::Value;
 use pintle_meta::field_path::Value as Printed;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::validation::qualified_name;
@@ -91,7 +92,9 @@ pub(crate) fn allows_overcommit(name: &str) -> bool {
 pub(crate) fn is_multiple_of_page_size(name: &str, amount: &Quantity) -> bool {
     let size = name.strip_prefix(HUGE_PAGES).and_then(|size| Quantity::parse(size).ok());
     size.is_some_and(|size| {
-        size.signum() > 0 && size.milli_value() % 1000 == 0 && amount.value() % size.value() == 0
+        // Sizes out of range are 0.
+        let rest = amount.value().checked_rem(size.value());
+        size.signum() > 0 && size.milli_value() % 1000 == 0 && rest == Some(0)
     })
 }
 
@@ -132,4 +135,26 @@ pub(crate) fn check_amount(amount: &Cursor<'_, '_>, name: &str) {
     {
         amount.invalid(Printed::json(&quantity.to_string()), "must be an integer");
     }
+}
+
+/// Checks the amount at the cursor, rounded up to an integer, which is also how the error prints it.
+#[track_caller]
+pub(crate) fn check_basic_amount(amount: &Cursor<'_, '_>) {
+    if let Some(value) = amount.quantity().map(|quantity| quantity.value()).filter(|value| *value < 0) {
+        amount.invalid(value, "must be a valid resource quantity");
+    }
+}
+
+/// Whether two maps of amounts have the same names and numbers; an absent map is an empty one.
+pub(crate) fn same_amounts(a: Option<&Value>, b: Option<&Value>) -> bool {
+    let a = a.and_then(Value::as_object);
+    let b = b.and_then(Value::as_object);
+    let same = |a: &Value, b: &Value| a == b || amount(a).is_some_and(|number| Some(number) == amount(b));
+    let is_in_b = |name: &str, a: &Value| b.is_some_and(|b| b.get(name).is_some_and(|found| same(a, found)));
+    a.map_or(0, |a| a.len()) == b.map_or(0, |b| b.len())
+        && a.is_none_or(|a| a.iter().all(|(name, value)| is_in_b(name, value)))
+}
+
+fn amount(value: &Value) -> Option<Quantity> {
+    Quantity::parse(value.as_str()?).ok()
 }

@@ -28,9 +28,7 @@ pub(in crate::core) const PODS: Rules = Rules {
     on_update: |settings, _, new, old| drop_disabled(&settings.features, new, old),
     validate_update: |_, new| new.report(pod::update::changes(new.value(), new.before().value())),
     validate: |settings, pod| {
-        let options = pod::validation::Options::for_pod(settings, pod);
-        pod::validation::spec(&pod.field("spec"), pod.at(&["metadata", "name"]).text(), &options);
-        pod.report(pod::update::creation(pod.value()));
+        pod::validation::create(pod, &pod::validation::Options::for_pod(settings, pod));
     },
     // No warnings on updates: users seldom change pods themselves.
     warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },

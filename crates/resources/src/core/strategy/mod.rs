@@ -11,7 +11,7 @@ use pintle_registry::{GarbageCollection, Strategy};
 use super::config_map::CONFIG_MAPS;
 use super::event::EVENTS;
 use super::namespace::{self, NAMESPACES};
-use super::persistent_volume_claim::CLAIMS;
+use super::persistent_volume_claim::{CLAIM_STATUS, CLAIMS};
 use super::pod;
 use super::pod::strategy::{self as pods, PODS};
 use super::secret::SECRETS;
@@ -62,7 +62,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "persistentvolumeclaims/status",
         kind: "core/v1.PersistentVolumeClaim",
-        rules: CLAIMS.of_status(),
+        rules: CLAIM_STATUS,
     },
     Entry { name: "persistentvolumes", kind: "core/v1.PersistentVolume", rules: VOLUMES },
     Entry {

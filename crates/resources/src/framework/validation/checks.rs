@@ -100,6 +100,41 @@ impl Cursor<'_, '_> {
         self.report(selector.validate(options, self.path()));
     }
 
+    /// Whether a LabelSelector has no errors.
+    pub(crate) fn label_selector_is_valid(&self, options: ValidationOptions) -> bool {
+        let selector = self.value().view::<LabelSelector>().unwrap_or_default();
+        selector.validate(options, self.path()).is_empty()
+    }
+
+    /// Checks the metadata of a template, which may have labels and annotations only.
+    #[track_caller]
+    pub(crate) fn template_metadata(&self) {
+        // As the reference derives them from Go's names.
+        const FORBIDDEN: &[(&str, &str)] = &[
+            ("name", "name"),
+            ("generateName", "generateName"),
+            ("namespace", "namespace"),
+            ("selfLink", "selfLink"),
+            ("uid", "uID"),
+            ("resourceVersion", "resourceVersion"),
+            ("generation", "generation"),
+            ("creationTimestamp", "creationTimestamp"),
+            ("deletionTimestamp", "deletionTimestamp"),
+            ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
+            ("ownerReferences", "ownerReferences"),
+            ("finalizers", "finalizers"),
+            ("managedFields", "managedFields"),
+        ];
+        self.field("annotations").annotations();
+        self.field("labels").labels();
+        for (name, shown) in FORBIDDEN {
+            let field = self.at_as(std::slice::from_ref(name), shown);
+            if field.is_set() {
+                field.forbidden("cannot be set");
+            }
+        }
+    }
+
     /// Checks an IP address of a field that once took other spellings; those of `old` may stay.
     #[track_caller]
     pub(crate) fn legacy_ip(&self, old: &[&str]) {

@@ -87,6 +87,19 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
+    /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
+    pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
+    where
+        'v: 's,
+    {
+        Cursor { path: self.path, new: Some(value), old: None, is_update: false, errors: self.errors }
+    }
+
+    /// Returns this field under the path of another, where the reference's errors name a list in place of its item.
+    pub(crate) fn shown_at<'q>(&self, other: &Cursor<'q, '_>) -> Cursor<'q, 'v> {
+        Cursor { path: other.path, ..*self }
+    }
+
     /// Returns the same field of the old object, as if that were validated by itself.
     pub(crate) fn before(&self) -> Cursor<'p, 'v> {
         Cursor { new: self.old, old: None, is_update: false, ..*self }
@@ -180,7 +193,7 @@ impl<'v> Cursor<'_, 'v> {
     }
 }
 
-/// Reporting.
+/// Reporting. Values are not printed any more once there are enough errors.
 impl Cursor<'_, '_> {
     /// Reports an error of another path, or of a function that returns its errors.
     #[track_caller]
@@ -192,7 +205,9 @@ impl Cursor<'_, '_> {
 
     #[track_caller]
     pub(crate) fn invalid(&self, printed: impl Into<Printed>, why: impl Into<String>) {
-        self.errors.push(Error::invalid(&self.path, printed, why));
+        if !self.errors.is_full() {
+            self.errors.push(Error::invalid(&self.path, printed, why));
+        }
     }
 
     /// The detail may be empty.
@@ -208,18 +223,24 @@ impl Cursor<'_, '_> {
 
     #[track_caller]
     pub(crate) fn duplicate(&self, printed: impl Into<Printed>) {
-        self.errors.push(Error::duplicate(&self.path, printed));
+        if !self.errors.is_full() {
+            self.errors.push(Error::duplicate(&self.path, printed));
+        }
     }
 
     #[track_caller]
     pub(crate) fn not_found(&self, printed: impl Into<Printed>) {
-        self.errors.push(Error::not_found(&self.path, printed));
+        if !self.errors.is_full() {
+            self.errors.push(Error::not_found(&self.path, printed));
+        }
     }
 
     /// The supported values show in the order given.
     #[track_caller]
     pub(crate) fn not_supported(&self, printed: impl Into<Printed>, supported: &[&str]) {
-        self.errors.push(Error::not_supported(&self.path, printed, supported));
+        if !self.errors.is_full() {
+            self.errors.push(Error::not_supported(&self.path, printed, supported));
+        }
     }
 
     #[track_caller]

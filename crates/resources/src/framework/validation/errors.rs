@@ -1,34 +1,49 @@
 //! The errors of one validation.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use pintle_meta::field_path::{Error, MOST_ERRORS};
+use pintle_meta::field_path::{Error, MOST_ERRORS, Value as Printed};
 
-/// Errors in the order in which they were reported, at most [`MOST_ERRORS`]. Cursors share it, so reporting needs no `&mut`.
+/// Limit of the text of all errors: thousands of them may print the same long value.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Errors in the order in which they were reported, at most [`MOST_ERRORS`] and about [`MOST_BYTES`]. Cursors share it, so
+/// reporting needs no `&mut`.
 #[derive(Debug, Default)]
-pub(crate) struct Errors(RefCell<Vec<Error>>);
+pub(crate) struct Errors {
+    list: RefCell<Vec<Error>>,
+    bytes: Cell<usize>,
+}
 
 impl Errors {
     #[cfg_attr(test, track_caller)]
     pub(crate) fn push(&self, error: Error) {
         #[cfg(test)]
         super::origins::record(&error, std::panic::Location::caller());
-        let mut errors = self.0.borrow_mut();
-        if errors.len() < MOST_ERRORS {
-            errors.push(error);
+        if !self.is_full() {
+            self.bytes.set(self.bytes.get() + size(&error));
+            self.list.borrow_mut().push(error);
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.list.borrow().len()
     }
 
     /// Whether further errors would be dropped.
     pub(crate) fn is_full(&self) -> bool {
-        self.len() >= MOST_ERRORS
+        self.len() >= MOST_ERRORS || self.bytes.get() >= MOST_BYTES
     }
 
     pub(crate) fn into_vec(self) -> Vec<Error> {
-        self.0.into_inner()
+        self.list.into_inner()
     }
+}
+
+fn size(error: &Error) -> usize {
+    let value = match &error.value {
+        Printed::Omitted => 0,
+        Printed::Printed(text) => text.len(),
+    };
+    error.field.len() + value + error.detail.len()
 }

@@ -31,7 +31,7 @@
 //!   kind, made once per request from `Settings::features` and the root cursor, and handed down by reference.
 //! - **Names of the reference.** Where an error names a field otherwise than JSON does, [`Cursor::at_as`] says both names.
 //!
-//! [`checks`] has the checks that many kinds share; formats of text come from `pintle_meta::validation`.
+//! [`checks`] has the checks that many kinds share, [`Seen`] finds repetitions in lists; formats of text come from `pintle_meta::validation`.
 
 mod checks;
 mod conditions;
@@ -39,11 +39,13 @@ mod cursor;
 mod errors;
 #[cfg(test)]
 mod origins;
+mod seen;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub(crate) use self::cursor::Cursor;
 pub(crate) use self::errors::Errors;
+pub(crate) use self::seen::Seen;
 
 #[cfg(test)]
 mod tests;

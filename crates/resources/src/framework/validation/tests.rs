@@ -192,3 +192,17 @@ fn a_table_of_cases_creates_and_updates_a_base() {
     base.accepts_update(&[&[("/metadata/labels/b", r#""c""#)]]);
     base.refuses_update(&[(&[("/metadata/finalizers", r#"["a"]"#)], &[TWICE, TWICE])]);
 }
+
+#[test]
+fn errors_that_print_much_are_dropped() {
+    let errors = Errors::default();
+    let object = Value::NULL;
+    let root = Cursor::root(&object, None, &errors);
+    let long = "a".repeat(1 << 20);
+    // All of them printed would take minutes.
+    for _ in 0..1_000_000 {
+        root.field("a").invalid(long.as_str(), "is long");
+    }
+    assert!(errors.is_full());
+    assert!(errors.len() < 70, "{}", errors.len());
+}

@@ -1,19 +1,51 @@
-//! Gates, priority, preemption, overhead and scheduling group.
+//! Gates, preemption, overhead and scheduling group.
+
+use std::collections::HashSet;
+
+use pintle_meta::field_path::Value as Printed;
+use pintle_meta::validation::{object_meta, qualified_name};
 
 use super::Options;
 use crate::framework::validation::Cursor;
 
 /// Checks the readiness gates.
-pub(super) fn readiness_gates(_cursor: &Cursor<'_, '_>, _options: &Options) {}
+pub(super) fn readiness_gates(gates: &Cursor<'_, '_>) {
+    gates.each(|gate| gate.field("conditionType").text_format(qualified_name));
+}
 
 /// Checks the scheduling gates.
-pub(super) fn scheduling_gates(_cursor: &Cursor<'_, '_>, _options: &Options) {}
+pub(super) fn scheduling_gates(gates: &Cursor<'_, '_>) {
+    let mut seen = HashSet::new();
+    gates.each(|gate| {
+        let name = gate.value().text_at(&["name"]);
+        for why in qualified_name(name) {
+            gate.invalid(name, why);
+        }
+        if !seen.insert(name) {
+            gate.duplicate(name);
+        }
+    });
+}
 
-/// Checks the preemption policy.
-pub(super) fn preemption_policy(_cursor: &Cursor<'_, '_>, _options: &Options) {}
+/// Checks the preemption policy, if there is one.
+pub(crate) fn preemption_policy(policy: &Cursor<'_, '_>) {
+    if policy.is_set() {
+        policy.required_one_of(&["PreemptLowerPriority", "Never"]);
+    }
+}
 
-/// Checks the overhead.
-pub(super) fn overhead(_cursor: &Cursor<'_, '_>, _options: &Options) {}
+/// Checks the overhead, by the rules of a container's limits.
+pub(super) fn overhead(_overhead: &Cursor<'_, '_>, _options: &Options) {}
 
-/// Checks the scheduling group.
-pub(super) fn scheduling_group(_cursor: &Cursor<'_, '_>, _options: &Options) {}
+/// Checks the scheduling group, if there is one.
+pub(super) fn scheduling_group(group: &Cursor<'_, '_>) {
+    if !group.is_set() {
+        return;
+    }
+    let name = group.field("podGroupName");
+    if name.is_set() {
+        name.text_format(|name| object_meta::subdomain_name(name, false));
+    } else {
+        name.invalid(Printed::null(), "must specify one of: `podGroupName`");
+    }
+}

@@ -1,5 +1,7 @@
 //! Claims for volumes, and where their data come from.
 
+mod validation;
+
 use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 use pintle_meta::field_path::Path;
@@ -8,12 +10,17 @@ use pintle_meta::value::Key;
 use crate::core::pod;
 use crate::core::strategy::NAMESPACED;
 use crate::framework::conversion::build;
-use crate::framework::strategy::{Rules, tree};
+use crate::framework::strategy::{MetadataRecheck, Rules, tree};
 
+pub(crate) use self::validation::{SpecOptions, spec, template};
+
+/// Named the storage class before `storageClassName` did.
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const SOURCE: &str = "dataSource";
 const REFERENCE: &str = "dataSourceRef";
 
 pub(in crate::core) const CLAIMS: Rules = Rules {
+    recheck: MetadataRecheck::Both,
     returns_deleted_object: true,
     on_create: |settings, _, claim| {
         if let Some(spec) = claim.get_mut("spec") {
@@ -25,8 +32,12 @@ pub(in crate::core) const CLAIMS: Rules = Rules {
             prepare(&settings.features, spec, old.get("spec"));
         }
     },
+    validate: |settings, claim| {
+        spec(&claim.field("spec"), &SpecOptions::for_claim(&settings.features, claim));
+    },
+    validate_update: |settings, claim| validation::update(&settings.features, claim),
     warnings: |_, claim, _| {
-        const ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+        const ANNOTATION: &str = CLASS_ANNOTATION;
         let mut warnings = Vec::new();
         if claim.annotation(ANNOTATION).is_some() {
             warnings.push(format!(
@@ -40,6 +51,12 @@ pub(in crate::core) const CLAIMS: Rules = Rules {
     },
     decorated: |_, claim| decorated(claim),
     ..NAMESPACED.with_status()
+};
+
+pub(in crate::core) const CLAIM_STATUS: Rules = Rules {
+    on_update: |settings, _, new, old| drop_disabled_status(&settings.features, new, old),
+    validate_update: |settings, claim| validation::status_update(&settings.features, claim),
+    ..CLAIMS.of_status()
 };
 
 /// Brings both ways of naming a source in line, in the spec of a claim.
@@ -56,7 +73,8 @@ fn prepare(features: &Features, spec: &mut Value, old: Option<&Value>) {
     if !had && spec.get(REFERENCE).is_none() && ignored {
         tree::remove(spec, &[SOURCE]);
     }
-    if let Some((field, value)) = lacking(spec)
+    if features.enabled(Feature::AnyVolumeDataSource)
+        && let Some((field, value)) = lacking(spec)
         && let Some(spec) = spec.as_object_mut()
     {
         spec.insert(Key::new_static(field), value);
@@ -84,10 +102,33 @@ fn decorated(claim: &Value) -> Option<Value> {
 
 /// Takes out of a claim's spec what belongs to features that are off, unless the old spec has it already.
 pub(crate) fn drop_disabled(features: &Features, spec: &mut Value, old: Option<&Value>) {
-    let crosses = !spec.text_at(&[REFERENCE, "namespace"]).is_empty();
-    let had = old.is_some_and(|old| old.get(REFERENCE).is_some());
-    if !features.enabled(Feature::CrossNamespaceVolumeDataSource) && crosses && !had {
+    let had = |field: &str| old.is_some_and(|old| old.get(field).is_some());
+    if !features.enabled(Feature::VolumeAttributesClass) && !had("volumeAttributesClassName") {
+        tree::remove(spec, &["volumeAttributesClassName"]);
+    }
+    if !features.enabled(Feature::AnyVolumeDataSource) && !had(REFERENCE) {
         tree::remove(spec, &[REFERENCE]);
+    }
+    let crosses = !spec.text_at(&[REFERENCE, "namespace"]).is_empty();
+    if !features.enabled(Feature::CrossNamespaceVolumeDataSource) && crosses && !had(REFERENCE) {
+        tree::remove(spec, &[REFERENCE]);
+    }
+}
+
+/// As [`drop_disabled`], of a claim's status.
+fn drop_disabled_status(features: &Features, claim: &mut Value, old: &Value) {
+    let mut drop = |path: tree::Path| {
+        if old.at(path).is_none() {
+            tree::remove(claim, path);
+        }
+    };
+    if !features.enabled(Feature::VolumeAttributesClass) {
+        drop(&["status", "currentVolumeAttributesClassName"]);
+        drop(&["status", "modifyVolumeStatus"]);
+    }
+    if !features.enabled(Feature::RecoverVolumeExpansionFailure) {
+        drop(&["status", "allocatedResources"]);
+        drop(&["status", "allocatedResourceStatuses"]);
     }
 }
 
@@ -95,3 +136,6 @@ fn copy(kind: &str, from: &Value) -> Value {
     let field = |name: &str| from.get(name).cloned();
     build(kind, [("apiGroup", field("apiGroup")), ("kind", field("kind")), ("name", field("name"))])
 }
+
+#[cfg(test)]
+mod tests;

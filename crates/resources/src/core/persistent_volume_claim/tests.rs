@@ -1,0 +1,1 @@
+//! Cases of claims and claim templates.
