@@ -1,8 +1,9 @@
-//! The subject of a certificate request (PKCS #10).
+//! Certificate requests (PKCS #10): their subject, their key and whether they are signed with it.
 
 use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::pem::{Pem, parse_x509_pem};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::FromDer;
+
+use crate::x509::{Certificate, PublicKey, pem};
 
 /// The subject of the requested certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,24 +17,17 @@ pub struct Subject {
 pub enum Error {
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     NotARequest,
-    #[error("x509: malformed certificate request: {0}")]
+    #[error("asn1: {0}")]
     Malformed(String),
-    #[error("x509: the signature of the certificate request does not match")]
-    Signature,
+    /// In the words of the algorithm's implementation in Go.
+    #[error("{0}")]
+    Signature(&'static str),
 }
 
 /// Reads the subject of the first PEM block, which has to be a request.
-pub fn subject(pem: &[u8]) -> Result<Subject, Error> {
-    let (_, block) = parse_x509_pem(pem).map_err(|_| Error::NotARequest)?;
-    if block.label != "CERTIFICATE REQUEST" {
-        return Err(Error::NotARequest);
-    }
-    let malformed = |error: &dyn std::fmt::Display| Error::Malformed(error.to_string());
-    let (rest, request) =
-        X509CertificationRequest::from_der(&block.contents).map_err(|error| malformed(&error))?;
-    if !rest.is_empty() {
-        return Err(malformed(&"trailing data"));
-    }
+pub fn subject(text: &[u8]) -> Result<Subject, Error> {
+    let contents = contents(text)?;
+    let request = parse(&contents)?;
     let subject = &request.certification_request_info.subject;
     let common_name = subject.iter_common_name().last().and_then(|name| name.as_str().ok());
     let organizations = subject.iter_organization().filter_map(|group| group.as_str().ok());
@@ -43,33 +37,92 @@ pub fn subject(pem: &[u8]) -> Result<Subject, Error> {
     })
 }
 
-/// Whether the first PEM block is a request that was signed with the key that it is for.
-pub fn check(pem: &[u8]) -> Result<(), Error> {
-    let (_, block) = parse_x509_pem(pem).map_err(|_| Error::NotARequest)?;
-    if block.label != "CERTIFICATE REQUEST" {
-        return Err(Error::NotARequest);
-    }
-    let malformed = |error: &dyn std::fmt::Display| Error::Malformed(error.to_string());
-    let (rest, request) =
-        X509CertificationRequest::from_der(&block.contents).map_err(|error| malformed(&error))?;
-    if !rest.is_empty() {
-        return Err(malformed(&"trailing data"));
-    }
-    request.verify_signature().map_err(|_| Error::Signature)
+/// Checks that the first PEM block is a request that was signed with the key that it is for.
+pub fn check(text: &[u8]) -> Result<(), Error> {
+    let contents = contents(text)?;
+    check_signature(&parse(&contents)?)
 }
 
-/// Whether a text has certificates in PEM, and no other blocks. Nothing at all is right too.
-pub fn check_certificates(pem: &[u8]) -> Result<(), String> {
-    if pem.is_empty() {
+/// Returns the key of a request in DER; nothing if it is no request, or for a key of an unknown algorithm.
+pub fn public_key(der: &[u8]) -> Option<PublicKey> {
+    PublicKey::of(&parse(der).ok()?.certification_request_info.subject_pki)
+}
+
+/// Whether a request in DER was signed with the key that it is for.
+pub fn is_signed(der: &[u8]) -> bool {
+    parse(der).is_ok_and(|request| check_signature(&request).is_ok())
+}
+
+fn contents(text: &[u8]) -> Result<Vec<u8>, Error> {
+    let block =
+        pem::decode(text).map(|(block, _)| block).filter(|block| block.label == "CERTIFICATE REQUEST");
+    Ok(block.ok_or(Error::NotARequest)?.contents)
+}
+
+fn parse(der: &[u8]) -> Result<X509CertificationRequest<'_>, Error> {
+    let malformed = |why: String| Error::Malformed(why);
+    let (rest, request) =
+        X509CertificationRequest::from_der(der).map_err(|_| malformed(why_malformed(der)))?;
+    if !rest.is_empty() {
+        return Err(malformed("syntax error: trailing data".into()));
+    }
+    Ok(request)
+}
+
+fn check_signature(request: &X509CertificationRequest<'_>) -> Result<(), Error> {
+    let failure = || match PublicKey::of(&request.certification_request_info.subject_pki) {
+        Some(PublicKey::Ed25519(_)) => "x509: Ed25519 verification failure",
+        Some(PublicKey::Ecdsa { .. }) => "x509: ECDSA verification failure",
+        Some(PublicKey::Rsa { .. }) => "crypto/rsa: verification error",
+        _ => "x509: cannot verify signature: algorithm unimplemented",
+    };
+    request.verify_signature().map_err(|_| Error::Signature(failure()))
+}
+
+/// Describes the first fault of data that are no request, as Go's `encoding/asn1` does if it is in the outermost element.
+fn why_malformed(der: &[u8]) -> String {
+    const PARAMETERS: &str = "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> \
+                              stringType:0 timeType:0 set:false omitEmpty:false}";
+    let [first, rest @ ..] = der else { return "syntax error: sequence truncated".into() };
+    let (class, is_compound, tag) = (first >> 6, first & 0x20 != 0, first & 0x1f);
+    let [length, rest @ ..] = rest else { return "syntax error: truncated tag or length".into() };
+    let (length, rest) = match length {
+        0x80 => return "syntax error: indefinite length found (not DER)".into(),
+        short if *short < 0x80 => (usize::from(*short), rest),
+        long => {
+            let count = usize::from(long & 0x7f);
+            let Some((bytes, rest)) = rest.split_at_checked(count).filter(|_| count <= 4) else {
+                return "syntax error: truncated tag or length".into();
+            };
+            (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+        }
+    };
+    if (class, is_compound, tag) != (0, true, 16) {
+        let offset = der.len() - rest.len();
+        return format!(
+            "structure error: tags don't match (16 vs {{class:{class} tag:{tag} length:{length} \
+             isCompound:{is_compound}}}) {PARAMETERS} certificateRequest @{offset}"
+        );
+    }
+    if length > rest.len() {
+        return "syntax error: data truncated".into();
+    }
+    "structure error: malformed certificate request".into()
+}
+
+/// Checks that a text has certificates in PEM, and no other blocks. No text at all is right too.
+pub fn check_certificates(text: &[u8]) -> Result<(), String> {
+    if text.is_empty() {
         return Ok(());
     }
     let mut blocks = 0;
-    for block in Pem::iter_from_buffer(pem) {
-        // Text around blocks is ignored.
-        let Ok(block) = block else { continue };
+    for block in pem::blocks(text) {
         if block.label != "CERTIFICATE" {
             let label = pintle_meta::quote(&block.label);
             return Err(format!("only CERTIFICATE PEM blocks are allowed, found {label}"));
+        }
+        if block.has_headers {
+            return Err("no PEM block headers are permitted".into());
         }
         blocks += 1;
         let mut rest = block.contents.as_slice();
@@ -77,8 +130,7 @@ pub fn check_certificates(pem: &[u8]) -> Result<(), String> {
             return Err("found CERTIFICATE PEM block containing 0 certificates".into());
         }
         while !rest.is_empty() {
-            let parsed = X509Certificate::from_der(rest);
-            rest = parsed.map_err(|error| format!("x509: malformed certificate: {error}"))?.0;
+            rest = Certificate::parse_first(rest).ok_or("x509: malformed certificate")?.1;
         }
     }
     match blocks {
@@ -130,18 +182,38 @@ mod tests {
     fn a_request_is_signed_with_the_key_that_it_is_for() {
         let good = request(&[(DnType::CommonName, "ann")]);
         assert_eq!(check(good.as_bytes()), Ok(()));
-        let (_, mut block) = parse_x509_pem(good.as_bytes()).unwrap();
+        let (mut block, _) = pem::decode(good.as_bytes()).unwrap();
         // The last byte is of the signature.
         *block.contents.last_mut().unwrap() ^= 1;
         let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &block.contents);
         let forged =
             format!("-----BEGIN CERTIFICATE REQUEST-----\n{text}\n-----END CERTIFICATE REQUEST-----\n");
-        assert_eq!(check(forged.as_bytes()), Err(Error::Signature));
+        assert_eq!(check(forged.as_bytes()), Err(Error::Signature("x509: ECDSA verification failure")));
+        assert!(is_signed(&pem::decode(good.as_bytes()).unwrap().0.contents) && !is_signed(&block.contents));
         assert_eq!(check(b""), Err(Error::NotARequest));
         assert_eq!(check(b"garbage"), Err(Error::NotARequest));
         assert_eq!(check(good.replace(" REQUEST", "").as_bytes()), Err(Error::NotARequest));
         let junk = "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n";
         assert!(matches!(check(junk.as_bytes()), Err(Error::Malformed(_))));
+    }
+
+    #[test]
+    fn faults_of_the_outermost_element_are_told_as_go_does() {
+        for (der, why) in [
+            (&b""[..], "syntax error: sequence truncated"),
+            (b"0", "syntax error: truncated tag or length"),
+            (b"0\x80", "syntax error: indefinite length found (not DER)"),
+            (b"0\x82\x01", "syntax error: truncated tag or length"),
+            (b"0\x82\x01\x00a", "syntax error: data truncated"),
+            (b"0\x00", "structure error: malformed certificate request"),
+            (
+                b"garbage",
+                "structure error: tags don't match (16 vs {class:1 tag:7 length:97 isCompound:true}) {optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false} certificateRequest @2",
+            ),
+        ] {
+            assert_eq!(why_malformed(der), why);
+            assert_eq!(public_key(der), None);
+        }
     }
 
     #[test]
@@ -157,6 +229,11 @@ mod tests {
             assert_eq!(check_certificates(bad.as_bytes()).unwrap_err(), why);
         }
         let junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        assert!(check_certificates(junk.as_bytes()).unwrap_err().starts_with("x509: malformed certificate"));
+        assert_eq!(check_certificates(junk.as_bytes()).unwrap_err(), "x509: malformed certificate");
+        let empty = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
+        let why = "found CERTIFICATE PEM block containing 0 certificates";
+        assert_eq!(check_certificates(empty.as_bytes()).unwrap_err(), why);
+        let headers = one.replacen("-----\n", "-----\na: b\n\n", 1);
+        assert_eq!(check_certificates(headers.as_bytes()).unwrap_err(), "no PEM block headers are permitted");
     }
 }

@@ -13,6 +13,7 @@ mod metrics;
 pub mod review;
 pub mod service_account;
 mod user;
+pub mod x509;
 
 pub use authenticator::{Authenticator, Credentials, Identity, PeerCertificates, TokenAuthenticator};
 pub use authorizer::{Attributes, Authorizer, Decision, Verdict};

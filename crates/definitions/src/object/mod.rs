@@ -25,7 +25,7 @@ pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};
 pub use default::{default, drop_nulls, prune_defaults};
 pub use prune::prune;
 pub use resource::{Scale, finalizer_warnings, validate_kind};
-pub use validator::{Ratcheted, Validator, is_known_format};
+pub use validator::{Ratcheted, Validator, is_email, is_known_format};
 
 #[cfg(test)]
 mod tests;

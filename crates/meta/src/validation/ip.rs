@@ -16,7 +16,7 @@ pub struct Cidr {
 
 impl Cidr {
     /// Returns the network: the address without its host bits.
-    fn network(self) -> Cidr {
+    pub fn network(self) -> Cidr {
         let address = match self.address {
             IpAddr::V4(v4) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
@@ -28,6 +28,20 @@ impl Cidr {
             }
         };
         Cidr { address, ..self }
+    }
+
+    /// Whether an address is in the network. As in Go, IPv4-mapped IPv6 addresses count as IPv4.
+    pub fn contains(self, address: IpAddr) -> bool {
+        let network = self.network();
+        match (network.address.to_canonical(), address.to_canonical()) {
+            (v4 @ IpAddr::V4(_), IpAddr::V4(_)) => {
+                let is_mapped = network.address.is_ipv6();
+                let prefix = if is_mapped { self.prefix.saturating_sub(96) } else { self.prefix };
+                Cidr { address: address.to_canonical(), prefix }.network().address == v4
+            }
+            (IpAddr::V6(_), IpAddr::V6(_)) => Cidr { address, prefix: self.prefix }.network() == network,
+            _ => false,
+        }
     }
 
     /// Formats the network as Go does: an IPv4-mapped one as IPv4.

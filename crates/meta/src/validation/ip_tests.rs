@@ -154,3 +154,20 @@ fn an_interface_address_has_a_prefix_length() {
         ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
     );
 }
+
+#[test]
+fn networks_contain_addresses_of_their_family() {
+    let contains = |network: &str, address: &str| {
+        parse_cidr_sloppy(network).unwrap().contains(parse_ip_sloppy(address).unwrap())
+    };
+    assert!(contains("10.0.0.0/8", "10.255.0.1"));
+    assert!(contains("10.1.2.3/8", "10.0.0.0"));
+    assert!(contains("0.0.0.0/0", "255.255.255.255"));
+    assert!(contains("fd00::/8", "fdff::1"));
+    assert!(contains("::ffff:10.0.0.0/104", "10.9.9.9"));
+    assert!(contains("10.0.0.0/8", "::ffff:10.0.0.1"));
+    assert!(!contains("10.0.0.0/8", "11.0.0.0"));
+    assert!(!contains("fd00::/8", "fe00::1"));
+    assert!(!contains("::/0", "10.0.0.1"));
+    assert!(!contains("0.0.0.0/0", "fd00::1"));
+}

@@ -1,388 +1,41 @@
 //! The strategies of the group's resources.
-//!
-//! A signing request is written in three ways, each of which changes its own part: its creator says what is asked
-//! for, and the server who asks; `approval` says yes or no; `status` brings the certificate. Who may do so is not for here.
 
 use std::sync::Arc;
 
-use pintle_meta::Value;
-use pintle_meta::field_path::Error;
-use pintle_meta::validation::object_meta;
-use pintle_registry::{Context, ResetFields, Strategy};
+use pintle_registry::Strategy;
 
-use super::certificate_signing_request::conditions::{self, Write};
-use super::certificate_signing_request::validation;
-use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
+use super::{certificate_signing_request, cluster_trust_bundle, pod_certificate_request};
+use crate::framework::strategy::{Entry, Settings, find};
+
+const REQUEST: &str = "certificates/v1.CertificateSigningRequest";
+const POD_REQUEST: &str = "certificates/v1beta1.PodCertificateRequest";
 
 const TABLE: &[Entry] = &[
-    Entry {
-        name: "certificatesigningrequests",
-        kind: "certificates/v1.CertificateSigningRequest",
-        rules: Rules {
-            cleared_on_create: &[&["status"]],
-            kept_on_update: &[&["spec"], &["status"]],
-            reset_fields: ResetFields::These(&[&["spec"], &["status"]]),
-            on_create: |_, context, request| note_user(request, context),
-            ..REQUESTS
-        },
-    },
+    Entry { name: "certificatesigningrequests", kind: REQUEST, rules: certificate_signing_request::REQUESTS },
     Entry {
         name: "certificatesigningrequests/approval",
-        kind: "certificates/v1.CertificateSigningRequest",
-        rules: Rules {
-            kept_on_update: &[&["spec"], &["status", "certificate"]],
-            reset_fields: ResetFields::These(&[&["spec"], &["status", "certificate"]]),
-            on_update: |settings, _, request, old| conditions::note_times(request, old, &settings.time()),
-            validate_update: |_, request| {
-                request.report(validate_update(request.value(), request.before().value(), Write::Approval));
-            },
-            ..REQUESTS
-        },
+        kind: REQUEST,
+        rules: certificate_signing_request::APPROVAL,
     },
     Entry {
         name: "certificatesigningrequests/status",
-        kind: "certificates/v1.CertificateSigningRequest",
-        rules: Rules {
-            kept_on_update: &[&["spec"]],
-            reset_fields: ResetFields::These(&[&["spec"], &["status", "conditions"]]),
-            on_update: |settings, _, request, old| {
-                conditions::keep_decision(request, old);
-                conditions::note_times(request, old, &settings.time());
-            },
-            validate_update: |_, request| {
-                request.report(validate_update(request.value(), request.before().value(), Write::Status));
-            },
-            ..REQUESTS
-        },
+        kind: REQUEST,
+        rules: certificate_signing_request::STATUS,
     },
     Entry {
         name: "clustertrustbundles",
         kind: "certificates/v1beta1.ClusterTrustBundle",
-        rules: Rules { name_within: Some(bundle_name), recheck: MetadataRecheck::Both, ..Rules::CLUSTER },
+        rules: cluster_trust_bundle::BUNDLES,
     },
-    Entry {
-        name: "podcertificaterequests",
-        kind: "certificates/v1beta1.PodCertificateRequest",
-        // Fields without a recorded manager are reset all the same.
-        rules: Rules { reset_fields: ResetFields::These(&[]), ..Rules::NAMESPACED.with_status() },
-    },
+    Entry { name: "podcertificaterequests", kind: POD_REQUEST, rules: pod_certificate_request::REQUESTS },
     Entry {
         name: "podcertificaterequests/status",
-        kind: "certificates/v1beta1.PodCertificateRequest",
-        rules: Rules {
-            reset_fields: ResetFields::These(&[&["spec"]]),
-            ..Rules::NAMESPACED.of_status_alone()
-        },
+        kind: POD_REQUEST,
+        rules: pod_certificate_request::STATUS,
     },
 ];
-
-const REQUESTS: Rules = Rules {
-    name: |_, _| Vec::new(),
-    recheck: MetadataRecheck::Both,
-    unconditional_update: true,
-    validate: |_, request| request.report(validation::validate(request.value(), None)),
-    validate_update: |_, request| {
-        request.report(validate_update(request.value(), request.before().value(), Write::Request));
-    },
-    ..Rules::CLUSTER
-};
-
-/// Validates the whole request on every write, since approvers decide about the whole.
-fn validate_update(request: &Value, old: &Value, write: Write) -> Vec<Error> {
-    let mut errors = validation::validate(request, Some(old));
-    errors.extend(conditions::validate(request, old, write));
-    errors
-}
-
-/// Sets the requesting user from the request's identity, whatever the object says.
-fn note_user(request: &mut Value, context: &Context) {
-    let texts = |texts: &[String]| texts.iter().map(Value::string).collect::<Vec<_>>();
-    let extra = context.extra.iter().map(|(key, values)| (key.as_str(), Value::list(texts(values))));
-    let extra = extra.collect::<pintle_meta::Object>();
-    let known: [(tree::Path, Option<Value>); 4] = [
-        (&["spec", "username"], text(&context.user)),
-        (&["spec", "uid"], text(&context.user_uid)),
-        (&["spec", "groups"], (!context.groups.is_empty()).then(|| Value::list(texts(&context.groups)))),
-        (&["spec", "extra"], (!extra.is_empty()).then(|| extra.into())),
-    ];
-    for (path, value) in known {
-        match value {
-            Some(value) => tree::set(request, path, value),
-            None => tree::remove(request, path),
-        }
-    }
-}
-
-fn text(text: &str) -> Option<Value> {
-    (!text.is_empty()).then(|| Value::string(text))
-}
-
-/// A bundle of a signer has the signer's name before its own.
-fn bundle_name(bundle: &Value, name: &str, is_prefix: bool) -> Vec<String> {
-    let signer = bundle.text_at(&["spec", "signerName"]);
-    if signer.is_empty() {
-        if name.contains(':') {
-            return vec!["ClusterTrustBundle without signer name must not have \":\" in its name".into()];
-        }
-        return object_meta::subdomain_name(name, is_prefix);
-    }
-    let prefix = signer.replace('/', ":") + ":";
-    match name.strip_prefix(&prefix) {
-        Some(own) => object_meta::subdomain_name(own, is_prefix),
-        None => {
-            vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}")]
-        }
-    }
-}
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     find(TABLE, name, settings)
-}
-
-#[cfg(test)]
-mod tests {
-    use pintle_registry::Context;
-
-    use crate::framework::strategy::testing::{NOW, Subject, invalid, invalid_update, of, text};
-
-    const GROUP: &str = "certificates.k8s.io";
-    /// A request in PEM, in base 64.
-    const REQUEST: &str = "\
-        LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISE1IQUNBUUF3RGpFTU1Bb0dBMVVFQXd3RFlXNXVNRmt3\
-        RXdZSEtvWkl6ajBDQVFZSUtvWkl6ajBEQVFjRApRZ0FFclhZSmNsZ0dZa2xYTkZEMEYyTmxYSDFyVCtWendpcStON1BvY29i\
-        dDJoSkt2dHpiMUI2ME51Nm5yZ2ZyCkUzbHFxMVIzRnU2QStIKzFHdkk0QzlBazU2QUFNQW9HQ0NxR1NNNDlCQU1DQTBjQU1F\
-        UUNJSG1KM3l2UGdjRHUKSXNFcHFZRGl2cldETWxIekw5TkorK1YvZmdsY1p2ZHdBaUErZW9palJtam82K1NlRm9zTUJvNzIy\
-        SUNyS0ZIQgpZai9LZUEyc0JMZm5ZUT09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=\
-        ";
-    /// A certificate in PEM, in base 64.
-    const CERTIFICATE: &str = "\
-        LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJiekNDQVJXZ0F3SUJBZ0lVS0FLUzU1bkpxRXBtK3pSSXJJVS94R2F3\
-        OGdVd0NnWUlLb1pJemowRUF3SXcKRERFS01BZ0dBMVVFQXd3QllUQWdGdzB5TmpFeE1UWXhOalExTlRsYUdBOHlNVEkyTVRB\
-        eU16RTJORFUxT1ZvdwpEREVLTUFnR0ExVUVBd3dCWVRCWk1CTUdCeXFHU000OUFnRUdDQ3FHU000OUF3RUhBMElBQksxMkNY\
-        SllCbUpKClZ6UlE5QmRqWlZ4OWEwL2xjOElxdmplejZIS0c3ZG9TU3I3YzI5UWV0RGJ1cDY0SDZ4TjVhcXRVZHhidWdQaC8K\
-        dFJyeU9BdlFKT2VqVXpCUk1CMEdBMVVkRGdRV0JCVHJadWRDdDltdkJneGI5MnFGYk1Lc3B2N1FuekFmQmdOVgpIU01FR0RB\
-        V2dCVHJadWRDdDltdkJneGI5MnFGYk1Lc3B2N1FuekFQQmdOVkhSTUJBZjhFQlRBREFRSC9NQW9HCkNDcUdTTTQ5QkFNQ0Ew\
-        Z0FNRVVDSVFEVG5KaTNuT1BwOGpWTTFGVjl6bENaN2M4MlNpZHJmVy9uMVpXVEo2eVgKeGdJZ0E3VXdvYmhqUHRLR2YwZlVC\
-        b25aNXp1S2YwUEZqUnFpUlI3SW9aNDRZMTA9Ci0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K\
-        ";
-
-    fn requests(subresource: &str) -> Subject {
-        of(GROUP, &format!("certificatesigningrequests{subresource}"))
-    }
-
-    fn request(status: &str) -> String {
-        format!(
-            r#"{{"metadata":{{"name":"a","resourceVersion":"1"}},"spec":{{"request":"{REQUEST}","signerName":"a.b/c","usages":["client auth"]}},"status":{{{status}}}}}"#
-        )
-    }
-
-    fn condition(kind: &str, status: &str, time: &str) -> String {
-        format!(
-            r#"{{"type":"{kind}","status":"{status}","reason":"r","lastUpdateTime":{time},"lastTransitionTime":{time}}}"#
-        )
-    }
-
-    fn decided(kind: &str, status: &str) -> String {
-        request(&format!(r#""conditions":[{}]"#, condition(kind, status, "null")))
-    }
-
-    #[test]
-    fn who_asks_is_what_the_server_knows() {
-        let context = Context {
-            user: "admin".into(),
-            user_uid: "u".into(),
-            groups: vec!["g".into(), "h".into()],
-            extra: [("k".into(), vec!["v".into()])].into(),
-            ..Context::default()
-        };
-        let given = r#"{"metadata":{"name":"a"},"spec":{"request":"cg==","signerName":"s","username":"x","uid":"y","groups":["z"],"extra":{"a":["b"]}},
-            "status":{"conditions":[{"type":"Approved","status":"True"}]}}"#;
-        let created = requests("").created_by(&context, given);
-        assert_eq!(
-            text(&created),
-            r#"{"metadata":{"name":"a"},"spec":{"request":"cg==","signerName":"s","username":"admin","uid":"u","groups":["g","h"],"extra":{"k":["v"]}},"status":{}}"#
-        );
-        let created = requests("").created(given);
-        assert_eq!(text(created.get("spec").unwrap()), r#"{"request":"cg==","signerName":"s"}"#);
-        let changed = requests("").updated(&decided("Approved", "True"), &request(""));
-        assert_eq!(text(&changed), request(""));
-    }
-
-    #[test]
-    fn an_approval_writes_conditions_and_notes_when() {
-        let approval = requests("/approval");
-        let new = decided("Approved", "True")
-            .replace("a.b/c", "x/y")
-            .replace(r#"{"conditions""#, r#"{"certificate":"Y2VydA==","conditions""#);
-        let at_now = condition("Approved", "True", &format!("{NOW:?}"));
-        assert_eq!(
-            text(&approval.updated(&new, &request(""))),
-            request(&format!(r#""conditions":[{at_now}]"#))
-        );
-        // A time that is known stays, and a condition that was there turned when it did.
-        let before = condition("Approved", "True", r#""2020-01-01T00:00:00Z""#);
-        let old = request(&format!(r#""conditions":[{before}]"#));
-        let updated = approval.updated(&decided("Approved", "True"), &old);
-        let condition = &updated.items_at(&["status", "conditions"])[0];
-        assert_eq!(condition.text_at(&["lastTransitionTime"]), "2020-01-01T00:00:00Z");
-        assert_eq!(condition.text_at(&["lastUpdateTime"]), NOW);
-    }
-
-    #[test]
-    fn a_status_does_not_decide() {
-        let status = requests("/status");
-        let before = condition("Approved", "True", r#""2020-01-01T00:00:00Z""#);
-        let old = request(&format!(r#""conditions":[{before}]"#));
-        let new = decided("Approved", "True").replace(r#""r""#, r#""other""#);
-        assert_eq!(text(&status.updated(&new, &old)), old);
-        assert_eq!(
-            invalid_update(&status, &decided("Approved", "True"), &request("")),
-            [r#"status.conditions: Forbidden: updates may not add a condition of type "Approved""#]
-        );
-        let signed = |certificate: &str| request(&format!(r#""certificate":"{certificate}""#));
-        assert!(invalid_update(&status, &signed(CERTIFICATE), &request("")).is_empty());
-        assert_eq!(
-            invalid_update(&status, &signed("YQ=="), &request("")),
-            [
-                r#"status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block"#
-            ]
-        );
-        assert_eq!(
-            invalid_update(&status, &signed("YQ=="), &signed("Yg==")),
-            ["status.certificate: Forbidden: updates may not modify existing certificate content"]
-        );
-    }
-
-    #[test]
-    fn what_is_asked_for_is_a_signed_request_for_known_uses() {
-        let check = |change: &dyn Fn(String) -> String, expected: &[&str]| {
-            let created = change(request("")).replace(r#","resourceVersion":"1""#, "");
-            assert_eq!(invalid(&requests(""), &created), expected);
-        };
-        check(&|text| text, &[]);
-        check(
-            &|text| text.replace(REQUEST, "Z2FyYmFnZQ=="),
-            &[r#"spec.request: Invalid value: "Z2FyYmFnZQ==": PEM block type must be CERTIFICATE REQUEST"#],
-        );
-        check(
-            &|text| text.replace(&format!(r#""request":"{REQUEST}","#), ""),
-            &["spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"],
-        );
-        check(&|text| text.replace(r#","usages":["client auth"]"#, ""), &["spec.usages: Required value"]);
-        let usages = r#"["client auth"]"#;
-        check(&|text| text.replace(usages, r#"["client auth","server auth"]"#), &[]);
-        check(
-            &|text| text.replace(usages, r#"["any","any"]"#),
-            &[r#"spec.usages[1]: Duplicate value: "any""#],
-        );
-        let wrong = invalid(&requests(""), &request("").replace(usages, r#"["bogus"]"#));
-        assert!(
-            wrong[0].starts_with(r#"spec.usages[0]: Unsupported value: "bogus": supported values: "any", "#)
-        );
-        check(&|text| text.replace(r#""a.b/c""#, r#""""#), &["spec.signerName: Required value"]);
-        check(
-            &|text| text.replace("a.b/c", "nodomain"),
-            &[
-                r#"spec.signerName: Invalid value: "nodomain": must be a fully qualified domain and path of the form 'example.com/signer-name'"#,
-            ],
-        );
-        check(
-            &|text| text.replace("a.b/c", "a/c"),
-            &[
-                r#"spec.signerName: Invalid value: "a": should be a domain with at least two segments separated by dots"#,
-            ],
-        );
-        check(
-            &|text| text.replace("a.b/c", "kubernetes.io/legacy-unknown"),
-            &[
-                r#"spec.signerName: Invalid value: "kubernetes.io/legacy-unknown": the legacy signerName is not allowed via this API version"#,
-            ],
-        );
-        check(
-            &|text| text.replace(r#","usages""#, r#","expirationSeconds":599,"usages""#),
-            &[
-                "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds (10 minutes)",
-            ],
-        );
-        // Stored values stay.
-        let stored =
-            request("").replace(usages, r#"["x","x"]"#).replace("a.b/c", "kubernetes.io/legacy-unknown");
-        assert!(invalid_update(&requests("/approval"), &stored, &stored).is_empty());
-    }
-
-    #[test]
-    fn conditions_are_whole_and_do_not_contradict() {
-        let approval = requests("/approval");
-        let check = |conditions: &[(&str, &str)], expected: &[&str]| {
-            let all: Vec<String> =
-                conditions.iter().map(|(kind, status)| condition(kind, status, "null")).collect();
-            let new = request(&format!(r#""conditions":[{}]"#, all.join(",")));
-            assert_eq!(invalid_update(&approval, &new, &request("")), expected);
-        };
-        check(&[("Approved", "True")], &[]);
-        check(&[("Custom", "Unknown")], &[]);
-        check(
-            &[("Approved", "False")],
-            &[r#"status.conditions[0].status: Unsupported value: "False": supported values: "True""#],
-        );
-        check(
-            &[("", "Perhaps"), ("x", "")],
-            &[
-                "status.conditions[0].type: Required value",
-                r#"status.conditions[0].status: Unsupported value: "Perhaps": supported values: "False", "True", "Unknown""#,
-                "status.conditions[1].status: Required value",
-            ],
-        );
-        check(
-            &[("Approved", "True"), ("Approved", "True")],
-            &[r#"status.conditions[1].type: Duplicate value: "Approved""#],
-        );
-        check(
-            &[("Approved", "True"), ("Denied", "True")],
-            &[
-                r#"status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive"#,
-            ],
-        );
-    }
-
-    #[test]
-    fn a_decision_stays_and_so_does_what_is_stored_already() {
-        let approval = requests("/approval");
-        for kind in ["Approved", "Denied", "Failed"] {
-            assert_eq!(
-                invalid_update(&approval, &request(""), &decided(kind, "True")),
-                [format!(
-                    "status.conditions: Forbidden: updates may not remove a condition of type {kind:?}"
-                )]
-            );
-        }
-        let twice = condition("x", "True", "null");
-        let twice = request(&format!(r#""conditions":[{twice},{twice}]"#));
-        assert!(invalid_update(&approval, &twice, &twice).is_empty());
-    }
-
-    #[test]
-    fn a_bundle_is_named_after_its_signer() {
-        let bundles = of(GROUP, "clustertrustbundles");
-        let bundle = |name: &str, signer: &str| {
-            format!(
-                r#"{{"metadata":{{"name":"{name}"}},"spec":{{"signerName":"{signer}","trustBundle":"t"}}}}"#
-            )
-        };
-        assert!(invalid(&bundles, &bundle("a.b:c:d", "a.b/c")).is_empty());
-        assert!(invalid(&bundles, &bundle("d", "")).is_empty());
-        assert_eq!(
-            invalid(&bundles, &bundle("d", "a.b/c")),
-            [
-                r#"metadata.name: Invalid value: "d": ClusterTrustBundle for signerName a.b/c must be named with prefix a.b:c:"#
-            ]
-        );
-        assert_eq!(
-            invalid(&bundles, &bundle("a:d", "")),
-            [
-                r#"metadata.name: Invalid value: "a:d": ClusterTrustBundle without signer name must not have ":" in its name"#
-            ]
-        );
-    }
 }

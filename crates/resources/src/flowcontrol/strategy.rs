@@ -1,41 +1,46 @@
 //! The strategies of the group's resources.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pintle_meta::Value;
+use pintle_meta::field_path::Value as Printed;
 use pintle_registry::{ResetFields, Strategy};
 
+use super::{flow_schema, priority_level_configuration};
 use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find, tree};
+use crate::framework::validation::Cursor;
 
 const TABLE: &[Entry] = &[
-    Entry { name: "flowschemas", kind: "flowcontrol/v1.FlowSchema", rules: BOTH },
-    Entry { name: "flowschemas/status", kind: "flowcontrol/v1.FlowSchema", rules: STATUS },
+    Entry { name: "flowschemas", kind: "flowcontrol/v1.FlowSchema", rules: flow_schema::FLOW_SCHEMAS },
+    Entry { name: "flowschemas/status", kind: "flowcontrol/v1.FlowSchema", rules: flow_schema::STATUS },
     Entry {
         name: "prioritylevelconfigurations",
         kind: "flowcontrol/v1.PriorityLevelConfiguration",
-        rules: BOTH,
+        rules: priority_level_configuration::PRIORITY_LEVELS,
     },
     Entry {
         name: "prioritylevelconfigurations/status",
         kind: "flowcontrol/v1.PriorityLevelConfiguration",
-        rules: STATUS,
+        rules: priority_level_configuration::STATUS,
     },
 ];
 
-const BOTH: Rules = Rules {
+/// The rules that both resources have.
+pub(super) const RESOURCE: Rules = Rules {
     recheck: MetadataRecheck::Full,
     unconditional_update: true,
     ..Rules::CLUSTER.with_status().counting_spec()
 };
 
-const STATUS: Rules = Rules {
+pub(super) const STATUS_OF_RESOURCE: Rules = Rules {
     recheck: MetadataRecheck::None,
     reset_fields: ResetFields::These(&[&["metadata"], &["spec"]]),
     on_update: |_, _, new, old| keep_metadata(new, old),
-    ..BOTH.of_status()
+    ..RESOURCE.of_status()
 };
 
-/// All metadata is the old one's, but for who wrote the status.
+/// Keeps all metadata of the old object but for the managers of the status.
 fn keep_metadata(new: &mut Value, old: &Value) {
     const MANAGERS: tree::Path = &["metadata", "managedFields"];
     let managers = new.at(MANAGERS).cloned();
@@ -43,6 +48,20 @@ fn keep_metadata(new: &mut Value, old: &Value) {
     match managers {
         Some(managers) => tree::set(new, MANAGERS, managers),
         None => tree::remove(new, MANAGERS),
+    }
+}
+
+/// Checks that conditions have types, each its own.
+pub(super) fn conditions(conditions: &Cursor<'_, '_>) {
+    let mut types = HashSet::new();
+    for condition in conditions.items() {
+        let kind = condition.field("type");
+        if !types.insert(kind.text()) {
+            kind.duplicate(Printed::json(kind.text()));
+        }
+        if kind.is_empty() {
+            kind.required("");
+        }
     }
 }
 

@@ -2,4 +2,5 @@
 
 pub(crate) mod columns;
 pub(crate) mod conversion;
+mod runtime_class;
 pub(crate) mod strategy;

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Whether a text is one address.
-pub(super) fn is_email(text: &str) -> bool {
+pub fn is_email(text: &str) -> bool {
     let mut parser = Parser { rest: text };
     parser.address(true) == Some(1) && parser.comments() && parser.rest.is_empty()
 }

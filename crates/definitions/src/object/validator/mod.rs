@@ -24,6 +24,7 @@ use pintle_runtime::Stopwatch;
 use pintle_schema::ListType;
 use pintle_schema::structural::{Additional, Json, Structural, Validation};
 
+pub use email::is_email;
 pub use format::is_known_format;
 
 use self::allowed::Allowed;

@@ -1,21 +1,21 @@
-//! The conditions of a signing request: what was decided about it, by whom, when.
+//! The conditions of a signing request: what was decided about it, and when.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
-use pintle_auth::certificate_request::check_certificates;
 use pintle_meta::Value;
-use pintle_meta::field_path::{Error, Path};
+use pintle_meta::field_path::Value as Printed;
 
 use crate::framework::strategy::tree;
+use crate::framework::validation::Cursor;
 
 const CONDITIONS: tree::Path = &["status", "conditions"];
 const APPROVED: &str = "Approved";
 const DENIED: &str = "Denied";
 const FAILED: &str = "Failed";
 
-/// Through what a request is written.
+/// The resource or subresource through which a request is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::certificates) enum Write {
+pub(super) enum Write {
     Request,
     Approval,
     Status,
@@ -30,7 +30,7 @@ fn of_kind<'a>(request: &'a Value, wanted: &str) -> Vec<&'a Value> {
 }
 
 /// Approvals and denials stay as they were, where there are as many as before.
-pub(in crate::certificates) fn keep_decision(request: &mut Value, old: &Value) {
+pub(super) fn keep_decision(request: &mut Value, old: &Value) {
     for decision in [APPROVED, DENIED] {
         let before = of_kind(old, decision);
         let now = of_kind(request, decision);
@@ -45,7 +45,7 @@ pub(in crate::certificates) fn keep_decision(request: &mut Value, old: &Value) {
 }
 
 /// Fills in missing times: lastUpdateTime and lastTransitionTime.
-pub(in crate::certificates) fn note_times(request: &mut Value, old: &Value, now: &Value) {
+pub(super) fn note_times(request: &mut Value, old: &Value, now: &Value) {
     const UPDATED: tree::Path = &["lastUpdateTime"];
     const TURNED: tree::Path = &["lastTransitionTime"];
     let is_unset = |condition: &Value, path: tree::Path| condition.text_at(path).is_empty();
@@ -71,99 +71,63 @@ pub(in crate::certificates) fn note_times(request: &mut Value, old: &Value, now:
     }
 }
 
-/// Validates a changed status. Stored values that would be invalid today may stay.
-pub(in crate::certificates) fn validate(request: &Value, old: &Value, write: Write) -> Vec<Error> {
-    let path = Path::new("status");
-    let path = path.child("conditions");
-    let mut errors = each(request, old, &path);
-    let counts = |wanted: &str| (of_kind(request, wanted).len(), of_kind(old, wanted).len());
-    for decision in [APPROVED, DENIED, FAILED] {
-        let (now, before) = counts(decision);
-        if now < before {
-            let wrong = format!("updates may not remove a condition of type {decision:?}");
-            errors.push(Error::forbidden(&path, wrong));
-        }
-    }
-    // Where there are as many as before, they are the same: whatever writes here has seen to it.
-    if write != Write::Approval {
-        for decision in [APPROVED, DENIED] {
-            let (now, before) = counts(decision);
-            if now > before {
-                let wrong = format!("updates may not add a condition of type {decision:?}");
-                errors.push(Error::forbidden(&path, wrong));
-            }
-        }
-    }
-    errors.extend(certificate_content(request, old));
-    errors.extend(certificate(request, old, write));
-    errors
-}
-
-/// A stored certificate that is invalid may stay, and may be replaced by another invalid one.
-fn certificate_content(request: &Value, old: &Value) -> Option<Error> {
-    let content = |request: &Value| {
-        request.at(&["status", "certificate"]).and_then(Value::as_bytes).unwrap_or_default().to_vec()
-    };
-    let (new, old) = (content(request), content(old));
-    if new == old || check_certificates(&old).is_err() {
-        return None;
-    }
-    let wrong = check_certificates(&new).err()?;
-    let path = Path::new("status");
-    Some(Error::invalid(&path.child("certificate"), "<certificate data>", wrong))
-}
-
-fn certificate(request: &Value, old: &Value, write: Write) -> Option<Error> {
-    let content = |request: &Value| -> Vec<u8> {
-        request.at(&["status", "certificate"]).and_then(Value::as_bytes).unwrap_or_default().to_vec()
-    };
-    let (new, old) = (content(request), content(old));
-    let path = Path::new("status");
-    let path = path.child("certificate");
-    match write {
-        _ if new == old => None,
-        Write::Status if old.is_empty() => None,
-        Write::Status => Some(Error::forbidden(&path, "updates may not modify existing certificate content")),
-        _ => Some(Error::forbidden(&path, "updates may not set certificate content")),
-    }
-}
-
-fn each(request: &Value, old: &Value, path: &Path<'_>) -> Vec<Error> {
-    let before = old.items_at(CONDITIONS);
-    let kinds: BTreeSet<&str> = before.iter().map(kind).collect();
+/// Checks conditions. Faults that the stored ones have already may stay.
+pub(super) fn validate(conditions: &Cursor<'_, '_>) {
+    let before = conditions.before();
+    let kinds: HashSet<&str> = before.values().iter().map(kind).collect();
     let may_repeat = kinds.len() < before.len();
     let may_be_nameless = kinds.contains("");
     let may_contradict = kinds.contains(APPROVED) && kinds.contains(DENIED);
-    let mut errors = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (index, condition) in request.items_at(CONDITIONS).iter().enumerate() {
-        let (kind, status) = (kind(condition), condition.text_at(&["status"]));
-        let here = path.index(index);
+    let mut seen = HashSet::new();
+    for condition in conditions.items() {
+        let (kind, status) = (condition.field("type"), condition.field("status"));
         if kind.is_empty() && !may_be_nameless {
-            errors.push(Error::required(&here.child("type"), ""));
+            kind.required("");
         }
-        let allowed: &[&str] = if [APPROVED, DENIED, FAILED].contains(&kind) {
-            &["True"]
-        } else {
-            &["False", "True", "Unknown"]
-        };
-        if status.is_empty() {
-            errors.push(Error::required(&here.child("status"), ""));
-        } else if !allowed.contains(&status) {
-            errors.push(Error::not_supported(&here.child("status"), status, allowed));
-        }
-        let opposite = match kind {
+        let is_decision = [APPROVED, DENIED, FAILED].contains(&kind.text());
+        status.required_one_of(if is_decision { &["True"] } else { &["False", "True", "Unknown"] });
+        let opposite = match kind.text() {
             APPROVED => Some(DENIED),
             DENIED => Some(APPROVED),
             _ => None,
         };
         if !may_contradict && opposite.is_some_and(|opposite| seen.contains(opposite)) {
-            let wrong = "Approved and Denied conditions are mutually exclusive";
-            errors.push(Error::invalid(path, kind, wrong));
+            let why = "Approved and Denied conditions are mutually exclusive";
+            conditions.invalid(Printed::json(kind.text()), why);
         }
-        if !seen.insert(kind) && !may_repeat {
-            errors.push(Error::duplicate(&here.child("type"), kind));
+        if !seen.insert(kind.text()) && !may_repeat {
+            kind.duplicate(Printed::json(kind.text()));
         }
     }
-    errors
+}
+
+/// Checks a change of the status: decisions stay, and are made by approval alone; a certificate is set once, by the status.
+pub(super) fn validate_update(request: &Cursor<'_, '_>, write: Write) {
+    let conditions = request.at(CONDITIONS);
+    let old = request.before();
+    let counts = |wanted: &str| (of_kind(request.value(), wanted).len(), of_kind(old.value(), wanted).len());
+    for decision in [APPROVED, DENIED, FAILED] {
+        let (now, before) = counts(decision);
+        if now < before {
+            conditions.forbidden(format!("updates may not remove a condition of type {decision:?}"));
+        }
+    }
+    // Where there are as many as before, they are the same: all other writes restore them.
+    if write != Write::Approval {
+        for decision in [APPROVED, DENIED] {
+            let (now, before) = counts(decision);
+            if now > before {
+                conditions.forbidden(format!("updates may not add a condition of type {decision:?}"));
+            }
+        }
+    }
+    let certificate = request.at(&["status", "certificate"]);
+    let is_empty = |at: &Cursor<'_, '_>| at.value().as_bytes().unwrap_or_default().is_empty();
+    if certificate.changed() {
+        if write != Write::Status {
+            certificate.forbidden("updates may not set certificate content"); // unreachable: other writes keep it
+        } else if !is_empty(&certificate.before()) {
+            certificate.forbidden("updates may not modify existing certificate content");
+        }
+    }
 }

@@ -1,14 +1,16 @@
-//! Validation of a signing request's spec: the request itself, its usages and its signer.
+//! Validation of a signing request: the request itself, its usages and its signer, and then its status.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use pintle_auth::certificate_request;
-use pintle_meta::Value;
-use pintle_meta::field_path::{self, Error, MOST_ERRORS, Path};
-use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
+use pintle_meta::field_path::Value as Printed;
 
-/// Sorted, as they are told.
-const USAGES: [&str; 23] = [
+use super::conditions;
+use crate::certificates::signer_name;
+use crate::framework::validation::Cursor;
+
+/// Sorted, as errors list them.
+const USAGES: &[&str] = &[
     "any",
     "cert sign",
     "client auth",
@@ -34,107 +36,60 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
-const LONGEST_DOMAIN: usize = 253;
-/// A domain, and below it a label and a subdomain.
-const LONGEST_SIGNER: usize = LONGEST_DOMAIN + 1 + (253 + 63 + 1);
+const MIN_SECONDS: i64 = 600;
 
-/// Validates a request that is created, or changed through any subresource. Usages and signers that were stored so before may
-/// stay so.
-pub(in crate::certificates) fn validate(request: &Value, old: Option<&Value>) -> Vec<Error> {
-    let path = Path::new("spec");
-    let mut errors = Vec::new();
-    let content = request.at(&["spec", "request"]).and_then(Value::as_bytes).unwrap_or_default();
-    if let Err(wrong) = certificate_request::check(content) {
-        errors.push(Error::invalid(&path.child("request"), shown(content), wrong.to_string()));
+/// Validates a request that is created, or changed through any subresource. Values that were stored so before may stay so.
+pub(super) fn validate(request: &Cursor<'_, '_>) {
+    let spec = request.field("spec");
+    let content = spec.field("request");
+    if let Err(wrong) = certificate_request::check(content.value().as_bytes().unwrap_or_default()) {
+        content.invalid(content.printed_as("[]byte"), wrong.to_string());
     }
-    errors.extend(usages(request, old, &path.child("usages")));
-    let signer_of = |request: &Value| request.text_at(&["spec", "signerName"]).to_owned();
-    let signer = signer_of(request);
-    let may_be_legacy = old.is_some_and(|old| signer_of(old) == LEGACY_SIGNER);
-    if signer == LEGACY_SIGNER && !may_be_legacy {
-        let wrong = "the legacy signerName is not allowed via this API version";
-        errors.push(Error::invalid(&path.child("signerName"), &signer, wrong));
+    usages(&spec.field("usages"));
+    let signer = spec.field("signerName");
+    if signer.text() == LEGACY_SIGNER && signer.before().text() != LEGACY_SIGNER {
+        signer.invalid(signer.text(), "the legacy signerName is not allowed via this API version");
     } else {
-        errors.extend(signer_name(&signer, &path.child("signerName")));
+        signer_name::check(&signer);
     }
-    let seconds = request.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64);
-    if let Some(seconds) = seconds.filter(|seconds| *seconds < 600) {
-        let wrong = "may not specify a duration less than 600 seconds (10 minutes)";
-        errors.push(Error::invalid(&path.child("expirationSeconds"), seconds, wrong));
+    let seconds = spec.field("expirationSeconds");
+    if seconds.optional_integer().is_some_and(|seconds| seconds < MIN_SECONDS) {
+        let why = "may not specify a duration less than 600 seconds (10 minutes)";
+        seconds.invalid(seconds.integer(), why);
     }
-    errors
+    conditions::validate(&request.at(&["status", "conditions"]));
+    certificate(&request.at(&["status", "certificate"]));
 }
 
-/// Bytes as Go writes them in JSON: nothing is null.
-fn shown(content: &[u8]) -> field_path::Value {
-    if content.is_empty() {
-        return field_path::Value::null();
+fn usages(usages: &Cursor<'_, '_>) {
+    if usages.len() == 0 {
+        usages.required("");
     }
-    let mut text = Vec::new();
-    pintle_codec::json::write::base64(content, &mut text);
-    field_path::Value::Printed(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn usages(request: &Value, old: Option<&Value>, path: &Path<'_>) -> Vec<Error> {
-    let of = |request: &Value| -> Vec<String> {
-        let usages = request.items_at(&["spec", "usages"]).iter();
-        usages.map(|usage| usage.as_str().unwrap_or_default().to_owned()).collect()
-    };
-    let (usages, before) = (of(request), old.map(of).unwrap_or_default());
-    if usages.is_empty() {
-        return vec![Error::required(path, "")];
+    let before = usages.before().texts();
+    if before.iter().all(|usage| USAGES.contains(usage)) {
+        usages.each(|usage| usage.one_of(USAGES));
     }
-    let is_unknown = |usage: &&String| !USAGES.contains(&usage.as_str());
-    let may_be_unknown = before.iter().any(|usage| is_unknown(&usage));
-    let may_repeat = before.iter().collect::<BTreeSet<_>>().len() < before.len();
-    let mut errors = Vec::new();
-    if !may_be_unknown {
-        for (index, usage) in
-            usages.iter().enumerate().filter(|(_, usage)| is_unknown(usage)).take(MOST_ERRORS)
-        {
-            errors.push(Error::not_supported(&path.index(index), usage, &USAGES));
+    let repeats = |usages: &[&str]| usages.iter().collect::<HashSet<_>>().len() < usages.len();
+    if repeats(&before) {
+        return;
+    }
+    let mut seen = HashSet::new();
+    for usage in usages.items() {
+        if !seen.insert(usage.text()) {
+            usage.duplicate(Printed::json(usage.text()));
         }
     }
-    let mut seen = BTreeSet::new();
-    for (index, usage) in usages.iter().enumerate() {
-        if !seen.insert(usage) && !may_repeat && errors.len() < MOST_ERRORS {
-            errors.push(Error::duplicate(&path.index(index), field_path::Value::json(usage)));
-        }
-    }
-    errors
 }
 
-/// `example.com/signer-name`: a domain, and a name below it.
-fn signer_name(name: &str, path: &Path<'_>) -> Vec<Error> {
-    if name.is_empty() {
-        return vec![Error::required(path, "")];
-    }
-    let Some((domain, own)) = name.split_once('/').filter(|(_, own)| !own.contains('/')) else {
-        let wrong = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-        return vec![Error::invalid(path, name, wrong)];
+/// Checks a certificate that was set. A stored one that is invalid may be replaced by another invalid one.
+fn certificate(certificate: &Cursor<'_, '_>) {
+    let wrong = |content: &Cursor<'_, '_>| {
+        certificate_request::check_certificates(content.value().as_bytes().unwrap_or_default()).err()
     };
-    let mut errors = Vec::new();
-    if domain.len() > LONGEST_DOMAIN {
-        errors.push(Error::too_long(path, Some(LONGEST_DOMAIN)));
+    if !certificate.changed() || certificate.is_update() && wrong(&certificate.before()).is_some() {
+        return;
     }
-    // One label that is wrong is enough: others would say the same.
-    let first_wrong = |text: &str, check: fn(&str) -> Vec<String>| {
-        let wrong = text.split('.').map(|label| (label, check(label))).find(|(_, wrong)| !wrong.is_empty());
-        let of_label = |(label, wrong): (&str, Vec<String>)| {
-            let told =
-                wrong.iter().map(|why| format!("validating label {}: {why}", pintle_meta::quote(label)));
-            told.map(|why| Error::invalid(path, text, why)).collect::<Vec<_>>()
-        };
-        wrong.map(of_label).unwrap_or_default()
-    };
-    errors.extend(first_wrong(domain, dns1123_label));
-    if !domain.contains('.') {
-        let wrong = "should be a domain with at least two segments separated by dots";
-        errors.push(Error::invalid(path, domain, wrong));
+    if let Some(why) = wrong(certificate) {
+        certificate.invalid("<certificate data>", why);
     }
-    errors.extend(first_wrong(own, dns1123_subdomain));
-    if name.len() > LONGEST_SIGNER {
-        errors.push(Error::too_long(path, Some(LONGEST_SIGNER)));
-    }
-    errors
 }

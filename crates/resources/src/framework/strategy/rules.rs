@@ -182,6 +182,48 @@ impl Rules {
     }
 }
 
+/// Checks of metadata. A row has `recheck` for those of an update that come first; a kind whose rules come in another order
+/// calls these between them.
+impl Rules {
+    /// Reports the errors of the metadata of a new object, or of a changed one as if it were new.
+    pub(crate) fn check_metadata(&self, object: &Cursor<'_, '_>) {
+        object.report(self.metadata_errors(object.value()));
+    }
+
+    /// Reports changes of immutable metadata.
+    pub(crate) fn check_metadata_update(&self, object: &Cursor<'_, '_>) {
+        object.report(self.metadata_update_errors(object.value(), object.before().value()));
+    }
+
+    fn metadata_errors(&self, object: &Value) -> Vec<Error> {
+        let path = field_path::Path::new("metadata");
+        let name = |name: &str, is_prefix: bool| match self.name_within {
+            Some(check) => check(object, name, is_prefix),
+            None => (self.name)(name, is_prefix),
+        };
+        let mut errors = object_meta::validate(object, self.namespaced, &name, &path);
+        errors.extend(self.finalizer_errors(object));
+        errors
+    }
+
+    fn metadata_update_errors(&self, new: &Value, old: &Value) -> Vec<Error> {
+        let mut errors = object_meta::validate_update(new, old, &field_path::Path::new("metadata"));
+        errors.extend(self.finalizer_errors(new));
+        errors
+    }
+
+    fn finalizer_errors(&self, object: &Value) -> Vec<Error> {
+        if !self.standard_finalizers {
+            return Vec::new();
+        }
+        let path = field_path::Path::new("metadata");
+        let path = path.child("finalizers");
+        let names = object.finalizers().enumerate();
+        let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
+        wrong.take(field_path::MOST_ERRORS).collect()
+    }
+}
+
 /// The strategy of a resource or subresource that a table has.
 pub(crate) fn find(table: &[Entry], name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     let entry = table.iter().find(|entry| entry.name == name)?;
@@ -213,32 +255,10 @@ impl Tabled {
         warnings
     }
 
-    fn check_metadata(&self, object: &Value) -> Vec<Error> {
-        let path = field_path::Path::new("metadata");
-        let name = |name: &str, is_prefix: bool| match self.rules.name_within {
-            Some(check) => check(object, name, is_prefix),
-            None => (self.rules.name)(name, is_prefix),
-        };
-        let mut errors = object_meta::validate(object, self.rules.namespaced, &name, &path);
-        errors.extend(self.check_finalizers(object));
-        errors
-    }
-
     fn walk(&self, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
         let errors = Errors::default();
         validate(&self.settings, &Cursor::root(object, old, &errors));
         errors.into_vec()
-    }
-
-    fn check_finalizers(&self, object: &Value) -> Vec<Error> {
-        if !self.rules.standard_finalizers {
-            return Vec::new();
-        }
-        let path = field_path::Path::new("metadata");
-        let path = path.child("finalizers");
-        let names = object.finalizers().enumerate();
-        let wrong = names.filter_map(|(index, name)| standard_finalizer(&path.index(index), name));
-        wrong.take(field_path::MOST_ERRORS).collect()
     }
 }
 
@@ -263,7 +283,7 @@ impl Strategy for Tabled {
     }
 
     fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
-        let mut errors = self.check_metadata(object);
+        let mut errors = self.rules.metadata_errors(object);
         errors.extend(self.walk(self.rules.validate, object, None));
         errors
     }
@@ -285,11 +305,10 @@ impl Strategy for Tabled {
     fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
         let mut errors = Vec::new();
         if matches!(self.rules.recheck, MetadataRecheck::Immutable | MetadataRecheck::Both) {
-            errors.extend(object_meta::validate_update(new, old, &field_path::Path::new("metadata")));
-            errors.extend(self.check_finalizers(new));
+            errors.extend(self.rules.metadata_update_errors(new, old));
         }
         if matches!(self.rules.recheck, MetadataRecheck::Full | MetadataRecheck::Both) {
-            errors.extend(self.check_metadata(new));
+            errors.extend(self.rules.metadata_errors(new));
         }
         errors.extend(self.walk(self.rules.validate_update, new, Some(old)));
         errors

@@ -87,6 +87,11 @@ impl<'p, 'v> Cursor<'p, 'v> {
         self.items().for_each(|item| rule(&item));
     }
 
+    /// Returns the same field without an old value, on an update too: that of an item that was added.
+    pub(crate) fn without_old(&self) -> Cursor<'p, 'v> {
+        Cursor { old: None, ..*self }
+    }
+
     /// Returns a cursor at the same path over a value that is no part of the object, such as the content of an annotation.
     pub(crate) fn with_value<'s>(&self, value: &'s Value) -> Cursor<'p, 's>
     where
@@ -123,6 +128,11 @@ impl<'v> Cursor<'_, 'v> {
 
     pub(crate) fn is_update(&self) -> bool {
         self.is_update
+    }
+
+    /// Whether the old object has this field, or an item beside this one.
+    pub(crate) fn has_old(&self) -> bool {
+        self.old.is_some()
     }
 
     /// Whether the value differs from the old one; always on a create.

@@ -30,12 +30,14 @@
 //! - **Options.** Conditions that depend on feature gates or on what the old object already uses are fields of a struct of the
 //!   kind, made once per request from `Settings::features` and the root cursor, and handed down by reference.
 //! - **Names of the reference.** Where an error names a field otherwise than JSON does, [`Cursor::at_as`] says both names.
+//! - **Declared rules.** Kinds that the reference validates by markers on their types use [`declarative`].
 //!
 //! [`checks`] has the checks that many kinds share, [`Seen`] finds repetitions in lists; formats of text come from `pintle_meta::validation`.
 
 mod checks;
 mod conditions;
 mod cursor;
+pub(crate) mod declarative;
 mod errors;
 #[cfg(test)]
 mod origins;

@@ -19,8 +19,8 @@ use pintle_registry::Context;
 use serde_json::Value as Json;
 
 use crate::framework::defaults;
-use crate::framework::strategy::Settings;
 use crate::framework::strategy::testing::{NOW, Subject, clock_at, with_settings};
+use crate::framework::strategy::{Settings, tree};
 
 /// One change: where, and the new value.
 pub(crate) type Change<'a> = (&'a str, &'a str);
@@ -98,6 +98,8 @@ impl Base {
         let old = self.stored(before, true);
         let all: Vec<Change<'_>> = before.iter().chain(changes).copied().collect();
         let mut new = self.tree(&all, true);
+        // As the registry does before it asks a strategy.
+        tree::keep(&mut new, &old, &["metadata", "generation"]);
         self.subject.strategy.prepare_for_update(&context, &mut new, &old);
         let errors = self.subject.strategy.validate_update(&context, &new, &old);
         errors.iter().map(ToString::to_string).collect()
