@@ -3,20 +3,24 @@
 pub(crate) mod app_armor_profile;
 pub(crate) mod binding;
 pub(in crate::core) mod columns;
+mod container_status;
 pub(in crate::core) mod defaults;
+mod disabled;
+mod equality;
 mod image;
-pub(crate) mod parts;
+mod resize;
 mod resource_defaults;
+mod status;
 pub(crate) mod strategy;
+pub(in crate::core) mod template;
 pub(crate) mod update;
 pub(crate) mod validation;
 pub(crate) mod warnings;
 
-use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 use pintle_meta::quantity::Quantity;
-use pintle_meta::value::Object;
 
+pub(crate) use self::disabled::drop_from_template as drop_disabled_template;
 use crate::framework::conversion::build;
 use crate::framework::strategy::tree;
 
@@ -28,72 +32,11 @@ pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
     CONTAINERS.into_iter().flat_map(|list| spec.items_at(&[list]))
 }
 
-/// Takes out of a pod's spec what belongs to features that are off, unless the old spec has such a thing already.
-pub(crate) fn drop_disabled(features: &Features, spec: &mut Value, old: Option<&Value>) {
-    if !features.enabled(Feature::ContainerStopSignals) {
-        drop_stop_signals(spec, old);
-    }
-    if !features.enabled(Feature::ClusterTrustBundleProjection) {
-        drop_projection(spec, old, "clusterTrustBundle");
-    }
-    if !features.enabled(Feature::PodCertificateRequest) {
-        drop_projection(spec, old, "podCertificate");
-    }
-    if !features.enabled(Feature::GenericWorkload)
-        && old.is_none_or(|old| old.get("schedulingGroup").is_none())
-    {
-        tree::remove(spec, &["schedulingGroup"]);
-    }
-}
-
-/// [`drop_disabled`] for a template for pods, if there is one at a path.
-pub(crate) fn drop_disabled_template(
-    features: &Features,
-    new: &mut Value,
-    old: Option<&Value>,
-    path: tree::Path,
-) {
-    let old = old.and_then(|old| old.at(path)?.get("spec"));
-    if let Some(spec) = new.at_mut(path).and_then(|template| template.get_mut("spec")) {
-        drop_disabled(features, spec, old);
-    }
-}
-
-fn drop_stop_signals(spec: &mut Value, old: Option<&Value>) {
-    const SIGNAL: tree::Path = &["lifecycle", "stopSignal"];
-    let has = |container: &Value| container.at(SIGNAL).is_some();
-    if old.is_some_and(|old| containers(old).any(has)) {
-        return;
-    }
-    for list in CONTAINERS {
-        for container in tree::items_mut(spec, &[list], has) {
-            tree::remove(container, SIGNAL);
-            if container.get("lifecycle").and_then(Value::as_object).is_some_and(Object::is_empty) {
-                tree::remove(container, &["lifecycle"]);
-            }
-        }
-    }
-}
-
-fn drop_projection(spec: &mut Value, old: Option<&Value>, source: &'static str) {
-    const SOURCES: tree::Path = &["projected", "sources"];
-    let has = |volume: &Value| volume.items_at(SOURCES).iter().any(|found| found.get(source).is_some());
-    if old.is_some_and(|old| old.items_at(&["volumes"]).iter().any(has)) {
-        return;
-    }
-    for volume in tree::items_mut(spec, &["volumes"], has) {
-        for found in tree::items_mut(volume, SOURCES, |found| found.get(source).is_some()) {
-            if let Some(found) = found.as_object_mut() {
-                found.remove(source);
-            }
-        }
-    }
-}
-
-/// How much is promised to a pod: nothing, exactly what it may use, or something in between.
-pub(crate) fn quality_of_service(spec: &Value) -> &'static str {
+/// Returns how much is promised to a pod: nothing, exactly what it may use, or something in between. Its own resources count
+/// if `pod_level_resources` is on.
+pub(crate) fn quality_of_service(spec: &Value, pod_level_resources: bool) -> &'static str {
     const RESOURCES: [&str; 2] = ["cpu", "memory"];
-    let resources: Vec<&Value> = match spec.get("resources") {
+    let resources: Vec<&Value> = match spec.get("resources").filter(|_| pod_level_resources) {
         Some(resources) => vec![resources],
         None => ["containers", "initContainers"]
             .into_iter()

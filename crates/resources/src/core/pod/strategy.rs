@@ -9,7 +9,9 @@ use pintle_meta::value::{Key, Object};
 use pintle_meta::{Value, Warnings};
 use pintle_registry::{DeleteOptions, ResetFields};
 
-use crate::core::pod::{self, app_armor_profile};
+use super::validation::{self, Options};
+use super::{app_armor_profile, disabled, resize, status, update};
+use crate::core::pod;
 use crate::core::strategy::NAMESPACED;
 use crate::framework::conversion::build;
 use crate::framework::strategy::tree::{self, Path};
@@ -26,10 +28,8 @@ pub(in crate::core) const PODS: Rules = Rules {
     early_warnings: app_armor_profile::warnings,
     on_create: |settings, _, pod| create(settings, pod),
     on_update: |settings, _, new, old| drop_disabled(&settings.features, new, old),
-    validate_update: |_, new| new.report(pod::update::changes(new.value(), new.before().value())),
-    validate: |settings, pod| {
-        pod::validation::create(pod, &pod::validation::Options::for_pod(settings, pod));
-    },
+    validate: |settings, pod| validation::create(pod, &Options::for_pod(settings, pod)),
+    validate_update: |settings, pod| update::update(pod, &Options::for_pod(settings, pod)),
     // No warnings on updates: users seldom change pods themselves.
     warnings: |_, pod, old| if old.is_none() { pod::warnings::of_pod(pod) } else { Vec::new() },
     grace: Some(|_, pod, options| grace(pod, options)),
@@ -50,9 +50,9 @@ pub(in crate::core) const POD_STATUS: Rules = Rules {
         tree::remove(new, &["metadata", "deletionTimestamp"]);
         complete_status(new, old);
         drop_disabled(&settings.features, new, old);
-        drop_disabled_status(&settings.features, new, old);
+        disabled::drop_from_status(&settings.features, new, old);
     },
-    validate_update: |_, _| {},
+    validate_update: |settings, pod| status::update(pod, &Options::for_pod(settings, pod)),
     warnings: |_, pod, _| addresses(pod),
     ..PODS
 };
@@ -69,7 +69,7 @@ pub(in crate::core) const EPHEMERAL_CONTAINERS: Rules = Rules {
         }
         drop_disabled(&settings.features, new, old);
     },
-    validate_update: |_, new| new.report(pod::parts::ephemeral_containers(new.value(), new.before().value())),
+    validate_update: |settings, pod| update::ephemeral_containers(pod, &Options::for_pod(settings, pod)),
     ..PODS
 };
 
@@ -78,28 +78,31 @@ pub(in crate::core) const RESIZE: Rules = Rules {
     kept_on_update: &[],
     reset_fields: ResetFields::These(&[]),
     on_update: |settings, _, new, old| {
-        resize(new, old);
+        keep_unless_resized(&settings.features, new, old);
         drop_disabled(&settings.features, new, old);
     },
-    validate_update: |_, new| new.report(pod::parts::resize(new.value(), new.before().value())),
+    validate_update: |settings, pod| resize::resize(pod, &Options::for_pod(settings, pod)),
     ..PODS
 };
 
 fn create(settings: &Settings, pod: &mut Value) {
     let class = match pod.text_at(&["status", "qosClass"]) {
-        "" => pod.get("spec").map(pod::quality_of_service).unwrap_or_default().into(),
+        "" => {
+            let pod_level = settings.features.enabled(Feature::PodLevelResources);
+            pod::quality_of_service(pod.get("spec").unwrap_or(&Value::NULL), pod_level).into()
+        }
         given => Value::string(given),
     };
     let status = build("core/v1.PodStatus", [("phase", Some("Pending".into())), ("qosClass", Some(class))]);
     tree::set(pod, &["status"], status);
     if let Some(spec) = pod.get_mut("spec") {
-        pod::drop_disabled(&settings.features, spec, None);
+        disabled::drop_from_spec(&settings.features, spec, None);
     }
     if !pod.items_at(&["spec", "schedulingGates"]).is_empty() {
         let why = ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates");
         pod::set_condition(pod, "PodScheduled", false, Some(why), settings.time());
     }
-    select_by_own_labels(pod);
+    select_by_own_labels(&settings.features, pod);
     app_armor_profile::set_fields(pod);
 }
 
@@ -112,33 +115,7 @@ fn keep_spec_and_metadata(new: &mut Value, old: &Value) {
 
 fn drop_disabled(features: &Features, new: &mut Value, old: &Value) {
     if let Some(spec) = new.get_mut("spec") {
-        pod::drop_disabled(features, spec, old.get("spec"));
-    }
-}
-
-fn drop_disabled_status(features: &Features, new: &mut Value, old: &Value) {
-    const CLAIMS: Path = &["status", "nodeAllocatableResourceClaimStatuses"];
-    const STATUSES: [Path; 3] = [
-        &["status", "containerStatuses"],
-        &["status", "initContainerStatuses"],
-        &["status", "ephemeralContainerStatuses"],
-    ];
-    if !features.enabled(Feature::DRANodeAllocatableResources) && old.items_at(CLAIMS).is_empty() {
-        tree::remove(new, CLAIMS);
-    }
-    let is_of_volume = |mount: &Value| mount.get("volumeStatus").is_some();
-    let has = |status: &Value| status.items_at(&["volumeMounts"]).iter().any(is_of_volume);
-    if features.enabled(Feature::ImageVolumeWithDigest)
-        || STATUSES.iter().any(|path| old.items_at(path).iter().any(has))
-    {
-        return;
-    }
-    for path in STATUSES {
-        for status in tree::items_mut(new, path, has) {
-            for mount in tree::items_mut(status, &["volumeMounts"], is_of_volume) {
-                tree::remove(mount, &["volumeStatus"]);
-            }
-        }
+        disabled::drop_from_spec(features, spec, old.get("spec"));
     }
 }
 
@@ -189,7 +166,7 @@ fn complete_status(new: &mut Value, old: &Value) {
 
 /// Takes over what a resize may change. Where containers came, went or changed places, everything stays as it was asked
 /// for, so that validation can tell.
-fn resize(new: &mut Value, old: &Value) {
+fn keep_unless_resized(features: &Features, new: &mut Value, old: &Value) {
     const LISTS: [Path; 2] = [&["spec", "containers"], &["spec", "initContainers"]];
     if LISTS.iter().any(|list| new.items_at(list).len() != old.items_at(list).len()) {
         return;
@@ -198,9 +175,11 @@ fn resize(new: &mut Value, old: &Value) {
     let resources = new.at(&["spec", "resources"]).cloned();
     keep_spec_and_metadata(new, old);
     tree::keep(new, old, &["status"]);
-    match resources {
-        Some(resources) => tree::set(new, &["spec", "resources"], resources),
-        None => tree::remove(new, &["spec", "resources"]),
+    if features.enabled(Feature::InPlacePodLevelResourcesVerticalScaling) {
+        match resources {
+            Some(resources) => tree::set(new, &["spec", "resources"], resources),
+            None => tree::remove(new, &["spec", "resources"]),
+        }
     }
     for (list, containers) in LISTS.into_iter().zip(resized) {
         if !containers.is_empty() {
@@ -236,7 +215,7 @@ fn grace(pod: &Value, options: &mut DeleteOptions) -> bool {
 }
 
 /// Where a pod is to be near or far from those with the same labels, selects them by the labels that it has.
-fn select_by_own_labels(pod: &mut Value) {
+fn select_by_own_labels(features: &Features, pod: &mut Value) {
     const TERMS: [Path; 4] = [
         &["spec", "affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"],
         &["spec", "affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"],
@@ -260,6 +239,11 @@ fn select_by_own_labels(pod: &mut Value) {
                 select(term, "mismatchLabelKeys", "NotIn", &labels);
             }
         }
+    }
+    const MERGED: [Feature; 2] =
+        [Feature::MatchLabelKeysInPodTopologySpread, Feature::MatchLabelKeysInPodTopologySpreadSelectorMerge];
+    if !features.all_enabled(&MERGED) {
+        return;
     }
     for constraint in tree::items_mut(pod, &["spec", "topologySpreadConstraints"], selects) {
         select(constraint, "matchLabelKeys", "In", &labels);

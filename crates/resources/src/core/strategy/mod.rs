@@ -14,6 +14,7 @@ use super::namespace::{self, NAMESPACES};
 use super::persistent_volume_claim::{CLAIM_STATUS, CLAIMS};
 use super::pod;
 use super::pod::strategy::{self as pods, PODS};
+use super::pod::template::POD_TEMPLATES;
 use super::secret::SECRETS;
 use super::service::strategy::{SERVICE_STATUS, SERVICES};
 use crate::framework::conversion::build;
@@ -77,7 +78,7 @@ const TABLE: &[Entry] = &[
     Entry { name: "pods/ephemeralcontainers", kind: "core/v1.Pod", rules: pods::EPHEMERAL_CONTAINERS },
     Entry { name: "pods/resize", kind: "core/v1.Pod", rules: pods::RESIZE },
     Entry { name: "pods/status", kind: "core/v1.Pod", rules: pods::POD_STATUS },
-    Entry { name: "podtemplates", kind: "core/v1.PodTemplate", rules: TEMPLATES },
+    Entry { name: "podtemplates", kind: "core/v1.PodTemplate", rules: POD_TEMPLATES },
     Entry { name: "replicationcontrollers", kind: "core/v1.ReplicationController", rules: CONTROLLERS },
     Entry {
         name: "replicationcontrollers/status",
@@ -130,22 +131,6 @@ const SERVICE_ACCOUNTS: Rules = Rules {
     on_create: |_, _, account| name_secrets(account),
     on_update: |_, _, new, _| name_secrets(new),
     warnings: |_, account, old| warnings::of_service_account(account, old),
-    ..NAMESPACED
-};
-
-const TEMPLATES: Rules = Rules {
-    generation_fields: &[&["template"]],
-    returns_deleted_object: true,
-    on_create: |settings, _, template| {
-        pod::drop_disabled_template(&settings.features, template, None, &["template"]);
-    },
-    on_update: |settings, _, new, old| {
-        pod::drop_disabled_template(&settings.features, new, Some(old), &["template"]);
-    },
-    warnings: |_, template, old| {
-        let is_same = old.is_some_and(|old| old.generation() == template.generation());
-        if is_same { Vec::new() } else { pod::warnings::of_template(template, &["template"]) }
-    },
     ..NAMESPACED
 };
 

@@ -219,3 +219,6 @@ pub(crate) fn has_invalid_label_value(terms: &[Value]) -> bool {
     let mut values = expressions.flat_map(|expression| expression.items_at(&["values"]));
     values.any(|value| !label_value(value.as_str().unwrap_or_default()).is_empty())
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,3 +145,6 @@ fn go_name(node: &Node<'_>) -> &'static str {
         _ => "number",
     }
 }
+
+#[cfg(test)]
+mod tests;

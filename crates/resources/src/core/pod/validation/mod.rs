@@ -1,6 +1,6 @@
 //! Validation of pods and pod templates.
 //!
-//! [`spec`] lists the rules in the reference's order; a file has the rules of one part. All of them start from the cursor they
+//! [`check_spec`] lists the rules in the reference's order; a file has the rules of one part. All of them start from the cursor they
 //! are given, so a template is validated at its own path.
 
 pub(crate) mod affinity;
@@ -34,6 +34,7 @@ pub(crate) use self::options::Options;
 use crate::framework::validation::Cursor;
 
 /// Facts of a spec that the rules of its parts need.
+#[derive(Default)]
 pub(crate) struct Facts<'v> {
     /// Valid volumes by name; those with errors are as if they were not there.
     pub(crate) volumes: HashMap<&'v str, &'v Value>,
@@ -202,3 +203,8 @@ fn active_deadline(seconds: &Cursor<'_, '_>) {
         seconds.invalid(value, inclusive_range_error(1, i64::from(i32::MAX)));
     }
 }
+
+#[cfg(test)]
+pub(in crate::core::pod) mod testing;
+#[cfg(test)]
+mod tests;

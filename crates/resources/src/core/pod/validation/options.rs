@@ -217,3 +217,6 @@ fn compares_tolerations(spec: &Value) -> bool {
     let mut tolerations = spec.items_at(&["tolerations"]).iter();
     tolerations.any(|toleration| matches!(toleration.text_at(&["operator"]), "Lt" | "Gt"))
 }
+
+#[cfg(test)]
+mod tests;

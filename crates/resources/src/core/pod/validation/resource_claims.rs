@@ -1,16 +1,14 @@
 //! Claims of a pod for dynamic resources.
 
-use std::collections::HashSet;
-
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::{dns1123_label, object_meta};
 
 use super::Facts;
-use crate::framework::validation::Cursor;
+use crate::framework::validation::{Cursor, Seen};
 
 /// Checks the resource claims of a pod.
 pub(super) fn claims(claims: &Cursor<'_, '_>, facts: &Facts<'_>) {
-    let mut names = HashSet::new();
+    let mut names = Seen::new();
     claims.each(|claim| {
         if facts.is_mirror {
             let why = "static pods do not support resource claims";
@@ -45,3 +43,6 @@ pub(super) fn claims(claims: &Cursor<'_, '_>, facts: &Facts<'_>) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,3 +68,6 @@ fn not_int64(text: &str) -> Option<String> {
     let why = if is_number { "value out of range" } else { "invalid syntax" };
     Some(format!("strconv.ParseInt: parsing {}: {why}", quote(text)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,6 @@ pub(super) fn has_invalid_selector(spec: &Value) -> bool {
     let mut constraints = spec.items_at(&["topologySpreadConstraints"]).iter();
     constraints.any(|constraint| affinity::is_invalid_selector(constraint.get("labelSelector")))
 }
+
+#[cfg(test)]
+mod tests;
