@@ -44,7 +44,7 @@ mod types;
 mod value;
 
 pub use admission::{AdmissionVariables, admission, no_variables, variable_type};
-pub use device::{DeviceSizes, device_selector};
+pub use device::{DeviceFeatures, DeviceSizes, device_selector};
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};
