@@ -110,6 +110,6 @@ mod tests {
     fn long_keys_lose_their_middle() {
         assert_eq!(shortened("abcdefghijklmnopqrstuvwxyz", 16), "abcdefg...uvwxyz");
         assert_eq!(shortened("abcdefghijklmnopqrstuvwxyz", 17), "abcdefg...tuvwxyz");
-        assert_eq!(shortened("ääääääääääääääääää", 16), "ääää\u{fffd}...äää".replacen("ääää", "äää", 1));
+        assert_eq!(shortened("ääääääääääääääääää", 16), "äää\u{fffd}...äää");
     }
 }

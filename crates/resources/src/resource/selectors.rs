@@ -103,3 +103,48 @@ pub(super) fn raw_object(at: &Cursor<'_, '_>, stored: bool, longest: usize) {
         _ => at.invalid(OMITTED, "must be a valid JSON object"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pintle_meta::Value;
+
+    use super::*;
+    use crate::framework::validation::Errors;
+
+    #[track_caller]
+    fn check(object: Value, expected: &str, rule: impl Fn(&Cursor<'_, '_>)) {
+        let errors = Errors::default();
+        rule(&Cursor::root(&object, None, &errors));
+        let found: Vec<String> = errors.into_vec().iter().map(ToString::to_string).collect();
+        assert_eq!(found.join("; "), expected);
+    }
+
+    #[test]
+    fn raw_objects_are_json() {
+        // Protobuf can have anything here.
+        let raw = |text: &str, expected: &str| {
+            check(Value::raw(text.as_bytes().to_vec()), expected, |at| raw_object(at, false, 1000));
+        };
+        raw(" {\"a\": [1]}", "");
+        raw(&format!("{{\"a\":{}{}}}", "[".repeat(400), "]".repeat(400)), "");
+        raw(" null", "<nil>: Required value");
+        raw("", "<nil>: Required value");
+        raw("[]", "<nil>: Invalid value: \"<value omitted>\": must be a valid JSON object");
+        raw(
+            "{",
+            "<nil>: Invalid value: \"<value omitted>\": error parsing data as JSON: unexpected end of JSON input",
+        );
+    }
+
+    #[test]
+    fn constants_are_computed() {
+        let selectors = Selectors::new(&Features::default(), false);
+        check(
+            Value::string("int('a') == 1"),
+            "<nil>: Internal error: program instantiation failed: type conversion error from 'string' to 'int'",
+            |at| {
+                selectors.expression(at);
+            },
+        );
+    }
+}
