@@ -13,9 +13,11 @@ run:
 	$(CARGO) build --release -p pintle
 	exec $(TARGET)/release/pintle $(ARGS)
 
-# Everything: unit tests, both stores against one contract, crash and fault suites, the whole server with real clients.
+# Everything: unit tests, both stores against one contract, crash and fault suites, the whole server with real clients. Then every
+# line that can report a validation error must have been seen failing.
 test: etcd kubectl
 	set -a && . build/etcd.env && . build/kubectl.env && scripts/test.sh $(CARGO) test --workspace --all-features --no-fail-fast
+	$(CARGO) run -q -p xtask -- reached --from build/error-origins.txt
 
 # The suites that compare with the reference's published data, without that data; uses the binaries of `test`.
 test-alone: etcd kubectl

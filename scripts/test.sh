@@ -7,6 +7,10 @@ mkdir -p build
 PINTLE_NOT_COMPARED=$PWD/build/not-compared.txt
 export PINTLE_NOT_COMPARED
 rm -f "$PINTLE_NOT_COMPARED"
+# Lines of validation rules whose errors the tests see; `cargo xtask reached` names the others.
+PINTLE_ERROR_ORIGINS=$PWD/build/error-origins.txt
+export PINTLE_ERROR_ORIGINS
+rm -f "$PINTLE_ERROR_ORIGINS"
 "$@"
 status=$?
 if [ -s "$PINTLE_NOT_COMPARED" ]; then

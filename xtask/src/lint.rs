@@ -43,7 +43,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
     (
         "extensions",
-        "cache codec controllers definitions discovery outbound patch registry resources schema server storage",
+        "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
     (
         "control-plane",

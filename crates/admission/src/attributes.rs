@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_auth::User;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
-use pintle_meta::{Status, Value};
+use pintle_meta::{Object, Status, Value};
 
 use crate::Result;
 use crate::conversion::ObjectConversion;
@@ -59,8 +59,9 @@ pub struct Request {
     pub user: Arc<User>,
     /// Nothing will be stored, so plugins must not change anything elsewhere.
     pub dry_run: bool,
-    /// `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions` of the request.
-    pub options: Option<Value>,
+    /// The fields of the request's options, such as `fieldManager`; see [`Attributes::options`]. None for connections and
+    /// for writes of the server itself.
+    pub options: Option<Object>,
     /// The served versions of the resource; without them, objects are seen in the storage version alone.
     pub conversion: Option<Arc<dyn ObjectConversion>>,
     /// Warnings and audit annotations that plugins add.
@@ -157,6 +158,21 @@ impl<'a> Attributes<'a> {
     /// Returns the stored object; none for a creation.
     pub fn old_object(&self) -> Option<&Value> {
         self.old_object.as_ref()
+    }
+
+    /// Returns the options of the operation, an object of `meta.k8s.io/v1`: `CreateOptions`, `UpdateOptions` or
+    /// `DeleteOptions`. A patch has those of an update; an update or apply that creates has those of a creation.
+    pub fn options(&self) -> Option<Value> {
+        let kind = match self.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+            Operation::Connect => return None,
+        };
+        let mut options = self.request.options.clone()?;
+        options.insert("kind", kind);
+        options.insert("apiVersion", "meta.k8s.io/v1");
+        Some(options.into())
     }
 
     fn forget_converted(&mut self) {
@@ -269,6 +285,27 @@ mod tests {
         assert_eq!(versioned.object.unwrap().text_at(&["a"]), "changed");
         assert_eq!(versions.0.load(Ordering::Relaxed), 6);
         attributes.versioned(&GroupVersionKind::new("g", "v3", "K")).unwrap_err();
+    }
+
+    #[test]
+    fn options_are_of_the_kind_of_the_operation() {
+        let options = Some(Object::from_iter([("fieldManager", "m")]));
+        let request = Request { options, ..Request::default() };
+        for (operation, kind) in [
+            (Operation::Create, Some("CreateOptions")),
+            (Operation::Update, Some("UpdateOptions")),
+            (Operation::Delete, Some("DeleteOptions")),
+            (Operation::Connect, None),
+        ] {
+            let options = Attributes::new(&request, operation, None, None).options();
+            assert_eq!(options.as_ref().map(Value::kind), kind);
+            if let Some(options) = options {
+                assert_eq!(options.text_at(&["fieldManager"]), "m");
+                assert_eq!(options.api_version(), "meta.k8s.io/v1");
+            }
+        }
+        let request = Request::default();
+        assert_eq!(Attributes::new(&request, Operation::Create, None, None).options(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pintle_auth::Authorizer;
 use pintle_features::Features;
-use pintle_runtime::{Clock, Stopwatch};
+use pintle_runtime::{Clock, Random, Stopwatch};
 
 use crate::attributes::Attributes;
 use crate::namespaces::NamespaceLister;
@@ -26,6 +26,7 @@ pub struct Cluster {
     pub features: Features,
     pub toleration_seconds: TolerationSeconds,
     pub clock: Clock,
+    pub random: Random,
 }
 
 /// The seconds for which pods tolerate a node that is not ready or unreachable, unless they have tolerations of their own.

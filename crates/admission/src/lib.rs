@@ -24,6 +24,8 @@ mod plugins;
 mod priority_classes;
 mod reinvocation;
 mod request_admission;
+#[cfg(test)]
+mod testing;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Cluster, TolerationSeconds};

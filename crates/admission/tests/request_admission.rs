@@ -18,7 +18,7 @@ use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
 use pintle_registry::testing::{Put, Untyped, object as value};
 use pintle_registry::{AdmitAll, Context, DeleteOptions, Store, StoreConfig, Strategy, WriteOptions};
-use pintle_runtime::Clock;
+use pintle_runtime::{Clock, Random};
 use pintle_storage_embedded::Options;
 
 struct Anything;
@@ -79,6 +79,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
         clock: Clock::system(),
+        random: Random::system(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::objects::Snapshot;
 use crate::resource::Resource;
 
-/// How many objects are read at once.
+/// Number of objects that are read at once.
 const PAGE: usize = 500;
 
 /// The first place where the store has something else than the cache.
@@ -32,7 +32,7 @@ impl Resource {
         let generation = self.generation();
         let snapshot = self.snapshot()?;
         let found = self.difference(&snapshot).await?;
-        self.doubt(found.is_some(), generation);
+        self.mark_inconsistent(found.is_some(), generation);
         Ok(found)
     }
 

@@ -1,4 +1,4 @@
-//! The place of a watch in the changes of a resource.
+//! The position of a watch in the changes of a resource.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use crate::history::Change;
 use crate::interest::Interest;
 use crate::resource::Resource;
-use crate::tail::Tail;
+use crate::subscription::Subscription;
 
 /// The result of advancing a [`Cursor`].
 #[derive(Debug)]
@@ -21,25 +21,25 @@ pub enum Next {
 /// How many changes a cursor takes at once; more only if they are of one transaction.
 pub(crate) const BATCH: usize = 256;
 
-/// A place in the changes of a resource. It holds no changes, so that a slow reader costs nothing; and it is woken only by
+/// A position in the changes of a resource. It holds no changes, so that a slow reader costs nothing; and it is woken only by
 /// what concerns it.
 #[derive(Debug)]
 pub struct Cursor {
     pub(crate) resource: Arc<Resource>,
     pub(crate) interest: Interest,
-    pub(crate) place: Place,
-    pub(crate) tail: Tail,
-    /// Whether there may be changes that the tail has already announced and that were not read.
+    pub(crate) position: Position,
+    pub(crate) subscription: Subscription,
+    /// Whether there may be changes that the subscription has already announced and that were not read.
     pub(crate) unread: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// Everything of interest before this number was read.
     pub(crate) next: u64,
     /// Changes up to this revision are not of interest: the watch may begin at one that lies ahead.
     pub(crate) after: u64,
-    /// Of the cache's life: after it had to start over, numbers mean nothing any more.
+    /// Generation of the cache: after a reload, numbers mean nothing any more.
     pub(crate) generation: u64,
 }
 
@@ -53,26 +53,26 @@ impl Cursor {
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
         loop {
             // Asked before looking, so that what comes while looking wakes the wait below.
-            let news = self.tail.take_news();
-            if (news || self.unread)
+            let is_notified = self.subscription.take_notification();
+            if (is_notified || self.unread)
                 && let Some(next) = self.try_next()
             {
                 return Poll::Ready(next);
             }
-            if self.tail.poll_told(cx).is_pending() {
+            if self.subscription.poll_notified(cx).is_pending() {
                 return Poll::Pending;
             }
         }
     }
 
     /// Whether there may be something to read; if not, there is nothing. It takes no lock.
-    pub fn has_news(&self) -> bool {
-        self.unread || self.tail.has_news()
+    pub fn has_changes(&self) -> bool {
+        self.unread || self.subscription.has_notification()
     }
 
     /// Returns the changes that are there already, if any were announced since the last call; `None` if there are none.
-    pub fn try_news(&mut self) -> Option<Next> {
-        if self.tail.take_news() || self.unread { self.try_next() } else { None }
+    pub fn try_changes(&mut self) -> Option<Next> {
+        if self.subscription.take_notification() || self.unread { self.try_next() } else { None }
     }
 
     /// The changes that are there already; `None` if there are none.
@@ -80,7 +80,7 @@ impl Cursor {
         let mut changes = Vec::new();
         // Of several transactions that are there, the last may have been left out.
         self.unread = true;
-        match self.resource.read_changes(&self.interest, &mut self.place, BATCH, &mut changes) {
+        match self.resource.read_changes(&self.interest, &mut self.position, BATCH, &mut changes) {
             None => Some(Next::Expired),
             Some(()) => {
                 self.unread = changes.len() >= BATCH;
@@ -92,7 +92,7 @@ impl Cursor {
     /// The revision up to which this cursor has seen everything, if there is nothing more to read: for bookmarks. It costs
     /// the same however much has changed that does not concern the cursor.
     pub fn progress(&mut self) -> Option<u64> {
-        self.resource.progress(&self.interest, &mut self.place)
+        self.resource.progress(&self.interest, &mut self.position)
     }
 
     pub fn interest(&self) -> &Interest {
@@ -102,6 +102,6 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        self.resource.leave(&self.interest, self.place.generation);
+        self.resource.leave(&self.interest, self.position.generation);
     }
 }

@@ -14,16 +14,16 @@ const MOST: usize = 256;
 const BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
-pub(crate) struct Early {
+pub(crate) struct EarlyChanges {
     /// All changes after this revision are kept.
     pub(crate) since: u64,
     pub(crate) events: VecDeque<Event>,
     bytes: usize,
 }
 
-impl Early {
-    pub(crate) fn since(revision: u64) -> Early {
-        Early { since: revision, events: VecDeque::new(), bytes: 0 }
+impl EarlyChanges {
+    pub(crate) fn since(revision: u64) -> EarlyChanges {
+        EarlyChanges { since: revision, events: VecDeque::new(), bytes: 0 }
     }
 
     /// Keeps the changes of a revision, and drops the oldest revisions that there is no room for.

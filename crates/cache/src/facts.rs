@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_put_in_comes_out(
+        fn facts_are_read_as_they_were_written(
             fields in prop::collection::vec("\\PC{0,200}", 0..8),
             labels in prop::collection::vec(("[a-z./]{1,80}", "\\PC{0,70}"), 0..8),
         ) {

@@ -105,12 +105,12 @@ impl Source {
         {
             return Err(Error::TooLarge { requested: revision, current: self.seen().max(current) });
         }
-        let told = async {
+        let reached = async {
             // A store whose progress cannot be asked for reports it in time, or with the next change.
             let _ = self.store.request_progress().await;
             seen.wait_for(|seen| *seen >= revision).await.is_ok()
         };
-        match tokio::time::timeout(most, told).await {
+        match tokio::time::timeout(most, reached).await {
             Ok(true) => Ok(()),
             _ => Err(Error::TooLarge { requested: revision, current: self.seen() }),
         }
@@ -191,7 +191,7 @@ impl Feed {
     }
 
     /// Removes the prefix if none of its caches is in use.
-    pub fn tidy(&self, prefix: &Bytes) {
+    pub fn remove_unused(&self, prefix: &Bytes) {
         let mut resources = self.resources.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(Slot::Used(users)) = resources.get_mut(prefix) {
             users.retain(|user| user.strong_count() > 0);

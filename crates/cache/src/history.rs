@@ -11,7 +11,7 @@ use crate::frame::Frames;
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub changes: usize,
-    /// Of the values that only the history holds.
+    /// Bytes of the values that only the history holds.
     pub bytes: usize,
 }
 

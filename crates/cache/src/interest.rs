@@ -24,7 +24,7 @@ use smol_str::SmolStr;
 
 use crate::entry::Entry;
 use crate::history::{Change, History};
-use crate::tail::{Bell, Head, Tail};
+use crate::subscription::{Notifier, Publisher, Subscription};
 
 /// Which changes a watch must see. It may be wider than what the client asked for, never narrower.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,12 +66,12 @@ pub(crate) struct Topic {
     /// The number after the last change of `numbers` that has left the history.
     lost: u64,
     watchers: usize,
-    head: Head,
+    publisher: Publisher,
 }
 
 impl Topic {
     fn new(since: u64) -> Topic {
-        Topic { numbers: VecDeque::new(), since, lost: 0, watchers: 0, head: Head::default() }
+        Topic { numbers: VecDeque::new(), since, lost: 0, watchers: 0, publisher: Publisher::default() }
     }
 
     fn push(&mut self, number: u64) {
@@ -92,7 +92,7 @@ impl Topic {
 /// The topics of a resource. Everything is one without numbers of its own: it has those of the history.
 #[derive(Debug, Default)]
 pub(crate) struct Topics {
-    everything: Head,
+    everything: Publisher,
     namespaces: HashMap<SmolStr, Topic>,
     keys: HashMap<Box<str>, Topic>,
     /// By field. Few fields are asked for.
@@ -127,7 +127,7 @@ impl Iterator for Numbers<'_> {
 
 impl Topics {
     /// Takes up a watch that begins at a number, which the history has or will have next.
-    pub(crate) fn enter(&mut self, interest: &Interest, next: u64, history: &History) -> Tail {
+    pub(crate) fn enter(&mut self, interest: &Interest, next: u64, history: &History) -> Subscription {
         let new = || Topic::new(next);
         let topic = match interest {
             Interest::Everything => return self.everything.subscribe(),
@@ -149,7 +149,7 @@ impl Topics {
         }
         topic.since = topic.since.min(next);
         topic.watchers += 1;
-        topic.head.subscribe()
+        topic.publisher.subscribe()
     }
 
     pub(crate) fn leave(&mut self, interest: &Interest) {
@@ -223,10 +223,10 @@ impl Topics {
 
     /// Records a change that was added to the history; the bells of the topics that it concerns go into `wake`.
     pub(crate) fn added(&mut self, number: u64, change: &Change, wake: &mut Wake) {
-        wake.everything.get_or_insert_with(|| self.everything.bell());
+        wake.everything.get_or_insert_with(|| self.everything.notifier());
         self.each(change, |topic| {
             topic.push(number);
-            wake.topics.push(topic.head.bell());
+            wake.topics.push(topic.publisher.notifier());
         });
     }
 
@@ -236,16 +236,16 @@ impl Topics {
     }
 }
 
-/// The bells of the topics that changes concern. They ring after the lock is released, so that no watch is woken
+/// The notifiers of the topics that changes concern. They are called after the lock is released, so that no watch is woken
 /// only to wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Wake {
-    everything: Option<Bell>,
-    topics: Vec<Bell>,
+    everything: Option<Notifier>,
+    topics: Vec<Notifier>,
 }
 
 impl Wake {
     pub(crate) fn wake(self) {
-        self.everything.iter().chain(&self.topics).for_each(Bell::ring);
+        self.everything.iter().chain(&self.topics).for_each(Notifier::notify);
     }
 }

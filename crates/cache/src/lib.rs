@@ -20,8 +20,8 @@ mod metrics;
 mod objects;
 mod pool;
 mod resource;
-mod tail;
-mod together;
+mod subscription;
+mod wake_order;
 
 pub use consistency::Difference;
 pub use cursor::{Cursor, Next};
@@ -37,7 +37,7 @@ pub use metrics::{CacheCheck, Metrics};
 pub use objects::Snapshot;
 pub use pool::Pool;
 pub use resource::{Resource, StorePage};
-pub use together::wake_last;
+pub use wake_order::wake_last;
 
 /// Why the cache cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -48,7 +48,7 @@ pub(crate) struct Spot {
 }
 
 impl<V> Sorted<V> {
-    /// Of values that are in order already.
+    /// Returns a list of values that are sorted already.
     pub(crate) fn of(values: &[Arc<V>]) -> Sorted<V> {
         let chunks = values.chunks(CHUNK * 3 / 4).map(|chunk| Arc::new(chunk.to_vec())).collect();
         Sorted { chunks: Arc::new(chunks), len: values.len() }
@@ -116,7 +116,7 @@ impl<V> Sorted<V> {
         chunks.iter().flat_map(|chunk| chunk.iter()).skip(spot.place)
     }
 
-    /// How many there are from a spot on.
+    /// Number of values from a spot on.
     fn count_at(&self, spot: Spot) -> usize {
         let chunks = self.chunks.get(spot.chunk..).unwrap_or_default();
         chunks.iter().map(|chunk| chunk.len()).sum::<usize>() - spot.place
@@ -144,7 +144,7 @@ impl<V> Default for Map<V> {
 }
 
 impl<V: Keyed> Map<V> {
-    /// Of values that are sorted and have no key twice, as a store's range returns them.
+    /// Returns a map of values that are sorted and have no key twice, as a store's range returns them.
     pub fn from_sorted(values: &[Arc<V>]) -> Map<V> {
         debug_assert!(values.is_sorted_by(|a, b| a.key() < b.key()));
         Map(Sorted::of(values))
@@ -180,7 +180,7 @@ impl<V: Keyed> Map<V> {
         self.0.iter_at(self.find(key))
     }
 
-    /// How many values have this key or one after it. Costs as many steps as there are chunks.
+    /// Number of values that have this key or one after it. Costs as many steps as there are chunks.
     pub fn count_from(&self, key: &str) -> usize {
         self.0.count_at(self.find(key))
     }

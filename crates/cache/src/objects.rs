@@ -44,7 +44,7 @@ impl Index {
 }
 
 impl Objects {
-    /// Of entries in the order of their keys.
+    /// Returns the objects of entries in the order of their keys.
     pub(crate) fn new(mut entries: Vec<Arc<Entry>>, fields: &[usize]) -> Objects {
         let map = Map::from_sorted(&entries);
         let index = |field: &usize| {

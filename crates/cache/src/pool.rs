@@ -34,13 +34,13 @@ struct Queue<T, K> {
 }
 
 impl Pool {
-    /// Of so many bytes.
+    /// Returns a pool with a budget in bytes.
     pub fn new(limit: usize) -> Pool {
         let frames = limit / FRAMES;
         Pool { bodies: Mutex::new(Queue::new(limit - frames)), frames: Mutex::new(Queue::new(frames)) }
     }
 
-    /// How many bytes there are, some of what is gone included until it is found.
+    /// Number of bytes, including some of dropped values until they are found.
     pub fn bytes(&self) -> usize {
         let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner).bytes;
         bodies + self.frames.lock().unwrap_or_else(PoisonError::into_inner).bytes

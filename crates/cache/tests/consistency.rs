@@ -37,7 +37,7 @@ async fn a_cache_that_follows_is_consistent() {
 
 /// The feed sees changes of one key only, so that the cache keeps the others as they were when it was loaded.
 #[tokio::test]
-async fn what_is_wrong_is_found_and_the_past_is_not_taken_from_it() {
+async fn a_difference_is_found_and_disables_past_snapshots() {
     let store = Arc::new(Store::open(Options::memory()).unwrap());
     let loaded = put(&store, "/r/pods/b", "1").await;
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/pods/a"), Limits::default()).await.unwrap();
@@ -71,7 +71,7 @@ async fn what_is_wrong_is_found_and_the_past_is_not_taken_from_it() {
 
 /// A cache whose entries agree again is believed again.
 #[tokio::test]
-async fn what_was_wrong_may_become_right() {
+async fn a_difference_may_disappear() {
     let store = Arc::new(Store::open(Options::memory()).unwrap());
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/pods/a"), Limits::default()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));

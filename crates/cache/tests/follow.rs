@@ -234,7 +234,7 @@ async fn the_past_can_be_listed_while_its_changes_are_kept() {
 
 /// Another server may not have it any more, and would refuse.
 #[tokio::test]
-async fn what_the_store_has_given_up_is_not_listed_though_its_changes_are_kept() {
+async fn compacted_revisions_are_not_listed_from_the_history() {
     let fixture = fixture(Limits::default()).await;
     fixture.pods.ready().await.unwrap();
     let mut at = Vec::new();
@@ -319,7 +319,7 @@ async fn objects_are_found_by_an_indexed_field_in_the_order_of_their_keys() {
 }
 
 #[tokio::test]
-async fn what_the_cache_has_forgotten_is_listed_out_of_the_store_until_it_is_compacted() {
+async fn revisions_before_the_history_are_listed_from_the_store() {
     let fixture = fixture(Limits { changes: 1, bytes: 1 << 20 }).await;
     fixture.pods.ready().await.unwrap();
     for key in ["a/1", "b/1", "b/2", "b/3", "c/1"] {
@@ -372,7 +372,7 @@ async fn changes_elsewhere_are_progress() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_says_so_and_does_not_stop_the_rest() {
+async fn an_unreadable_value_does_not_stop_the_others() {
     let fixture = fixture(Limits::default()).await;
     fixture.pods.ready().await.unwrap();
     fixture.put("pods/a", "bad").await;

@@ -114,7 +114,7 @@ async fn is_loaded(resource: &Resource) -> bool {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_loaded_by_and_by() {
+async fn load_soon_loads_in_the_background() {
     let store = Arc::new(Forgetful::new());
     let feed = Feed::start(store.clone(), Bytes::from_static(b"/r/"), Limits::default()).await.unwrap();
     let pods = feed.resource(Bytes::from_static(b"/r/pods/"), || Arc::new(Plain::default()));

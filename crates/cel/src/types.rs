@@ -42,9 +42,9 @@ pub enum Type {
 /// Type parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// Of a signature.
+    /// A type parameter of a signature.
     Named(char),
-    /// Of an expression that is being checked.
+    /// A type variable of an expression that is being checked.
     Free(u32),
 }
 

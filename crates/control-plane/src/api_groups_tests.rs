@@ -77,7 +77,7 @@ fn some_resources_need_their_gate_too() {
 }
 
 #[test]
-fn what_there_is_not_is_an_error() {
+fn an_unknown_group_version_is_an_error() {
     let fails = |key: &str, value: &str| choose_by(&[(key, value)], &[], |_| {}).unwrap_err();
     assert_eq!(
         fails("apps/v9", "true"),
@@ -113,7 +113,7 @@ fn an_older_release_has_only_what_it_had() {
 }
 
 #[test]
-fn what_an_older_release_has_not_can_only_be_asked_for_on_purpose() {
+fn newer_versions_must_be_enabled_explicitly() {
     let wish = [("resource.k8s.io/v1/deviceclasses", "true")];
     assert_eq!(
         choose_by(&wish, &[], |choice| choice.release = (1, 33)).unwrap_err(),

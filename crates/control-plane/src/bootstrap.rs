@@ -41,7 +41,7 @@ impl Bootstrap {
     ) -> Result<(), Error> {
         let Bootstrap { service, service_ranges, trust, trust_changed } = self;
         let serves = |group: &str| served.iter().any(|version| version.group == group);
-        let objects = |group: &str, name: &str| stores.require_objects(group, "v1", name);
+        let objects = |group: &str, name: &str| stores.require_client(group, "v1", name);
         if serves(FLOW_CONTROL) {
             let schemas = objects(FLOW_CONTROL, "flowschemas")?;
             let status = strategy::of(FLOW_CONTROL, "flowschemas/status", settings)
@@ -106,7 +106,7 @@ pub(crate) fn add_identity(
     hooks: &mut Hooks,
     runtime: &Runtime,
 ) -> Result<(), Error> {
-    let leases = stores.require_objects("coordination.k8s.io", "v1", "leases")?;
+    let leases = stores.require_client("coordination.k8s.io", "v1", "leases")?;
     let identity = Arc::new(Identity::new(leases, config, runtime.clock.clone()));
     for (hook, controller) in identity.controllers() {
         add(hooks, hook, vec![controller], runtime);

@@ -72,8 +72,9 @@ pub struct Config {
 
 /// Makes the authorizer of a control plane, of those that read the cluster and any others.
 pub type MakeAuthorizer = Box<
-    dyn FnOnce(&ClusterAuthorizers) -> Result<Arc<dyn Authorizer>, Box<dyn std::error::Error + Send + Sync>>
-        + Send,
+    dyn Fn(&ClusterAuthorizers) -> Result<Arc<dyn Authorizer>, Box<dyn std::error::Error + Send + Sync>>
+        + Send
+        + Sync,
 >;
 
 /// How objects are stored.
@@ -281,7 +282,7 @@ impl Default for AuthenticationConfig {
             front_proxy: None,
             challenge: None,
             trust: Trust {
-                client_ca: Box::new(|| Ok(String::new())),
+                client_ca: Arc::new(|| Ok(String::new())),
                 front_proxies: None,
                 uid_headers: true,
             },

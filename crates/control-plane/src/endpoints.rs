@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pintle_admission::{Chain, Request, RequestAdmission, Target};
+use pintle_admission::{Chain, ObjectConversion, Request, RequestAdmission, ServedVersions, Target};
 use pintle_auth::User;
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
@@ -11,13 +11,14 @@ use pintle_registry::{Client, Guard, Served, Store, Subresource};
 use pintle_resources::reviews::{AccessReview, RulesReview, SelfReview, TokenReview, Whose};
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
-use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
+use pintle_resources::subresources::{Binding, Eviction, Log, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
-use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
+use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 
 use crate::access::claims::{AdminAccess, ClaimStatuses, Permissions};
 use crate::access::escalation::NoEscalation;
 use crate::access::params::ReadableParams;
+use crate::api_groups;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
 
@@ -29,11 +30,40 @@ pub(crate) struct Endpoints<'a> {
     /// The admission of writes from one resource to another.
     pub(crate) admission: &'a Chain,
     pub(crate) config: &'a ResourcesConfig,
+    /// The group versions that are served.
+    pub(crate) served: &'a [pintle_discovery::GroupVersion],
+}
+
+/// Returns a resource or subresource in all other served group versions that have the same stored objects.
+fn equivalent<'a>(
+    resources: &'a Resources,
+    served: &'a [pintle_discovery::GroupVersion],
+    version: &'a GroupVersion,
+    resource: &'a Resource,
+) -> impl Iterator<Item = &'a Resource> {
+    let path = |version: &GroupVersion, name: &str| {
+        let mut stored = version.resources.iter().filter(|found| found.subresource.is_none());
+        Some(stored.find(|found| found.name == name)?.storage?.path)
+    };
+    let own_path = path(version, resource.name);
+    let others = resources
+        .versions()
+        .iter()
+        .filter(move |other| (other.group, other.version) != (version.group, version.version));
+    others.flat_map(move |other| {
+        other.resources.iter().filter(move |found| {
+            found.subresource == resource.subresource
+                && own_path.is_some()
+                && path(other, found.name) == own_path
+                && api_groups::contains(served, other, found)
+        })
+    })
 }
 
 impl Endpoints<'_> {
     pub(crate) fn endpoint(&self, version: &GroupVersion, resource: &Resource) -> Endpoint {
-        let (served, behind) = self.behind(version, resource);
+        let (served, implementation) = self.implementation(version, resource);
+        let conversion = self.conversion(version, resource, &served, &implementation);
         Endpoint::new(EndpointConfig {
             group: version.group.into(),
             version: version.version.into(),
@@ -42,46 +72,75 @@ impl Endpoints<'_> {
             namespaced: resource.namespaced,
             verbs: resource.verbs.clone(),
             served,
-            behind,
-            is_defined: false,
-            ended: None,
+            implementation,
+            conversion,
+            is_custom: false,
+            removed: None,
         })
     }
 
-    fn behind(&self, version: &GroupVersion, resource: &Resource) -> (Arc<dyn Served>, Behind) {
+    /// Returns the conversion of a resource's objects for admission: between all served versions where they are stored, else only
+    /// that of the request.
+    fn conversion(
+        &self,
+        version: &GroupVersion,
+        resource: &Resource,
+        served: &Arc<dyn Served>,
+        implementation: &Implementation,
+    ) -> Arc<dyn ObjectConversion> {
+        let is_stored = matches!(implementation, Implementation::Store(_));
+        let kind = self.kind(version, resource.name).filter(|_| is_stored);
+        let others = kind.into_iter().flat_map(|kind| {
+            let equivalent = equivalent(self.resources, self.served, version, resource);
+            equivalent
+                .map(|other| Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>)
+        });
+        Arc::new(ServedVersions::new(std::iter::once(served.clone()).chain(others)))
+    }
+
+    fn implementation(
+        &self,
+        version: &GroupVersion,
+        resource: &Resource,
+    ) -> (Arc<dyn Served>, Implementation) {
         let plain = || Arc::new(Version::new(resource, None).with_defaults(self.config.settings.defaults()));
         if (version.group, resource.name) == ("", "componentstatuses") {
-            return (plain(), Behind::Computed(self.config.components.clone()));
+            return (plain(), Implementation::Computed(self.config.components.clone()));
         }
         if let Some(review) = self.review(version.group, resource.name) {
-            return (plain(), Behind::Subresource(review));
+            return (plain(), Implementation::Subresource(review));
         }
         // The older way to bind pods is a resource of its own.
         let name = if resource.name == "bindings" { "pods" } else { resource.name };
-        let Some(kind) = self.kind(version, name) else { return (plain(), Behind::Missing) };
+        let Some(kind) = self.kind(version, name) else { return (plain(), Implementation::Missing) };
         let own = || Arc::new(Version::new(resource, Some(kind.builtin.clone())));
         let (settings, features) = (&self.config.settings, self.config.features);
         match (resource.name, resource.subresource) {
             ("bindings", _) | (_, Some("binding")) => {
-                (plain(), Behind::Subresource(Arc::new(Binding::new(&kind.store, settings))))
+                (plain(), Implementation::Subresource(Arc::new(Binding::new(&kind.store, settings))))
+            }
+            ("pods", Some("log")) => {
+                (plain(), Implementation::Subresource(Arc::new(Log::new(kind.store.clone(), settings))))
             }
             (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
                     let served = Version::new(resource, None)
                         .with_defaults(settings.defaults())
                         .or("policy/v1beta1.Eviction");
-                    (Arc::new(served), Behind::Subresource(Arc::new(eviction)))
+                    (Arc::new(served), Implementation::Subresource(Arc::new(eviction)))
                 }
-                None => (plain(), Behind::Missing),
+                None => (plain(), Implementation::Missing),
             },
             ("serviceaccounts", Some("token")) => match self.token_request() {
-                Some(request) => (plain(), Behind::Subresource(Arc::new(request))),
-                None => (plain(), Behind::Missing),
+                Some(request) => (plain(), Implementation::Subresource(Arc::new(request))),
+                None => (plain(), Implementation::Missing),
             },
-            ("pods", Some("attach" | "exec" | "portforward"))
-                if features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission) =>
-            {
-                (plain(), Behind::Connection)
+            ("pods", Some("attach" | "exec" | "portforward")) => {
+                let requires_create = features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission);
+                (plain(), Implementation::Connection { requires_create })
+            }
+            ("nodes" | "pods" | "services", Some("proxy")) => {
+                (plain(), Implementation::Connection { requires_create: false })
             }
             (_, Some("scale")) => {
                 let api_version = match version.group {
@@ -89,8 +148,8 @@ impl Endpoints<'_> {
                     group => format!("{group}/{}", version.version),
                 };
                 match Scale::new(kind.store.clone(), &api_version) {
-                    Some(scale) => (plain(), Behind::Subresource(Arc::new(scale))),
-                    None => (plain(), Behind::Missing),
+                    Some(scale) => (plain(), Implementation::Subresource(Arc::new(scale))),
+                    None => (plain(), Implementation::Missing),
                 }
             }
             ("resourceclaims", Some("status")) => {
@@ -98,30 +157,32 @@ impl Endpoints<'_> {
                 match strategy.zip(self.claim_statuses(version.version)) {
                     Some((strategy, guard)) => {
                         let store = kind.store.with_strategy(strategy).with_guard(Arc::new(guard));
-                        (own(), Behind::Store(Arc::new(store)))
+                        (own(), Implementation::Store(Arc::new(store)))
                     }
-                    None => (plain(), Behind::Missing),
+                    None => (plain(), Implementation::Missing),
                 }
             }
             (name, Some(subresource)) => {
                 match strategy::of(version.group, &format!("{name}/{subresource}"), settings) {
-                    Some(strategy) => (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy)))),
-                    None => (plain(), Behind::Missing),
+                    Some(strategy) => {
+                        (own(), Implementation::Store(Arc::new(kind.store.with_strategy(strategy))))
+                    }
+                    None => (plain(), Implementation::Missing),
                 }
             }
             // A resource that two groups serve has a strategy in each.
             (name, None) => match strategy::of(version.group, name, settings) {
                 Some(strategy) if kind.store.config().group != version.group => {
-                    (own(), Behind::Store(Arc::new(kind.store.with_strategy(strategy))))
+                    (own(), Implementation::Store(Arc::new(kind.store.with_strategy(strategy))))
                 }
                 _ if version.group == "rbac.authorization.k8s.io" => {
                     let guard =
                         NoEscalation { resource: name.into(), escalation: self.config.escalation.clone() };
-                    (own(), Behind::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
+                    (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
                 }
                 _ => match self.guard(version.group, name) {
-                    Some(guard) => (own(), Behind::Store(Arc::new(kind.store.with_guard(guard)))),
-                    None => (own(), Behind::Store(kind.store.clone())),
+                    Some(guard) => (own(), Implementation::Store(Arc::new(kind.store.with_guard(guard)))),
+                    None => (own(), Implementation::Store(kind.store.clone())),
                 },
             },
         }
@@ -235,17 +296,51 @@ impl Endpoints<'_> {
             subresource: subresource.into(),
         });
         let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
+        let conversion: Arc<dyn ObjectConversion> = Arc::new(ServedVersions::new([served.clone() as _]));
         let admission = Arc::new(move |namespace: &str, name: &str| {
             let request = Request {
                 target: target.clone(),
                 namespace: namespace.into(),
                 name: name.into(),
                 user: user.clone(),
+                conversion: Some(conversion.clone()),
                 ..Request::default()
             };
             Box::new(RequestAdmission::new(chain.clone(), request)) as _
         });
         let store = Arc::new(kind.store.with_strategy(strategy));
         Some(Client::of_subresource(store, served, subresource).admitted_by(admission))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_features::Features;
+
+    use super::*;
+    use crate::ApiGroupsConfig;
+
+    /// Returns the kinds that admission sees objects of a resource in, besides that of the request.
+    fn others(group: &str, version: &str, name: &str, subresource: Option<&str>) -> Vec<String> {
+        let resources = Resources::builtin().expect("the built-in resources");
+        let served = api_groups::served(&resources, &ApiGroupsConfig::default(), Features::default());
+        let served = served.expect("the default group versions");
+        let mut versions = resources.versions().iter();
+        let found =
+            versions.find(|found| (found.group, found.version) == (group, version)).expect("a version");
+        let mut named = found.resources.iter();
+        let resource = named.find(|found| found.name == name && found.subresource == subresource);
+        let others = equivalent(&resources, &served, found, resource.expect("a resource"));
+        others.map(|other| Version::new(other, None).kind().api_version()).collect()
+    }
+
+    #[test]
+    fn admission_sees_stored_objects_in_all_served_versions() {
+        assert_eq!(others("", "v1", "pods", None), [""; 0]);
+        assert_eq!(others("", "v1", "events", None), ["events.k8s.io/v1"]);
+        assert_eq!(others("events.k8s.io", "v1", "events", None), ["v1"]);
+        assert_eq!(others("autoscaling", "v1", "horizontalpodautoscalers", None), ["autoscaling/v2"]);
+        let status = others("autoscaling", "v2", "horizontalpodautoscalers", Some("status"));
+        assert_eq!(status, ["autoscaling/v1"]);
     }
 }

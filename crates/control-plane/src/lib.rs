@@ -22,6 +22,7 @@ mod peers;
 mod resources;
 mod service_account_tokens;
 mod services;
+mod startup;
 mod storage_versions;
 mod stores;
 mod version;

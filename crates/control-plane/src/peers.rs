@@ -14,10 +14,10 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
 const LIFETIME: Duration = Duration::from_secs(15);
 
 /// The only server of its store.
-pub(crate) struct Alone(pub(crate) IpAddr);
+pub(crate) struct SingleServer(pub(crate) IpAddr);
 
 #[async_trait]
-impl Peers for Alone {
+impl Peers for SingleServer {
     async fn join(&self) -> Result<Vec<IpAddr>, String> {
         Ok(vec![self.0])
     }

@@ -95,6 +95,7 @@ impl ServedResources {
             kinds: &stores.kinds,
             admission: &admission,
             config: &config,
+            served,
         };
         connect_allocations(stores, &endpoints)?;
         let rest = Rest::new(Shared {
@@ -112,7 +113,7 @@ impl ServedResources {
                 .features
                 .enabled(Feature::ShardedListAndWatch)
                 .then_some(pintle_cel::parse_shards as ShardParser),
-            stop: config.stop.clone(),
+            shutdown: config.stop.clone(),
             termination: Some(config.watch_termination)
                 .filter(|grace| !grace.is_zero())
                 .map(|grace| Arc::new(WatchTermination::new(grace))),
@@ -209,7 +210,7 @@ impl ServedResources {
 /// Returns the objects of definitions, written by the rules of their status.
 fn definition_statuses(stores: &Stores, settings: &Settings) -> Option<Client> {
     let (group, name) = ("apiextensions.k8s.io", "customresourcedefinitions");
-    let objects = stores.objects(group, "v1", name)?;
+    let objects = stores.client(group, "v1", name)?;
     let rules = strategy::of(group, &format!("{name}/status"), settings)?;
     let store = Arc::new(objects.store().with_strategy(rules));
     Some(objects.through(store, "status", pintle_registry::MANAGER))
@@ -231,6 +232,8 @@ fn definitions(
             services: config.services.clone(),
             egress: config.egress.clone(),
             metrics: pintle_extensions::Metrics::new(&config.registry).map_err(Error::part)?,
+            clock: config.settings.clock.clone(),
+            random: config.settings.random.clone(),
         },
         policy: stores.policy.clone(),
         // One gate stands for the encoding of answers and of stored objects.
@@ -252,6 +255,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
         features: config.features,
         toleration_seconds: config.toleration_seconds,
         clock: config.settings.clock.clone(),
+        random: config.settings.random.clone(),
     };
     let metrics = pintle_admission::Metrics::new(&config.registry).map_err(Error::part)?;
     let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster);
@@ -265,7 +269,7 @@ fn connect_allocations(stores: &Stores, endpoints: &Endpoints<'_>) -> Result<(),
     let record = Builtin::stored_as(stores.encoding, record, &stores.resources);
     let key = format!("{}ranges/servicenodeports", stores.root);
     let store = |group: &str, name: &str| {
-        let objects = stores.require_objects(group, "v1", name)?;
+        let objects = stores.require_client(group, "v1", name)?;
         Ok::<_, Error>(objects.store().clone())
     };
     stores.allocations.connect(Links {

@@ -8,7 +8,7 @@ use pintle_meta::gvk::compare_versions;
 use pintle_registry::MANAGER;
 use pintle_resources::strategy::{self, Settings};
 use pintle_schema::{Resource, Resources, find_kind};
-use pintle_server::filters::Waiting;
+use pintle_server::filters::UnpublishedVersions;
 use pintle_server::lifecycle::Hooks;
 
 use crate::Error;
@@ -28,9 +28,9 @@ pub(crate) fn add_hook(
     server: &str,
     hooks: &mut Hooks,
     runtime: &Runtime,
-) -> Result<Waiting, Error> {
+) -> Result<UnpublishedVersions, Error> {
     let resources = stored(&Resources::builtin()?, served);
-    let leases = stores.require_objects("coordination.k8s.io", "v1", "leases")?;
+    let leases = stores.require_client("coordination.k8s.io", "v1", "leases")?;
     let is_served = served.iter().any(|version| version.group == GROUP && version.version == VERSION);
     let objects = is_served.then(|| objects(stores, settings).ok_or_else(no_resource(RESOURCE)));
     let (objects, clock) = (objects.transpose()?, runtime.clock.clone());
@@ -44,7 +44,7 @@ pub(crate) fn add_hook(
 }
 
 fn objects(stores: &Stores, settings: &Settings) -> Option<StorageVersionObjects> {
-    let versions = stores.objects(GROUP, VERSION, RESOURCE)?;
+    let versions = stores.client(GROUP, VERSION, RESOURCE)?;
     let status = strategy::of(GROUP, &format!("{RESOURCE}/status"), settings)?;
     let statuses = Arc::new(versions.store().with_strategy(status));
     let statuses = versions.through(statuses, "status", MANAGER);

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::Objects;
-use pintle_registry::{Served, Store, StoreConfig, StorePolicy};
+use pintle_registry::{Client, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{ServiceAllocations, ServiceNetwork};
@@ -161,14 +160,14 @@ impl Stores {
         self.store(path).ok_or_else(no_resource(path))
     }
 
-    /// Returns the objects of a resource in a version, for controllers.
-    pub(crate) fn objects(&self, group: &str, version: &str, name: &str) -> Option<Objects> {
+    /// Returns a client of a resource in a version, for controllers.
+    pub(crate) fn client(&self, group: &str, version: &str, name: &str) -> Option<Client> {
         let path = self.resources.find(group, version, name)?.storage?.path;
-        Some(Objects::new(self.store(path)?, self.served(group, version, name)?))
+        Some(Client::new(self.store(path)?, self.served(group, version, name)?))
     }
 
-    pub(crate) fn require_objects(&self, group: &str, version: &str, name: &str) -> Result<Objects, Error> {
-        self.objects(group, version, name).ok_or_else(no_resource(name))
+    pub(crate) fn require_client(&self, group: &str, version: &str, name: &str) -> Result<Client, Error> {
+        self.client(group, version, name).ok_or_else(no_resource(name))
     }
 
     /// Returns how a version of a resource is served.

@@ -88,10 +88,10 @@ impl Plane {
 
     async fn creates_and_watches_config_maps(&self) {
         let maps: Api<ConfigMap> = Api::namespaced(self.client(), "default");
-        let params = WatchParams::default().timeout(60);
+        let params = WatchParams::default().timeout(290);
         let mut watch = Box::pin(maps.watch(&params, "0").await.expect("a watch"));
         for round in 0..3 {
-            self.clock.advance(Duration::from_secs(3600));
+            self.clock.advance(Duration::from_secs(60));
             let name = format!("map-{round}");
             let map = json!({ "metadata": { "name": name }, "data": { "round": round.to_string() } });
             let map: ConfigMap = serde_json::from_value(map).expect("a ConfigMap");

@@ -28,18 +28,20 @@ const PROXY_CA: &str = "requestheader-client-ca-file";
 const UID_HEADERS: &str = "requestheader-uid-headers";
 
 /// The settings that this server publishes. Bundles are read anew whenever they are needed.
+#[derive(Clone)]
 pub struct Trust {
     /// The authorities of clients, as PEM.
-    pub client_ca: Box<dyn Fn() -> std::result::Result<String, String> + Send + Sync>,
+    pub client_ca: Arc<dyn Fn() -> std::result::Result<String, String> + Send + Sync>,
     pub front_proxies: Option<FrontProxies>,
     /// Whether uids come in headers at all (feature gate `RemoteRequestHeaderUID`).
     pub uid_headers: bool,
 }
 
 /// The front proxies that may name users in headers, and the headers' names.
+#[derive(Clone)]
 pub struct FrontProxies {
     /// The authorities of their certificates, as PEM.
-    pub authority: Box<dyn Fn() -> std::result::Result<String, String> + Send + Sync>,
+    pub authority: Arc<dyn Fn() -> std::result::Result<String, String> + Send + Sync>,
     /// By the key of the config map.
     pub lists: BTreeMap<&'static str, Vec<String>>,
 }

@@ -12,7 +12,6 @@ mod flow_control;
 mod identity;
 mod kubernetes_service;
 mod legacy_token_tracking;
-mod objects;
 mod priority_classes;
 mod runtime;
 mod service_repair;
@@ -29,7 +28,7 @@ pub use flow_control::FlowControl;
 pub use identity::{Identity, IdentityConfig};
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
 pub use legacy_token_tracking::LegacyTokenTracking;
-pub use objects::{ObjectIdentity, Objects};
+
 pub use priority_classes::PriorityClasses;
 pub use runtime::{Controller, Key, Metrics, RateLimits, Requeue, Runtime, Source, WorkQueue, start};
 pub use service_repair::ServiceRepair;

@@ -358,7 +358,7 @@ mod tests {
         String::from_utf8(json).unwrap()
     }
 
-    fn told(old: &Value, server: &str, encoding: &str, hour: u8) -> Value {
+    fn published(old: &Value, server: &str, encoding: &str, hour: u8) -> Value {
         reported(old, server, &resource(encoding), &format!("2026-01-01T{hour:02}:00:00Z"), read).unwrap()
     }
 
@@ -376,33 +376,33 @@ mod tests {
 
     #[test]
     fn servers_that_agree_have_a_common_version_since_the_first_said_so() {
-        let nobody = read(&json("apps.deployments", [])).unwrap();
-        let one = told(&nobody, "a", "apps/v1", 1);
+        let empty = read(&json("apps.deployments", [])).unwrap();
+        let one = published(&empty, "a", "apps/v1", 1);
         let expect = format!(
             r#"{{"storageVersions":[{}],"commonEncodingVersion":"apps/v1","conditions":{}}}"#,
             entry("a", "apps/v1"),
             equal(1)
         );
         assert_eq!(status(&one), expect);
-        let two = told(&one, "b", "apps/v1", 2);
+        let two = published(&one, "b", "apps/v1", 2);
         let both = [entry("a", "apps/v1"), entry("b", "apps/v1")].join(",");
         let expect = format!(
             r#"{{"storageVersions":[{both}],"commonEncodingVersion":"apps/v1","conditions":{}}}"#,
             equal(1)
         );
         assert_eq!(status(&two), expect);
-        assert!(told(&two, "a", "apps/v1", 3) == two, "nothing is new");
+        assert!(published(&two, "a", "apps/v1", 3) == two, "nothing is new");
     }
 
     #[test]
     fn servers_that_differ_have_none() {
-        let nobody = read(&json("apps.deployments", [])).unwrap();
-        let one = told(&nobody, "a", "apps/v1", 1);
-        let two = told(&one, "b", "apps/v1beta1", 2);
+        let empty = read(&json("apps.deployments", [])).unwrap();
+        let one = published(&empty, "a", "apps/v1", 1);
+        let two = published(&one, "b", "apps/v1beta1", 2);
         let both = [entry("a", "apps/v1"), entry("b", "apps/v1beta1")].join(",");
         let condition = r#"{"type":"AllEncodingVersionsEqual","status":"False","lastTransitionTime":"2026-01-01T02:00:00Z","reason":"CommonEncodingVersionUnset","message":"Common encoding version unset"}"#;
         assert_eq!(status(&two), format!(r#"{{"storageVersions":[{both}],"conditions":[{condition}]}}"#));
-        let again = told(&two, "a", "apps/v1beta1", 3);
+        let again = published(&two, "a", "apps/v1beta1", 3);
         assert!(
             status(&again)
                 .ends_with(&format!(r#""commonEncodingVersion":"apps/v1beta1","conditions":{}}}"#, equal(3)))
@@ -411,14 +411,14 @@ mod tests {
 
     #[test]
     fn another_common_version_is_a_transition() {
-        let nobody = read(&json("apps.deployments", [])).unwrap();
-        let before = told(&nobody, "a", "apps/v1beta1", 1);
-        let after = told(&before, "a", "apps/v1", 2);
+        let empty = read(&json("apps.deployments", [])).unwrap();
+        let before = published(&empty, "a", "apps/v1beta1", 1);
+        let after = published(&before, "a", "apps/v1", 2);
         assert!(status(&after).ends_with(&format!("{}}}", equal(2))), "{}", status(&after));
     }
 
     #[test]
-    fn what_is_not_told_of_yet_is_pending_in_all_its_groups() {
+    fn an_unpublished_resource_is_pending_in_all_its_groups() {
         let events = StoredResource {
             group: String::new(),
             resource: "events".into(),

@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_controllers::{
-    DefaultServiceRange, FlowControl, KubernetesService, Objects, Peers, PriorityClasses, ServiceConfig,
+    DefaultServiceRange, FlowControl, KubernetesService, Peers, PriorityClasses, ServiceConfig,
 };
 use pintle_meta::Value;
-use pintle_registry::{Record, Store, StoreConfig};
+use pintle_registry::{Client, Record, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{Links, PortRange, ServiceAllocations, ServiceNetwork};
@@ -29,7 +29,7 @@ const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 struct Cluster {
     backend: Arc<dyn Backend>,
     resources: Resources,
-    objects: HashMap<&'static str, Objects>,
+    objects: HashMap<&'static str, Client>,
     _feed: Feed,
 }
 
@@ -79,11 +79,11 @@ impl Cluster {
             };
             if name == "ipaddresses" {
                 let own = store.with_strategy(store.config().strategy.clone());
-                addresses = Some(Objects::new(Arc::new(own), served.clone()));
+                addresses = Some(Client::new(Arc::new(own), served.clone()));
             }
-            objects.insert(name, Objects::new(Arc::new(store), served));
+            objects.insert(name, Client::new(Arc::new(store), served));
         }
-        let stored = |name: &str| -> Arc<Store> { Objects::store(&objects[name]).clone() };
+        let stored = |name: &str| -> Arc<Store> { Client::store(&objects[name]).clone() };
         let record = pintle_schema::find("core/v1.RangeAllocation").unwrap();
         allocations.connect(Links {
             services: Arc::downgrade(&stored("services")),
@@ -95,7 +95,7 @@ impl Cluster {
         Cluster { backend, resources, objects, _feed: feed }
     }
 
-    fn of(&self, name: &str) -> Objects {
+    fn of(&self, name: &str) -> Client {
         self.objects[name].clone()
     }
 
@@ -197,7 +197,7 @@ async fn mandatory_objects_are_set_back_and_suggestions_stay_changed_where_asked
 }
 
 #[tokio::test]
-async fn what_is_missing_comes_back_and_what_was_ours_once_goes() {
+async fn missing_objects_are_restored_and_obsolete_ones_deleted() {
     let cluster = Cluster::new().await;
     let control = cluster.flow_control();
     control.sync().await;

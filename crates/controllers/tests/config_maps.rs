@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
-use pintle_controllers::{ClusterAuthenticationTrust, FrontProxies, LegacyTokenTracking, Objects, Trust};
+use pintle_controllers::{ClusterAuthenticationTrust, FrontProxies, LegacyTokenTracking, Trust};
 use pintle_meta::Value;
-use pintle_registry::{Store, StoreConfig};
+use pintle_registry::{Client, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy::{self, Settings};
@@ -26,7 +26,7 @@ const TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 
 struct Cluster {
     backend: Arc<dyn Backend>,
-    maps: Objects,
+    maps: Client,
     _feed: Feed,
 }
 
@@ -50,7 +50,7 @@ impl Cluster {
             stored: builtin.clone(),
             strategy: strategy::of("", "configmaps", &Settings::default()).unwrap(),
         });
-        let maps = Objects::new(Arc::new(store), Arc::new(Version::new(resource, Some(builtin))));
+        let maps = Client::new(Arc::new(store), Arc::new(Version::new(resource, Some(builtin))));
         Cluster { backend, maps, _feed: feed }
     }
 
@@ -93,9 +93,9 @@ fn authority(name: &str, until: i32) -> String {
 fn trust(authority: &'static str, front: Option<(&'static str, &[&str])>, uid_headers: bool) -> Trust {
     let list = |values: &[&str]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
     Trust {
-        client_ca: Box::new(move || Ok(authority.into())),
+        client_ca: Arc::new(move || Ok(authority.into())),
         front_proxies: front.map(|(authority, names)| FrontProxies {
-            authority: Box::new(move || Ok(authority.into())),
+            authority: Arc::new(move || Ok(authority.into())),
             lists: [
                 (FrontProxies::ALLOWED_NAMES, list(names)),
                 (FrontProxies::EXTRA_PREFIXES, list(&["X-Remote-Extra-"])),
@@ -147,7 +147,7 @@ async fn servers_add_what_they_trust_to_what_others_do() {
 }
 
 #[tokio::test]
-async fn what_is_expired_or_not_to_be_known_leaves() {
+async fn expired_certificates_and_unknown_keys_are_removed() {
     let cluster = Cluster::new().await;
     let all = trust(&FIRST, Some((FIRST.as_str(), &[])), true);
     controller_of(&cluster, all).sync().await.unwrap();
@@ -162,7 +162,7 @@ async fn what_is_expired_or_not_to_be_known_leaves() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_left_for_somebody_to_look_at() {
+async fn an_unreadable_config_map_is_left_alone() {
     let cluster = Cluster::new().await;
     let controller = controller_of(&cluster, trust(&FIRST, None, true));
     controller.sync().await.unwrap();
@@ -191,7 +191,7 @@ async fn it_follows_its_map_and_its_files() {
     let bundle = Arc::new(Mutex::new(FIRST.as_str()));
     let current = bundle.clone();
     let trust = Trust {
-        client_ca: Box::new(move || Ok((*current.lock().unwrap()).to_owned())),
+        client_ca: Arc::new(move || Ok((*current.lock().unwrap()).to_owned())),
         ..trust(&FIRST, None, true)
     };
     let changed = Arc::new(Notify::new());

@@ -37,8 +37,10 @@ pub enum Contribution {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteVersion {
     pub version: GroupVersion,
-    /// Its OpenAPI document of version 3, if the server has one.
-    pub openapi: Option<RemoteDocument>,
+    /// The OpenAPI v2 document of its server, if there is one. It may describe other group versions too.
+    pub openapi_v2: Option<RemoteDocument>,
+    /// Its OpenAPI v3 document, if the server has one.
+    pub openapi_v3: Option<RemoteDocument>,
 }
 
 /// A document of another server.
@@ -49,7 +51,7 @@ pub struct RemoteDocument {
     pub hash: String,
 }
 
-/// A source that is told of its changes one at a time.
+/// A source whose owner publishes each change.
 #[derive(Default)]
 pub struct Publisher {
     stamp: AtomicU64,

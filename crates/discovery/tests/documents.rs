@@ -171,7 +171,7 @@ fn a_document_and_its_etag_are_written_at_once() {
 }
 
 #[test]
-fn what_is_stored_is_told_only_where_that_version_is_served() {
+fn the_storage_version_hash_is_shown_only_where_it_is_served() {
     let mut custom = custom();
     assert_eq!(custom.resource(&custom.versions[0]).storage, None);
     custom.versions.push(CustomVersion { name: "v2".into(), storage: true, ..CustomVersion::default() });
@@ -182,7 +182,7 @@ fn what_is_stored_is_told_only_where_that_version_is_served() {
 }
 
 #[test]
-fn what_is_not_terminating_can_be_written() {
+fn a_resource_that_is_not_terminating_has_all_verbs() {
     let custom = Custom { terminating: false, ..custom() };
     let verbs = custom.resource(&custom.versions[0]).verbs;
     assert_eq!(verbs, ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]);

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_object_has_is_explained_for_custom_resources_too() {
+    fn metadata_of_custom_resources_is_documented() {
         let of = |name| pintle_schema::find(name).unwrap();
         let (any, list) = (of("meta/v1.PartialObjectMetadata"), of("meta/v1.PartialObjectMetadataList"));
         let pod = of("core/v1.Pod");

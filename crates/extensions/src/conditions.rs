@@ -84,13 +84,13 @@ fn remove(definition: &mut Value, kind: &str) {
 }
 
 /// Names of a group that are taken.
-pub(crate) trait Taken {
+pub(crate) trait TakenNames {
     fn is_resource(&self, name: &str) -> bool;
     fn is_kind(&self, name: &str) -> bool;
 }
 
 /// Returns a definition with its status brought up to date; `None` if it is.
-pub(crate) fn update(definition: &Value, taken: &dyn Taken, now: &Time) -> Option<Value> {
+pub(crate) fn update(definition: &Value, taken: &dyn TakenNames, now: &Time) -> Option<Value> {
     let mut new = definition.clone();
     // The reference has a loop for each of them. Loops that need no other definition come first, and so do their conditions.
     update_approval(&mut new, now);
@@ -101,7 +101,7 @@ pub(crate) fn update(definition: &Value, taken: &dyn Taken, now: &Time) -> Optio
 }
 
 /// Takes the names that are free, and says which are not.
-fn update_names(definition: &mut Value, taken: &dyn Taken, now: &Time) {
+fn update_names(definition: &mut Value, taken: &dyn TakenNames, now: &Time) {
     let wanted = Names::read(definition.at(&["spec", "names"]));
     let has = Names::read(definition.at(&["status", "acceptedNames"]));
     if wanted == has {
@@ -149,7 +149,7 @@ fn accepted_names(names: &Names) -> Value {
 }
 
 /// The names that a definition gets, and what is said about them: of several conflicts, the last.
-fn names(wanted: &Names, has: &Names, taken: &dyn Taken) -> (Names, Condition) {
+fn names(wanted: &Names, has: &Names, taken: &dyn TakenNames) -> (Names, Condition) {
     let mut accepted = has.clone();
     let mut conflict = None;
     let in_use = |name: &str| format!("{} is already in use", quote(name));
@@ -274,7 +274,7 @@ mod tests {
 
     struct These(&'static [&'static str], &'static [&'static str]);
 
-    impl Taken for These {
+    impl TakenNames for These {
         fn is_resource(&self, name: &str) -> bool {
             self.0.contains(&name)
         }

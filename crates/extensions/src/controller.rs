@@ -8,16 +8,15 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 
 use pintle_cache::{Cursor, Interest, Next};
-use pintle_controllers::Objects;
 use pintle_meta::{Reason, Value};
-use pintle_registry::Result;
-use pintle_runtime::{Spawner, Stopwatch};
+use pintle_registry::{Client, Result};
+use pintle_runtime::Spawner;
 
 use crate::Definitions;
-use crate::conditions::{self, Condition, FINALIZER, Taken, remove_finalizer, terminating};
+use crate::conditions::{self, Condition, FINALIZER, TakenNames, remove_finalizer, terminating};
 use crate::custom_resource::CustomResource;
 use crate::definition::Names;
-use crate::instance_deletion::{self, Stuck};
+use crate::instance_deletion::{self, DeletionFailure};
 
 /// Delay before a failed definition is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -29,7 +28,7 @@ const AT_ONCE: usize = 32;
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// Interval at which the number of such writes is read.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Built-in resources that are stored below the same keys: deleting a definition does not touch their objects.
 const OVERLAPPING: [(&str, &str); 2] =
@@ -39,7 +38,7 @@ const OVERLAPPING: [(&str, &str); 2] =
 pub struct DefinitionController {
     definitions: Arc<Definitions>,
     /// Written through their status.
-    statuses: Objects,
+    statuses: Client,
     tasks: Spawner,
     /// UIDs of definitions whose objects are being deleted.
     deleting: Mutex<HashSet<String>>,
@@ -57,7 +56,7 @@ struct Reserved {
 impl DefinitionController {
     pub const HOOK: &'static str = "start-apiextensions-controllers";
 
-    pub fn new(definitions: Arc<Definitions>, statuses: Objects, tasks: Spawner) -> DefinitionController {
+    pub fn new(definitions: Arc<Definitions>, statuses: Client, tasks: Spawner) -> DefinitionController {
         let (deleting, reserved) = (Mutex::default(), Mutex::default());
         DefinitionController { definitions, statuses, tasks, deleting, reserved }
     }
@@ -166,7 +165,7 @@ impl DefinitionController {
         let others = reserved.iter().filter(|(name, of)| *name != definition.name() && of.group == group);
         let others: Vec<&Names> = others.map(|(_, of)| &of.names).collect();
         let updated = self.definitions.read(|index| {
-            let taken = TakenOr { taken: &index.taken(group), others: &others };
+            let taken = TakenOrReserved { taken: &index.taken(group), others: &others };
             conditions::update(definition, &taken, &now)
         });
         if let Some(updated) = &updated {
@@ -257,17 +256,21 @@ impl DefinitionController {
     }
 
     /// Deletes all objects of a definition.
-    async fn delete_instances(&self, name: &str, uid: &str) -> std::result::Result<(), Stuck> {
+    async fn delete_instances(&self, name: &str, uid: &str) -> std::result::Result<(), DeletionFailure> {
         let entry = self.definitions.get(name).filter(|found| found.summary.uid == uid);
         let Some(entry) = entry else { return Ok(()) };
         let resource: Arc<CustomResource> = entry.resource().map_err(|reason| {
             let (plural, group) = (&entry.summary.accepted.plural, &entry.summary.group);
-            Stuck::List(format!("unable to find a custom resource client for {plural}.{group}: {reason}"))
+            DeletionFailure::List(format!(
+                "unable to find a custom resource client for {plural}.{group}: {reason}"
+            ))
         })?;
         // From here on nothing new is let in; what was let in before comes to its end.
-        let draining = Stopwatch::start();
-        while entry.writes.load(Ordering::SeqCst) > 0 && draining.elapsed() < DRAIN {
-            tokio::time::sleep(LOOK).await;
+        let clock = self.definitions.clock();
+        let begun = clock.instant();
+        let is_draining = || clock.instant().saturating_duration_since(begun) < DRAIN;
+        while entry.writes.load(Ordering::SeqCst) > 0 && is_draining() {
+            clock.sleep(POLL_INTERVAL).await;
         }
         // A client that takes the finalizer away may define the resource anew, whose objects have the same keys. The new
         // definition is older than they are, so the table knows it once it has what the store has after they were listed.
@@ -276,17 +279,17 @@ impl DefinitionController {
             definitions.current().await?;
             Ok(definitions.get(name).is_some_and(|found| found.summary.uid == uid))
         };
-        instance_deletion::delete_all(resource.stored(), is_due).await
+        instance_deletion::delete_all(resource.stored(), clock, is_due).await
     }
 }
 
 /// Names that are taken, and names that are reserved.
-struct TakenOr<'a, T> {
+struct TakenOrReserved<'a, T> {
     taken: &'a T,
     others: &'a [&'a Names],
 }
 
-impl<T: Taken> Taken for TakenOr<'_, T> {
+impl<T: TakenNames> TakenNames for TakenOrReserved<'_, T> {
     fn is_resource(&self, name: &str) -> bool {
         let has = |names: &&Names| {
             names.plural == name

@@ -7,35 +7,37 @@
 //!
 //! All of it stays the same until the definition changes.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use pintle_admission::{ObjectConversion, ServedVersions};
 use pintle_cache::{Feed, Kind, Limits, Resource};
 use pintle_codec::json;
 use pintle_definitions::columns;
 use pintle_definitions::object::Scale as ScalePaths;
 use pintle_definitions::paths::Path;
+use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::served::Version as Builtin;
 use pintle_resources::subresources::Scale;
 use pintle_schema::Resources;
 use pintle_server::lifecycle::Signal;
-use pintle_server::rest::{Behind, Endpoint, EndpointConfig};
+use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 use pintle_storage::Backend;
 use tokio::sync::OnceCell;
 
 use crate::columns::Columns;
-use crate::conversion::{Converting, ConvertingConfig, Webhook, WebhookEnvironment};
+use crate::conversion::{ConvertingBackend, ConvertingBackendConfig, Webhook, WebhookEnvironment};
 use crate::definition::{self, Summary, VersionSpec};
 use crate::encoding::StoredAs;
 use crate::scale::Replicas;
 use crate::schemas::{Cached, StoredVersion, VersionSchemas, Write};
 use crate::strategy::{self, Custom};
-use crate::version::ServedVersion;
+use crate::version::{EquivalentVersions, ServedVersion};
 
 /// Byte budget of the cache of converted objects of a version.
 const REMEMBERED: usize = 4 << 20;
@@ -45,7 +47,7 @@ const REMEMBERED: usize = 4 << 20;
 pub(crate) struct ResourceStorage {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) feed: Arc<Feed>,
-    /// Of all keys, with slashes around it.
+    /// Prefix of all keys, with slashes around it.
     pub(crate) root: String,
     pub(crate) resources: Arc<Resources>,
     pub(crate) webhooks: WebhookEnvironment,
@@ -163,9 +165,9 @@ pub(crate) struct WatchLifetime {
 }
 
 impl WatchLifetime {
-    /// Returns the watches of all versions of a definition, where `before` are those of its predecessor. WatchLifetime of versions that
-    /// are not served any more, or not as they were, end.
-    pub(crate) fn of(definition: &Value, before: &[WatchLifetime]) -> Vec<WatchLifetime> {
+    /// Returns the lifetimes of all served versions of a definition, where `before` are those of its predecessor. Watches of versions
+    /// that are not served any more, or not as they were, end.
+    pub(crate) fn of_versions(definition: &Value, before: &[WatchLifetime]) -> Vec<WatchLifetime> {
         let versions = definition::versions(definition).into_iter().filter(|spec| spec.served);
         let next: Vec<WatchLifetime> = versions
             .map(|spec| {
@@ -191,6 +193,11 @@ impl WatchLifetime {
         self.ended.set();
     }
 
+    #[cfg(test)]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_set()
+    }
+
     /// Returns the signal that ends the watches of a version. A version that the definition does not serve has ended, so that
     /// clients retry with the next definition.
     fn ended(watches: &[WatchLifetime], version: &str) -> Signal {
@@ -205,17 +212,23 @@ impl WatchLifetime {
 
 /// Returns a hash of everything about a version that its watchers would notice.
 fn fingerprint(definition: &Value, spec: &VersionSpec<'_>) -> u64 {
-    let mut text = Vec::new();
-    text.extend(definition.text_at(&["status", "acceptedNames", "kind"]).as_bytes());
-    json::encode(definition.at(&["spec", "conversion"]).unwrap_or(&Value::NULL), &mut text);
-    json::encode(spec.schema.unwrap_or(&Value::NULL), &mut text);
-    spec.columns.iter().for_each(|column| json::encode(column, &mut text));
     let mut hasher = DefaultHasher::new();
-    hasher.write(&text);
+    definition.text_at(&["status", "acceptedNames", "kind"]).hash(&mut hasher);
+    let shared = ["conversion", "preserveUnknownFields"].map(|field| definition.at(&["spec", field]));
+    for part in shared.into_iter().chain([spec.schema]) {
+        let mut text = Vec::new();
+        json::encode(part.unwrap_or(&Value::NULL), &mut text);
+        text.hash(&mut hasher);
+    }
+    for list in [spec.columns, spec.selectable] {
+        let mut text = Vec::new();
+        list.iter().for_each(|item| json::encode(item, &mut text));
+        text.hash(&mut hasher);
+    }
     hasher.finish()
 }
 
-/// Of the keys of a definition's objects.
+/// Returns the prefix of the keys of a definition's objects.
 pub(crate) fn prefix(storage: &ResourceStorage, summary: &Summary) -> Bytes {
     Bytes::from(format!("{}{}/{}/", storage.root, summary.group, summary.accepted.plural))
 }
@@ -245,10 +258,10 @@ impl CustomResource {
         let Some(converter) = &self.converter else { return Ok(self.as_stored()) };
         let converter = converter.clone()?;
         let api_version = |place: usize| self.schemas.versions[place].api_version.clone();
-        let backend: Arc<dyn Backend> = Arc::new(Converting::new(ConvertingConfig {
+        let backend: Arc<dyn Backend> = Arc::new(ConvertingBackend::new(ConvertingBackendConfig {
             store: self.storage.backend.clone(),
             converter,
-            form: self.schemas.clone(),
+            schemas: self.schemas.clone(),
             served: api_version(place),
             storage: api_version(self.schemas.storage),
             stored_as: self.storage.stored_as,
@@ -290,6 +303,8 @@ impl CustomResource {
             }),
             strategy: Arc::new(self.custom(place)),
         })
+        .with_clock(self.storage.webhooks.clock.clone())
+        .with_random(self.storage.webhooks.random.clone())
         .with_options(self.storage.policy.of(&self.summary.group, &self.summary.accepted.plural))
     }
 
@@ -308,25 +323,34 @@ impl CustomResource {
             deprecation: version.deprecation.clone(),
             _feed: source.feed,
         });
-        let endpoint =
-            |part: Option<&str>, verbs: &[&'static str], served: Arc<dyn Served>, behind: Behind| {
-                Arc::new(Endpoint::new(EndpointConfig {
-                    group: self.summary.group.clone(),
-                    version: version.name.clone(),
-                    resource: self.summary.accepted.plural.clone(),
-                    subresource: part.map(str::to_owned),
-                    namespaced: self.summary.namespaced,
-                    verbs: verbs.to_vec(),
-                    served,
-                    behind,
-                    is_defined: true,
-                    ended: version.ended.clone(),
-                }))
+        let conversion: Arc<dyn ObjectConversion> =
+            Arc::new(EquivalentVersions { schemas: self.schemas.clone(), place, kinds: self.served_kinds() });
+        let endpoint = |part: Option<&str>,
+                        verbs: &[&'static str],
+                        served: Arc<dyn Served>,
+                        implementation: Implementation| {
+            let conversion = match implementation {
+                Implementation::Store(_) => conversion.clone(),
+                _ => Arc::new(ServedVersions::new([served.clone()])),
             };
+            Arc::new(Endpoint::new(EndpointConfig {
+                group: self.summary.group.clone(),
+                version: version.name.clone(),
+                resource: self.summary.accepted.plural.clone(),
+                subresource: part.map(str::to_owned),
+                namespaced: self.summary.namespaced,
+                verbs: verbs.to_vec(),
+                served,
+                implementation,
+                conversion,
+                is_custom: true,
+                removed: version.ended.clone(),
+            }))
+        };
         let status = version.status.then(|| {
             let rules = Arc::new(strategy::Status(self.custom(place)));
-            let behind = Behind::Store(Arc::new(store.with_strategy(rules)));
-            endpoint(Some("status"), &SUBRESOURCE_VERBS, served.clone(), behind)
+            let implementation = Implementation::Store(Arc::new(store.with_strategy(rules)));
+            endpoint(Some("status"), &SUBRESOURCE_VERBS, served.clone(), implementation)
         });
         let scale = version.scale.as_ref().zip(self.scale_kind(version)).map(|(paths, kind)| {
             let api_version = |version: &Version| format!("{}/{}", self.summary.group, version.name);
@@ -337,10 +361,16 @@ impl CustomResource {
             let replicas = replicas.map(|(version, scale)| (version, Path::parse(&scale.spec_replicas)));
             let scale = Replicas::new(paths, api_version(version), replicas.collect());
             let scale = Scale::of(store.clone(), scale);
-            endpoint(Some("scale"), &SUBRESOURCE_VERBS, kind, Behind::Subresource(Arc::new(scale)))
+            endpoint(Some("scale"), &SUBRESOURCE_VERBS, kind, Implementation::Subresource(Arc::new(scale)))
         });
-        let resource = endpoint(None, &VERBS, served, Behind::Store(store));
+        let resource = endpoint(None, &VERBS, served, Implementation::Store(store));
         Ok(Endpoints { resource, status, scale })
+    }
+
+    /// Returns the kinds of all served versions.
+    fn served_kinds(&self) -> Vec<GroupVersionKind> {
+        let served = self.versions.iter().filter(|version| version.ended.is_some());
+        served.map(|version| definition::kind(&self.summary, &version.name)).collect()
     }
 
     /// The kind that every scale is of.
@@ -370,5 +400,44 @@ impl Guard for Closed {
         let name = if name.is_empty() { new.name() } else { name };
         let why = "create not allowed while custom resource definition is terminating";
         Err(Box::new(Status::forbidden(&self.group, &self.resource, name, why)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_registry::testing::object;
+
+    use super::*;
+
+    fn definition(spec: &str, version: &str) -> Value {
+        object(&format!(
+            r#"{{"metadata":{{"name":"boats.example.com"}},"spec":{{"group":"example.com"{spec},
+            "versions":[{{"name":"v1","served":true,"storage":true{version}}}]}}}}"#
+        ))
+    }
+
+    /// Each change that watchers of a version notice ends its watches, alone.
+    #[test]
+    fn watches_of_a_changed_version_end() {
+        let changes = [
+            ("", "", false),
+            ("", r#","deprecated":true"#, false),
+            (r#","scope":"Cluster""#, "", false),
+            (r#","preserveUnknownFields":true"#, "", true),
+            (r#","conversion":{"strategy":"Webhook"}"#, "", true),
+            ("", r#","schema":{"openAPIV3Schema":{"type":"object"}}"#, true),
+            ("", r#","selectableFields":[{"jsonPath":".spec.color"}]"#, true),
+            (
+                "",
+                r#","additionalPrinterColumns":[{"name":"Age","jsonPath":".metadata.creationTimestamp"}]"#,
+                true,
+            ),
+        ];
+        for (spec, version, ends) in changes {
+            let before = WatchLifetime::of_versions(&definition("", ""), &[]);
+            let after = WatchLifetime::of_versions(&definition(spec, version), &before);
+            assert_eq!(before[0].has_ended(), ends, "{spec}{version}");
+            assert!(!after[0].has_ended(), "{spec}{version}");
+        }
     }
 }

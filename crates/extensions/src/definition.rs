@@ -55,7 +55,7 @@ pub(crate) struct VersionSummary {
 }
 
 impl Summary {
-    /// Of a definition in its stored form.
+    /// Reads a definition in its stored form.
     pub(crate) fn read(definition: &Value) -> Summary {
         let versions = definition.items_at(&["spec", "versions"]).iter().map(|version| VersionSummary {
             name: version.text_at(&["name"]).to_owned(),
@@ -170,10 +170,10 @@ fn deprecation(definition: &Value, own: Option<&Value>, name: &str) -> String {
         .map(|other| other.text_at(&["name"]))
         .filter(|other| pintle_meta::gvk::compare_versions(name, other).is_lt())
         .max_by(|a, b| pintle_meta::gvk::compare_versions(a, b));
-    let told = format!("{group}/{name} {kind} is deprecated");
+    let warning = format!("{group}/{name} {kind} is deprecated");
     match better {
-        Some(better) => format!("{told}; use {group}/{better} {kind}"),
-        None => told,
+        Some(better) => format!("{warning}; use {group}/{better} {kind}"),
+        None => warning,
     }
 }
 

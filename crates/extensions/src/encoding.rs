@@ -16,7 +16,7 @@ pub enum StoredAs {
 
 impl StoredAs {
     /// Returns the encoding of a value.
-    pub(crate) fn of(value: &[u8]) -> StoredAs {
+    pub(crate) fn detect(value: &[u8]) -> StoredAs {
         if cbor::is_self_described(value) { StoredAs::Cbor } else { StoredAs::Json }
     }
 
@@ -75,7 +75,7 @@ mod tests {
             let marked = stored_as.marked(value.clone());
             assert_ne!(marked, value);
             for value in [value, marked] {
-                assert_eq!((StoredAs::of(&value), decode(&value)), (stored_as, Ok(object.clone())));
+                assert_eq!((StoredAs::detect(&value), decode(&value)), (stored_as, Ok(object.clone())));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The index of definitions by name, as current as their cache: every read takes in the changes first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
 use pintle_registry::{Reflect, Store};
 
-use crate::conditions::Taken;
+use crate::conditions::TakenNames;
 use crate::custom_resource::{CustomResource, ResourceStorage, WatchLifetime, prefix};
 use crate::definition::{self, Names, Summary};
 use crate::regenerations::Regenerations;
@@ -18,6 +18,8 @@ use crate::regenerations::Regenerations;
 /// All definitions, by name.
 pub(crate) struct DefinitionIndex {
     by_name: HashMap<String, Arc<Definition>>,
+    /// While all definitions are read again: names that have not been read yet.
+    unconfirmed: HashSet<String>,
     /// How often each name of a group is taken.
     names: HashMap<String, GroupNames>,
     storage: ResourceStorage,
@@ -114,6 +116,7 @@ impl DefinitionIndex {
         let regenerations = Regenerations::new(storage.webhooks.metrics.clone());
         DefinitionIndex {
             by_name: HashMap::new(),
+            unconfirmed: HashSet::new(),
             names: HashMap::new(),
             storage,
             store,
@@ -135,8 +138,8 @@ impl DefinitionIndex {
         known.map(place).collect()
     }
 
-    pub(crate) fn taken(&self, group: &str) -> impl Taken + '_ {
-        TakenIn(self.names.get(group))
+    pub(crate) fn taken(&self, group: &str) -> impl TakenNames + '_ {
+        TakenInGroup(self.names.get(group))
     }
 
     /// Definitions of a group that wait for a name.
@@ -173,7 +176,7 @@ impl DefinitionIndex {
                 self.regenerations.hide(name);
                 let prefix = prefix(&self.storage, &before.summary);
                 drop(before);
-                self.storage.feed.tidy(&prefix);
+                self.storage.feed.remove_unused(&prefix);
             }
             return;
         };
@@ -185,10 +188,10 @@ impl DefinitionIndex {
             .filter(|before| before.generation == generation && before.summary.accepted == summary.accepted);
         let (resource, watches) = match (unchanged, same) {
             (Some(before), _) => (before.resource.clone(), before.watches.clone()),
-            (None, Some(before)) => (Arc::default(), WatchLifetime::of(object, &before.watches)),
+            (None, Some(before)) => (Arc::default(), WatchLifetime::of_versions(object, &before.watches)),
             (None, None) => {
                 before.iter().flat_map(|before| &before.watches).for_each(WatchLifetime::end);
-                (Arc::default(), WatchLifetime::of(object, &[]))
+                (Arc::default(), WatchLifetime::of_versions(object, &[]))
             }
         };
         let terminating = same.map_or_else(Arc::default, |before| before.terminating.clone());
@@ -257,15 +260,21 @@ impl DefinitionIndex {
 
 impl Reflect for DefinitionIndex {
     fn set(&mut self, _: usize, key: &str, object: Option<&Value>) {
+        self.unconfirmed.remove(key);
         self.replace(key, object);
     }
 
+    /// Keeps the definitions, so that each is compared with its predecessor when it is read again and watches of unchanged versions
+    /// go on.
     fn clear(&mut self, _: usize) {
-        // All definitions are read again next. Requests and watches that are under way go on with the old ones.
-        for name in std::mem::take(&mut self.by_name).into_keys() {
-            self.publisher.publish(&name, None);
+        self.unconfirmed = self.by_name.keys().cloned().collect();
+    }
+
+    /// Removes the definitions that were deleted meanwhile.
+    fn reloaded(&mut self, _: usize) {
+        for name in std::mem::take(&mut self.unconfirmed) {
+            self.replace(&name, None);
         }
-        self.names.clear();
     }
 }
 
@@ -279,9 +288,9 @@ fn count_in(counts: &mut HashMap<String, usize>, name: &str, adds: bool) {
     }
 }
 
-struct TakenIn<'a>(Option<&'a GroupNames>);
+struct TakenInGroup<'a>(Option<&'a GroupNames>);
 
-impl Taken for TakenIn<'_> {
+impl TakenNames for TakenInGroup<'_> {
     fn is_resource(&self, name: &str) -> bool {
         self.0.is_some_and(|names| names.resources.contains_key(name))
     }
@@ -290,3 +299,7 @@ impl Taken for TakenIn<'_> {
         self.0.is_some_and(|names| names.kinds.contains_key(name))
     }
 }
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;

@@ -78,15 +78,15 @@ pub struct Definitions {
 
 /// The storage of definitions and of their objects.
 pub struct DefinitionsConfig {
-    /// Of the definitions themselves.
+    /// The store of the definitions themselves.
     pub store: Arc<Store>,
     pub backend: Arc<dyn Backend>,
     pub feed: Arc<Feed>,
-    /// Of all keys, with slashes around it: `/registry/`.
+    /// Prefix of all keys, with slashes around it: `/registry/`.
     pub root: String,
     pub resources: Arc<Resources>,
     pub webhooks: WebhookEnvironment,
-    /// Of the custom resources.
+    /// The policy of stores of custom resources.
     pub policy: Arc<StorePolicy>,
     pub stored_as: StoredAs,
     pub clock: Clock,
@@ -133,6 +133,10 @@ impl Definitions {
         self.mirror.read(DefinitionIndex::prefixes)
     }
 
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -164,7 +168,7 @@ impl Definitions {
             return self.get(name);
         }
         if self.backend.known_revision().is_some() {
-            self.mirror.settle().await;
+            self.mirror.wait_for_writes().await;
             return self.get(name);
         }
         // A definition that is there and not served yet may be established in the store already: a client that has seen that

@@ -33,7 +33,7 @@ pub(crate) struct VersionSchemas {
     /// The place of the version that objects are stored in.
     pub(crate) storage: usize,
     pub(crate) versions: Vec<VersionSchema>,
-    /// How many fields objects can be selected by, of all versions together.
+    /// Number of fields that objects can be selected by, of all versions together.
     fields: usize,
     /// Where versions differ in more than their name.
     converter: Option<Arc<dyn Converter>>,
@@ -206,12 +206,12 @@ impl VersionSchema {
     }
 }
 
-impl conversion::Form for VersionSchemas {
+impl conversion::ObjectSchemas for VersionSchemas {
     fn read(&self, stored: &[u8]) -> Result<Value, String> {
         self.read_stored(stored).map(|(object, _)| object)
     }
 
-    fn settle(&self, mut converted: Value) -> Result<Value, String> {
+    fn coerce_converted(&self, mut converted: Value) -> Result<Value, String> {
         let place = self.place_of(converted.api_version()).ok_or("there is no such version")?;
         self.coerce(place, &mut converted, Coercion::default())?;
         Ok(converted)
@@ -297,7 +297,7 @@ impl Kind for Cached {
             }
         }
         // In the encoding that it has, so that what is stored is mostly kept as it is and once.
-        let value = StoredAs::of(stored).encode(&object);
+        let value = StoredAs::detect(stored).encode(&object);
         let value = if value == **stored { stored.clone() } else { value.into() };
         Ok(Read { value, labels, fields: fields.into() })
     }

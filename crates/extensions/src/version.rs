@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use pintle_admission::ObjectConversion;
 use pintle_cache::{Feed, Form};
 use pintle_codec::Error;
 use pintle_codec::kind::{self, Unreadable};
 use pintle_codec::negotiate::Encoding;
 use pintle_definitions::object::Coercion;
 use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
-use pintle_meta::{Object, Value, quote};
+use pintle_meta::{Object, Status, Value, quote};
 use pintle_patch::managed::Converter;
 use pintle_patch::typed::TypeRef;
 use pintle_registry::{Received, Result, Served, Submitted, Table};
@@ -151,6 +152,47 @@ impl Served for ServedVersion {
 
     fn deprecation(&self) -> Option<&str> {
         self.deprecation.as_deref()
+    }
+}
+
+/// The served versions of a custom resource, for admission. A request's objects are processed in the version of its endpoint, which
+/// plays the part of the storage version here.
+pub(crate) struct EquivalentVersions {
+    pub(crate) schemas: Arc<VersionSchemas>,
+    /// The version of the endpoint.
+    pub(crate) place: usize,
+    /// The kinds of all served versions.
+    pub(crate) kinds: Vec<GroupVersionKind>,
+}
+
+impl EquivalentVersions {
+    fn converted(&self, object: Value, to: usize) -> Result<Value> {
+        self.schemas.converted(object, to).map_err(|reason| Box::new(Status::internal(reason)))
+    }
+
+    fn find(&self, kind: &GroupVersionKind) -> Result<usize> {
+        let place = self.kinds.contains(kind).then(|| self.schemas.place_of(&kind.api_version())).flatten();
+        place.ok_or_else(|| {
+            let (api_version, kind) = (kind.api_version(), &kind.kind);
+            Box::new(Status::internal(format_args!("{api_version} {kind} is not served here")))
+        })
+    }
+}
+
+impl ObjectConversion for EquivalentVersions {
+    fn to_version(&self, object: Value, kind: &GroupVersionKind) -> Result<Value> {
+        self.converted(object, self.find(kind)?)
+    }
+
+    fn to_storage(&self, object: Value, kind: &GroupVersionKind) -> Result<Value> {
+        self.find(kind)?;
+        let mut object = self.converted(object, self.place)?;
+        self.schemas.set_defaults(self.place, &mut object);
+        Ok(object)
+    }
+
+    fn kinds(&self) -> Vec<GroupVersionKind> {
+        self.kinds.clone()
     }
 }
 

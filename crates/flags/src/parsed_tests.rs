@@ -94,7 +94,7 @@ fn naming_the_version_one_has_is_not_worth_a_warning() {
 }
 
 #[test]
-fn what_cannot_matter_says_why_unless_it_would_not_matter_elsewhere() {
+fn moot_flags_say_why_unless_moot_in_the_reference() {
     let flags = run(&["--watch-cache=false", "--default-watch-cache-size=0"]);
     let why = "has no effect in Pintle: watch caches have the size that is needed";
     assert_eq!(flags.warnings(), [format!("--default-watch-cache-size {why}")]);

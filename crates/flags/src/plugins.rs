@@ -1,4 +1,4 @@
-//! Admission plugins: which there are, in which order they are asked, and which are on.
+//! The admission plugins of the reference: their order, their defaults, and the flags that enable and disable them.
 
 use crate::Parsed;
 use crate::table::Effect;
@@ -7,13 +7,13 @@ use crate::table::Effect;
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionPlugin {
     pub name: &'static str,
-    /// On unless it is switched off.
+    /// Enabled by default.
     pub on: bool,
-    /// Whether it is written.
+    /// Whether Pintle implements it.
     pub effect: Effect,
 }
 
-/// Every plugin, in the order in which they are asked.
+/// All plugins, in the order in which the chain calls them.
 pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     off("AlwaysAdmit").active(),
     off("NamespaceAutoProvision"),
@@ -73,13 +73,13 @@ impl AdmissionPlugin {
     }
 }
 
-/// The plugin of a name.
+/// Returns the plugin of a name.
 pub(crate) fn find(name: &str) -> Option<&'static AdmissionPlugin> {
     ADMISSION_PLUGINS.iter().find(|plugin| plugin.name == name)
 }
 
 impl Parsed {
-    /// The names of the admission plugins that are on, in the order in which they are asked.
+    /// Returns the names of the enabled admission plugins, in the order in which the chain calls them.
     pub fn admission_plugins(&self) -> impl Iterator<Item = &'static str> {
         let named =
             |flag: &str, plugin: &AdmissionPlugin| self.strings(flag).iter().any(|name| name == plugin.name);
@@ -93,9 +93,9 @@ impl Parsed {
         ADMISSION_PLUGINS.iter().filter(is_on).map(|plugin| plugin.name)
     }
 
-    /// Whether nobody said who may do what, on the embedded store. Then it is nodes and roles that decide, and what nodes
-    /// may write is restricted too: one without the other is half a wall. With etcd, where this server takes another's
-    /// place, the reference's default holds, which lets everybody do everything.
+    /// Reports whether authorization is not configured on the embedded store. Then the modes Node and RBAC apply, with the
+    /// plugin NodeRestriction, without which Node authorization is incomplete. With etcd, where this server replaces another,
+    /// the reference's default `AlwaysAllow` applies.
     pub fn is_closed_by_default(&self) -> bool {
         self.strings("etcd-servers").is_empty()
             && self.strings("authorization-mode").is_empty()

@@ -1,14 +1,16 @@
 //! OpenAPI: types and operations, for `kubectl explain`, validation in clients and generators of clients.
 //!
 //! [`operations`] says what can be asked of each path, [`schema`] what a type is made of; [`v3`] makes one document per group
-//! version of them, [`v2`] one of all; [`custom`] does both for custom resources. A document is a function of what is served and of [`Options`]; nothing is made
-//! before it is asked for, and who serves them keeps what was made, each until its own group version changes.
+//! version of them, [`v2`] one of all; [`custom`] does both for custom resources, and [`remote`] merges documents of other servers. A
+//! document is a function of the served group versions and of [`Options`]; it is made when it is first asked for, and the caller
+//! keeps it until its group version changes.
 
 pub mod custom;
 mod json;
 mod operations;
 mod parameters;
 mod protobuf;
+pub mod remote;
 mod schema;
 pub mod v2;
 pub mod v3;
@@ -20,7 +22,7 @@ pub use schema::name as definition_name;
 /// Properties of the server that documents depend on.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Of the server, major and minor: `1.36`.
+    /// Version of the server, major and minor: `1.36`.
     pub version: &'a str,
     /// Whether fields say which values they may have (feature gate `OpenAPIEnums`).
     pub enums: bool,

@@ -100,7 +100,7 @@ const DELETED_IS_SHOWN: &[(&str, &[&str])] = &[
 
 /// The paths of a group version.
 pub(crate) fn group_version(served: &GroupVersion, options: &Options<'_>) -> Vec<Path> {
-    let tags = Tags::of(Some(&served.group), Some(&served.version));
+    let tags = Tags::new(Some(&served.group), Some(&served.version));
     let mut paths = vec![Path {
         path: format!("{}/", served.path()),
         operations: vec![tags.discovery(
@@ -121,9 +121,9 @@ pub(crate) fn group_version(served: &GroupVersion, options: &Options<'_>) -> Vec
 pub(crate) fn others(groups: &[&str], logs: bool) -> Vec<(String, Vec<Path>)> {
     let single = |path: &str, operation| vec![Path { path: path.into(), operations: vec![operation] }];
     let versions = "get available API versions";
-    let core = Tags::of(Some(""), None);
+    let core = Tags::new(Some(""), None);
     let mut root =
-        Tags::of(None, None).discovery("APIVersions", versions, "meta/v1.APIGroupList", Media::Discovery);
+        Tags::new(None, None).discovery("APIVersions", versions, "meta/v1.APIGroupList", Media::Discovery);
     root.tag = "apis".into();
     let mut found = vec![
         (
@@ -134,7 +134,7 @@ pub(crate) fn others(groups: &[&str], logs: bool) -> Vec<(String, Vec<Path>)> {
     ];
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let text = "get information of a group";
-        let tags = Tags::of(Some(group), None);
+        let tags = Tags::new(Some(group), None);
         let operation = tags.discovery("APIGroup", text, "meta/v1.APIGroup", Media::Discovery);
         found.push((format!("apis/{group}"), single(&format!("/apis/{group}/"), operation)));
     }
@@ -202,7 +202,7 @@ pub(crate) struct Tags {
 }
 
 impl Tags {
-    pub(crate) fn of(group: Option<&str>, version: Option<&str>) -> Tags {
+    pub(crate) fn new(group: Option<&str>, version: Option<&str>) -> Tags {
         let (mut tag, mut camel) = (String::new(), String::new());
         if let Some(group) = group {
             let group =

@@ -16,7 +16,7 @@ pub(crate) struct Parameter {
 }
 
 impl Parameter {
-    pub(crate) fn place(&self) -> &'static str {
+    pub(crate) fn location(&self) -> &'static str {
         if self.in_path { "path" } else { "query" }
     }
 }

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_part_of_the_standard_is_yaml_by_name() {
+    fn extensions_are_yaml_by_name() {
         let schema = encoded(&SCHEMA, r#"{"x-kubernetes-list-type":"atomic"}"#);
         let mut value = Vec::new();
         bytes(2, b"atomic\n", &mut value);

@@ -21,7 +21,7 @@ use crate::v3::{self, Document};
 
 /// The document of all group versions.
 pub fn document(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Document {
-    Document::of(&tree(served, logs, options))
+    Document::new(&tree(served, logs, options))
 }
 
 /// The same as a message of `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`. Its ETag is that of the JSON, since
@@ -31,7 +31,7 @@ pub fn protobuf(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> V
 }
 
 fn tree(served: &[GroupVersion], logs: bool, options: &Options<'_>) -> Value {
-    Parts::of(served, logs, options, &[]).tree(options)
+    Parts::builtin(served, logs, options, &[]).tree(options)
 }
 
 /// Definitions and parameters, each once in the document.
@@ -43,7 +43,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Returns the parts of built-in group versions. `also` are types to be explained besides those that these name.
-    pub(crate) fn of(
+    pub(crate) fn builtin(
         served: &[GroupVersion],
         logs: bool,
         options: &Options<'_>,
@@ -162,7 +162,7 @@ fn parameters(found: &[&Parameter], body: Option<&Body>, shared: &mut Shared) ->
 fn parameter(parameter: &Parameter) -> Value {
     object([
         ("name", Value::literal(parameter.name)),
-        ("in", Value::literal(parameter.place())),
+        ("in", Value::literal(parameter.location())),
         ("description", optional(Some(parameter.description.as_str()).filter(|text| !text.is_empty()))),
         ("required", if parameter.in_path { true.into() } else { Value::NULL }),
         ("type", Value::literal(parameter.of)),

@@ -19,12 +19,12 @@ use crate::schema::{Dialect, Registered, definition, group_version_kind, reachab
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     pub json: Vec<u8>,
-    /// Of the content; part of the path in the index, and the ETag.
+    /// Hash of the content; part of the path in the index, and the ETag.
     pub hash: String,
 }
 
 impl Document {
-    pub(crate) fn of(value: &Value) -> Document {
+    pub(crate) fn new(value: &Value) -> Document {
         let mut json = Vec::new();
         json::encode(value, &mut json);
         let hash = hash(&json);
@@ -57,12 +57,12 @@ pub fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Doc
         let url = format!("/openapi/v3/{name}?hash={hash}");
         (name.to_owned(), object([("serverRelativeURL", url.into())]))
     };
-    Document::of(&object([("paths", map(documents.into_iter().map(entry).collect()))]))
+    Document::new(&object([("paths", map(documents.into_iter().map(entry).collect()))]))
 }
 
 /// The document of a name; `None` if there is none such.
 pub fn document(served: &[GroupVersion], logs: bool, name: &str, options: &Options<'_>) -> Option<Document> {
-    tree(served, logs, name, options).map(|tree| Document::of(&tree))
+    tree(served, logs, name, options).map(|tree| Document::new(&tree))
 }
 
 /// The same as a message of `application/com.github.proto-openapi.spec.v3.v1.0+protobuf`. Its ETag is that of the JSON.
@@ -77,7 +77,7 @@ pub fn json_to_protobuf(json: &[u8]) -> Option<Vec<u8>> {
 
 /// The document of a group version.
 pub fn group_version(served: &GroupVersion, options: &Options<'_>) -> Document {
-    Document::of(&tree_of(served, options))
+    Document::new(&tree_of(served, options))
 }
 
 fn tree(served: &[GroupVersion], logs: bool, name: &str, options: &Options<'_>) -> Option<Value> {
@@ -159,14 +159,14 @@ pub(crate) fn shared(path: &Path) -> Vec<&Parameter> {
             |parameter: &&Parameter| rest.iter().all(|found| found.parameters.contains(parameter));
         shared.extend(first.parameters.iter().filter(everywhere));
     }
-    shared.sort_by_key(|parameter| (parameter.name, parameter.place()));
+    shared.sort_by_key(|parameter| (parameter.name, parameter.location()));
     shared
 }
 
 pub(crate) fn own<'a>(operation: &'a Operation, shared: &[&Parameter]) -> Vec<&'a Parameter> {
     let mut own: Vec<&Parameter> =
         operation.parameters.iter().filter(|parameter| !shared.contains(parameter)).collect();
-    own.sort_by_key(|parameter| (parameter.name, parameter.place()));
+    own.sort_by_key(|parameter| (parameter.name, parameter.location()));
     own.dedup();
     own
 }
@@ -187,7 +187,7 @@ fn parameter(parameter: &Parameter) -> Value {
     let schema = object([("type", Value::literal(parameter.of)), ("uniqueItems", true.into())]);
     object([
         ("name", Value::literal(parameter.name)),
-        ("in", Value::literal(parameter.place())),
+        ("in", Value::literal(parameter.location())),
         ("description", optional(Some(parameter.description.as_str()).filter(|text| !text.is_empty()))),
         ("required", if parameter.in_path { true.into() } else { Value::NULL }),
         ("schema", schema),

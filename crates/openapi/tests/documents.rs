@@ -82,7 +82,7 @@ fn a_type_is_explained_with_everything_that_it_refers_to() {
 }
 
 #[test]
-fn what_all_operations_of_a_path_take_stands_at_the_path() {
+fn shared_parameters_stand_at_the_path() {
     let document = v3("policy", "apis/policy/v1");
     let path =
         &document["paths"]["/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{name}/status"];

@@ -218,7 +218,7 @@ impl Client {
     async fn address(&self, url: &Url, is_own: bool) -> Result<Address, Failure> {
         match self.options.service.as_ref().filter(|_| is_own) {
             Some(service) => service.address().await.map_err(Failure::Unresolved),
-            None => Ok(Address::of(url)),
+            None => Ok(Address::from_url(url)),
         }
     }
 

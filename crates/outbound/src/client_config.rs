@@ -21,7 +21,7 @@ pub struct WebhookClientConfig {
 impl WebhookClientConfig {
     /// Reads a `clientConfig`. The error is for the caller of the webhook; `name` is what it is called there. Services
     /// are in the cluster, URLs are somewhere in the control plane; `egress_selector` has the proxies to both.
-    pub fn of(
+    pub fn parse(
         name: &str,
         config: &Value,
         services: &Arc<dyn Resolver>,
@@ -124,7 +124,12 @@ mod tests {
 
     fn hook(config: &str) -> Result<WebhookClientConfig, String> {
         let services: Arc<dyn Resolver> = Arc::new(Nowhere);
-        WebhookClientConfig::of("boats", &json::decode_any(config.as_bytes()).unwrap().value, &services, None)
+        WebhookClientConfig::parse(
+            "boats",
+            &json::decode_any(config.as_bytes()).unwrap().value,
+            &services,
+            None,
+        )
     }
 
     #[test]

@@ -52,7 +52,7 @@ async fn a_call_is_answered_over_a_path_and_over_an_abstract_name() {
 }
 
 #[tokio::test]
-async fn what_the_service_says_is_told_as_it_is() {
+async fn the_status_of_the_service_is_passed_on() {
     let dir = tempfile::tempdir().unwrap();
     let _server = GrpcServer::start(&socket(&dir), |_, _| Err((7, "not you")));
     let status = UnixClient::new(socket(&dir)).call(ask("a"), LONG).await.unwrap_err();

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn an_unusable_kubeconfig_is_explained() {
         let check = |text: &str, expect: &str| {
             let error = parse(text).err().unwrap_or_default();
             assert!(error.contains(expect), "{error}");

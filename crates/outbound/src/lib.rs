@@ -34,7 +34,7 @@ pub use kubeconfig::Kubeconfig;
 pub use limits::StreamLimits;
 pub use tls::{AnyCertificate, KeyPair, Material, Roots, SetupError, TlsOptions};
 pub use upgrade::{TunnelEnd, Tunneled, Upgraded};
-pub use url::{BadUrl, Url};
+pub use url::{InvalidUrl, Url};
 pub use webhook::Webhook;
 
 #[cfg(test)]

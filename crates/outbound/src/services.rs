@@ -19,7 +19,7 @@ pub struct Address {
 }
 
 impl Address {
-    pub(crate) fn of(url: &Url) -> Address {
+    pub(crate) fn from_url(url: &Url) -> Address {
         Address { host: url.host.clone(), port: url.port() }
     }
 }
@@ -67,10 +67,10 @@ mod tests {
     use crate::{Client, ClientOptions, Material, Roots, TlsOptions};
 
     /// Says where a service is as a test wants it.
-    struct Told(Mutex<Result<Address, String>>);
+    struct Resolved(Mutex<Result<Address, String>>);
 
     #[async_trait]
-    impl Resolver for Told {
+    impl Resolver for Resolved {
         async fn resolve(&self, namespace: &str, name: &str, port: u16) -> Result<Address, String> {
             assert_eq!((namespace, name, port), ("ns", "hook", 443));
             self.0.lock().unwrap().clone()
@@ -93,9 +93,13 @@ mod tests {
     async fn requests_go_to_where_a_service_is_now() {
         for http2 in [false, true] {
             let (first, second) = (server("first", http2).await, server("second", http2).await);
-            let told = Arc::new(Told(Mutex::new(Ok(address(&first)))));
-            let service =
-                Service { resolver: told.clone(), namespace: "ns".into(), name: "hook".into(), port: 443 };
+            let resolved = Arc::new(Resolved(Mutex::new(Ok(address(&first)))));
+            let service = Service {
+                resolver: resolved.clone(),
+                namespace: "ns".into(),
+                name: "hook".into(),
+                port: 443,
+            };
             let pem = format!("{}{}", first.authority.pem, second.authority.pem);
             let tls =
                 TlsOptions { roots: Roots::Bundle(Material::Text(pem.into())), ..TlsOptions::default() };
@@ -108,11 +112,11 @@ mod tests {
             };
             let name = if http2 { "" } else { "hook.ns.svc:443" };
             assert_eq!(ask().await, format!("first as {name}"));
-            *told.0.lock().unwrap() = Ok(address(&second));
+            *resolved.0.lock().unwrap() = Ok(address(&second));
             assert_eq!(ask().await, format!("second as {name}"), "though a connection to the first was kept");
-            *told.0.lock().unwrap() = Err("service \"hook\" not found".into());
+            *resolved.0.lock().unwrap() = Err("service \"hook\" not found".into());
             assert_eq!(ask().await, "Get \"https://hook.ns.svc:443/x\": service \"hook\" not found");
-            *told.0.lock().unwrap() = Ok(address(&first));
+            *resolved.0.lock().unwrap() = Ok(address(&first));
             assert_eq!(ask().await, format!("first as {name}"));
             assert_eq!((first.connections(), second.connections()), (1, 1), "the kept ones are used again");
         }

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_read() {
+    fn known_fields_are_read() {
         let json =
             r#"{"kind":"K","apiVersion":"v","someInner":{"a":1},"many":[{"b":"x"},{}],"free":{"x":{"a":2}}}"#;
         let (read, reported) = read::<Outer>(json.as_bytes()).unwrap();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_type_is_an_error() {
+    fn a_wrong_type_is_an_error() {
         assert!(read::<Outer>(br#"{"many":[{"a":"text"}]}"#).is_err());
         assert!(read::<Outer>(br#"{"many":{}}"#).is_err());
         assert!(read::<Outer>(b"{} {}").is_err());

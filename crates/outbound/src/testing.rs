@@ -193,7 +193,7 @@ impl HttpsServer {
         HttpsServer { address, authority, seen, connections, task }
     }
 
-    /// How many there have been.
+    /// Number of them so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }

@@ -122,7 +122,7 @@ async fn a_client_certificate_is_shown_and_read_again_when_it_changes() {
 }
 
 #[tokio::test]
-async fn nobody_there_reads_as_go_says_it() {
+async fn a_refused_connection_reads_as_in_go() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("https://{free}/x");
     assert_eq!(
@@ -141,7 +141,7 @@ async fn nobody_there_reads_as_go_says_it() {
 }
 
 #[tokio::test]
-async fn what_does_not_speak_tls_is_said() {
+async fn a_plaintext_server_is_reported() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -155,7 +155,7 @@ async fn what_does_not_speak_tls_is_said() {
 }
 
 #[tokio::test]
-async fn who_takes_too_long_or_says_too_much_is_left() {
+async fn slow_and_large_answers_are_errors() {
     let server = HttpsServer::start(|seen| match seen.path.as_str() {
         "/slow" => Reply::text(200, "late").after(Duration::from_secs(60)),
         _ => Reply::text(200, &"x".repeat(100_000)),
@@ -218,7 +218,7 @@ async fn credentials_are_sent_as_configured() {
 fn webhook(server: &HttpsServer) -> Webhook {
     let kubeconfig = Kubeconfig::parse(server.kubeconfig("/review").as_bytes(), Path::new("/")).unwrap();
     let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
-    Webhook::new(&kubeconfig, Duration::from_secs(30), backoff, None).unwrap()
+    Webhook::from_kubeconfig(&kubeconfig, ClientOptions::default(), backoff).unwrap()
 }
 
 async fn post(server: &HttpsServer) -> (Vec<Option<u16>>, Result<Bytes, webhook::Error>) {
@@ -282,7 +282,7 @@ async fn failures_that_stay_are_not_tried_again() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_not_tried_again() {
+async fn a_refused_connection_is_not_retried() {
     let server = HttpsServer::start(|_| Reply::json(&json!({}))).await;
     let webhook = webhook(&server);
     let address = server.address;

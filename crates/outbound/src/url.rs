@@ -21,13 +21,14 @@ pub struct Url {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct BadUrl {
+pub struct InvalidUrl {
     reason: String,
 }
 
 impl Url {
-    pub fn parse(text: &str) -> Result<Url, BadUrl> {
-        let bad = |reason: &str| BadUrl { reason: format!("parse {}: {reason}", pintle_meta::quote(text)) };
+    pub fn parse(text: &str) -> Result<Url, InvalidUrl> {
+        let bad =
+            |reason: &str| InvalidUrl { reason: format!("parse {}: {reason}", pintle_meta::quote(text)) };
         // A fragment is never sent.
         let text_without_fragment = text.split('#').next().unwrap_or_default();
         let uri: Uri =
@@ -41,7 +42,7 @@ impl Url {
         let authority = uri.authority().ok_or_else(|| bad("no host in request URL"))?;
         // It would end up in messages and logs.
         if authority.as_str().contains('@') {
-            return Err(BadUrl { reason: "parse: user and password are not allowed in a URL".into() });
+            return Err(InvalidUrl { reason: "parse: user and password are not allowed in a URL".into() });
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() {
@@ -123,7 +124,7 @@ impl Url {
     }
 
     /// Resolves the `Location` of a response from this URL.
-    pub(crate) fn join(&self, location: &str) -> Result<Url, BadUrl> {
+    pub(crate) fn join(&self, location: &str) -> Result<Url, InvalidUrl> {
         if location.contains("://") {
             return Url::parse(location);
         }
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_called_is_refused_without_showing_a_password() {
+    fn invalid_urls_are_refused_without_their_password() {
         for bad in ["", "a.example", "ftp://a", "https://", "https://a:b", "https:///x"] {
             assert!(Url::parse(bad).is_err(), "{bad}");
         }

@@ -9,7 +9,6 @@ use pintle_meta::{Reason, ServerResponse, Status};
 use pintle_runtime::{Clock, Random, Stopwatch};
 
 use crate::client::{Answer, Client, ClientOptions};
-use crate::egress::Egress;
 use crate::kubeconfig::Kubeconfig;
 use crate::tls::SetupError;
 use crate::url::Url;
@@ -83,19 +82,19 @@ pub struct Attempt<'a> {
 }
 
 impl Webhook {
-    /// Posts go to the server's URL as it is, with `?timeout=`, as those of client-go.
-    pub fn new(
+    /// Returns the webhook that a kubeconfig names, which also has its TLS options and credentials; all other options are the
+    /// caller's. Posts go to the server's URL as it is, with `?timeout=`, as those of client-go.
+    pub fn from_kubeconfig(
         kubeconfig: &Kubeconfig,
-        timeout: Duration,
+        options: ClientOptions,
         backoff: Backoff,
-        egress: Option<Egress>,
     ) -> Result<Webhook, SetupError> {
-        let options = ClientOptions { timeout, egress, ..kubeconfig.client_options() };
-        Webhook::to(&kubeconfig.server, options, backoff)
+        let ClientOptions { tls, authorization, .. } = kubeconfig.client_options();
+        Webhook::new(&kubeconfig.server, ClientOptions { tls, authorization, ..options }, backoff)
     }
 
-    /// The same, where there is no kubeconfig. A query of the URL is not sent.
-    pub fn to(url: &Url, options: ClientOptions, backoff: Backoff) -> Result<Webhook, SetupError> {
+    /// Returns the webhook at a URL, whose query is not sent.
+    pub fn new(url: &Url, options: ClientOptions, backoff: Backoff) -> Result<Webhook, SetupError> {
         let timeout = options.timeout;
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
         let query = format!("timeout={}", pintle_meta::format_duration(nanos));

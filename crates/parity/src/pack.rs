@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_read_again_and_always_the_same_bytes() {
+    fn packing_is_reversible_and_deterministic() {
         let folder = tempfile::tempdir().expect("a folder");
         let text = "{\"é\": 1}\n".repeat(1000);
         let mut packed = Vec::new();

@@ -26,7 +26,7 @@ const JSON: &str = "application/json";
 const OWN_NAMESPACE: &str = "${ns}";
 /// Between two tries of a step that waits.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Of the name of a case's namespace.
+/// Prefix of the name of a case's namespace.
 const LONGEST: usize = 40;
 
 /// Requests, and the name that their answers are found by.

@@ -81,7 +81,7 @@ mod tests {
     use crate::pki::Pki;
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_written_kubeconfig_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let pki = Pki::new(dir.path().into());
         pki.ensure_admin().unwrap();

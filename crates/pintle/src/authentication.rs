@@ -6,7 +6,7 @@ use anyhow::Context;
 use pintle_auth::authenticator::{self, BasicAuth, TokenFile};
 use pintle_auth::{Authenticator, TokenAuthenticator};
 use pintle_control_plane::{AuthenticationConfig, ServiceAccountConfig};
-use pintle_outbound::egress::Egress;
+use pintle_outbound::ClientOptions;
 
 use crate::access::issuers::Configured;
 use crate::access::webhooks;
@@ -19,7 +19,7 @@ pub(crate) fn config(
     certificates: &Certificates,
     service_accounts: ServiceAccountConfig,
     issuers: Option<&Configured>,
-    egress: Option<Egress>,
+    client: ClientOptions,
 ) -> anyhow::Result<AuthenticationConfig> {
     if options.anonymous_auth && !options.allows_anonymous() {
         tracing::warn!(
@@ -40,7 +40,7 @@ pub(crate) fn config(
         last_tokens.push(Arc::new(authenticator::ForThisServer { tokens, audiences: audiences.clone() }));
     }
     if let Some(options) = &options.peers.token_webhook {
-        last_tokens.push(webhooks::tokens(options, audiences, egress)?);
+        last_tokens.push(webhooks::tokens(options, audiences, client)?);
     }
     Ok(AuthenticationConfig {
         requests: requests(options, certificates)?,

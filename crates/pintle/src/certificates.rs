@@ -130,7 +130,7 @@ impl Certificates {
     pub(crate) fn trust(&self, options: &Options) -> Trust {
         let bundle = |path: &PathBuf| {
             let path = path.clone();
-            Box::new(move || {
+            Arc::new(move || {
                 std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
             })
         };

@@ -11,6 +11,7 @@ use pintle_control_plane::{
 };
 use pintle_flags::Parsed;
 use pintle_logging as logging;
+use pintle_outbound::ClientOptions;
 use pintle_outbound::egress::Selector;
 use pintle_regex::Regex;
 use pintle_resources::unenforced::Unenforced;
@@ -56,9 +57,14 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         spawner: spawner.clone(),
     };
     let configured = issuers::load(&options.peers, &makers, &defaults.auth_metrics)?;
-    let peers_egress = egress::control_plane(egress.as_ref());
+    let client = ClientOptions {
+        egress: egress::control_plane(egress.as_ref()),
+        clock: defaults.clock.clone(),
+        random: defaults.random.clone(),
+        ..ClientOptions::default()
+    };
     let authentication =
-        authentication::config(options, certificates, accounts, configured.as_ref(), peers_egress.clone())?;
+        authentication::config(options, certificates, accounts, configured.as_ref(), client.clone())?;
     if let Some(configured) = configured {
         issuers::follow(configured, makers, &spawner);
     }
@@ -70,8 +76,7 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         selectors: options.peers.selectors,
         server_id: options.peers.server_id.clone(),
         metrics: defaults.auth_metrics.clone(),
-        egress: peers_egress,
-        clock: defaults.clock.clone(),
+        client,
         spawner: spawner.clone(),
     };
     Ok(Config {

@@ -8,13 +8,18 @@ use anyhow::anyhow;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::{Egress, Network, Selector};
 use pintle_outbound::services::Address;
+use pintle_runtime::Random;
 use pintle_storage_etcd::{Dialer, Stream};
 
 /// Loads the proxies of the file, if there is one.
-pub(crate) fn load(path: Option<&Path>, registry: &Registry) -> anyhow::Result<Option<Selector>> {
+pub(crate) fn load(
+    path: Option<&Path>,
+    registry: &Registry,
+    random: &Random,
+) -> anyhow::Result<Option<Selector>> {
     let Some(path) = path else { return Ok(None) };
     let events = Arc::new(pintle_outbound::egress::Metrics::new(registry)?);
-    Selector::load(path, events).map_err(|error| anyhow!(error))
+    Selector::load(path, events, random).map_err(|error| anyhow!(error))
 }
 
 /// Returns the proxy of the control plane's network, where webhooks and issuers are.

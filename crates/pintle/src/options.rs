@@ -34,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) uid_from_certificates: bool,
     pub(crate) close_unauthenticated: bool,
     pub(crate) service_accounts: ServiceAccountOptions,
-    /// How many requests are worked on at once; zero for no limit.
+    /// Number of requests that are worked on at once; zero for no limit.
     pub(crate) max_read_only: usize,
     pub(crate) max_mutating: usize,
     pub(crate) request_timeout: Duration,

@@ -85,7 +85,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let port = listening.port();
 
     let defaults = Config::with_registry(Registry::new(config::metrics(options)?))?;
-    let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry)?;
+    let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry, &defaults.random)?;
     let opening = async {
         let signer = ExternalSigner::connect(options, &defaults).await?;
         anyhow::Ok((signer, Storage::open(options, egress::etcd(egress.as_ref())).await?))
@@ -117,16 +117,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     notify("READY=1\n");
     print(&banner::text(listening, kubeconfig.as_deref(), options, flags.reported_version()));
 
-    let is_started = plane.is_started();
-    let failed = tokio::select! {
-        name = signals.received() => {
-            tracing::info!("received {name}, shutting down");
-            signals.exit_at_next();
-            None
-        }
-        error = plane.failed() => Some(error),
-        damage = storage.damaged_before(is_started) => return Err(damage.into()),
-    };
+    let failed = wait_for_end(&mut plane, signals, storage).await?;
     notify("STOPPING=1\n");
     let stopped = plane.stop().await;
     acceptor.closed().await;
@@ -137,6 +128,26 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     failed.map_or(stopped, Err)?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Waits for a signal or the failure of a post-start hook, which is returned.
+///
+/// Errors: the store was found damaged before the control plane had started; it is not stopped in order then.
+async fn wait_for_end(
+    plane: &mut ControlPlane,
+    mut signals: Signals,
+    storage: &Storage,
+) -> anyhow::Result<Option<pintle_control_plane::Error>> {
+    let is_started = plane.is_started();
+    tokio::select! {
+        name = signals.received() => {
+            tracing::info!("received {name}, shutting down");
+            signals.exit_at_next();
+            Ok(None)
+        }
+        error = plane.failed() => Ok(Some(error)),
+        damage = storage.damaged_before(is_started) => Err(damage.into()),
+    }
 }
 
 fn notify(state: &str) {

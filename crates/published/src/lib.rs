@@ -7,8 +7,12 @@
 mod missing;
 pub mod recorded;
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::panic::Location;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
 
 /// The folder of published data. `None` where there is none: then a line says that the calling file did not compare `what`.
 #[track_caller]
@@ -18,6 +22,13 @@ pub fn upstream(what: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    missing::tell(Location::caller().file(), what);
+    missing::report(Location::caller().file(), what);
     None
+}
+
+/// Returns the text of a gzipped file.
+pub fn read_gzipped(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(File::open(file)?).read_to_string(&mut text)?;
+    Ok(text)
 }

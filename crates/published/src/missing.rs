@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 const FILE: &str = "PINTLE_NOT_COMPARED";
 
-pub(crate) fn tell(suite: &'static str, what: &str) {
+pub(crate) fn report(suite: &'static str, what: &str) {
     static TOLD: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(suite) {
         // A test passes or fails by what it compares, not by whether this can be written.

@@ -2,10 +2,8 @@
 //! The repository contains them, gzipped, in `crates/parity/data`; `crates/parity` replays them, and tests of lower crates read
 //! single answers.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-
-use flate2::read::GzDecoder;
 
 const ENDING: &str = ".json.gz";
 
@@ -51,9 +49,7 @@ pub fn areas(folder: &Path) -> io::Result<Vec<String>> {
 
 /// The JSON document of an area.
 pub fn read(folder: &Path, part: Part, area: &str) -> io::Result<String> {
-    let mut text = String::new();
-    GzDecoder::new(std::fs::File::open(file(folder, part, area))?).read_to_string(&mut text)?;
-    Ok(text)
+    crate::read_gzipped(&file(folder, part, area))
 }
 
 /// Cases and answers of all areas of the repository.

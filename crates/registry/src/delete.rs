@@ -102,7 +102,7 @@ impl Store {
         let write = WriteOptions { dry_run: options.dry_run };
         let current = self.read(&own, "delete", name).await?.ok_or_else(|| self.not_found(name))?;
         let mut object = crate::metadata::at_revision(current.object, current.revision);
-        if let Some(stages) = self.config().strategy.stages()
+        if let Some(stages) = self.config().strategy.staged_deletion()
             && let Some(answer) = self.stage(stages, &own, &object, admission, &mut options).await?
         {
             return Ok(answer);

@@ -38,14 +38,14 @@ pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::FieldManager;
 pub use mirror::{Mirror, Reflect};
 pub use record::Record;
-pub use reserve::{Reservation, Reserve, Settle};
+pub use reserve::{Allocation, Reservation, Reserve};
 pub use served::{Received, Served, Submitted, Table};
 pub use store::{
     Created, Guard, Listed, Preconditions, Selection, Store, StoreConfig, StoreOptions, StorePolicy,
     Transform, WriteOptions, cache_error,
 };
 pub use stored_objects::{Metrics, StoredCount};
-pub use strategy::{Context, GarbageCollection, ResetFields, Stages, Strategy};
+pub use strategy::{Context, GarbageCollection, ResetFields, StagedDeletion, Strategy};
 pub use subresource::Subresource;
 pub use write::{Change, IfMissing, Replace, Target, Write};
 

@@ -1,7 +1,7 @@
 //! Mirrors: values derived from objects that are as current as the cache, such as an index of rules or a graph of references.
 //!
 //! No task runs beside it. The next reader takes in what has changed since the last reading, which mostly is nothing and
-//! then costs a few atomic loads. So it is never behind the cache, and one that nobody reads costs nothing but its cursors.
+//! then costs a few atomic loads. So it is never behind the cache, and an unread one costs nothing but its cursors.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use pintle_meta::Value;
 use crate::Result;
 use crate::store::{Store, cache_error};
 
-/// How long somebody waits for what the store has already.
+/// Time limit of waiting for changes that are stored already.
 const WAIT: Duration = Duration::from_secs(3);
 
 /// Takes in objects, of one or several resources by their place in [`Mirror::new`]'s list.
@@ -21,8 +21,12 @@ pub trait Reflect: Send + Sync + 'static {
     /// in its stored version; it may come again unchanged.
     fn set(&mut self, resource: usize, key: &str, object: Option<&Value>);
 
-    /// Forgets all objects of a resource; what there is comes next.
+    /// Forgets all objects of a resource. Each object that exists is set next, then [`Reflect::reloaded`] is called.
     fn clear(&mut self, resource: usize);
+
+    /// Called after a [`Reflect::clear`], when all objects that exist have been set. For values that must act on objects that were
+    /// deleted while the changes were missed.
+    fn reloaded(&mut self, _resource: usize) {}
 }
 
 /// A [`Reflect`] that is kept current.
@@ -32,7 +36,7 @@ pub struct Mirror<T> {
 }
 
 struct State<T> {
-    /// Of each store; `None` until its cache was loaded, or when the cursor was left behind.
+    /// The cursor of each store; `None` until its cache was loaded, or when the cursor was left behind.
     cursors: Vec<Option<Cursor>>,
     /// Whether each has been taken in at least once.
     loaded: bool,
@@ -61,9 +65,9 @@ impl<T: Reflect> Mirror<T> {
         }
     }
 
-    /// Waits until everything is here that is known to be stored. For those who are about to say no: a write that was
-    /// answered a moment ago must not be missed. Where the store would have to be asked, nobody waits.
-    pub async fn settle(&self) {
+    /// Waits until all writes that are known to be stored are in the cache. For callers that are about to deny a request: a write
+    /// that was acknowledged before must not be missed. Returns at once where the store would have to be asked.
+    pub async fn wait_for_writes(&self) {
         let Some(store) = self.stores.first() else { return };
         if let Some(revision) = store.config().backend.known_revision() {
             // A cache that does not catch up in time is read as it is.
@@ -74,7 +78,7 @@ impl<T: Reflect> Mirror<T> {
     /// Reads what is reflected, as current as the cache.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         let state = self.state();
-        if state.loaded && !state.has_news() {
+        if state.loaded && !state.has_changes() {
             return read(&state.reflected);
         }
         drop(state);
@@ -96,8 +100,8 @@ impl<T: Reflect> Mirror<T> {
 }
 
 impl<T: Reflect> State<T> {
-    fn has_news(&self) -> bool {
-        self.cursors.iter().any(|cursor| cursor.as_ref().is_none_or(Cursor::has_news))
+    fn has_changes(&self) -> bool {
+        self.cursors.iter().any(|cursor| cursor.as_ref().is_none_or(Cursor::has_changes))
     }
 
     fn catch_up(&mut self, stores: &[Arc<Store>]) {
@@ -109,7 +113,7 @@ impl<T: Reflect> State<T> {
 
     fn follow(&mut self, place: usize, store: &Store) {
         while let Some(cursor) = &mut self.cursors[place] {
-            match cursor.try_news() {
+            match cursor.try_changes() {
                 None => return,
                 Some(Next::Expired) => self.cursors[place] = None,
                 Some(Next::Changes(changes)) => {
@@ -132,6 +136,7 @@ impl<T: Reflect> State<T> {
                 self.reflected.set(place, entry.key(), Some(&object));
             }
         }
+        self.reflected.reloaded(place);
         self.cursors[place] = Some(cursor);
     }
 }

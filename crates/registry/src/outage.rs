@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_store_says_is_passed_on() {
+    fn errors_of_the_store_are_passed_on() {
         let check = |error: Error, message: &str| {
             let status = status(&error);
             assert_eq!((status.code, status.reason, &*status.message), (500, Reason::Unknown, message));

@@ -31,7 +31,7 @@ impl Record {
         Ok(last.as_ref().map(|(value, _)| value.clone()))
     }
 
-    /// Changes the value. `change` is called with what is there, nothing if there is nothing, again whenever somebody else
+    /// Changes the value. `change` is called with what is there, nothing if there is nothing, again whenever another writer
     /// was faster; a new value is stored, none leaves everything as it is.
     pub async fn change<R: Send>(
         &self,

@@ -7,8 +7,8 @@
 //! delete   removed from the store -> Reserve::on_delete
 //! ```
 //!
-//! Where nobody can tell whether the object was written, everything stays taken: to hold too much is harmless, and whoever
-//! looks after the pool finds it; to give away what somebody has is not.
+//! Where it is unknown whether the object was written, everything stays taken: holding too much is harmless and found by the
+//! next repair; releasing what an object holds is not.
 
 use async_trait::async_trait;
 use pintle_meta::{Reason, Value};
@@ -41,9 +41,9 @@ pub trait Reserve: Send + Sync + 'static {
     async fn on_delete(&self, object: &Value);
 }
 
-/// The end of a reservation. One of the methods is called, once, and runs to its end even if its caller is dropped.
+/// What was taken for one write. One of the methods is called, once, and runs to its end even if its caller is dropped.
 #[async_trait]
-pub trait Settle: Send + 'static {
+pub trait Allocation: Send + 'static {
     /// The object was written: what it no longer holds is given back.
     async fn commit(self: Box<Self>);
 
@@ -55,12 +55,12 @@ pub trait Settle: Send + 'static {
 #[must_use]
 #[derive(Default)]
 pub struct Reservation {
-    taken: Option<Box<dyn Settle>>,
+    taken: Option<Box<dyn Allocation>>,
     is_written: bool,
 }
 
 impl Reservation {
-    pub fn new(taken: Box<dyn Settle>) -> Reservation {
+    pub fn new(taken: Box<dyn Allocation>) -> Reservation {
         Reservation { taken: Some(taken), is_written: false }
     }
 

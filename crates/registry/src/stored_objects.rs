@@ -59,7 +59,7 @@ impl Metrics {
             )?,
             sizes: registry.gauges(
                 "apiserver_resource_size_estimate_bytes",
-                "Bytes of the objects that are stored; -1 where nobody knows.",
+                "Bytes of the objects that are stored; -1 if unknown.",
                 &["group", "resource"],
             )?,
         })

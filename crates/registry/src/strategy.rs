@@ -14,7 +14,7 @@ use crate::delete::DeleteOptions;
 /// The part of a request that the registry and its strategies need.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// Of the request's path; empty for what is in no namespace.
+    /// Namespace of the request's path; empty for a cluster-scoped resource.
     pub namespace: String,
     /// The user's name, for what is recorded about them.
     pub user: String,
@@ -41,7 +41,7 @@ pub enum GarbageCollection {
     Unsupported,
 }
 
-/// Which fields a request for a resource or subresource does not write, whatever it says: nobody comes to manage them by it.
+/// The fields that a request for a resource or subresource does not write, and that its field manager does not come to own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetFields {
     /// These and all below them. A path is of field names; `*` stands for any element of a list or map.
@@ -53,7 +53,7 @@ pub enum ResetFields {
 /// A deletion that only begins something (a namespace is emptied first): the first request marks the object, which stays
 /// until another request or an update finds that nothing holds it any more.
 #[derive(Clone, Copy)]
-pub struct Stages {
+pub struct StagedDeletion {
     /// Notes in the object that its deletion begins; its metadata tells when.
     pub begin: fn(&mut Value),
     /// Whether something of its own holds the object, beside its finalizers.
@@ -154,13 +154,14 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
-    /// How a deletion goes that takes more than one request; `None` where one is enough.
-    fn stages(&self) -> Option<Stages> {
+    /// Returns the stages of a deletion that takes more than one request; `None` where one is enough.
+    fn staged_deletion(&self) -> Option<StagedDeletion> {
         None
     }
 
-    /// Called when the last finalizer of an object that is being deleted was removed: whether it may go now.
-    fn may_go_during_update(&self, _new: &Value, _old: &Value) -> bool {
+    /// Called when an update removed the last finalizer of an object that is being deleted. Reports whether the update deletes it,
+    /// as the reference's `ShouldDeleteDuringUpdate`.
+    fn should_delete_during_update(&self, _new: &Value, _old: &Value) -> bool {
         true
     }
 
@@ -169,7 +170,7 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
-    /// How long an object lives from this write on; `None` for as long as nobody deletes it.
+    /// Returns the time to live of an object from this write on; `None` if it does not expire.
     fn time_to_live(&self, _object: &Value, _now: Time) -> Option<std::time::Duration> {
         None
     }

@@ -1,5 +1,7 @@
 //! Subresources with code of their own.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use pintle_meta::{Status, Value};
 
@@ -14,6 +16,16 @@ pub trait Subresource: Send + Sync + 'static {
     /// Returns the object that the subresource shows.
     async fn get(&self, _context: &Context, name: &str) -> Result<Value> {
         Err(not_there(name))
+    }
+
+    /// As [`Subresource::get`], with the parameters of the request's query, for those that have options.
+    async fn get_with(
+        &self,
+        context: &Context,
+        name: &str,
+        _query: &[(Cow<'_, str>, Cow<'_, str>)],
+    ) -> Result<Value> {
+        self.get(context, name).await
     }
 
     /// Takes what was sent to it, with its defaults. `name` is the parent's; empty where there is none. Answers with nothing

@@ -10,8 +10,8 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::testing::{Put, Untyped, object as thing};
 use pintle_registry::{
-    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, Stages, Store,
-    StoreConfig, Strategy, Transform, WriteOptions,
+    Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, StagedDeletion,
+    Store, StoreConfig, Strategy, Transform, WriteOptions,
 };
 use pintle_runtime::{ManualClock, Random};
 use pintle_storage_embedded::Options;
@@ -35,16 +35,16 @@ struct Things {
 }
 
 impl Strategy for Things {
-    fn stages(&self) -> Option<Stages> {
+    fn staged_deletion(&self) -> Option<StagedDeletion> {
         let begin = |object: &mut Value| {
             let phase = [("phase", Value::literal("Ending"))].into_iter().collect();
             object.as_object_mut().unwrap().insert("status", Value::object(phase));
         };
         let is_held = |object: &Value| object.at(&["spec", "held"]).is_some();
-        self.staged.then_some(Stages { begin, is_held, first_decides: true })
+        self.staged.then_some(StagedDeletion { begin, is_held, first_decides: true })
     }
 
-    fn may_go_during_update(&self, new: &Value, _: &Value) -> bool {
+    fn should_delete_during_update(&self, new: &Value, _: &Value) -> bool {
         new.at(&["spec", "held"]).is_none()
     }
 
@@ -153,7 +153,7 @@ fn message<T>(result: Result<T>) -> String {
 }
 
 #[tokio::test]
-async fn what_is_created_has_an_identity_and_comes_back_as_stored() {
+async fn a_created_object_has_an_identity_and_is_returned_as_stored() {
     let fixture = fixture(Things::default()).await;
     let created = fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
     assert_eq!((created.name(), created.namespace()), ("a", "n"));
@@ -166,7 +166,7 @@ async fn what_is_created_has_an_identity_and_comes_back_as_stored() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_and_not_stored() {
+async fn an_invalid_object_is_refused_and_not_stored() {
     let fixture = fixture(Things::default()).await;
     let wrong = fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":-1}}"#).await;
     let text = "Thing.example.com \"a\" is invalid: spec.size: Invalid value: -1: must not be negative";
@@ -181,7 +181,7 @@ async fn what_is_wrong_is_told_and_not_stored() {
 }
 
 #[tokio::test]
-async fn what_is_new_is_of_no_revision() {
+async fn a_new_object_with_a_revision_is_refused() {
     let fixture = fixture(Things::default()).await;
     let refused = fixture.create(r#"{"metadata":{"name":"a","resourceVersion":"5"}}"#).await.unwrap_err();
     let text = "resourceVersion should not be set on objects to be created";
@@ -339,7 +339,7 @@ async fn finalizers_hold_an_object_until_the_last_is_gone() {
 }
 
 #[tokio::test]
-async fn what_becomes_of_dependents_is_a_finalizer() {
+async fn the_propagation_policy_is_a_finalizer() {
     for (propagation, finalizer) in
         [(Propagation::Foreground, "foregroundDeletion"), (Propagation::Orphan, "orphan")]
     {
@@ -463,7 +463,7 @@ async fn admission_can_refuse_each() {
 }
 
 #[tokio::test]
-async fn what_is_shown_in_the_place_of_an_object_is_not_compared_or_stored() {
+async fn decorated_objects_are_not_compared_or_stored() {
     let fixture = fixture(Things { decorates: true, unconditional: true, ..Things::default() }).await;
     let shown = |object: &Value| object.at(&["spec", "shown"]).is_some();
     let sent = r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#;
@@ -507,7 +507,7 @@ fn with_managers(name: &str, size: i64) -> String {
 const SMALL: usize = 2000;
 
 #[tokio::test]
-async fn what_is_too_large_with_its_managers_is_written_without() {
+async fn managers_are_dropped_from_a_too_large_object() {
     let options = Options { max_request_bytes: SMALL, ..Options::memory() };
     let strategy = Things { unconditional: true, create_on_update: true, ..Things::default() };
     let fixture = fixture_on(options, strategy).await;

@@ -36,6 +36,7 @@ pub mod reviews;
 pub mod subresources {
     pub use crate::autoscaling::scale::{Scale, Scaled};
     pub use crate::core::pod::binding::Binding;
+    pub use crate::core::pod::log::Log;
     pub use crate::core::service_account::token::{TokenRequest, TokenRequestSettings};
     pub use crate::policy::eviction::Eviction;
 }

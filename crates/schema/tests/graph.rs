@@ -72,7 +72,7 @@ fn invalid_facts_are_rejected_with_their_line() {
 fn all_built_in_types_are_found_by_name() {
     assert!(types().len() > 1400, "{}", types().len());
     for (index, found) in types().iter().enumerate() {
-        assert_eq!((find(found.name), found.place), (Some(*found), index));
+        assert_eq!((find(found.name), found.index), (Some(*found), index));
     }
     let pod = find("core/v1.Pod").unwrap().structure().unwrap();
     assert_eq!(

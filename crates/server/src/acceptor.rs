@@ -14,7 +14,7 @@ use crate::metrics::Metrics;
 use crate::server::Running;
 use crate::tls::Tls;
 
-/// How long clients may take to notice that a connection is over.
+/// Time for clients to notice that a connection is over.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Accepts connections on any number of listeners. Dropping it closes the listeners.

@@ -11,10 +11,10 @@ use crate::connection::Limits;
 /// Times are milliseconds since the connection began.
 pub(crate) struct Activity {
     begun: Instant,
-    under_way: AtomicUsize,
-    /// When it last became idle.
+    active_requests: AtomicUsize,
+    /// The time when it last became idle.
     idle_since: AtomicU64,
-    /// When the first byte after that came; 0 if none has.
+    /// The time of the first byte after that; 0 if none has come.
     bytes_since: AtomicU64,
 }
 
@@ -25,13 +25,13 @@ pub(crate) enum Overdue {
 }
 
 /// A request, from its headers to the last byte of its answer.
-pub(crate) struct UnderWay(Arc<Activity>);
+pub(crate) struct ActiveRequest(Arc<Activity>);
 
 impl Activity {
     pub(crate) fn new() -> Activity {
         Activity {
             begun: Instant::now(),
-            under_way: AtomicUsize::new(0),
+            active_requests: AtomicUsize::new(0),
             idle_since: AtomicU64::new(0),
             bytes_since: AtomicU64::new(0),
         }
@@ -41,9 +41,9 @@ impl Activity {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn begin(self: &Arc<Self>) -> UnderWay {
-        self.under_way.fetch_add(1, Ordering::AcqRel);
-        UnderWay(self.clone())
+    pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
+        self.active_requests.fetch_add(1, Ordering::AcqRel);
+        ActiveRequest(self.clone())
     }
 
     /// The connection idles from now on.
@@ -53,16 +53,16 @@ impl Activity {
     }
 
     pub(crate) fn received(&self) {
-        if self.under_way.load(Ordering::Acquire) == 0 {
+        if self.active_requests.load(Ordering::Acquire) == 0 {
             let now = self.now().max(1);
             let _ = self.bytes_since.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
         }
     }
 
-    /// When to ask [`Activity::overdue`] again: never long before it can have changed its answer.
+    /// Returns the time to call [`Activity::overdue`] again: never long before its answer can change.
     pub(crate) fn deadline(&self, limits: &Limits, http1: bool) -> Instant {
         let now = Instant::now();
-        if self.under_way.load(Ordering::Acquire) > 0 {
+        if self.active_requests.load(Ordering::Acquire) > 0 {
             return now + limits.idle;
         }
         let after = |millis: u64, limit: Duration| self.begun + Duration::from_millis(millis) + limit;
@@ -77,7 +77,7 @@ impl Activity {
     }
 
     pub(crate) fn overdue(&self, limits: &Limits, http1: bool) -> Option<Overdue> {
-        if self.under_way.load(Ordering::Acquire) > 0 {
+        if self.active_requests.load(Ordering::Acquire) > 0 {
             return None;
         }
         let lasts =
@@ -90,11 +90,11 @@ impl Activity {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         // Before the count goes down: two that end together must not both leave the time to the other.
         self.0.touch();
-        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
+        self.0.active_requests.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

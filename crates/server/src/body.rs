@@ -1,5 +1,6 @@
 //! The body of a response: bytes that are there, or a stream.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -29,19 +30,19 @@ enum Inner {
 
 impl Body {
     pub fn empty() -> Body {
-        Body::of(Inner::Full(None))
+        Body::new(Inner::Full(None))
     }
 
     /// A body of unknown length, sent as it comes.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> Body {
-        Body::of(Inner::Stream(Box::pin(chunks)))
+        Body::new(Inner::Stream(Box::pin(chunks)))
     }
 
-    fn of(inner: Inner) -> Body {
+    fn new(inner: Inner) -> Body {
         Body { inner, guard: None, sent: 0, at_end: None }
     }
 
-    /// Whether it is made while it is sent.
+    /// Returns whether the body is made while it is sent.
     pub(crate) fn is_stream(&self) -> bool {
         matches!(self.inner, Inner::Stream(_))
     }
@@ -65,7 +66,7 @@ impl Body {
 impl<B: Into<Bytes>> From<B> for Body {
     fn from(bytes: B) -> Body {
         let bytes = bytes.into();
-        Body::of(Inner::Full((!bytes.is_empty()).then_some(bytes)))
+        Body::new(Inner::Full((!bytes.is_empty()).then_some(bytes)))
     }
 }
 
@@ -79,7 +80,13 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let chunk = match &mut self.inner {
             Inner::Full(bytes) => bytes.take().map(Ok),
-            Inner::Stream(chunks) => ready!(chunks.as_mut().poll_next(cx)),
+            Inner::Stream(chunks) => match next_chunk(chunks, cx) {
+                Ok(poll) => ready!(poll),
+                Err(error) => {
+                    self.inner = Inner::Full(None);
+                    Some(Err(error))
+                }
+            },
         };
         if let Some(Ok(chunk)) = &chunk {
             self.sent += chunk.len() as u64;
@@ -99,10 +106,52 @@ impl HttpBody for Body {
     }
 }
 
+/// Polls a stream, whose panic is an error of the body. The task that polls it may be that of a connection with other
+/// requests.
+fn next_chunk(
+    chunks: &mut Chunks,
+    cx: &mut Context<'_>,
+) -> Result<Poll<Option<Result<Bytes, Error>>>, Error> {
+    catch_unwind(AssertUnwindSafe(|| chunks.as_mut().poll_next(cx))).map_err(|panic| {
+        let reason = panic_message(&*panic);
+        tracing::error!(reason, "apiserver panic'd while it sent an answer");
+        Error::from("the answer could not be completed")
+    })
+}
+
+/// Returns the message of a panic; empty if it has none.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
+}
+
 impl Drop for Body {
     fn drop(&mut self) {
         if let Some(end) = self.at_end.take() {
             end(self.sent);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_while_a_chunk_is_made_is_an_error_of_that_body() {
+        let mut number = 0;
+        let chunks = stream::poll_fn(move |_| {
+            number += 1;
+            assert!(number < 2, "on purpose");
+            Poll::Ready(Some(Ok(Bytes::from_static(b"first"))))
+        });
+        let mut body = Body::stream(chunks);
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "first");
+        let error = body.frame().await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "the answer could not be completed");
+        assert!(body.frame().await.is_none(), "the stream is not polled again");
     }
 }

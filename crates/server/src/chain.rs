@@ -14,11 +14,11 @@ use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
     AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
     Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
-    StatusEncoding, StorageVersions, Unsecured, Waiting, WarningHeaders,
+    StatusEncoding, StorageVersions, UnpublishedVersions, Unsecured, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
-use crate::overload::Movable;
+use crate::overload::OffloadingHandler;
 
 /// The settings of the filters.
 pub struct ChainConfig {
@@ -31,7 +31,7 @@ pub struct ChainConfig {
     pub authorizer: Arc<dyn Authorizer>,
     /// Whether impersonation may be allowed per verb (`ConstrainedImpersonation`).
     pub constrained_impersonation: bool,
-    /// How many requests are worked on at once; zero for no limit.
+    /// Limit on the requests that are executed at once; zero for none.
     pub max_read_only: usize,
     pub max_mutating: usize,
     pub request_timeout: Duration,
@@ -43,14 +43,14 @@ pub struct ChainConfig {
     pub encodings: &'static [Encoding],
     /// Whether long answers are compressed for clients that accept it.
     pub compression: bool,
-    /// Which writes wait until others know how this server stores them, if any ever do (`StorageVersionAPI`).
-    pub waiting: Option<Waiting>,
+    /// The storage versions that are not published yet, whose resources cannot be written (`StorageVersionAPI`).
+    pub unpublished: Option<UnpublishedVersions>,
     pub clock: Clock,
     pub random: Random,
 }
 
 impl ChainConfig {
-    /// As the reference's defaults are.
+    /// Returns the defaults of the reference.
     pub fn new(authenticator: Arc<dyn Authenticator>, authorizer: Arc<dyn Authorizer>) -> ChainConfig {
         ChainConfig {
             authenticator,
@@ -68,7 +68,7 @@ impl ChainConfig {
             send_retry_after: false,
             encodings: pintle_codec::negotiate::ENCODINGS,
             compression: true,
-            waiting: None,
+            unpublished: None,
             clock: Clock::system(),
             random: Random::system(),
         }
@@ -136,19 +136,23 @@ pub fn build(
         Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }),
     ];
     // Behind authorization: a request that is refused does not wait either.
-    if let Some(waiting) = config.waiting {
-        inner.push(Box::new(StorageVersions { waiting }));
+    if let Some(unpublished) = config.unpublished {
+        inner.push(Box::new(StorageVersions { unpublished }));
     }
     // Last: only handlers' answers are long.
     inner.push(Box::new(Compression { api: config.compression }));
-    Chain::new(filters, movable(inner, handler, metrics))
+    Chain::new(filters, offloading(inner, handler, metrics))
 }
 
 /// Everything that may take long, from authorization on: what needs more than a moment is moved to other threads. The filters
 /// before it stay, so that they answer in time whatever happens behind them.
-fn movable(filters: Vec<Box<dyn Filter>>, handler: Arc<dyn Handler>, metrics: &Metrics) -> Arc<dyn Handler> {
+fn offloading(
+    filters: Vec<Box<dyn Filter>>,
+    handler: Arc<dyn Handler>,
+    metrics: &Metrics,
+) -> Arc<dyn Handler> {
     let handler = Arc::new(Chain::new(filters, handler));
-    Arc::new(Movable { handler, pool: Arc::default(), metrics: metrics.clone() })
+    Arc::new(OffloadingHandler { handler, pool: Arc::default(), metrics: metrics.clone() })
 }
 
 /// Builds the shorter chain of the port without TLS, whose callers may do everything.
@@ -176,11 +180,11 @@ pub(crate) fn build_unsecured(
     // Audit's place.
     filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
     let mut inner: Vec<Box<dyn Filter>> = Vec::new();
-    if let Some(waiting) = config.waiting.clone() {
-        inner.push(Box::new(StorageVersions { waiting }));
+    if let Some(unpublished) = config.unpublished.clone() {
+        inner.push(Box::new(StorageVersions { unpublished }));
     }
     inner.push(Box::new(Compression { api: config.compression }));
-    Chain::new(filters, movable(inner, handler, metrics))
+    Chain::new(filters, offloading(inner, handler, metrics))
 }
 
 #[cfg(test)]

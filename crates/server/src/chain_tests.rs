@@ -32,10 +32,10 @@ impl Handler for Misbehaving {
     }
 }
 
-struct Nobody;
+struct NoCredentials;
 
 #[async_trait]
-impl Authenticator for Nobody {
+impl Authenticator for NoCredentials {
     async fn authenticate(&self, _: Credentials<'_>) -> Result<Option<Identity>, AuthenticationError> {
         Ok(None)
     }
@@ -65,10 +65,10 @@ struct Fixture {
 }
 
 fn fixture(change: impl FnOnce(&mut ChainConfig)) -> Fixture {
-    let mut config = ChainConfig::new(Arc::new(OrAnonymous::new(Nobody)), Arc::new(PublicPaths));
+    let mut config = ChainConfig::new(Arc::new(OrAnonymous::new(NoCredentials)), Arc::new(PublicPaths));
     change(&mut config);
     let (lifecycle, draining) = (Lifecycle::default(), Draining::default());
-    let metrics = Metrics::alone();
+    let metrics = Metrics::for_tests();
     let answers = Draining::default();
     let chain = build(config, Arc::new(Misbehaving), &lifecycle, &draining, &answers, &metrics);
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -125,7 +125,7 @@ async fn a_request_that_takes_too_long_is_a_timeout() {
     );
     let start = tokio::time::Instant::now();
     fixture.get("/livez?timeout=10h").await;
-    assert_eq!(start.elapsed().as_secs(), 60, "nobody may ask for more than the server gives");
+    assert_eq!(start.elapsed().as_secs(), 60, "a client cannot ask for more than the server allows");
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_request_brings_its_own_name_or_gets_one() {
 }
 
 #[tokio::test]
-async fn preflight_requests_need_no_credentials_and_only_allowed_origins_are_told_so() {
+async fn preflight_requests_need_no_credentials_and_are_answered_for_allowed_origins_only() {
     let fixture =
         fixture(|config| config.cors_allowed_origins = vec![Regex::new(r"//ok\.example$").unwrap()]);
     let from =
@@ -201,7 +201,7 @@ async fn directives_for_browsers_are_sent_where_given() {
 }
 
 #[tokio::test]
-async fn nobody_gets_a_second_request_on_an_http2_connection() {
+async fn an_unauthenticated_http2_connection_gets_no_second_request() {
     let closing = async |close_unauthenticated: bool, version| {
         let fixture = fixture(|config| config.close_unauthenticated = close_unauthenticated);
         fixture.ask(http::Request::get("/version").version(version)).await;
@@ -223,7 +223,7 @@ async fn goaway_is_sent_by_chance() {
 }
 
 #[tokio::test]
-async fn nobody_acts_as_somebody_else_unless_they_may() {
+async fn impersonation_needs_permission() {
     let request = http::Request::get("/version").header("Impersonate-User", "alice");
     let (status, _, body) = fixture(|_| {}).ask(request).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
@@ -231,7 +231,7 @@ async fn nobody_acts_as_somebody_else_unless_they_may() {
 }
 
 #[tokio::test]
-async fn who_comes_when_there_is_no_room_is_told_to_come_back() {
+async fn requests_beyond_the_limit_are_refused_with_retry_after() {
     let fixture = Arc::new(fixture(|config| config.max_read_only = 1));
     let waiting = tokio::spawn({
         let fixture = fixture.clone();
@@ -344,7 +344,7 @@ async fn filters_are_timed_for_requests_that_they_pass_on() {
 }
 
 #[tokio::test]
-async fn a_token_behind_two_spaces_is_none_and_the_client_is_told() {
+async fn a_token_after_two_spaces_is_ignored_with_a_warning() {
     let ask = |fixture: Fixture| async move {
         let request = http::Request::get("/version").header(AUTHORIZATION, "Bearer  secret");
         let (status, headers, _) = fixture.ask(request).await;
@@ -352,6 +352,6 @@ async fn a_token_behind_two_spaces_is_none_and_the_client_is_told() {
     };
     let warning = "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
     assert_eq!(ask(fixture(|_| {})).await, (StatusCode::OK, warning.into()));
-    let nobody = fixture(|config| config.authenticator = Arc::new(Nobody));
-    assert_eq!(ask(nobody).await, (StatusCode::UNAUTHORIZED, warning.into()));
+    let unauthenticated = fixture(|config| config.authenticator = Arc::new(NoCredentials));
+    assert_eq!(ask(unauthenticated).await, (StatusCode::UNAUTHORIZED, warning.into()));
 }

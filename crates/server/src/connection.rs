@@ -21,14 +21,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::activity::{Activity, Overdue, UnderWay};
+use crate::activity::{ActiveRequest, Activity, Overdue};
 use crate::filter::Handler;
-use crate::gather::Gather;
+use crate::gather::GatheringStream;
 use crate::lifecycle::Signal;
 use crate::metrics::Metrics;
 use crate::query::escapes_are_whole;
 use crate::request::Connection;
-use crate::streams::Settled;
+use crate::streams::ParkedRequests;
 use crate::tls::Tls;
 use crate::{Body, Request, Response, respond, unread};
 
@@ -36,13 +36,13 @@ use crate::{Body, Request, Response, respond, unread};
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub handshake: Duration,
-    /// From the first byte of an HTTP/1.1 request to the end of its headers.
+    /// Time from the first byte of an HTTP/1.1 request to the end of its headers.
     pub read_header: Duration,
-    /// Without any request.
+    /// Time without any request.
     pub idle: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes: u32,
-    /// How many headers an HTTP/1.1 request may have. An impersonator sends one for each group.
+    /// Limit on the headers of an HTTP/1.1 request. An impersonator sends one for each group.
     pub headers: usize,
     pub http2_streams: u32,
     /// Bytes of a stream's body, or of one frame, that a client may send ahead.
@@ -85,7 +85,7 @@ impl Connections {
     pub(crate) async fn serve(&self, mut stream: TcpStream, remote: SocketAddr) {
         let local = stream.local_addr().unwrap_or(remote);
         let Some(tls) = &self.tls else {
-            return self.speak(stream, false, Connection::new(remote, local, Vec::new())).await;
+            return self.serve_http(stream, false, Connection::new(remote, local, Vec::new())).await;
         };
         let acceptor = TlsAcceptor::from(tls.current(local.ip()));
         let handshake = async {
@@ -100,7 +100,7 @@ impl Connections {
                 let (_, session) = stream.get_ref();
                 let http2 = session.alpn_protocol() == Some(b"h2");
                 let certificates = session.peer_certificates().map(<[_]>::to_vec).unwrap_or_default();
-                return self.speak(stream, http2, Connection::new(remote, local, certificates)).await;
+                return self.serve_http(stream, http2, Connection::new(remote, local, certificates)).await;
             }
             Ok(Err(error)) => error,
             Err(_) => "timed out".to_owned(),
@@ -109,7 +109,7 @@ impl Connections {
         tracing::debug!(%remote, error = failure, "http: TLS handshake error");
     }
 
-    async fn speak<S>(&self, stream: S, http2: bool, connection: Connection)
+    async fn serve_http<S>(&self, stream: S, http2: bool, connection: Connection)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -125,13 +125,13 @@ impl Connections {
             }
         });
         let limits = &self.limits;
-        let watched = |stream| TokioIo::new(Watched { stream, activity: activity.clone() });
-        let stream = Gather::new(stream);
+        let observed = |stream| TokioIo::new(ObservedStream { stream, activity: activity.clone() });
+        let stream = GatheringStream::new(stream);
         let rest = stream.clone();
         let ended = if http2 {
             let sender = stream.sender();
-            let (starter, mut settled) = Settled::new();
-            let mut builder = http2::Builder::new(starter);
+            let (executor, mut parked) = ParkedRequests::new();
+            let mut builder = http2::Builder::new(executor);
             builder
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(limits.http2_streams)
@@ -145,8 +145,8 @@ impl Connections {
                 .max_send_buf_size(SEND_AHEAD)
                 .keep_alive_interval(Duration::from_secs(30))
                 .keep_alive_timeout(Duration::from_secs(15));
-            let serving = pin!(builder.serve_connection(watched(stream), service));
-            let before = |cx: &mut Context<'_>| settled.poll(cx);
+            let serving = pin!(builder.serve_connection(observed(stream), service));
+            let before = |cx: &mut Context<'_>| parked.poll(cx);
             let after = |cx: &mut Context<'_>| sender.poll(cx);
             let shut_down = |serving: Pin<&mut _>| http2::Connection::graceful_shutdown(serving);
             self.drive(serving, before, after, shut_down, &connection, &activity, false).await
@@ -157,7 +157,7 @@ impl Connections {
                 .header_read_timeout(None)
                 .max_headers(limits.headers)
                 .max_buf_size(limits.header_bytes as usize);
-            let serving = pin!(builder.serve_connection(watched(stream), service).with_upgrades());
+            let serving = pin!(builder.serve_connection(observed(stream), service).with_upgrades());
             let shut_down =
                 |serving: Pin<&mut http1::UpgradeableConnection<_, _>>| serving.graceful_shutdown();
             self.drive(serving, |_| {}, |_| {}, shut_down, &connection, &activity, true).await
@@ -170,11 +170,11 @@ impl Connections {
             }
             Some(Ok(())) => {}
         }
-        if let Some(conversation) = connection.take_next() {
-            return conversation.await;
+        if let Some(upgraded) = connection.take_upgraded() {
+            return upgraded.await;
         }
         tokio::select! {
-            () = unread::linger(rest) => {}
+            () = unread::discard_until_closed(rest) => {}
             () = self.stop.wait() => {}
         }
     }
@@ -224,7 +224,7 @@ impl Connections {
 async fn answer(
     handler: Arc<dyn Handler>,
     connection: Arc<Connection>,
-    under_way: UnderWay,
+    active: ActiveRequest,
     request: HttpRequest<Incoming>,
 ) -> Result<Response, Infallible> {
     let (parts, body) = request.into_parts();
@@ -238,7 +238,7 @@ async fn answer(
         None => handler.handle(Request::new(parts, body, connection.clone())).await,
     };
     if reads_rest {
-        rest.forget().await;
+        rest.discard().await;
     }
     // HTTP/2 has no such header; what it means there is GOAWAY.
     let closing = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
@@ -256,7 +256,7 @@ async fn answer(
         }
         _ => {}
     }
-    Ok(response.map(|body| body.holding(under_way)))
+    Ok(response.map(|body| body.holding(active)))
 }
 
 /// Returns the code and the end of the answer for a request that the reference's HTTP server refuses before any handler sees it.
@@ -316,12 +316,12 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
 }
 
 /// A stream that records when bytes arrive.
-struct Watched<S> {
-    stream: Gather<S>,
+struct ObservedStream<S> {
+    stream: GatheringStream<S>,
     activity: Arc<Activity>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -336,7 +336,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -23,8 +23,8 @@ pub trait Delegate: Send + Sync + 'static {
     /// Answers a request for something that it has; gives any other back.
     async fn offer(&self, request: Box<Request>) -> Result<Response, Box<Request>>;
 
-    /// Whether it has any version of a group. Then no delegate after it has another, and a client learns that it has the version
-    /// or resource wrong, and not everything.
+    /// Returns whether it has any version of a group. Then no delegate after it has another, and a client learns that
+    /// it has the version or resource wrong, and not everything.
     fn owns_group(&self, group: &str) -> bool;
 }
 

@@ -17,9 +17,9 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Maximum size of the buffer: whole records of TLS.
-const ROOM: usize = 4 * 16 * 1024;
+const CAPACITY: usize = 4 * 16 * 1024;
 /// The number of buffered bytes from which they are sent without yielding first.
-const ENOUGH: usize = 16 * 1024;
+const SEND_AT_ONCE: usize = 16 * 1024;
 
 thread_local! {
     /// A buffer that no connection uses at the moment. A connection has one only while it has something to send.
@@ -27,107 +27,107 @@ thread_local! {
 }
 
 /// The stream that the HTTP library reads and writes. Clones are the same stream.
-pub(crate) struct Gather<S>(Arc<Mutex<Gathering<S>>>);
+pub(crate) struct GatheringStream<S>(Arc<Mutex<State<S>>>);
 
-/// Sends what was gathered, at the end of each turn.
-pub(crate) struct Sender<S>(Arc<Mutex<Gathering<S>>>);
+/// Sends the gathered writes at the end of each turn of the connection.
+pub(crate) struct GatheredSender<S>(Arc<Mutex<State<S>>>);
 
-struct Gathering<S> {
+struct State<S> {
     stream: S,
-    kept: Vec<u8>,
-    /// How much of it is written.
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that are written.
     written: usize,
-    /// The others had their turn.
-    waited: bool,
-    /// Whether a [`Sender`] sends at the end of each turn, so that a flush need not.
+    /// Whether other tasks had their turn before this send.
+    has_yielded: bool,
+    /// Whether a [`GatheredSender`] sends at the end of each turn, so that a flush need not.
     has_sender: bool,
 }
 
-fn lock<S>(gathering: &Mutex<Gathering<S>>) -> MutexGuard<'_, Gathering<S>> {
+fn lock<S>(state: &Mutex<State<S>>) -> MutexGuard<'_, State<S>> {
     // Both sides are of one task, so the lock is never contended; and a panic ends that task.
-    gathering.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<S> Clone for Gather<S> {
+impl<S> Clone for GatheringStream<S> {
     fn clone(&self) -> Self {
-        Gather(self.0.clone())
+        GatheringStream(self.0.clone())
     }
 }
 
-impl<S: AsyncWrite + Unpin> Gather<S> {
-    /// For HTTP/1.1.
-    pub(crate) fn new(stream: S) -> Gather<S> {
-        let gathering = Gathering { stream, kept: Vec::new(), written: 0, waited: false, has_sender: false };
-        Gather(Arc::new(Mutex::new(gathering)))
+impl<S: AsyncWrite + Unpin> GatheringStream<S> {
+    /// Wraps a stream, as HTTP/1.1 needs it.
+    pub(crate) fn new(stream: S) -> GatheringStream<S> {
+        let state = State { stream, buffer: Vec::new(), written: 0, has_yielded: false, has_sender: false };
+        GatheringStream(Arc::new(Mutex::new(state)))
     }
 
     /// Returns the sender of an HTTP/2 connection, which sends from now on.
-    pub(crate) fn sender(&self) -> Sender<S> {
+    pub(crate) fn sender(&self) -> GatheredSender<S> {
         lock(&self.0).has_sender = true;
-        Sender(self.0.clone())
+        GatheredSender(self.0.clone())
     }
 }
 
-impl<S: AsyncWrite + Unpin> Sender<S> {
+impl<S: AsyncWrite + Unpin> GatheredSender<S> {
     /// Sends the buffered bytes. The next write returns errors.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) {
-        let mut gathering = lock(&self.0);
-        if !gathering.kept.is_empty() {
-            let _ = gathering.poll_send(cx);
+        let mut state = lock(&self.0);
+        if !state.buffer.is_empty() {
+            let _ = state.poll_send(cx);
         }
     }
 }
 
-impl<S: AsyncWrite + Unpin> Gathering<S> {
-    /// Keeps what there is room for; how much that was.
-    fn keep(&mut self, bufs: &[io::IoSlice<'_>]) -> usize {
-        if self.kept.capacity() == 0 {
-            self.kept = SPARE.take();
+impl<S: AsyncWrite + Unpin> State<S> {
+    /// Buffers as many bytes as fit, and returns their number.
+    fn fill(&mut self, bufs: &[io::IoSlice<'_>]) -> usize {
+        if self.buffer.capacity() == 0 {
+            self.buffer = SPARE.take();
         }
-        let before = self.kept.len();
+        let before = self.buffer.len();
         for buf in bufs {
-            let room = ROOM - self.kept.len();
-            self.kept.extend_from_slice(&buf[..buf.len().min(room)]);
+            let free = CAPACITY - self.buffer.len();
+            self.buffer.extend_from_slice(&buf[..buf.len().min(free)]);
         }
-        self.kept.len() - before
+        self.buffer.len() - before
     }
 
-    /// Writes all that is kept.
+    /// Writes the whole buffer.
     fn poll_empty(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.written < self.kept.len() {
-            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.kept[self.written..]))?;
+        while self.written < self.buffer.len() {
+            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.buffer[self.written..]))?;
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.written += count;
         }
         self.written = 0;
-        self.kept.clear();
+        self.buffer.clear();
         Poll::Ready(Ok(()))
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let few = (1..ENOUGH).contains(&self.kept.len()) && self.written == 0;
-        if few && !std::mem::replace(&mut self.waited, true) {
-            // Behind all that are ready already.
+        let few = (1..SEND_AT_ONCE).contains(&self.buffer.len()) && self.written == 0;
+        if few && !std::mem::replace(&mut self.has_yielded, true) {
+            // After all tasks that are ready already.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         ready!(self.poll_empty(cx))?;
-        self.waited = false;
+        self.has_yielded = false;
         // An idle connection keeps no memory.
-        SPARE.set(std::mem::take(&mut self.kept));
+        SPARE.set(std::mem::take(&mut self.buffer));
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Gather<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GatheringStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut lock(&self.0).stream).poll_read(cx, buf)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for GatheringStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(cx, &[io::IoSlice::new(buf)])
     }
@@ -137,15 +137,15 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut gathering = lock(&self.0);
-        if gathering.kept.len() == ROOM {
-            ready!(gathering.poll_empty(cx))?;
+        let mut state = lock(&self.0);
+        if state.buffer.len() == CAPACITY {
+            ready!(state.poll_empty(cx))?;
         }
         let size: usize = bufs.iter().map(|buf| buf.len()).sum();
-        if gathering.kept.is_empty() && size >= ROOM {
-            return Pin::new(&mut gathering.stream).poll_write_vectored(cx, bufs);
+        if state.buffer.is_empty() && size >= CAPACITY {
+            return Pin::new(&mut state.stream).poll_write_vectored(cx, bufs);
         }
-        Poll::Ready(Ok(gathering.keep(bufs)))
+        Poll::Ready(Ok(state.fill(bufs)))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -153,14 +153,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut gathering = lock(&self.0);
-        if gathering.has_sender { Poll::Ready(Ok(())) } else { gathering.poll_send(cx) }
+        let mut state = lock(&self.0);
+        if state.has_sender { Poll::Ready(Ok(())) } else { state.poll_send(cx) }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut gathering = lock(&self.0);
-        ready!(gathering.poll_empty(cx))?;
-        Pin::new(&mut gathering.stream).poll_shutdown(cx)
+        let mut state = lock(&self.0);
+        ready!(state.poll_empty(cx))?;
+        Pin::new(&mut state.stream).poll_shutdown(cx)
     }
 }
 
@@ -193,9 +193,9 @@ mod tests {
         }
     }
 
-    fn gather(most: usize) -> (Gather<Log>, Writes) {
+    fn gather(most: usize) -> (GatheringStream<Log>, Writes) {
         let log = Writes::default();
-        (Gather::new(Log(log.clone(), most)), log)
+        (GatheringStream::new(Log(log.clone(), most)), log)
     }
 
     #[tokio::test]
@@ -234,14 +234,14 @@ mod tests {
         }
         stream.flush().await.unwrap();
         let sizes: Vec<usize> = log.lock().unwrap().iter().map(Vec::len).collect();
-        assert_eq!(sizes, [ROOM, ROOM, 9 * frame.len() - 2 * ROOM]);
+        assert_eq!(sizes, [CAPACITY, CAPACITY, 9 * frame.len() - 2 * CAPACITY]);
     }
 
     #[tokio::test]
-    async fn what_there_is_no_room_for_is_passed_on_behind_the_rest() {
+    async fn writes_that_do_not_fit_are_passed_on_after_the_buffer() {
         let (mut stream, log) = gather(10_000);
         stream.write_all(b"ab").await.unwrap();
-        let large: Vec<u8> = (0..3 * ROOM).map(|number| (number % 251) as u8).collect();
+        let large: Vec<u8> = (0..3 * CAPACITY).map(|number| (number % 251) as u8).collect();
         stream.write_all(&large).await.unwrap();
         stream.write_all(b"c").await.unwrap();
         stream.shutdown().await.unwrap();
@@ -253,21 +253,21 @@ mod tests {
         let (mut stream, _) = gather(usize::MAX);
         stream.write_all(b"ab").await.unwrap();
         stream.flush().await.unwrap();
-        assert_eq!(lock(&stream.0).kept.capacity(), 0);
+        assert_eq!(lock(&stream.0).buffer.capacity(), 0);
     }
 
     #[tokio::test]
-    async fn what_is_kept_is_bounded() {
+    async fn the_buffer_is_bounded() {
         let (mut stream, log) = gather(7);
         for _ in 0..100 {
             stream.write_all(&[b'y'; 1000]).await.unwrap();
-            assert!(lock(&stream.0).kept.len() <= ROOM);
+            assert!(lock(&stream.0).buffer.len() <= CAPACITY);
         }
         stream.flush().await.unwrap();
         assert_eq!(log.lock().unwrap().concat().len(), 100_000);
     }
 
-    async fn end_of_turn<S: AsyncWrite + Unpin>(sender: &Sender<S>) {
+    async fn end_of_turn<S: AsyncWrite + Unpin>(sender: &GatheredSender<S>) {
         std::future::poll_fn(|cx| {
             sender.poll(cx);
             Poll::Ready(())
@@ -278,7 +278,7 @@ mod tests {
     #[tokio::test]
     async fn with_a_sender_a_flush_waits_for_the_end_of_the_turn() {
         let log = Writes::default();
-        let mut stream = Gather::new(Log(log.clone(), 10_000));
+        let mut stream = GatheringStream::new(Log(log.clone(), 10_000));
         let sender = stream.sender();
         for _ in 0..100 {
             stream.write_all(&[b'z'; 500]).await.unwrap();

@@ -23,7 +23,7 @@ pub struct Lifecycle {
     pub shutdown_initiated: Signal,
     pub after_shutdown_delay: Signal,
     pub pre_shutdown_hooks_stopped: Signal,
-    /// From here on new requests are turned away and long-running ones end.
+    /// Set when new requests are turned away and long-running ones end.
     pub not_accepting: Signal,
     pub drained: Signal,
     pub stopped_listening: Signal,
@@ -97,32 +97,32 @@ impl Drop for Guard {
 /// The least number of watches that end within a second.
 const MIN_RATE: f64 = 200.0;
 
-/// How watches end with a server that gives them time: one after the other, so that their clients do not all go to the
-/// next server at once.
+/// Ends the watches of a server one after the other within a grace period, so that their clients do not all go to the next
+/// server at once.
 pub struct WatchTermination {
     grace: Duration,
     active: AtomicU64,
     ended: AtomicU64,
-    /// How many end in a second. Settled when the first one does.
+    /// Watches that end in a second; set when the first one ends.
     rate: OnceLock<f64>,
 }
 
-/// One watch that will end so.
-pub(crate) struct Terminating(Arc<WatchTermination>);
+/// A running watch, counted until it is dropped.
+pub(crate) struct ActiveWatch(Arc<WatchTermination>);
 
 impl WatchTermination {
     pub fn new(grace: Duration) -> WatchTermination {
         WatchTermination { grace, active: AtomicU64::new(0), ended: AtomicU64::new(0), rate: OnceLock::new() }
     }
 
-    pub(crate) fn enter(self: &Arc<WatchTermination>) -> Terminating {
+    pub(crate) fn enter(self: &Arc<WatchTermination>) -> ActiveWatch {
         self.active.fetch_add(1, Ordering::Relaxed);
-        Terminating(self.clone())
+        ActiveWatch(self.clone())
     }
 }
 
-impl Terminating {
-    /// How long this one goes on after the server has begun to end. Every watch asks once.
+impl ActiveWatch {
+    /// Returns how long this watch goes on after the shutdown began. Called once by every watch.
     pub(crate) fn delay(&self) -> Duration {
         let WatchTermination { grace, active, ended, rate } = &*self.0;
         let all = active.load(Ordering::Relaxed) as f64;
@@ -132,7 +132,7 @@ impl Terminating {
     }
 }
 
-impl Drop for Terminating {
+impl Drop for ActiveWatch {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::Relaxed);
     }
@@ -207,7 +207,7 @@ mod tests {
     fn watches_end_one_after_the_other_within_the_time_they_have() {
         let delays = |grace: u64, count: usize| {
             let termination = Arc::new(WatchTermination::new(Duration::from_secs(grace)));
-            let watches: Vec<Terminating> = (0..count).map(|_| termination.enter()).collect();
+            let watches: Vec<ActiveWatch> = (0..count).map(|_| termination.enter()).collect();
             watches.iter().map(|watch| watch.delay().as_millis()).collect::<Vec<_>>()
         };
         assert_eq!(delays(10, 4), [0, 5, 10, 15], "few of them do not take all of it");

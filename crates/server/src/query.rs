@@ -18,7 +18,7 @@ pub(crate) fn first(query: &str, name: &str) -> Option<String> {
     pairs(query).find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
 }
 
-/// Whether every `%` begins an escape.
+/// Returns whether every `%` begins an escape.
 pub(crate) fn escapes_are_whole(text: &str) -> bool {
     let digits = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
     text.split('%').skip(1).all(digits)

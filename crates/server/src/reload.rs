@@ -11,15 +11,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The metadata of a file; a change of any of it means new content.
 #[derive(Clone, PartialEq, Eq)]
-struct Seen {
+struct FileState {
     inode: u64,
     size: u64,
     modified: (i64, i64),
 }
 
-fn look(path: &Path) -> Option<Seen> {
+fn file_state(path: &Path) -> Option<FileState> {
     let metadata = std::fs::metadata(path).ok()?;
-    Some(Seen {
+    Some(FileState {
         inode: metadata.ino(),
         size: metadata.size(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -30,13 +30,13 @@ fn look(path: &Path) -> Option<Seen> {
 #[derive(Clone)]
 pub struct WatchedFiles {
     files: Vec<PathBuf>,
-    loaded: Vec<Option<Seen>>,
+    loaded: Vec<Option<FileState>>,
 }
 
 impl WatchedFiles {
     /// To be made before the files are read: a change in between is then noticed.
     pub fn new(files: Vec<PathBuf>) -> WatchedFiles {
-        let loaded = files.iter().map(|file| look(file)).collect();
+        let loaded = files.iter().map(|file| file_state(file)).collect();
         WatchedFiles { files, loaded }
     }
 
@@ -46,7 +46,7 @@ impl WatchedFiles {
         let mut last = None;
         loop {
             tokio::time::sleep(INTERVAL).await;
-            let now: Vec<_> = self.files.iter().map(|file| look(file)).collect();
+            let now: Vec<_> = self.files.iter().map(|file| file_state(file)).collect();
             if now != self.loaded && last.as_ref() == Some(&now) {
                 changed();
                 self.loaded.clone_from(&now);

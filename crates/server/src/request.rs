@@ -13,7 +13,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::overload::{Reserved, Slot};
+use crate::overload::{ReservedBytes, Slot};
 use crate::query;
 use crate::request_info::RequestInfo;
 
@@ -28,13 +28,13 @@ pub struct Request {
     /// Names the request in logs, audit and the `Audit-Id` header.
     pub audit_id: String,
     pub info: RequestInfo,
-    /// When the answer must have begun; `None` for long-running requests.
+    /// The time by which the answer must have begun; `None` for long-running requests.
     pub deadline: Option<Instant>,
     pub user: Option<Arc<User>>,
-    /// The right to be worked on; `None` where that is not limited.
+    /// The permission to execute it; `None` where requests are not limited.
     pub(crate) slot: Option<Slot>,
     /// The server's memory that its body takes; `None` where that is not limited.
-    pub(crate) reserved: Option<Reserved>,
+    pub(crate) reserved: Option<ReservedBytes>,
 }
 
 /// The body of a request. Tests and in-process callers make one from bytes.
@@ -97,11 +97,11 @@ pub struct Connection {
     pub(crate) close: Notify,
     pub(crate) abort: Notify,
     after_close: AtomicUsize,
-    next: Mutex<Option<Conversation>>,
+    upgraded: Mutex<Option<UpgradedConnection>>,
 }
 
 /// The future that runs a connection after its upgrade from HTTP.
-pub(crate) type Conversation = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type UpgradedConnection = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Connection {
     pub fn new(
@@ -117,18 +117,18 @@ impl Connection {
             close: Notify::new(),
             abort: Notify::new(),
             after_close: AtomicUsize::new(0),
-            next: Mutex::default(),
+            upgraded: Mutex::default(),
         }
     }
 
     /// Has the connection do something else once HTTP is over, which the answer to this request makes it. It stays one
     /// connection: counted, and waited for when the server stops.
-    pub(crate) fn go_on_with(&self, conversation: Conversation) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(conversation);
+    pub(crate) fn continue_with(&self, upgraded: UpgradedConnection) {
+        *self.upgraded.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgraded);
     }
 
-    pub(crate) fn take_next(&self) -> Option<Conversation> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_upgraded(&self) -> Option<UpgradedConnection> {
+        self.upgraded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Ends the connection once its requests are answered (GOAWAY on HTTP/2, no keep-alive on HTTP/1.1).

@@ -33,7 +33,7 @@ pub struct RequestInfo {
     pub name: String,
     /// `{resource}/{name}/...`, with all that follows.
     pub parts: Vec<String>,
-    /// As given, for verbs that select (list, watch, deletecollection).
+    /// The selector as given, for verbs that select (list, watch, deletecollection).
     pub field_selector: Option<String>,
     pub label_selector: Option<String>,
 }
@@ -91,7 +91,7 @@ impl RequestInfo {
         }
 
         if info.name.is_empty() {
-            info.settle_collection_verb(uri.query().unwrap_or_default());
+            info.resolve_collection_verb(uri.query().unwrap_or_default());
         }
         if !verb_in_path && matches!(info.verb.as_str(), "list" | "watch" | "deletecollection") {
             let query = uri.query().unwrap_or_default();
@@ -101,8 +101,8 @@ impl RequestInfo {
         Ok(info)
     }
 
-    /// Without a name, get is list or watch, and delete is deletecollection.
-    fn settle_collection_verb(&mut self, query: &str) {
+    /// Makes a get without a name a list or watch, and such a delete a deletecollection.
+    fn resolve_collection_verb(&mut self, query: &str) {
         match self.verb.as_str() {
             "get" => {
                 let watch = first(query, "watch")
@@ -144,7 +144,7 @@ impl RequestInfo {
         }
     }
 
-    /// Whether the request may outlive the request timeout: watches, and what turns a connection into a stream.
+    /// Returns whether the request may outlive the request timeout: watches, and what turns a connection into a stream.
     pub fn is_long_running(&self) -> bool {
         if !self.is_resource {
             return self.path.starts_with("/debug/pprof/");

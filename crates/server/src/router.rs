@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use http_body::Body as _;
 use pintle_runtime::Stopwatch;
 
-use crate::documents::{COUNTED, CountedAs, Documents};
+use crate::documents::{Documents, ROUTE_NAMES, RouteName};
 use crate::filter::Handler;
 use crate::metrics::{Metrics, RouteMetrics};
 use crate::{Request, Response, respond};
@@ -18,7 +18,7 @@ pub(crate) struct Router {
     routes: HashMap<String, Route>,
     /// Answers for what is served and what is not: discovery, OpenAPI, and all below a group version that is not there.
     documents: Arc<Documents>,
-    /// By what they are counted as.
+    /// Metrics by the name of the route.
     document_metrics: HashMap<&'static str, RouteMetrics>,
     /// Owns what is below `/api` and `/apis` in group versions that are there.
     resources: Arc<dyn Handler>,
@@ -32,7 +32,7 @@ struct Route {
 impl Router {
     pub(crate) fn new(metrics: Metrics, documents: Arc<Documents>, resources: Arc<dyn Handler>) -> Router {
         let counted = |name: &'static str| (name, metrics.route("GET", name));
-        let document_metrics = COUNTED.into_iter().map(counted).collect();
+        let document_metrics = ROUTE_NAMES.into_iter().map(counted).collect();
         Router { metrics, routes: HashMap::new(), documents, document_metrics, resources }
     }
 
@@ -66,7 +66,7 @@ impl Handler for Router {
         if self.documents.owns(path) {
             let start = Stopwatch::start();
             let response = self.documents.handle(request).await;
-            let name = response.extensions().get::<CountedAs>();
+            let name = response.extensions().get::<RouteName>();
             count(name.and_then(|name| self.document_metrics.get(name.0)), &response, start);
             return response;
         }

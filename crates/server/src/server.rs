@@ -18,7 +18,7 @@ use crate::lifecycle::{Draining, Hook, HookDone, Hooks, Lifecycle, Signal};
 use crate::metrics::Metrics;
 use crate::router::Router;
 
-/// How long clients may take to receive answers that have begun when the server shuts down.
+/// Time for clients to receive answers that have begun when the server shuts down.
 const TAKE_ANSWERS: Duration = Duration::from_secs(5);
 
 pub struct ServerConfig {
@@ -38,7 +38,7 @@ pub struct ServerConfig {
     /// Further endpoints by path.
     pub endpoints: Vec<(String, Box<dyn Handler>)>,
     pub shutdown_delay: Duration,
-    /// How long watches may take to end; zero where they end at once.
+    /// Grace period of watches; with zero they end at once.
     pub watch_termination: Duration,
     /// The moments of the server's life.
     pub lifecycle: Lifecycle,
@@ -128,10 +128,10 @@ impl Server {
         }
         // They count their requests themselves, by what is asked for.
         if let Some(flags) = flags {
-            router.uncounted("/flagz", FlagsPage::new(flags, chain.encodings, &metrics));
+            router.uncounted("/flagz", FlagsPage::new(flags, chain.encodings, &metrics, &chain.random));
         }
         if status_page {
-            let page = StatusPage::new(&version, &router.paths(), chain.encodings, &metrics);
+            let page = StatusPage::new(&version, &router.paths(), chain.encodings, &metrics, &chain.random);
             router.uncounted("/statusz", page);
         }
         let index = router.paths();

@@ -1,8 +1,8 @@
 //! Runs the requests of an HTTP/2 connection.
 //!
-//! Each request is a task, so that many run at once. A watch is one too until it has nothing to do but to wait for the next
-//! change. Then it moves into the task of its connection: a change that a hundred watches of a client see would else wake
-//! a hundred tasks, on all cores, which take turns at the one connection that they all write to.
+//! Each request starts as a task of its own ([`OwnTask`]), so that many run at once. A watch that only waits for the next
+//! change is parked: it moves into the task of its connection ([`ParkedRequests`]). A change that a hundred watches of a
+//! client see would else wake a hundred tasks, on all cores, which take turns at the one connection that they all write to.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -18,47 +18,47 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::unconstrained;
 
 thread_local! {
-    /// Set by a request that is being polled right now.
-    static SETTLES: Cell<bool> = const { Cell::new(false) };
+    /// Set by the request that is polled on this thread.
+    static PARKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says that the request that is being polled waits for something rare, and does little when it comes.
-pub(crate) fn settle() {
-    SETTLES.set(true);
+/// Parks the request that is polled on this thread: it waits for something rare, and does little when it comes.
+pub(crate) fn park() {
+    PARKS.set(true);
 }
 
-type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+type RequestFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Starts requests.
+/// Starts every request as a task of its own.
 #[derive(Clone)]
-pub(crate) struct Starter(UnboundedSender<Running>);
+pub(crate) struct RequestExecutor(UnboundedSender<RequestFuture>);
 
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Starter {
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for RequestExecutor {
     fn execute(&self, future: F) {
-        tokio::spawn(Lively { running: Some(Box::pin(future)), settled: self.0.clone() });
+        tokio::spawn(OwnTask { request: Some(Box::pin(future)), parked: self.0.clone() });
     }
 }
 
-/// A request with a task of its own.
-struct Lively {
-    running: Option<Running>,
-    settled: UnboundedSender<Running>,
+/// A request with a task of its own, until it parks.
+struct OwnTask {
+    request: Option<RequestFuture>,
+    parked: UnboundedSender<RequestFuture>,
 }
 
-impl Future for Lively {
+impl Future for OwnTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(running) = &mut self.running else { return Poll::Ready(()) };
-        SETTLES.set(false);
-        if running.as_mut().poll(cx).is_ready() {
+        let Some(request) = &mut self.request else { return Poll::Ready(()) };
+        PARKS.set(false);
+        if request.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        if SETTLES.take()
-            && let Some(running) = self.running.take()
+        if PARKS.take()
+            && let Some(request) = self.request.take()
         {
             // If the connection has ended, there is no client to answer.
-            let _ = self.settled.send(running);
+            let _ = self.parked.send(request);
             return Poll::Ready(());
         }
         Poll::Pending
@@ -66,27 +66,27 @@ impl Future for Lively {
 }
 
 /// The requests that run in the connection's task, at most as many as it has streams.
-pub(crate) struct Settled {
-    arriving: UnboundedReceiver<Running>,
-    running: FuturesUnordered<Running>,
-    /// How they wake the connection's task.
-    waker: Option<(Arc<Last>, Waker)>,
+pub(crate) struct ParkedRequests {
+    arriving: UnboundedReceiver<RequestFuture>,
+    requests: FuturesUnordered<RequestFuture>,
+    /// The waker of all requests, made for the connection's task.
+    waker: Option<(Arc<ConnectionWaker>, Waker)>,
 }
 
-/// Wakes the connection's task when all its requests that a change concerns have been woken. A request that is woken while
-/// they run is polled in the same turn.
-struct Last {
+/// Wakes the connection's task after all its requests that a change concerns. A request that is woken during a turn is
+/// polled in the same turn.
+struct ConnectionWaker {
     task: Waker,
-    /// [`TURN`] while they run, with [`AGAIN`] if one was woken since.
+    /// [`TURN`] while the requests are polled, with [`AGAIN`] if one was woken since.
     state: AtomicU8,
 }
 
 const TURN: u8 = 1;
 const AGAIN: u8 = 2;
-/// How often one turn may go round. A request is woken by what it sends itself, once, and then waits.
+/// Limit on the rounds of one turn. A request wakes itself once by sending, and then waits.
 const ROUNDS: usize = 1000;
 
-impl Wake for Last {
+impl Wake for ConnectionWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -98,18 +98,18 @@ impl Wake for Last {
     }
 }
 
-impl Settled {
-    pub(crate) fn new() -> (Starter, Settled) {
+impl ParkedRequests {
+    pub(crate) fn new() -> (RequestExecutor, ParkedRequests) {
         let (sender, arriving) = unbounded_channel();
-        (Starter(sender), Settled { arriving, running: FuturesUnordered::new(), waker: None })
+        (RequestExecutor(sender), ParkedRequests { arriving, requests: FuturesUnordered::new(), waker: None })
     }
 
-    fn waker(&mut self, task: &Waker) -> (Arc<Last>, Waker) {
+    fn waker(&mut self, task: &Waker) -> (Arc<ConnectionWaker>, Waker) {
         match &self.waker {
             Some(known) if known.0.task.will_wake(task) => known.clone(),
             _ => {
-                let last = Arc::new(Last { task: task.clone(), state: AtomicU8::new(0) });
-                let known = (last.clone(), Waker::from(last));
+                let shared = Arc::new(ConnectionWaker { task: task.clone(), state: AtomicU8::new(0) });
+                let known = (shared.clone(), Waker::from(shared));
                 self.waker.insert(known).clone()
             }
         }
@@ -117,21 +117,21 @@ impl Settled {
 
     /// Polls the requests that are ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
-        while let Poll::Ready(Some(running)) = self.arriving.poll_recv(cx) {
-            self.running.push(running);
+        while let Poll::Ready(Some(request)) = self.arriving.poll_recv(cx) {
+            self.requests.push(request);
         }
-        if self.running.is_empty() {
+        if self.requests.is_empty() {
             return;
         }
-        let (last, waker) = self.waker(cx.waker());
-        // Each does little, and there are few: they need not be stopped half way.
-        let all = &mut self.running;
+        let (shared, waker) = self.waker(cx.waker());
+        // Unconstrained by the budget of the task: each request does little, and there are few.
+        let requests = &mut self.requests;
         let mut turn = unconstrained(std::future::poll_fn(|cx| {
-            // The set stops for breath when two have woken themselves.
+            // The set returns early when two of its futures have woken themselves.
             for _ in 0..ROUNDS {
-                last.state.store(TURN, Ordering::Release);
-                while let Poll::Ready(Some(())) = all.poll_next_unpin(cx) {}
-                if last.state.swap(0, Ordering::AcqRel) & AGAIN == 0 {
+                shared.state.store(TURN, Ordering::Release);
+                while let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {}
+                if shared.state.swap(0, Ordering::AcqRel) & AGAIN == 0 {
                     return Poll::<()>::Pending;
                 }
             }
@@ -148,101 +148,103 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 
+    use http_body_util::BodyExt;
     use tokio::sync::Notify;
 
     use super::*;
+    use crate::Body;
 
-    /// Waits for each word, and counts it; it may settle while it waits.
-    async fn request(settles: bool, word: Arc<Notify>, here: Arc<AtomicUsize>, connection: tokio::task::Id) {
+    /// Waits for notifications, and counts those that it receives in the connection's task; parks while it waits if `parks`.
+    async fn request(parks: bool, notify: Arc<Notify>, count: Arc<AtomicUsize>, connection: tokio::task::Id) {
         loop {
-            let mut told = Box::pin(word.notified());
+            let mut notified = Box::pin(notify.notified());
             poll_fn(|cx| {
-                let poll = told.as_mut().poll(cx);
-                if poll.is_pending() && settles {
-                    settle();
+                let poll = notified.as_mut().poll(cx);
+                if poll.is_pending() && parks {
+                    park();
                 }
                 poll
             })
             .await;
             if tokio::task::try_id() == Some(connection) {
-                here.fetch_add(1, Ordering::Relaxed);
+                count.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    /// How many of two words were heard by the task of the connection.
-    async fn heard_by_the_connection(settles: bool) -> usize {
+    /// Returns how many of two notifications a request received in the task of its connection.
+    async fn received_in_the_connection_task(parks: bool) -> usize {
         let counting = async move {
-            let (starter, mut settled) = Settled::new();
-            let (word, here) = (Arc::new(Notify::new()), Arc::<AtomicUsize>::default());
+            let (executor, mut parked) = ParkedRequests::new();
+            let (notify, count) = (Arc::new(Notify::new()), Arc::<AtomicUsize>::default());
             let connection = tokio::task::id();
-            starter.execute(request(settles, word.clone(), here.clone(), connection));
-            let says = tokio::spawn(async move {
+            executor.execute(request(parks, notify.clone(), count.clone(), connection));
+            let notifier = tokio::spawn(async move {
                 for _ in 0..2 {
                     tokio::time::sleep(Duration::from_millis(20)).await;
-                    word.notify_one();
+                    notify.notify_one();
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             });
-            let mut says = Box::pin(says);
+            let mut notifier = Box::pin(notifier);
             poll_fn(|cx| {
-                settled.poll(cx);
-                says.as_mut().poll(cx)
+                parked.poll(cx);
+                notifier.as_mut().poll(cx)
             })
             .await
             .unwrap();
-            here.load(Ordering::Relaxed)
+            count.load(Ordering::Relaxed)
         };
         tokio::spawn(counting).await.unwrap()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_settles_runs_in_the_task_of_its_connection() {
-        assert_eq!(heard_by_the_connection(true).await, 2);
+    async fn a_parked_request_runs_in_the_task_of_its_connection() {
+        assert_eq!(received_in_the_connection_task(true).await, 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn any_other_keeps_its_own_task() {
-        assert_eq!(heard_by_the_connection(false).await, 0);
+    async fn a_request_that_does_not_park_keeps_its_own_task() {
+        assert_eq!(received_in_the_connection_task(false).await, 0);
     }
 
     #[tokio::test]
-    async fn what_has_settled_ends_with_its_connection() {
-        let (starter, mut settled) = Settled::new();
+    async fn parked_requests_end_with_their_connection() {
+        let (executor, mut parked) = ParkedRequests::new();
         let held = Arc::new(());
         let request = {
             let held = held.clone();
             poll_fn(move |_| {
                 let _ = &held;
-                settle();
+                park();
                 Poll::<()>::Pending
             })
         };
-        starter.execute(request);
+        executor.execute(request);
         tokio::task::yield_now().await;
         poll_fn(|cx| {
-            settled.poll(cx);
+            parked.poll(cx);
             Poll::Ready(())
         })
         .await;
         assert_eq!(Arc::strong_count(&held), 2);
-        drop(settled);
+        drop(parked);
         assert_eq!(Arc::strong_count(&held), 1);
     }
 
     /// Streams of HTTP/2 wake themselves with what they send.
     #[tokio::test]
-    async fn all_that_are_ready_run_in_one_turn() {
-        let (starter, mut settled) = Settled::new();
+    async fn all_ready_requests_run_in_one_turn() {
+        let (executor, mut parked) = ParkedRequests::new();
         let ran = Arc::<AtomicUsize>::default();
         for _ in 0..100 {
             let ran = ran.clone();
             let mut polls = 0;
-            starter.execute(poll_fn(move |cx| {
+            executor.execute(poll_fn(move |cx| {
                 polls += 1;
                 match polls {
                     // As a task of its own, and then for the first time in the connection's.
-                    1 => settle(),
+                    1 => park(),
                     2 => {
                         ran.fetch_add(1, Ordering::Relaxed);
                         cx.waker().wake_by_ref();
@@ -252,14 +254,42 @@ mod tests {
                 Poll::Pending
             }));
         }
-        while settled.arriving.len() < 100 {
+        while parked.arriving.len() < 100 {
             tokio::task::yield_now().await;
         }
         poll_fn(|cx| {
-            settled.poll(cx);
+            parked.poll(cx);
             Poll::Ready(())
         })
         .await;
         assert_eq!(ran.load(Ordering::Relaxed), 100);
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_body_of_a_parked_request_does_not_end_its_connection() {
+        let (executor, mut parked) = ParkedRequests::new();
+        let mut polls = 0;
+        let mut body = Body::stream(futures_util::stream::poll_fn(move |cx| {
+            polls += 1;
+            assert!(polls == 1, "on purpose");
+            park();
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        let ended = Arc::<AtomicUsize>::default();
+        let count = ended.clone();
+        executor.execute(async move {
+            let is_error = body.frame().await.is_some_and(|frame| frame.is_err());
+            count.fetch_add(usize::from(is_error), Ordering::Relaxed);
+        });
+        while parked.arriving.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        poll_fn(|cx| {
+            parked.poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+        assert_eq!((ended.load(Ordering::Relaxed), parked.requests.len()), (1, 0));
     }
 }

@@ -15,27 +15,27 @@ use http_body_util::BodyExt;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Maximum number of bytes read and discarded.
-const MOST: usize = 1 << 20;
-/// How long the rest of a body is waited for before the answer is sent. Most is there already, or under way.
-const BODY: Duration = Duration::from_millis(100);
-/// How long a client may take to see that its connection was closed.
-const CONNECTION: Duration = Duration::from_secs(1);
+const MAX_DISCARDED: usize = 1 << 20;
+/// Time that the answer waits for the rest of a body. Most of it has arrived already, or is on its way.
+const BODY_TIMEOUT: Duration = Duration::from_millis(100);
+/// Time for a client to see that its connection was closed.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The slot to which a lent body returns from its reader.
-pub(crate) struct Rest<B>(Arc<Mutex<Option<B>>>);
+pub(crate) struct UnreadBody<B>(Arc<Mutex<Option<B>>>);
 
-/// A body that returns to its [`Rest`] when its reader drops it.
-pub(crate) struct Lent<B: Body> {
+/// A body that returns to its [`UnreadBody`] when its reader drops it.
+pub(crate) struct LentBody<B: Body> {
     body: Option<B>,
     to: Arc<Mutex<Option<B>>>,
 }
 
-pub(crate) fn lend<B: Body + Unpin>(body: B) -> (Lent<B>, Rest<B>) {
+pub(crate) fn lend<B: Body + Unpin>(body: B) -> (LentBody<B>, UnreadBody<B>) {
     let to = Arc::default();
-    (Lent { body: Some(body), to: Arc::clone(&to) }, Rest(to))
+    (LentBody { body: Some(body), to: Arc::clone(&to) }, UnreadBody(to))
 }
 
-impl<B: Body + Unpin> Body for Lent<B> {
+impl<B: Body + Unpin> Body for LentBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -58,7 +58,7 @@ impl<B: Body + Unpin> Body for Lent<B> {
     }
 }
 
-impl<B: Body> Drop for Lent<B> {
+impl<B: Body> Drop for LentBody<B> {
     fn drop(&mut self) {
         let unread = self.body.take().filter(|body| !body.is_end_stream());
         if unread.is_some() {
@@ -67,12 +67,12 @@ impl<B: Body> Drop for Lent<B> {
     }
 }
 
-impl<B: Body + Unpin> Rest<B> {
+impl<B: Body + Unpin> UnreadBody<B> {
     /// Reads and discards the unread rest of the body, if its reader has dropped it.
-    pub(crate) async fn forget(self) {
+    pub(crate) async fn discard(self) {
         let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut body) = unread else { return };
-        let mut left = MOST;
+        let mut left = MAX_DISCARDED;
         let reading = async {
             while let Some(Ok(frame)) = body.frame().await {
                 let size = frame.data_ref().map_or(0, Buf::remaining);
@@ -80,21 +80,21 @@ impl<B: Body + Unpin> Rest<B> {
                 left = after;
             }
         };
-        let _ = tokio::time::timeout(BODY, reading).await;
+        let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
     }
 }
 
 /// Reads what comes on a connection that is closed to the other side, until the client has closed it too.
-pub(crate) async fn linger(mut stream: impl AsyncRead + Unpin) {
+pub(crate) async fn discard_until_closed(mut stream: impl AsyncRead + Unpin) {
     let mut ignored = [0; 4096];
-    let mut left = MOST;
+    let mut left = MAX_DISCARDED;
     let reading = async {
         while let Ok(size @ 1..) = stream.read(&mut ignored).await {
             let Some(after) = left.checked_sub(size) else { return };
             left = after;
         }
     };
-    let _ = tokio::time::timeout(CONNECTION, reading).await;
+    let _ = tokio::time::timeout(CONNECTION_TIMEOUT, reading).await;
 }
 
 #[cfg(test)]
@@ -119,36 +119,36 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_has_read_is_read_until_it_ends() {
+    async fn an_unread_body_is_read_to_its_end() {
         let (parts, body) = body();
         let (lent, rest) = lend(body);
         drop(lent);
         assert!(send(&parts, 1000));
-        let forgetting = tokio::spawn(rest.forget());
-        tokio::time::sleep(BODY / 2).await;
+        let forgetting = tokio::spawn(rest.discard());
+        tokio::time::sleep(BODY_TIMEOUT / 2).await;
         assert!(send(&parts, 1000) && !forgetting.is_finished());
         drop(parts);
         let begun = Instant::now();
         forgetting.await.unwrap();
-        assert!(begun.elapsed() < BODY / 2);
+        assert!(begun.elapsed() < BODY_TIMEOUT / 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_sends_slowly_or_without_end_is_not_waited_for() {
+    async fn a_slow_or_endless_body_is_not_waited_for() {
         let begun = Instant::now();
         let (_parts, body) = body();
         let (lent, rest) = lend(body);
         drop(lent);
-        rest.forget().await;
-        assert!(begun.elapsed() >= BODY && begun.elapsed() < 2 * BODY);
+        rest.discard().await;
+        assert!(begun.elapsed() >= BODY_TIMEOUT && begun.elapsed() < 2 * BODY_TIMEOUT);
 
         let (parts, body) = self::body();
         let (lent, rest) = lend(body);
         drop(lent);
         for _ in 0..3 {
-            assert!(send(&parts, MOST / 2));
+            assert!(send(&parts, MAX_DISCARDED / 2));
         }
-        rest.forget().await;
+        rest.discard().await;
         assert!(!send(&parts, 1), "the body is dropped");
     }
 
@@ -158,21 +158,21 @@ mod tests {
         assert_eq!(lent.size_hint().exact(), Some(3));
         assert_eq!(lent.collect().await.unwrap().to_bytes(), "all");
         assert!(rest.0.lock().unwrap().is_none());
-        rest.forget().await;
+        rest.discard().await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_closed_connection_is_read_until_the_client_closes_it() {
         let begun = Instant::now();
         let (mut client, server) = tokio::io::duplex(64);
-        let lingering = tokio::spawn(linger(server));
+        let lingering = tokio::spawn(discard_until_closed(server));
         client.write_all(&[0; 1000]).await.unwrap();
         drop(client);
         lingering.await.unwrap();
-        assert!(begun.elapsed() < CONNECTION);
+        assert!(begun.elapsed() < CONNECTION_TIMEOUT);
 
         let (_client, server) = tokio::io::duplex(64);
-        linger(server).await;
-        assert!(begun.elapsed() >= CONNECTION);
+        discard_until_closed(server).await;
+        assert!(begun.elapsed() >= CONNECTION_TIMEOUT);
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http::StatusCode;
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::{http1, http2};
@@ -21,7 +22,7 @@ use pintle_server::handlers::{HealthRegistry, Version};
 use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::tls::{KeyPairFiles, MinVersion, Tls, TlsOptions};
 use pintle_server::{
-    Acceptor, Documents, DocumentsConfig, Limits, ListenOptions, Metrics, Request, Response, Server,
+    Acceptor, Body, Documents, DocumentsConfig, Limits, ListenOptions, Metrics, Request, Response, Server,
     ServerConfig, listen, respond,
 };
 use rustls::{ClientConfig, RootCertStore};
@@ -55,6 +56,21 @@ impl Handler for Odd {
         let time = self.0.expect("asked to panic");
         tokio::time::sleep(time).await;
         respond::text(StatusCode::OK, "at last")
+    }
+}
+
+/// Answers with a body that panics after its first chunk.
+struct BrokenBody;
+
+#[async_trait]
+impl Handler for BrokenBody {
+    async fn handle(&self, _: Box<Request>) -> Response {
+        let first = async { Ok(Bytes::from_static(b"first")) };
+        let second = async {
+            tokio::time::sleep(SHORT).await;
+            panic!("asked to panic")
+        };
+        Response::new(Body::stream(stream::once(first).chain(stream::once(second))))
     }
 }
 
@@ -102,6 +118,7 @@ impl Running {
                 endpoint("/panic", None),
                 endpoint("/slow", Some(4 * SHORT)),
                 endpoint("/never", Some(LONG)),
+                ("/broken".to_owned(), Box::new(BrokenBody)),
             ],
             shutdown_delay: Duration::ZERO,
             watch_termination: Duration::ZERO,
@@ -290,14 +307,18 @@ async fn a_panic_ends_one_request_and_nothing_else() {
             let request = http::Request::get(uri).body(Empty::<Bytes>::new()).expect("a request");
             let response = sender.send_request(request).await.expect("an answer");
             let code = response.status().as_u16();
-            let body = response.into_body().collect().await.expect("a body").to_bytes();
-            Ok::<_, Infallible>((code, String::from_utf8_lossy(&body).into_owned()))
+            // `None`: the stream was reset.
+            let body = response.into_body().collect().await.ok();
+            let body = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());
+            Ok::<_, Infallible>((code, body))
         }
     };
     let slow = tokio::spawn(send("/slow"));
     let Ok((code, body)) = send("/panic").await;
     assert_eq!(code, 500);
-    assert_eq!(body, "This request caused apiserver to panic. Look in the logs for details.\n");
+    let message = "This request caused apiserver to panic. Look in the logs for details.\n";
+    assert_eq!(body.as_deref(), Some(message));
+    assert_eq!(send("/broken").await, Ok((200, None)), "a panic while the body is sent");
     let Ok((code, _)) = slow.await.expect("no panic");
     assert_eq!(code, 200, "another stream of the same connection");
     assert_eq!(server.get("/livez").await, (200, "ok".into()));
@@ -309,7 +330,7 @@ async fn hooks_run_around_the_server_s_life() {
     let (ending, ended) = oneshot::channel::<()>();
     let mut hooks = Hooks::default();
     hooks.post_start("warm-up", || async { wait.await.map_err(|error| error.to_string()) });
-    hooks.pre_shutdown("hand-over", || async { ending.send(()).map_err(|()| "nobody listens".into()) });
+    hooks.pre_shutdown("hand-over", || async { ending.send(()).map_err(|()| "the receiver is gone".into()) });
     let mut server = Running::start(patient(), LONG, hooks);
     let (code, body) = server.get("/readyz").await;
     assert_eq!(code, 500);

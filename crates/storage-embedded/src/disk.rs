@@ -154,7 +154,7 @@ pub(crate) struct Health {
     sync_failed: AtomicBool,
     full: AtomicBool,
     bytes_read: AtomicU64,
-    /// How many bytes may be read; more means that the engine goes in circles.
+    /// Number of bytes that may be read; more means that the engine goes in circles.
     read_limit: AtomicU64,
     /// Calls of the disk that have not returned yet.
     in_flight: AtomicUsize,

@@ -67,8 +67,8 @@ impl Writer {
         let result = self.open_again().and_then(|(engine, state)| {
             if state != self.state {
                 // The commit that failed has reached the kernel at least; one more makes sure of the disk.
-                self.settle_again(&engine, &state)?;
-            } else if full && self.settle_again(&engine, &state).is_err() {
+                self.save_free_pages_again(&engine, &state)?;
+            } else if full && self.save_free_pages_again(&engine, &state).is_err() {
                 // Only worth a try: the engine hands out the pages that compaction has freed after one more commit,
                 // and a small one may succeed where the large one could not.
                 drop(engine);
@@ -112,7 +112,7 @@ impl Writer {
         }
     }
 
-    fn settle_again(&mut self, engine: &Engine, state: &State) -> Result<(), redb::Error> {
+    fn save_free_pages_again(&mut self, engine: &Engine, state: &State) -> Result<(), redb::Error> {
         let result = engine.save_free_pages(state);
         if result.is_err() && engine.health().sync_failed() {
             self.broken = Some(SYNC_FAILED.into());

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_etcd_refuses_had_no_effect() {
+    fn a_refusal_of_etcd_had_no_effect() {
         for (code, message) in [
             (Code::Unavailable, "etcdserver: no leader"),
             (Code::ResourceExhausted, "etcdserver: too many requests"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_in_the_log_already_is_lost() {
+    fn the_outcome_of_an_interrupted_request_is_unknown() {
         for (code, message) in [
             (Code::Unavailable, "etcdserver: request timed out"),
             (Code::Unavailable, "etcdserver: request timed out, possibly due to previous leader failure"),

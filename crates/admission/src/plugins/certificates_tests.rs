@@ -1,9 +1,8 @@
 use pintle_auth::Verdict;
-use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use rcgen::{CertificateParams, DnType, KeyPair};
 
 use super::*;
-use crate::attributes::Request;
+use crate::testing::Case;
 
 /// Allows `verb` on one signer or domain.
 struct Signers(&'static str, &'static str);
@@ -32,19 +31,11 @@ async fn ask(
     old: &str,
 ) -> Option<String> {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-    let target = Target {
-        kind: GroupVersionKind::new(GROUP, "v1", "Kind"),
-        resource: GroupVersionResource::new(GROUP, "v1", resource),
-        subresource: subresource.into(),
-    };
-    let request = Request { target: Arc::new(target), name: "a".into(), ..Request::default() };
-    let old_object = (operation == Operation::Update).then(|| json(old));
-    let attributes = Attributes::new(&request, operation, Some(new), old_object);
-    if !plugin.validates(operation, &request.target) {
-        return None;
+    let mut case = Case::new(operation, &format!("{resource}.{GROUP}/{subresource}")).named("a").object(new);
+    if operation == Operation::Update {
+        case = case.old_object(json(old));
     }
-    let status = plugin.validate(&attributes).await.err()?;
-    Some(status.message.split_once(" is forbidden: ").expect("the usual beginning").1.to_owned())
+    case.run(plugin).await.why()
 }
 
 const STORED: &str = r#"{"spec":{"signerName":"example.com/foo"},"status":{}}"#;

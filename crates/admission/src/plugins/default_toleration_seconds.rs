@@ -75,48 +75,20 @@ fn toleration(key: &'static str, seconds: i64) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
-
     use super::*;
-    use crate::attributes::Request;
+    use crate::testing::{Case, target, text};
 
     const PLUGIN: DefaultTolerationSeconds =
         DefaultTolerationSeconds { tolerated: [(NOT_READY, 300), (UNREACHABLE, 0)] };
 
-    fn target(resource: &str, subresource: &str) -> Target {
-        Target {
-            kind: GroupVersionKind::new("", "v1", "Pod"),
-            resource: GroupVersionResource::new("", "v1", resource),
-            subresource: subresource.into(),
-        }
-    }
-
     async fn tolerations(operation: Operation, given: &str) -> String {
-        let request = Request { target: Arc::new(target("pods", "")), ..Request::default() };
-        let of = find("core/v1.Pod").expect("the type");
         let pod = format!(r#"{{"spec":{{"containers":[],"tolerations":[{given}]}}}}"#);
-        let pod = pintle_codec::json::decode(of, pod.as_bytes()).expect("a pod").value;
-        let mut attributes = Attributes::new(&request, operation, Some(pod), None);
-        assert!(PLUGIN.admits(operation, attributes.target()));
-        PLUGIN.admit(&mut attributes).await.expect("admitted");
-        let pod = attributes.into_object().expect("a pod");
-        let mut out = Vec::new();
-        pintle_codec::json::encode(pod.at(&["spec", "tolerations"]).expect("some"), &mut out);
-        let again = pintle_codec::json::decode(of, &encoded(&pod)).expect("a pod").value;
-        assert_eq!(pod, again, "in normal form");
-        String::from_utf8(out).expect("JSON")
-    }
-
-    fn encoded(value: &Value) -> Vec<u8> {
-        let mut out = Vec::new();
-        pintle_codec::json::encode(value, &mut out);
-        out
+        let pod = Case::new(operation, "pods").json(&pod).run(&PLUGIN).await.normal("core/v1.Pod");
+        text(pod.at(&["spec", "tolerations"]).expect("some"))
     }
 
     #[tokio::test]
-    async fn what_a_pod_does_not_tolerate_it_bears_for_so_long() {
+    async fn missing_tolerations_are_added() {
         let not_ready = r#"{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}"#;
         let unreachable = r#"{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":0}"#;
         let both = format!("{not_ready},{unreachable}");
@@ -146,10 +118,10 @@ mod tests {
 
     #[test]
     fn other_resources_and_operations_are_not_handled() {
-        assert!(!PLUGIN.admits(Operation::Update, &target("pods", "status")));
-        assert!(!PLUGIN.admits(Operation::Create, &target("pods", "eviction")));
-        assert!(!PLUGIN.admits(Operation::Create, &target("podtemplates", "")));
-        assert!(!PLUGIN.admits(Operation::Delete, &target("pods", "")));
-        assert!(!PLUGIN.validates(Operation::Create, &target("pods", "")));
+        assert!(!PLUGIN.admits(Operation::Update, &target("pods/status")));
+        assert!(!PLUGIN.admits(Operation::Create, &target("pods/eviction")));
+        assert!(!PLUGIN.admits(Operation::Create, &target("podtemplates")));
+        assert!(!PLUGIN.admits(Operation::Delete, &target("pods")));
+        assert!(!PLUGIN.validates(Operation::Create, &target("pods")));
     }
 }

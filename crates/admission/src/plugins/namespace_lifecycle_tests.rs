@@ -2,12 +2,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
 use pintle_runtime::ManualClock;
 
 use super::*;
-use crate::attributes::Request;
+use crate::testing::{Case, Outcome};
 
 /// Namespaces of the cache and of the store.
 #[derive(Default)]
@@ -44,37 +43,21 @@ fn fixture(namespaces: Namespaces) -> Fixture {
     Fixture { plugin: NamespaceLifecycle::with(namespaces.clone(), clock.clock()), clock, namespaces }
 }
 
-fn target(group: &str, kind: &str, resource: &str) -> Arc<Target> {
-    Arc::new(Target {
-        kind: GroupVersionKind::new(group, "v1", kind),
-        resource: GroupVersionResource::new(group, "v1", resource),
-        subresource: String::new(),
-    })
-}
-
 impl Fixture {
-    async fn ask(
-        &self,
-        operation: Operation,
-        target: Arc<Target>,
-        namespace: &str,
-        name: &str,
-    ) -> Result<()> {
-        let request =
-            Request { target, namespace: namespace.into(), name: name.into(), ..Request::default() };
-        let mut attributes = Attributes::new(&request, operation, Some(Value::NULL), None);
-        if !self.plugin.admits(operation, &request.target) {
-            return Ok(());
+    async fn ask(&self, operation: Operation, resource: &str, namespace: &str, name: &str) -> Result<()> {
+        let case = Case::new(operation, resource).in_namespace(namespace).named(name).object(Value::NULL);
+        match case.run(&self.plugin).await {
+            Outcome::Rejected(status) => Err(status),
+            _ => Ok(()),
         }
-        self.plugin.admit(&mut attributes).await
     }
 
     async fn pod(&self, operation: Operation, namespace: &str) -> Result<()> {
-        self.ask(operation, target("", "Pod", "pods"), namespace, "p").await
+        self.ask(operation, "pods", namespace, "p").await
     }
 
     async fn namespace(&self, operation: Operation, name: &str) -> Result<()> {
-        self.ask(operation, target("", "Namespace", "namespaces"), "", name).await
+        self.ask(operation, "namespaces", "", name).await
     }
 
     fn reads(&self) -> usize {
@@ -89,12 +72,12 @@ fn phases(phases: &[(&'static str, Phase)]) -> BTreeMap<&'static str, Phase> {
 #[tokio::test]
 async fn cluster_scoped_objects_deletions_and_connections_are_admitted() {
     let fixture = fixture(Namespaces::default());
-    fixture.ask(Operation::Create, target("", "Node", "nodes"), "", "n").await.unwrap();
+    fixture.ask(Operation::Create, "nodes", "", "n").await.unwrap();
     fixture.pod(Operation::Delete, "gone").await.unwrap();
     fixture.pod(Operation::Connect, "gone").await.unwrap();
     fixture.namespace(Operation::Create, "new").await.unwrap();
     fixture.namespace(Operation::Update, "new").await.unwrap();
-    let review = target("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews");
+    let review = "localsubjectaccessreviews.authorization.k8s.io";
     fixture.ask(Operation::Create, review, "secret", "").await.unwrap();
     assert_eq!(fixture.reads(), 0);
 }

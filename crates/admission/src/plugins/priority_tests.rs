@@ -1,10 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
-use pintle_schema::find;
-
 use super::*;
-use crate::attributes::Request;
+use crate::testing::{Case, Outcome, create, target, text, update};
 
 /// Priority classes, of which `late` is known only after [`PriorityClassLister::catch_up`].
 struct Classes {
@@ -51,46 +48,22 @@ fn plugin(default: Option<&'static str>) -> Priority {
     }
 }
 
-fn target(resource: &str, subresource: &str) -> Target {
-    let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
-    let (version, kind) = match resource {
-        "pods" => ("v1", "Pod"),
-        "podgroups" => ("v1alpha2", "PodGroup"),
-        _ => ("v1", "PriorityClass"),
-    };
-    Target {
-        kind: GroupVersionKind::new(group, version, kind),
-        resource: GroupVersionResource::new(group, version, resource),
-        subresource: subresource.into(),
-    }
-}
-
-fn decoded(of: &str, text: &str) -> Value {
-    pintle_codec::json::decode(find(of).expect("the type"), text.as_bytes()).expect("an object").value
-}
-
-fn encoded(value: &Value) -> String {
-    let mut out = Vec::new();
-    pintle_codec::json::encode(value, &mut out);
-    String::from_utf8(out).expect("JSON")
-}
-
 /// Returns the spec as the plugin leaves it, or the message of the rejection.
 async fn admitted(plugin: &Priority, resource: &str, spec: &str, old: Option<&str>) -> String {
     let of = if resource == "pods" { "core/v1.Pod" } else { "scheduling/v1alpha2.PodGroup" };
-    let object = |spec: &str| decoded(of, &format!(r#"{{"metadata":{{"name":"p"}},"spec":{spec}}}"#));
-    let request = Request { target: Arc::new(target(resource, "")), ..Request::default() };
-    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    let mut attributes = Attributes::new(&request, operation, Some(object(spec)), old.map(object));
-    assert!(plugin.admits(operation, attributes.target()));
-    if let Err(status) = plugin.admit(&mut attributes).await {
+    let object = |spec: &str| format!(r#"{{"metadata":{{"name":"p"}},"spec":{spec}}}"#);
+    let case = match old {
+        Some(old) => update(resource).old_json(&object(old)),
+        None => create(resource),
+    };
+    let outcome = case.json(&object(spec)).run(plugin).await;
+    if let Outcome::Rejected(status) = outcome {
         assert_eq!(status.code, 403);
         return status.message;
     }
-    let admitted = attributes.into_object().expect("an object");
-    assert_eq!(admitted, decoded(of, &encoded(&admitted)), "in normal form");
+    let admitted = outcome.normal(of);
     let wanted = ["priorityClassName", "priority", "preemptionPolicy"];
-    let found = wanted.iter().filter_map(|field| admitted.at(&["spec", field])).map(encoded);
+    let found = wanted.iter().filter_map(|field| admitted.at(&["spec", field])).map(text);
     found.collect::<Vec<_>>().join(" ")
 }
 
@@ -175,8 +148,8 @@ async fn pod_groups_have_a_priority_if_the_feature_is_on() {
         assert_eq!(admitted(&plugin(default), resource, spec, None).await, expected, "{spec}");
     }
     let closed = Priority { groups: false, ..plugin(None) };
-    assert!(!closed.admits(Operation::Create, &target(resource, "")));
-    assert!(!plugin(None).admits(Operation::Update, &target(resource, "")));
+    assert!(!closed.admits(Operation::Create, &target(resource)));
+    assert!(!plugin(None).admits(Operation::Update, &target(resource)));
 }
 
 #[tokio::test]
@@ -194,14 +167,9 @@ async fn only_one_class_is_the_global_default() {
         (Some("high"), Update, "high", true, ""),
     ];
     for (default, operation, name, is_default, expected) in cases {
-        let target = target("priorityclasses.scheduling.k8s.io", "");
-        let request = Request { target: Arc::new(target), ..Request::default() };
-        let text = format!(r#"{{"metadata":{{"name":"{name}"}},"value":1,"globalDefault":{is_default}}}"#);
-        let object = Some(decoded("scheduling/v1.PriorityClass", &text));
-        let attributes = Attributes::new(&request, operation, object, None);
-        let plugin = plugin(default);
-        assert!(plugin.validates(operation, attributes.target()));
-        let message = plugin.validate(&attributes).await.err().map(|status| status.message);
+        let class = format!(r#"{{"metadata":{{"name":"{name}"}},"value":1,"globalDefault":{is_default}}}"#);
+        let case = Case::new(operation, "priorityclasses.scheduling.k8s.io").json(&class);
+        let message = case.run(&plugin(default)).await.message();
         assert_eq!(message.unwrap_or_default(), expected, "{operation:?} {name} {is_default}");
     }
 }
@@ -211,10 +179,10 @@ fn nothing_else_is_looked_at() {
     let plugin = plugin(None);
     for subresource in ["status", "binding", "ephemeralcontainers", "resize"] {
         for operation in [Operation::Create, Operation::Update] {
-            assert!(!plugin.admits(operation, &target("pods", subresource)));
+            assert!(!plugin.admits(operation, &target(&format!("pods/{subresource}"))));
         }
     }
-    assert!(!plugin.admits(Operation::Delete, &target("pods", "")));
-    let classes = target("priorityclasses.scheduling.k8s.io", "");
+    assert!(!plugin.admits(Operation::Delete, &target("pods")));
+    let classes = target("priorityclasses.scheduling.k8s.io");
     assert!(!plugin.validates(Operation::Delete, &classes) && !plugin.admits(Operation::Create, &classes));
 }

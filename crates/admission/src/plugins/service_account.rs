@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pintle_auth::authorizer::node::{Kind, used_by};
 use pintle_codec::json;
 use pintle_meta::{Status, Value, names};
-use pintle_runtime::Clock;
+use pintle_runtime::{Clock, Random};
 use pintle_schema::find;
 
 use crate::Result;
@@ -31,17 +31,22 @@ const ATTEMPTS: usize = 10;
 pub(crate) struct ServiceAccount {
     objects: Arc<dyn ObjectLister>,
     clock: Clock,
+    random: Random,
 }
 
 impl ServiceAccount {
     pub(crate) fn new(cluster: &Cluster) -> ServiceAccount {
-        ServiceAccount { objects: cluster.objects.clone(), clock: cluster.clock.clone() }
+        ServiceAccount {
+            objects: cluster.objects.clone(),
+            clock: cluster.clock.clone(),
+            random: cluster.random.clone(),
+        }
     }
 
     /// Returns the account from the cache. A missing one is read from the store, the default account several times.
     async fn account(&self, attributes: &Attributes<'_>, name: &str) -> Result<Value> {
         let namespace = attributes.namespace();
-        let pause = Duration::from_millis(100 + rand::random::<u64>() % 100);
+        let pause = self.random.jitter(Duration::from_millis(100), 1.0);
         let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
         for attempt in 0..attempts {
             if attempt > 0 {
@@ -90,7 +95,7 @@ impl Plugin for ServiceAccount {
         attributes.set_object(pod.clone());
         let account = self.account(attributes, &name).await?;
         if wants_token(&account, &pod) {
-            mount_token(&mut pod)?;
+            mount_token(&mut pod, &self.random)?;
         }
         let secrets = account.items_at(&["imagePullSecrets"]);
         if pod.items_at(&["spec", "imagePullSecrets"]).is_empty()
@@ -238,11 +243,11 @@ fn named<'a>(account: &'a Value, field: &str) -> HashSet<&'a str> {
 }
 
 /// Mounts a volume with a token into every container that mounts nothing at its path.
-fn mount_token(pod: &mut Value) -> Result<()> {
+fn mount_token(pod: &mut Value, random: &Random) -> Result<()> {
     let volumes = pod.items_at(&["spec", "volumes"]).iter();
     let there = volumes.map(|volume| volume.text_at(&["name"])).find(|name| name.starts_with(VOLUME));
     let is_there = there.is_some();
-    let name = there.map_or_else(|| names::generate(VOLUME, rand::random::<u64>), str::to_owned);
+    let name = there.map_or_else(|| names::generate(VOLUME, || random.number()), str::to_owned);
     let mount = typed(
         "core/v1.VolumeMount",
         &format!(r#"{{"name":"{name}","readOnly":true,"mountPath":"{MOUNT_PATH}"}}"#),

@@ -1,10 +1,8 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
-
 use super::*;
-use crate::attributes::Request;
+use crate::testing::{Outcome, create, text};
 
 /// The accounts of namespace `n`, by name.
 #[derive(Default)]
@@ -29,31 +27,18 @@ fn account(name: &'static str, rest: &str) -> (&'static str, Value) {
 
 fn with(accounts: impl IntoIterator<Item = (&'static str, Value)>) -> (ServiceAccount, Arc<Accounts>) {
     let accounts = Arc::new(Accounts { known: accounts.into_iter().collect(), ..Accounts::default() });
-    (ServiceAccount { objects: accounts.clone(), clock: Clock::system() }, accounts)
+    (ServiceAccount { objects: accounts.clone(), clock: Clock::system(), random: Random::system() }, accounts)
 }
 
 async fn admit(plugin: &ServiceAccount, pod: &str) -> std::result::Result<Value, String> {
-    let target = Target {
-        kind: GroupVersionKind::new("", "v1", "Pod"),
-        resource: GroupVersionResource::new("", "v1", "pods"),
-        subresource: String::new(),
-    };
-    let request = Request { target: Arc::new(target), namespace: "n".into(), ..Request::default() };
-    let pod = typed("core/v1.Pod", pod).unwrap();
-    let (operation, object) = (Operation::Create, Some(pod));
-    let mut attributes = Attributes::new(&request, operation, object, None);
-    assert!(
-        plugin.admits(operation, attributes.target()) && plugin.validates(operation, attributes.target())
-    );
-    plugin.admit(&mut attributes).await.map_err(|status| status.message)?;
-    plugin.validate(&attributes).await.map_err(|status| status.message)?;
-    Ok(attributes.into_object().unwrap())
+    match create("pods").in_namespace("n").json(pod).run(plugin).await {
+        Outcome::Rejected(status) => Err(status.message),
+        admitted => Ok(admitted.object()),
+    }
 }
 
 fn shown(value: Option<&Value>) -> String {
-    let mut out = Vec::new();
-    json::encode(value.unwrap_or(&Value::NULL), &mut out);
-    String::from_utf8(out).unwrap()
+    text(value.unwrap_or(&Value::NULL))
 }
 
 const POD: &str =

@@ -50,37 +50,24 @@ impl Plugin for StorageObjectInUseProtection {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use pintle_meta::gvk::GroupVersionResource;
-
     use super::*;
-    use crate::attributes::Request;
+    use crate::testing::create;
 
-    async fn finalizers(group: &str, resource: &str, object: &str) -> Option<Vec<String>> {
-        let resource = GroupVersionResource::new(group, "v1", resource);
-        let target = Target { resource, ..Target::default() };
-        let request = Request { target: Arc::new(target), ..Request::default() };
-        let object = Some(pintle_registry::testing::object(object));
-        let operation = Operation::Create;
-        let mut attributes = Attributes::new(&request, operation, object, None);
-        if !StorageObjectInUseProtection.admits(operation, attributes.target()) {
-            return None;
-        }
-        StorageObjectInUseProtection.admit(&mut attributes).await.expect("admitted");
-        Some(attributes.into_object()?.finalizers().map(str::to_owned).collect())
+    async fn finalizers(resource: &str, object: &str) -> Vec<String> {
+        let object = create(resource).json(object).run(&StorageObjectInUseProtection).await.object();
+        object.finalizers().map(str::to_owned).collect()
     }
 
     #[tokio::test]
     async fn the_finalizer_is_added_once() {
         let new = r#"{"metadata":{"name":"a"}}"#;
-        let own = Some(vec!["kubernetes.io/pvc-protection".to_owned()]);
-        assert_eq!(finalizers("", "persistentvolumeclaims", new).await, own);
+        let own = ["kubernetes.io/pvc-protection"];
+        assert_eq!(finalizers("persistentvolumeclaims", new).await, own);
         let there = r#"{"metadata":{"finalizers":["kubernetes.io/pvc-protection"]}}"#;
-        assert_eq!(finalizers("", "persistentvolumeclaims", there).await, own);
+        assert_eq!(finalizers("persistentvolumeclaims", there).await, own);
         let other = r#"{"metadata":{"finalizers":["x.io/y"]}}"#;
-        let both = vec!["x.io/y".to_owned(), "kubernetes.io/pv-protection".to_owned()];
-        assert_eq!(finalizers("", "persistentvolumes", other).await, Some(both));
-        assert_eq!(finalizers("", "pods", new).await, None);
+        let both = ["x.io/y", "kubernetes.io/pv-protection"];
+        assert_eq!(finalizers("persistentvolumes", other).await, both);
+        assert!(!create("pods").json(new).run(&StorageObjectInUseProtection).await.is_handled());
     }
 }

@@ -51,29 +51,12 @@ fn not_ready() -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
-
     use super::*;
-    use crate::attributes::Request;
+    use crate::testing::{create, text};
 
     async fn tainted(node: &str) -> String {
-        let target = Target {
-            kind: GroupVersionKind::new("", "v1", "Node"),
-            resource: GroupVersionResource::new("", "v1", "nodes"),
-            subresource: String::new(),
-        };
-        let request = Request { target: Arc::new(target), ..Request::default() };
-        let of = find("core/v1.Node").expect("the type");
-        let node = pintle_codec::json::decode(of, node.as_bytes()).expect("a node").value;
-        let mut attributes = Attributes::new(&request, Operation::Create, Some(node), None);
-        assert!(TaintNodesByCondition.admits(Operation::Create, attributes.target()));
-        TaintNodesByCondition.admit(&mut attributes).await.expect("admitted");
-        let mut out = Vec::new();
-        let node = attributes.into_object().expect("a node");
-        pintle_codec::json::encode(node.get("spec").expect("a spec"), &mut out);
-        String::from_utf8(out).expect("JSON")
+        let node = create("nodes").json(node).run(&TaintNodesByCondition).await.object();
+        text(node.get("spec").expect("a spec"))
     }
 
     #[tokio::test]

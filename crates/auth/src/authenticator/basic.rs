@@ -24,7 +24,7 @@ pub struct BasicAuth {
     key: hmac::Key,
     users: HashMap<String, (hmac::Tag, Arc<User>)>,
     /// Compared with where there is no such user, so that both take as long.
-    nobody: hmac::Tag,
+    unknown_user: hmac::Tag,
 }
 
 /// Why the file cannot be used; names the line, never a password.
@@ -51,7 +51,7 @@ impl BasicAuth {
     fn parse(text: &[u8], path: &str) -> Result<BasicAuth, LoadError> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &rand::SystemRandom::new())
             .map_err(|_| LoadError::Randomness)?;
-        let nobody = hmac::sign(&key, b"");
+        let unknown_user = hmac::sign(&key, b"");
         let mut users = HashMap::new();
         let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
         for record in reader.records() {
@@ -72,14 +72,14 @@ impl BasicAuth {
                 tracing::warn!(line, "password file has the same user twice, the last one counts");
             }
         }
-        Ok(BasicAuth { key, users, nobody })
+        Ok(BasicAuth { key, users, unknown_user })
     }
 
     fn user(&self, name: &str, password: &str) -> Option<Arc<User>> {
         let given = hmac::sign(&self.key, password.as_bytes());
         let (expected, user) = match self.users.get(name) {
             Some((expected, user)) => (expected, Some(user)),
-            None => (&self.nobody, None),
+            None => (&self.unknown_user, None),
         };
         let same = constant_time::verify_slices_are_equal(given.as_ref(), expected.as_ref()).is_ok();
         user.filter(|_| same).cloned()

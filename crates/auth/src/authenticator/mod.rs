@@ -256,7 +256,7 @@ impl<T: TokenAuthenticator> TokenAuthenticator for ForThisServer<T> {
 /// The token of an `Authorization: Bearer` header. One that no authenticator knows is an error.
 pub struct BearerToken {
     pub tokens: Arc<dyn TokenAuthenticator>,
-    /// Of this server.
+    /// The audiences of this server.
     pub audiences: Arc<[String]>,
 }
 

@@ -100,7 +100,7 @@ fn unescaped(key: &str) -> String {
 
 /// Believes front proxies.
 pub struct RequestHeader {
-    /// Of front proxies, not of clients.
+    /// Certificates of front proxies, not of clients.
     pub proxies: Arc<ClientCertificates>,
     /// Common names that a proxy's certificate may have; none means any.
     pub allowed_names: Vec<String>,

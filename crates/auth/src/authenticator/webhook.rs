@@ -142,9 +142,9 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use pintle_outbound::Kubeconfig;
     use pintle_outbound::testing::{HttpsServer, Reply};
     use pintle_outbound::webhook::Backoff;
+    use pintle_outbound::{ClientOptions, Kubeconfig};
     use serde_json::{Value, json};
 
     use super::*;
@@ -157,8 +157,9 @@ mod tests {
         let server = HttpsServer::start(move |_| reply.clone()).await;
         let kubeconfig = Kubeconfig::parse(server.kubeconfig("/").as_bytes(), Path::new("/")).unwrap();
         let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
+        let options = ClientOptions { timeout: Duration::from_secs(5), ..ClientOptions::default() };
         let tokens = WebhookTokens {
-            webhook: Webhook::new(&kubeconfig, Duration::from_secs(5), backoff, None).unwrap(),
+            webhook: Webhook::from_kubeconfig(&kubeconfig, options, backoff).unwrap(),
             version,
             audiences: Arc::new(["api".into()]),
         };

@@ -25,7 +25,7 @@ const ENCODING: GeneralPurpose = GeneralPurpose::new(
 
 pub struct WebSocketToken {
     pub tokens: Arc<dyn TokenAuthenticator>,
-    /// Of this server.
+    /// The audiences of this server.
     pub audiences: Arc<[String]>,
 }
 

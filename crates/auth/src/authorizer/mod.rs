@@ -10,17 +10,17 @@ use crate::User;
 
 pub mod abac;
 mod always;
-mod exchangeable;
 pub mod node;
 mod privileged;
 pub mod rbac;
+mod replaceable;
 pub mod webhook;
 
 pub use abac::Abac;
 pub use always::{AlwaysAllow, AlwaysDeny};
-pub use exchangeable::Exchangeable;
 pub use privileged::PrivilegedGroup;
 pub use rbac::Rbac;
+pub use replaceable::Replaceable;
 pub use webhook::{WebhookAuthorizer, WebhookEvents, WebhookOptions};
 
 /// The attributes of a request that authorizers decide by.
@@ -82,12 +82,12 @@ impl<'a, R> Selector<'a, R> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Of a request about a path that is no resource.
+    /// Returns the attributes of a request for a non-resource path.
     pub fn of_path(user: &'a User, verb: &'a str, path: &'a str) -> Attributes<'a> {
         Attributes { path, ..Attributes::of_resource(user, verb, "", "") }.not_a_resource()
     }
 
-    /// Of a request about all objects of a resource. Callers fill in the rest.
+    /// Returns the attributes of a request for all objects of a resource. Callers fill in the rest.
     pub fn of_resource(user: &'a User, verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
         Attributes {
             user,

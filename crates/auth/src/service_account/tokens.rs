@@ -19,7 +19,7 @@ const ALGORITHMS: &[Algorithm] = &Algorithm::ALL;
 #[derive(Clone)]
 pub struct TokenSettings {
     pub keys: Arc<dyn KeySource>,
-    /// Of this server. Tokens that name none are for these.
+    /// The audiences of this server. Tokens that name none are for these.
     pub audiences: Arc<[String]>,
     pub objects: Arc<dyn Objects>,
 }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_fields_are_named() {
         let good = "{server: 'https://a', certificate-authority-data: Y2E=}";
         assert_eq!(mistake("{server: 'https://a'}", "{token: t}"), "it has no certificate-authority");
         assert!(mistake("{server: 'http://a'}", "{token: t}").contains("does not begin with https://"));

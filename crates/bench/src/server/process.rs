@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_thread_used_counts_after_its_end() {
+    fn the_time_of_an_ended_thread_counts() {
         let before = used(1.0, &[("a", 1_000), ("b", 2_000)]);
         let later = used(1.5, &[("a", 1_500)]);
         assert!((before.until(&later) - 0.5).abs() < 1e-12);

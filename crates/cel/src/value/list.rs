@@ -9,7 +9,7 @@ use crate::types::{ListKind, ListType, Type};
 
 #[derive(Clone, Debug)]
 pub enum List<'v> {
-    /// Of a tree; items are converted when they are read, by their JSON type if none is declared.
+    /// A list of a tree; items are converted when they are read, by their JSON type if none is declared.
     Tree {
         items: &'v [Value],
         of: Option<Arc<ListType>>,

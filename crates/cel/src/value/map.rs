@@ -13,7 +13,7 @@ use crate::types::{ObjectType, Type};
 
 #[derive(Clone, Debug)]
 pub enum Map<'v> {
-    /// Of a tree; values are of one declared type, or of their JSON type.
+    /// A map of a tree; values are of one declared type, or of their JSON type.
     Tree { object: &'v Object, value: Option<Type> },
     /// Object of a tree, whose type declares its fields.
     Object { object: &'v Object, of: Arc<dyn ObjectType> },

@@ -122,9 +122,9 @@ impl Decoder<'_> {
         let of = schema_beside(named)?;
         self.before();
         let path = Path { before: at, segment: Segment::Inside };
-        let outside = self.go_in();
+        let outside = self.enter();
         let value = self.structure(of, Some(&path))?;
-        self.go_out(outside)?;
+        self.leave(outside)?;
         Ok(value)
     }
 
@@ -144,9 +144,9 @@ impl Decoder<'_> {
         let item = if is_texts { STRING } else { Shape::Named(schema_beside(named)?.0) };
         self.before();
         let path = Path { before: at, segment: Segment::Inside };
-        let outside = self.go_in();
+        let outside = self.enter();
         let list = self.list(item, Some(&path))?;
-        self.go_out(outside)?;
+        self.leave(outside)?;
         let is_empty = list.as_ref().and_then(Value::as_list).is_some_and(<[Value]>::is_empty);
         Ok(if is_empty { Some(Value::NULL) } else { list })
     }

@@ -332,13 +332,13 @@ impl<'a> Decoder<'a> {
     }
 
     /// Enters a type with its own JSON decoding: not strict, and any value of a wrong type is an error. Returns the
-    /// state for [`Decoder::go_out`].
-    pub(super) fn go_in(&mut self) -> Option<Error> {
+    /// state for [`Decoder::leave`].
+    pub(super) fn enter(&mut self) -> Option<Error> {
         self.strict.suspend();
         self.saved.take()
     }
 
-    pub(super) fn go_out(&mut self, saved: Option<Error>) -> Result<(), Stop> {
+    pub(super) fn leave(&mut self, saved: Option<Error>) -> Result<(), Stop> {
         self.strict.resume();
         match std::mem::replace(&mut self.saved, saved) {
             Some(error) => Err(refused(error)),

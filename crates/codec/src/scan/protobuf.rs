@@ -16,9 +16,9 @@ const RESOURCE_VERSION: u32 = 6;
 const DELETION_TIMESTAMP: u32 = 9;
 const LABELS: u32 = 11;
 const OWNER_REFERENCES: u32 = 13;
-/// Of OwnerReference.
+/// Field numbers of OwnerReference.
 const OWNER_UID: u32 = 4;
-/// Of Timestamp.
+/// Field numbers of Timestamp.
 const SECONDS: u32 = 1;
 
 pub(super) fn scan<'a>(paths: &Paths, message: &'a [u8]) -> Result<Found<'a>, Error> {

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_on_the_node_of_the_devices_needs_less() {
+    fn a_driver_on_the_node_needs_fewer_permissions() {
         let here = r#"{"key":"metadata.name","operator":"In","values":["n"]}"#;
         let user = |name: &str, nodes: &[&str]| User {
             name: name.into(),

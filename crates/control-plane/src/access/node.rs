@@ -34,14 +34,14 @@ impl NodeGraph {
 
 #[async_trait]
 impl Relations for NodeGraph {
-    async fn leads(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String> {
+    async fn has_path(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String> {
         self.mirror.ready().await.map_err(|status| status.message.clone())?;
-        let leads = || self.mirror.read(|reflected| reflected.graph.leads(kind, namespace, name, node));
-        if leads() {
+        let has_path = || self.mirror.read(|reflected| reflected.graph.has_path(kind, namespace, name, node));
+        if has_path() {
             return Ok(true);
         }
-        self.mirror.settle().await;
-        Ok(leads())
+        self.mirror.wait_for_writes().await;
+        Ok(has_path())
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn add_hooks(
     features: Features,
     runtime: &Runtime,
 ) -> Result<(), Error> {
-    let objects = |name: &str| stores.require_objects("rbac.authorization.k8s.io", "v1", name);
+    let objects = |name: &str| stores.require_client("rbac.authorization.k8s.io", "v1", name);
     let objects = AccessObjects {
         roles: objects("roles")?,
         role_bindings: objects("rolebindings")?,
@@ -85,7 +85,7 @@ impl Source for Roles {
             let _ = tokio::time::timeout(BEGINNING, self.in_order.wait()).await;
             self.current().await;
         }
-        self.mirror.settle().await;
+        self.mirror.wait_for_writes().await;
     }
 
     async fn current(&self) -> bool {

@@ -34,7 +34,7 @@ pub(super) fn reconciled(found: &Value, wanted: &Value, objects: &Client) -> Res
         is_changed |= add_missing_items(&mut new, wanted, &["subjects"], is_same_subject);
     } else {
         is_changed |= add_missing_rules(&mut new, wanted, objects)?;
-        is_changed |= settle_aggregation(&mut new, wanted);
+        is_changed |= reconcile_aggregation(&mut new, wanted);
     }
     let is_protected = found.annotation(AUTO_UPDATE) == Some("false");
     Ok(match (is_changed || is_replaced, is_protected, is_replaced) {
@@ -139,7 +139,7 @@ fn add_missing_rules(new: &mut Value, wanted: &Value, objects: &Client) -> Resul
 }
 
 /// A role that should not be an aggregate is none; one that should gathers at least from where it should.
-fn settle_aggregation(new: &mut Value, wanted: &Value) -> bool {
+fn reconcile_aggregation(new: &mut Value, wanted: &Value) -> bool {
     const FIELD: &str = "aggregationRule";
     let is_there = |object: &Value| object.get(FIELD).is_some_and(|rule| !rule.is_null());
     match (is_there(wanted), is_there(new)) {

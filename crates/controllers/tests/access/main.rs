@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
-use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation, ObjectIdentity, Objects};
+use pintle_controllers::{AccessObjects, BootstrapRoles, ClusterRoleAggregation};
 use pintle_meta::{Reason, Value};
-use pintle_registry::{Context, Result, Store, StoreConfig};
+use pintle_registry::{Client, Context, ObjectIdentity, Result, Store, StoreConfig};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
@@ -48,7 +48,7 @@ async fn fixture() -> Fixture {
             stored: builtin.clone(),
             strategy: strategy::of(GROUP, name, &strategy::Settings::default()).unwrap(),
         });
-        Objects::new(Arc::new(store), Arc::new(Version::new(resource, Some(builtin))))
+        Client::new(Arc::new(store), Arc::new(Version::new(resource, Some(builtin))))
     };
     let objects = AccessObjects {
         roles: objects("roles"),
@@ -72,7 +72,7 @@ impl Fixture {
     }
 }
 
-async fn get(objects: &Objects, namespace: &str, name: &str) -> Value {
+async fn get(objects: &Client, namespace: &str, name: &str) -> Value {
     let context = Context { namespace: namespace.into(), ..Context::default() };
     objects.store().get(&context, name).await.unwrap()
 }
@@ -84,7 +84,7 @@ fn json(value: &Value) -> String {
 }
 
 /// Changes an object as another field manager.
-async fn edit(objects: &Objects, name: &str, mut change: impl FnMut(&mut Value) + Send) {
+async fn edit(objects: &Client, name: &str, mut change: impl FnMut(&mut Value) + Send) {
     let objects = objects.clone().managed_by("somebody");
     let mut edit = |old: &Value| -> Result<Option<Value>> {
         let mut new = old.clone();
@@ -95,7 +95,7 @@ async fn edit(objects: &Objects, name: &str, mut change: impl FnMut(&mut Value) 
     objects.store().cache().wait_for_current(Duration::from_secs(5)).await.unwrap();
 }
 
-fn set(object: &mut Value, field: &'static str, from: &Objects, json: &str) {
+fn set(object: &mut Value, field: &'static str, from: &Client, json: &str) {
     let json = format!(
         r#"{{"kind":"{}","apiVersion":"{GROUP}/v1","metadata":{{"name":"x"}},{json}}}"#,
         object.kind()
@@ -115,7 +115,7 @@ async fn a_new_cluster_gets_everything_and_an_old_one_is_not_written_to() {
     fixture.bootstrap().await;
     let first = fixture.revision().await;
     let objects = &fixture.objects;
-    let count = |objects: &Objects| objects.store().cache().snapshot().unwrap().objects.iter().count();
+    let count = |objects: &Client| objects.store().cache().snapshot().unwrap().objects.iter().count();
     assert_eq!(
         [&objects.cluster_roles, &objects.cluster_role_bindings, &objects.roles, &objects.role_bindings]
             .map(count),
@@ -138,7 +138,7 @@ async fn a_new_cluster_gets_everything_and_an_old_one_is_not_written_to() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_added_and_what_is_more_stays() {
+async fn missing_rules_are_added_and_extra_rules_stay() {
     let fixture = fixture().await;
     fixture.bootstrap().await;
     let AccessObjects { cluster_roles: roles, cluster_role_bindings: bindings, .. } = &fixture.objects;
@@ -182,7 +182,7 @@ async fn what_is_missing_is_added_and_what_is_more_stays() {
 }
 
 #[tokio::test]
-async fn what_is_protected_is_left_alone() {
+async fn protected_roles_are_left_alone() {
     let fixture = fixture().await;
     fixture.bootstrap().await;
     let AccessObjects { cluster_roles: roles, cluster_role_bindings: bindings, .. } = &fixture.objects;
@@ -222,7 +222,7 @@ async fn a_binding_to_another_role_is_made_anew() {
 }
 
 #[tokio::test]
-async fn what_older_releases_had_in_one_place_moves_to_its_two() {
+async fn a_role_of_older_releases_is_split_in_two() {
     let fixture = fixture().await;
     let AccessObjects { cluster_roles: roles, cluster_role_bindings: bindings, .. } = &fixture.objects;
     let role = format!(
@@ -248,7 +248,7 @@ async fn what_older_releases_had_in_one_place_moves_to_its_two() {
 }
 
 /// Waits until the rules of a role are of these resources.
-async fn gathers(objects: &Objects, name: &str, resources: &str) {
+async fn gathers(objects: &Client, name: &str, resources: &str) {
     let mut found = String::new();
     for _ in 0..500 {
         let role = get(objects, "", name).await;

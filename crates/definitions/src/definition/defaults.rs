@@ -193,7 +193,7 @@ fn moved(mut error: Error, path: &Path<'_>) -> Error {
     error
 }
 
-/// How many nodes there are, if not more than that many.
+/// Number of nodes, if not more than the limit.
 fn weight(schema: &Structural, most: usize) -> usize {
     let mut sum = 1 + schema.rules.len() * NODES_PER_RULE;
     let nested = schema.validation.iter().flat_map(|validation| {

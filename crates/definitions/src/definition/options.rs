@@ -9,7 +9,7 @@ use pintle_meta::field_path::Path;
 use super::node::{Schema, schemas};
 use super::{conversion, defaults, errors::Errors, lists, names, structural, webhook};
 
-/// How many fields selectors may name, in each version.
+/// Number of fields that selectors may name, in each version.
 pub(super) const MOST_SELECTABLE_FIELDS: usize = 8;
 
 /// The values of a schema's `type`.
@@ -33,7 +33,7 @@ pub(super) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Of a new definition. It is not served yet, so its certificates may follow.
+    /// Returns the options of a new definition. It is not served yet, so its certificates may follow.
     pub(super) fn of_new() -> Options<'a> {
         Options {
             recognized_review_version: true,

@@ -11,7 +11,7 @@ use super::errors::Errors;
 use super::options::{MOST_SELECTABLE_FIELDS, Options};
 use crate::rules::FieldPath;
 
-/// Of what has `additionalPrinterColumns`.
+/// Validates `additionalPrinterColumns`.
 pub(super) fn columns(holder: &Value, path: &Path<'_>, errors: &mut Errors) {
     const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
     const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
@@ -48,7 +48,7 @@ fn simple_path(text: &str, path: &Path<'_>) -> Option<Error> {
     (!text.starts_with('.')).then(|| Error::invalid(path, text, why))
 }
 
-/// Of what has `subresources`.
+/// Validates `subresources`.
 pub(super) fn subresources(holder: &Value, path: &Path<'_>, errors: &mut Errors) {
     let Some(scale) = holder.at(&["subresources", "scale"]).filter(|scale| !scale.is_null()) else { return };
     let path = path.child("subresources");
@@ -79,7 +79,7 @@ fn is_within(text: &str, field: &str) -> bool {
     text.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Of what has `selectableFields`, `version` being the name of it.
+/// Validates `selectableFields` of a version.
 pub(super) fn selectable_fields(
     holder: &Value,
     schema: &Structural,
@@ -126,7 +126,7 @@ pub(super) fn selectable_fields(
     }
 }
 
-/// Of a version.
+/// Validates the deprecation warning of a version.
 pub(super) fn deprecation_warning(version: &Value, path: &Path<'_>, errors: &mut Errors) {
     let Some(text) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let path = path.child("deprecationWarning");

@@ -146,7 +146,7 @@ fn templates_have_texts_ranges_and_literals() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn invalid_templates_are_refused() {
     refused(".a[", "unterminated array");
     refused(".a[x]", "invalid array index x");
     refused(".a[1:2:3:4]", "invalid array index 1:2:3:4");

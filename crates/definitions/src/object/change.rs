@@ -11,7 +11,7 @@ pub(super) struct Properties<'s, T> {
 }
 
 impl<'s, T> Properties<'s, T> {
-    /// Of sorted properties.
+    /// Returns a lookup in sorted properties.
     pub(super) fn new(all: &'s [(Key, T)]) -> Properties<'s, T> {
         Properties { all, next: 0 }
     }
@@ -27,42 +27,42 @@ impl<'s, T> Properties<'s, T> {
 }
 
 /// The outcome for a field.
-pub(super) enum Fate {
-    Stays,
-    Goes,
-    Becomes(Value),
+pub(super) enum FieldChange {
+    Keep,
+    Remove,
+    Replace(Value),
 }
 
-impl From<Option<Value>> for Fate {
-    fn from(changed: Option<Value>) -> Fate {
-        changed.map_or(Fate::Stays, Fate::Becomes)
+impl From<Option<Value>> for FieldChange {
+    fn from(changed: Option<Value>) -> FieldChange {
+        changed.map_or(FieldChange::Keep, FieldChange::Replace)
     }
 }
 
-/// The fields of an object after each had its fate; nothing if all stay.
+/// The fields of an object after all changes; `None` if nothing changes.
 pub(super) fn fields(
     object: &Object,
-    mut fate: impl FnMut(&Key, &Value) -> Fate,
+    mut fate: impl FnMut(&Key, &Value) -> FieldChange,
 ) -> Option<Vec<(Key, Value)>> {
     let entries = object.entries();
     let mut changed: Option<Vec<(Key, Value)>> = None;
     for (place, (key, value)) in entries.iter().enumerate() {
         let fate = fate(key, value);
-        if matches!(fate, Fate::Stays) && changed.is_none() {
+        if matches!(fate, FieldChange::Keep) && changed.is_none() {
             continue;
         }
         let new = changed.get_or_insert_with(|| entries[..place].to_vec());
         match fate {
-            Fate::Stays => new.push((key.clone(), value.clone())),
-            Fate::Goes => {}
-            Fate::Becomes(value) => new.push((key.clone(), value)),
+            FieldChange::Keep => new.push((key.clone(), value.clone())),
+            FieldChange::Remove => {}
+            FieldChange::Replace(value) => new.push((key.clone(), value)),
         }
     }
     changed
 }
 
 /// The same for an object as a whole.
-pub(super) fn object(object: &Object, fate: impl FnMut(&Key, &Value) -> Fate) -> Option<Value> {
+pub(super) fn object(object: &Object, fate: impl FnMut(&Key, &Value) -> FieldChange) -> Option<Value> {
     fields(object, fate).map(|entries| Value::object(Object::from_unsorted(entries)))
 }
 

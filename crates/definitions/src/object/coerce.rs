@@ -6,7 +6,7 @@ use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::{Node, Value};
 use pintle_schema::structural::Structural;
 
-use super::change::{self, Fate};
+use super::change::{self, FieldChange};
 use super::drop_nulls;
 use super::metadata::{self, Metadata};
 use super::prune::{MAX_TEXT, prune};
@@ -115,17 +115,17 @@ impl Coercer {
         key: &str,
         value: &Value,
         at: &Path<'_>,
-    ) -> Fate {
+    ) -> FieldChange {
         if self.error.is_some() {
-            return Fate::Stays;
+            return FieldChange::Keep;
         }
         match key {
             "apiVersion" | "kind" if embedded && value.as_str().is_none() => {
                 if self.drop_invalid {
-                    return Fate::Goes;
+                    return FieldChange::Remove;
                 }
                 self.error = Some(Error::invalid(&at.child(key), shown(value), "must be a string"));
-                Fate::Stays
+                FieldChange::Keep
             }
             "metadata" if embedded => match metadata::read(value, self.drop_invalid) {
                 Ok(Metadata { changed, unknown }) => {
@@ -134,16 +134,16 @@ impl Coercer {
                     }
                     changed.into()
                 }
-                Err(_) if self.drop_invalid => Fate::Stays,
+                Err(_) if self.drop_invalid => FieldChange::Keep,
                 Err(wrong) => {
                     self.error = Some(Error::invalid(&at.child(key), shown(value), wrong));
-                    Fate::Stays
+                    FieldChange::Keep
                 }
             },
             _ => match (schema.property(key), schema.additional_schema()) {
                 (Some(of), _) => self.coerced(of, value, false, &at.child(key)).into(),
                 (None, Some(of)) => self.coerced(of, value, false, &at.key(key)).into(),
-                (None, None) => Fate::Stays,
+                (None, None) => FieldChange::Keep,
             },
         }
     }

@@ -4,7 +4,7 @@ use pintle_meta::value::{Key, Object};
 use pintle_meta::{Node, Value};
 use pintle_schema::structural::{Additional, Structural};
 
-use super::change::{self, Fate, Properties};
+use super::change::{self, FieldChange, Properties};
 use super::{coerce_embedded, prune};
 
 /// Sets the defaults of a schema where fields are absent, or null where they may not be.
@@ -86,9 +86,9 @@ fn without_nulls(schema: &Structural, value: &Value) -> Option<Value> {
     match value.node() {
         Node::Object(object) => change::object(object, |key, value| {
             match schema.property(key).or_else(|| schema.additional_schema()) {
-                Some(of) if value.is_null() && !of.nullable && of.default.is_none() => Fate::Goes,
+                Some(of) if value.is_null() && !of.nullable && of.default.is_none() => FieldChange::Remove,
                 Some(of) => without_nulls(of, value).into(),
-                None => Fate::Stays,
+                None => FieldChange::Keep,
             }
         }),
         Node::List(items) => {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use pintle_meta::{Node, Value};
 use pintle_schema::structural::Structural;
 
-use super::change::{self, Fate, Properties};
+use super::change::{self, FieldChange, Properties};
 
 /// No more text than this is put together about what went: a tree may have a million unknown fields at the end of a
 /// long path.
@@ -67,19 +67,19 @@ impl Pruner {
                 let mut properties = Properties::new(&schema.properties);
                 change::object(object, |key, value| {
                     if embedded && is_meta(key) {
-                        return Fate::Stays;
+                        return FieldChange::Keep;
                     }
                     let next = match (properties.find(key), &schema.additional) {
                         (Some(property), _) => Some(property),
                         (None, Some(_)) => schema.additional_schema(),
-                        (None, None) if schema.preserves_unknown => return Fate::Stays,
+                        (None, None) if schema.preserves_unknown => return FieldChange::Keep,
                         (None, None) => {
                             self.unknown(key, at);
-                            return Fate::Goes;
+                            return FieldChange::Remove;
                         }
                     };
                     if is_scalar(value) {
-                        return Fate::Stays;
+                        return FieldChange::Keep;
                     }
                     let place = Place { before: at, step: Step::Key(key) };
                     self.pruned(value, next, false, Some(&place)).into()
@@ -112,12 +112,12 @@ impl Pruner {
         match value.node() {
             Node::Object(object) => change::object(object, |key, value| {
                 if schema.embedded && is_meta(key) {
-                    return Fate::Stays;
+                    return FieldChange::Keep;
                 }
                 let next = match (schema.property(key), &schema.additional) {
                     (Some(property), _) => Some(property),
                     (None, Some(_)) => schema.additional_schema(),
-                    (None, None) => return Fate::Stays,
+                    (None, None) => return FieldChange::Keep,
                 };
                 let place = Place { before: at, step: Step::Key(key) };
                 self.pruned(value, next, false, Some(&place)).into()

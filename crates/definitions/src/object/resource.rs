@@ -31,7 +31,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Of the definition's `subresources.scale`.
+    /// Reads the definition's `subresources.scale`.
     pub fn new(scale: &Value) -> Scale {
         Scale {
             spec_replicas: scale.text_at(&["specReplicasPath"]).into(),

@@ -14,7 +14,7 @@ use super::{BUDGET, Node, Rules};
 /// Longer messages of expressions are not taken.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
-/// How many evaluations there are at most, since one that costs nothing takes its time too.
+/// Maximum number of evaluations, since one without cost takes time too.
 const MOST_EVALUATIONS: u64 = 10_000_000;
 
 /// How much text there is in errors and warnings together: a large value may break many rules, and is shown each time.
@@ -27,7 +27,7 @@ const OUT_OF_BUDGET: &str =
 #[derive(Debug)]
 pub struct Checked {
     pub errors: Vec<Error>,
-    /// Of what was wrong before and has not changed, which is not an error any more.
+    /// Warnings about violations that are tolerated because the value has not changed.
     pub warnings: Vec<String>,
     /// The rest of the budget; negative if it was exceeded.
     pub budget: i64,

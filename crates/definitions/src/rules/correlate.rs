@@ -27,7 +27,7 @@ enum ItemKey<'v> {
 }
 
 impl<'v> Items<'v> {
-    /// Of a list that was; empty where its items have no keys.
+    /// Returns the items of the old list; empty where they have no keys.
     pub(super) fn of(schema: &'v Structural, list: &'v [Value]) -> Items<'v> {
         let keyed = schema.kind == Some(Json::Array) && schema.list == Some(ListType::Map);
         let keys: &[Key] = if keyed { &schema.list_keys } else { &[] };

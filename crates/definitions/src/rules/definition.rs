@@ -171,7 +171,7 @@ impl<'s> Scope<'s> {
             return vec![Error::internal(&path, why)];
         };
         let compiler = Compiler::new(declared, rules);
-        let often = self.cardinality.unwrap_or_else(|| declared.most_often());
+        let often = self.cardinality.unwrap_or_else(|| declared.max_occurrences());
         let mut errors = Vec::new();
         for (index, rule) in rules.iter().enumerate() {
             if total.said > MOST_SAID {
@@ -255,7 +255,7 @@ impl Total {
     }
 }
 
-/// How many values there can be in one; nothing if that has no bound.
+/// Maximum number of values in one; `None` if it has no bound.
 fn most_elements(schema: &Structural) -> Option<u64> {
     let validation = schema.validation.as_deref();
     let bound = match (schema.kind, &schema.additional) {

@@ -44,7 +44,7 @@ struct Node {
     compiled: Box<[Compiled]>,
     /// Why no rule could be compiled.
     problem: Option<&'static str>,
-    /// Of which type `self` is.
+    /// The type of `self`.
     declared: Option<Arc<Declared>>,
     items: Option<Box<Node>>,
     /// Sorted by name.

@@ -135,7 +135,7 @@ impl Declared {
     }
 
     /// How often such a value can be in the largest request.
-    pub(super) fn most_often(&self) -> u64 {
+    pub(super) fn max_occurrences(&self) -> u64 {
         (LARGEST_REQUEST / (self.least + 1)) as u64
     }
 

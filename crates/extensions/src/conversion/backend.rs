@@ -21,7 +21,7 @@ use pintle_storage::{
     TxnResult, WatchItem, WatchRequest, WatchStream,
 };
 
-use super::cache::Remembered;
+use super::cache::ConversionCache;
 use super::{Converter, Failure};
 use crate::encoding::{self, StoredAs};
 
@@ -36,18 +36,18 @@ const REVIEWS: usize = 4;
 const REVISIONS: usize = 128;
 
 /// The schemas of a definition, applied to its objects.
-pub trait Form: Send + Sync + 'static {
+pub trait ObjectSchemas: Send + Sync + 'static {
     /// Reads a stored value, in the form of the version that it is stored in. Not all versions can be converted from.
     fn read(&self, stored: &[u8]) -> std::result::Result<Value, String>;
 
-    /// Brings an object that was converted into the form of its version.
-    fn settle(&self, converted: Value) -> std::result::Result<Value, String>;
+    /// Coerces an object that was converted to the schema of its version.
+    fn coerce_converted(&self, converted: Value) -> std::result::Result<Value, String>;
 }
 
-pub struct ConvertingConfig {
+pub struct ConvertingBackendConfig {
     pub store: Arc<dyn Backend>,
     pub converter: Arc<dyn Converter>,
-    pub form: Arc<dyn Form>,
+    pub schemas: Arc<dyn ObjectSchemas>,
     /// The version of what is read and written here, such as `example.com/v1`...
     pub served: String,
     /// ...and of what is written below.
@@ -59,26 +59,27 @@ pub struct ConvertingConfig {
 }
 
 /// See the module.
-pub struct Converting {
+pub struct ConvertingBackend {
     store: Arc<dyn Backend>,
     inner: Arc<Inner>,
 }
 
 struct Inner {
     converter: Arc<dyn Converter>,
-    form: Arc<dyn Form>,
+    schemas: Arc<dyn ObjectSchemas>,
     served: String,
     storage: String,
     stored_as: StoredAs,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<ConversionCache>,
 }
 
-impl Converting {
-    pub fn new(config: ConvertingConfig) -> Converting {
-        let ConvertingConfig { store, converter, form, served, storage, stored_as, remember } = config;
-        let remembered = Mutex::new(Remembered::new(remember));
-        let inner = Inner { converter, form, served, storage, stored_as, remembered };
-        Converting { store, inner: Arc::new(inner) }
+impl ConvertingBackend {
+    pub fn new(config: ConvertingBackendConfig) -> ConvertingBackend {
+        let ConvertingBackendConfig { store, converter, schemas, served, storage, stored_as, remember } =
+            config;
+        let remembered = Mutex::new(ConversionCache::new(remember));
+        let inner = Inner { converter, schemas, served, storage, stored_as, remembered };
+        ConvertingBackend { store, inner: Arc::new(inner) }
     }
 }
 
@@ -113,7 +114,7 @@ impl Inner {
             stream::iter(batches).map(|batch| self.converted(batch, &self.served)).buffered(REVIEWS);
         while let Some(batch) = converted.try_next().await? {
             for (found, object) in batch {
-                self.settle(values[found.place], self.encoded(&object, found.outdated));
+                self.replace(values[found.place], self.encoded(&object, found.outdated));
             }
         }
         Ok(())
@@ -121,20 +122,20 @@ impl Inner {
 
     /// Whether a value must be converted. One that is in the right version is only brought into its form.
     fn pending(&self, place: usize, kv: &mut KeyValue) -> Result<Option<Pending>> {
-        let object = self.form.read(&kv.value).map_err(Error::Unreadable)?;
+        let object = self.schemas.read(&kv.value).map_err(Error::Unreadable)?;
         let version = object.api_version();
-        let outdated = version != self.storage || StoredAs::of(&kv.value) != self.stored_as;
+        let outdated = version != self.storage || StoredAs::detect(&kv.value) != self.stored_as;
         if version == self.served {
             let outdated = outdated || kv.value != self.stored_as.encode(&object);
             let value = if outdated { self.encoded(&object, outdated) } else { kv.value.clone() };
-            self.settle(kv, value);
+            self.replace(kv, value);
             return Ok(None);
         }
         Ok(Some(Pending { place, size: kv.value.len(), outdated, object }))
     }
 
-    /// A value as it is seen from above.
-    fn settle(&self, kv: &mut KeyValue, value: Bytes) {
+    /// Replaces a value by its converted form and remembers that.
+    fn replace(&self, kv: &mut KeyValue, value: Bytes) {
         kv.value = value;
         // A dry run has no revision.
         if kv.mod_revision != Revision::ZERO {
@@ -162,7 +163,10 @@ impl Inner {
 
     async fn ask(&self, objects: Vec<Value>, to: &str) -> std::result::Result<Vec<Value>, Failure> {
         let converted = self.converter.convert(objects, to).await?;
-        converted.into_iter().map(|object| self.form.settle(object).map_err(Failure::refused)).collect()
+        converted
+            .into_iter()
+            .map(|object| self.schemas.coerce_converted(object).map_err(Failure::refused))
+            .collect()
     }
 
     /// Brings what is written into the version that is stored.
@@ -228,7 +232,7 @@ impl Inner {
         if outdated { self.stored_as.marked(value).into() } else { value.into() }
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> std::sync::MutexGuard<'_, ConversionCache> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -268,7 +272,7 @@ fn values(item: &mut WatchItem) -> Vec<&mut KeyValue> {
 }
 
 #[async_trait]
-impl Backend for Converting {
+impl Backend for ConvertingBackend {
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)> {
         let (mut found, revision) = self.store.get(key, at).await?;
         self.inner.read(found.as_mut()).await?;

@@ -9,7 +9,7 @@ const OVERHEAD: usize = 160;
 
 /// Values by key and revision, which together say what is stored there. Bounded in bytes; the entry that was not used for the
 /// longest goes first.
-pub(super) struct Remembered {
+pub(super) struct ConversionCache {
     values: HashMap<(Bytes, u64), Entry>,
     /// By the turn in which they were last asked for.
     turns: BTreeMap<u64, (Bytes, u64)>,
@@ -23,9 +23,9 @@ struct Entry {
     turn: u64,
 }
 
-impl Remembered {
-    pub(super) fn new(most: usize) -> Remembered {
-        Remembered { values: HashMap::new(), turns: BTreeMap::new(), turn: 0, bytes: 0, most }
+impl ConversionCache {
+    pub(super) fn new(most: usize) -> ConversionCache {
+        ConversionCache { values: HashMap::new(), turns: BTreeMap::new(), turn: 0, bytes: 0, most }
     }
 
     pub(super) fn get(&mut self, key: &Bytes, revision: u64) -> Option<Bytes> {
@@ -70,10 +70,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_asked_for_goes_first() {
+    fn the_least_recently_used_goes_first() {
         let (a, b, c) = (Bytes::from("a"), Bytes::from("b"), Bytes::from("c"));
         let value = || Bytes::from(vec![0; 100]);
-        let mut remembered = Remembered::new(2 * (101 + OVERHEAD));
+        let mut remembered = ConversionCache::new(2 * (101 + OVERHEAD));
         remembered.add(&a, 1, value());
         remembered.add(&b, 1, value());
         assert!(remembered.get(&a, 1).is_some());

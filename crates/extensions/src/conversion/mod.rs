@@ -3,7 +3,7 @@
 //! ```text
 //! None       versions differ in their name only
 //! Webhook    a webhook converts, many objects in one review; its answer is checked
-//! Converting a store over another one, whose values are all of one version
+//! ConvertingBackend a store over another one, whose values are all of one version
 //! ```
 
 mod backend;
@@ -17,7 +17,7 @@ mod webhook;
 use async_trait::async_trait;
 use pintle_meta::Value;
 
-pub use backend::{Converting, ConvertingConfig, Form};
+pub use backend::{ConvertingBackend, ConvertingBackendConfig, ObjectSchemas};
 pub use failure::Failure;
 pub use webhook::{Webhook, WebhookEnvironment};
 
@@ -30,10 +30,10 @@ pub trait Converter: Send + Sync + 'static {
 
 /// For versions that differ in their name only.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct None;
+pub struct NoConversion;
 
 #[async_trait]
-impl Converter for None {
+impl Converter for NoConversion {
     async fn convert(&self, mut objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
         objects.iter_mut().for_each(|object| rename(object, to));
         Ok(objects)

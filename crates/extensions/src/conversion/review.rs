@@ -23,7 +23,7 @@ pub(super) enum Review {
 }
 
 impl Review {
-    pub(super) fn of<'a>(versions: impl IntoIterator<Item = &'a str>) -> Review {
+    pub(super) fn new<'a>(versions: impl IntoIterator<Item = &'a str>) -> Review {
         let known = |version: &str| match version {
             "v1" => Some(Review::V1),
             "v1beta1" => Some(Review::V1beta1),

@@ -13,6 +13,7 @@ use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_outbound::testing::{HttpsServer, Reply, Seen};
+use pintle_runtime::{Clock, Random};
 use pintle_storage::{Backend, Error, Event, Op, RangeRequest, Revision, Txn, WatchItem, WatchRequest};
 use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
@@ -80,7 +81,13 @@ impl Resolver for Nowhere {
 
 fn environment() -> WebhookEnvironment {
     let metrics = Metrics::new(&pintle_metrics::Registry::default()).unwrap();
-    WebhookEnvironment { services: Arc::new(Nowhere), egress: Option::default(), metrics }
+    WebhookEnvironment {
+        services: Arc::new(Nowhere),
+        egress: None,
+        metrics,
+        clock: Clock::system(),
+        random: Random::system(),
+    }
 }
 
 fn webhook(server: &HttpsServer, versions: &[&str]) -> Webhook {
@@ -237,7 +244,7 @@ async fn answers_are_checked() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_reached_is_told_in_the_reference_s_words() {
+async fn an_unreachable_webhook_is_reported_as_in_the_reference() {
     let server = HttpsServer::start(|_| Reply::text(500, "broken")).await;
     let hook = webhook(&server, &["v1"]);
     let failure = hook.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap_err();
@@ -258,7 +265,7 @@ async fn who_cannot_be_reached_is_told_in_the_reference_s_words() {
 
 #[tokio::test]
 async fn without_a_webhook_only_the_version_changes() {
-    let found = None.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap();
+    let found = NoConversion.convert(vec![untyped(&widget("v1", "a", 1))], V2).await.unwrap();
     let mut expected = widget("v1", "a", 1);
     expected["apiVersion"] = V2.into();
     assert_eq!(text(&found[0]), expected);
@@ -267,13 +274,13 @@ async fn without_a_webhook_only_the_version_changes() {
 /// A definition that leaves its objects as they are, but marks what was converted.
 struct Plain;
 
-impl Form for Plain {
+impl ObjectSchemas for Plain {
     fn read(&self, stored: &[u8]) -> Result<Value, String> {
         encoding::decode(stored)
     }
 
-    fn settle(&self, mut converted: Value) -> Result<Value, String> {
-        converted.as_object_mut().unwrap().insert("settled", true);
+    fn coerce_converted(&self, mut converted: Value) -> Result<Value, String> {
+        converted.as_object_mut().unwrap().insert("coerced", true);
         Ok(converted)
     }
 }
@@ -281,7 +288,7 @@ impl Form for Plain {
 struct Fixture {
     below: Arc<dyn Backend>,
     /// Serves v1; v2 is what is stored.
-    above: Converting,
+    above: ConvertingBackend,
     server: HttpsServer,
     broken: Arc<AtomicBool>,
 }
@@ -306,10 +313,10 @@ async fn fixture_stored_as(stored_as: StoredAs) -> Fixture {
     })
     .await;
     let below: Arc<dyn Backend> = Arc::new(Store::open(Options::memory()).unwrap());
-    let above = Converting::new(ConvertingConfig {
+    let above = ConvertingBackend::new(ConvertingBackendConfig {
         store: below.clone(),
         converter: Arc::new(webhook(&server, &["v1"])),
-        form: Arc::new(Plain),
+        schemas: Arc::new(Plain),
         served: V1.into(),
         storage: V2.into(),
         stored_as,
@@ -339,8 +346,8 @@ impl Fixture {
     }
 }
 
-fn settled(mut object: Json) -> Json {
-    object["settled"] = true.into();
+fn coerced(mut object: Json) -> Json {
+    object["coerced"] = true.into();
     object
 }
 
@@ -359,7 +366,7 @@ async fn values_are_converted_on_their_way_up_once_and_together() {
         || fixture.above.range(RangeRequest { prefix: Bytes::from("/r/"), ..RangeRequest::default() });
     let found = range().await.unwrap();
     let values: Vec<Json> = found.kvs.iter().map(|kv| parsed(&kv.value)).collect();
-    let expected = ["a", "b", "c"].map(|name| settled(widget("v1", name, 1)));
+    let expected = ["a", "b", "c"].map(|name| coerced(widget("v1", name, 1)));
     assert_eq!(values[..3], expected);
     assert_eq!(values[3], widget("v1", "d", 1));
     assert_eq!(fixture.reviews(), [3]);
@@ -367,14 +374,14 @@ async fn values_are_converted_on_their_way_up_once_and_together() {
     assert!(found.kvs[0].value.ends_with(b"}\n"));
     assert!(found.kvs[3].value.ends_with(b"}\n\n"));
     assert_eq!(range().await.unwrap(), found);
-    let (one, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
+    let (one, _) = fixture.above.get(b"/r/a", None).await.unwrap();
     assert_eq!(one.as_ref(), Some(&found.kvs[0]));
     assert_eq!(fixture.reviews(), [3], "what was converted is remembered");
     fixture.store("a", &widget("v2", "a", 2)).await;
-    let (one, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
-    assert_eq!(parsed(&one.unwrap().value), settled(widget("v1", "a", 2)));
+    let (one, _) = fixture.above.get(b"/r/a", None).await.unwrap();
+    assert_eq!(parsed(&one.unwrap().value), coerced(widget("v1", "a", 2)));
     assert_eq!(fixture.reviews(), [3, 1]);
-    assert_eq!(fixture.above.get(b"/r/x", Option::None).await.unwrap().0, Option::None);
+    assert_eq!(fixture.above.get(b"/r/x", None).await.unwrap().0, None);
     assert_eq!(fixture.above.count(b"/r/").await.unwrap(), 4);
 }
 
@@ -396,33 +403,33 @@ async fn long_lists_take_several_reviews() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_written_is_converted_to_the_version_that_is_stored() {
+async fn writes_are_converted_to_the_storage_version() {
     let fixture = fixture().await;
     let value = |size| Bytes::from(format!("{}\n", widget("v1", "a", size)));
-    let done = fixture.above.txn(Txn::create(key("a"), value(1), Option::None)).await.unwrap();
+    let done = fixture.above.txn(Txn::create(key("a"), value(1), None)).await.unwrap();
     assert!(done.succeeded);
     // The transaction returns the value as it will be read; reading it calls no webhook.
-    assert_eq!(parsed(&done.written[0]), settled(settled(widget("v1", "a", 1))));
+    assert_eq!(parsed(&done.written[0]), coerced(coerced(widget("v1", "a", 1))));
     assert_eq!(fixture.reviews(), [1, 1]);
-    let (read, _) = fixture.above.get(b"/r/a", Option::None).await.unwrap();
+    let (read, _) = fixture.above.get(b"/r/a", None).await.unwrap();
     assert_eq!(read.unwrap().value, done.written[0]);
     assert_eq!(fixture.reviews(), [1, 1]);
-    let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
-    assert_eq!(parsed(&stored.unwrap().value), settled(widget("v2", "a", 1)));
+    let (stored, _) = fixture.below.get(b"/r/a", None).await.unwrap();
+    assert_eq!(parsed(&stored.unwrap().value), coerced(widget("v2", "a", 1)));
     // A failed transaction returns the existing value in the served version.
-    let failed = fixture.above.txn(Txn::create(key("a"), value(2), Option::None)).await.unwrap();
+    let failed = fixture.above.txn(Txn::create(key("a"), value(2), None)).await.unwrap();
     assert!(!failed.succeeded);
     let there = failed.read[0].as_ref().unwrap();
-    assert_eq!(parsed(&there.value), settled(settled(widget("v1", "a", 1))));
+    assert_eq!(parsed(&there.value), coerced(coerced(widget("v1", "a", 1))));
     // A rehearsed value is converted in the same way, and is not written.
     let tried = fixture.above.rehearse(value(5)).await.unwrap();
-    assert_eq!(parsed(&tried), settled(settled(widget("v1", "a", 5))));
+    assert_eq!(parsed(&tried), coerced(coerced(widget("v1", "a", 5))));
     assert!(fixture.above.rehearse(Bytes::from(widget("v1", "poison", 1).to_string())).await.is_err());
     // A transaction with a value that cannot be converted writes nothing.
     let poison = Bytes::from(widget("v1", "poison", 1).to_string());
     let ops = vec![
-        Op::Put { key: key("b"), value: value(3), lease: Option::None },
-        Op::Put { key: key("poison"), value: poison, lease: Option::None },
+        Op::Put { key: key("b"), value: value(3), lease: None },
+        Op::Put { key: key("poison"), value: poison, lease: None },
         Op::Delete { key: key("a") },
     ];
     let refused = fixture.above.txn(Txn { then: ops, ..Txn::default() }).await.unwrap_err();
@@ -432,23 +439,23 @@ async fn what_is_written_is_converted_to_the_version_that_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_stored_in_another_encoding_is_not_what_would_be_written() {
+async fn values_in_another_encoding_are_outdated() {
     let other = |stored_as| if stored_as == StoredAs::Json { StoredAs::Cbor } else { StoredAs::Json };
     for stored_as in [StoredAs::Json, StoredAs::Cbor] {
         let fixture = fixture_stored_as(stored_as).await;
         let stored = other(stored_as).encode(&untyped(&widget("v2", "a", 1)));
         fixture.below.txn(Txn::put(key("a"), stored.into())).await.unwrap();
-        let get = async || fixture.above.get(b"/r/a", Option::None).await.unwrap().0.unwrap().value;
+        let get = async || fixture.above.get(b"/r/a", None).await.unwrap().0.unwrap().value;
         let value = get().await;
         let object = encoding::decode(&value).unwrap();
-        assert_eq!(text(&object), settled(widget("v1", "a", 1)));
+        assert_eq!(text(&object), coerced(widget("v1", "a", 1)));
         // An update compares the new value with the one read: it differs by its mark, so the object is stored again.
         let same = stored_as.encode(&object);
-        assert_eq!((StoredAs::of(&value), value == same), (stored_as, false));
+        assert_eq!((StoredAs::detect(&value), value == same), (stored_as, false));
         fixture.above.txn(Txn::put(key("a"), same.clone().into())).await.unwrap();
-        let (stored, _) = fixture.below.get(b"/r/a", Option::None).await.unwrap();
+        let (stored, _) = fixture.below.get(b"/r/a", None).await.unwrap();
         let stored = stored.unwrap().value;
-        assert_eq!(stored, stored_as.encode(&untyped(&settled(widget("v2", "a", 1)))));
+        assert_eq!(stored, stored_as.encode(&untyped(&coerced(widget("v2", "a", 1)))));
         // Now it is stored so, and the same is the same.
         assert_eq!(get().await, same);
     }
@@ -462,14 +469,14 @@ async fn a_value_that_cannot_be_converted_fails_only_who_wants_it() {
     let request = || RangeRequest { prefix: Bytes::from("/r/"), ..RangeRequest::default() };
     let message = "conversion webhook for example.com/v2, Kind=Widget failed: poison";
     assert_eq!(fixture.above.range(request()).await.unwrap_err(), Error::Unreadable(message.into()));
-    assert!(fixture.above.get(b"/r/poison", Option::None).await.is_err());
-    assert!(fixture.above.get(b"/r/a", Option::None).await.is_ok());
+    assert!(fixture.above.get(b"/r/poison", None).await.is_err());
+    assert!(fixture.above.get(b"/r/a", None).await.is_ok());
     fixture.broken.store(true, Ordering::SeqCst);
     fixture.store("b", &widget("v2", "b", 1)).await;
-    assert!(matches!(fixture.above.get(b"/r/b", Option::None).await, Err(Error::Unreadable(_))));
-    assert!(fixture.above.get(b"/r/a", Option::None).await.is_ok(), "it is remembered");
+    assert!(matches!(fixture.above.get(b"/r/b", None).await, Err(Error::Unreadable(_))));
+    assert!(fixture.above.get(b"/r/a", None).await.is_ok(), "it is remembered");
     fixture.broken.store(false, Ordering::SeqCst);
-    assert!(fixture.above.get(b"/r/b", Option::None).await.is_ok());
+    assert!(fixture.above.get(b"/r/b", None).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -487,13 +494,13 @@ async fn watches_convert_in_order_with_what_was_before() {
         };
         assert_eq!(revision.0, from.0 + u64::from(size));
         let [Event::Put { kv, prev }] = &events[..] else { panic!("no put") };
-        assert_eq!(parsed(&kv.value), settled(widget("v1", "a", size)));
+        assert_eq!(parsed(&kv.value), coerced(widget("v1", "a", size)));
         let before = prev.as_ref().map(|prev| parsed(&prev.value));
-        assert_eq!(before, size.checked_sub(1).map(|size| settled(widget("v1", "a", size))));
+        assert_eq!(before, size.checked_sub(1).map(|size| coerced(widget("v1", "a", size))));
     }
     let WatchItem::Changes { events, .. } = watch.next().await.unwrap().unwrap() else { panic!("no change") };
     let [Event::Delete { prev, .. }] = &events[..] else { panic!("no deletion") };
-    assert_eq!(parsed(&prev.as_ref().unwrap().value), settled(widget("v1", "a", 39)));
+    assert_eq!(parsed(&prev.as_ref().unwrap().value), coerced(widget("v1", "a", 39)));
     assert!(fixture.reviews().len() <= 41, "nothing is converted twice: {:?}", fixture.reviews());
 }
 

@@ -12,7 +12,7 @@ use pintle_outbound::egress::Selector;
 use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::{self, Backoff};
 use pintle_outbound::{ClientOptions, WebhookClientConfig};
-use pintle_runtime::Stopwatch;
+use pintle_runtime::{Clock, Random, Stopwatch};
 
 use super::review::{self, Review};
 use super::{Converter, Failure, rename};
@@ -32,6 +32,9 @@ pub struct WebhookEnvironment {
     /// Proxies to networks that are not reached directly.
     pub egress: Option<Selector>,
     pub metrics: Metrics,
+    pub clock: Clock,
+    /// UIDs of reviews.
+    pub random: Random,
 }
 
 /// The conversion webhook of a definition.
@@ -40,6 +43,7 @@ pub struct Webhook {
     review: Review,
     definition: String,
     metrics: Metrics,
+    random: Random,
 }
 
 impl Webhook {
@@ -54,20 +58,27 @@ impl Webhook {
             }
         };
         let name = format!("conversion_webhook_for_{}", definition.name());
-        let hook = WebhookClientConfig::of(
+        let hook = WebhookClientConfig::parse(
             &name,
             config.unwrap_or(&Value::NULL),
             &environment.services,
             environment.egress.as_ref(),
         )?;
-        let options = ClientOptions { timeout: TIMEOUT, largest_answer: LARGEST_ANSWER, ..hook.options };
+        let options = ClientOptions {
+            timeout: TIMEOUT,
+            largest_answer: LARGEST_ANSWER,
+            clock: environment.clock.clone(),
+            random: environment.random.clone(),
+            ..hook.options
+        };
         let once = Backoff { attempts: 1, ..Backoff::default() };
-        let webhook = pintle_outbound::Webhook::to(&hook.url, options, once);
+        let webhook = pintle_outbound::Webhook::new(&hook.url, options, once);
         Ok(Webhook {
             webhook: webhook.map_err(|error| error.to_string())?,
-            review: Review::of(versions.iter().filter_map(Value::as_str)),
+            review: Review::new(versions.iter().filter_map(Value::as_str)),
             definition: definition.name().to_owned(),
             metrics: environment.metrics.clone(),
+            random: environment.random.clone(),
         })
     }
 
@@ -91,7 +102,7 @@ impl Webhook {
             return Ok(objects);
         }
         let stopwatch = Stopwatch::start();
-        let uid = names::uuid((u128::from(rand::random::<u64>()) << 64) | u128::from(rand::random::<u64>()));
+        let uid = names::uuid((u128::from(self.random.number()) << 64) | u128::from(self.random.number()));
         let request = self.review.request(&uid, &version, &objects).map_err(Failure::refused)?;
         let outcome = self.reviewed(kind, &objects, to, &uid, request).await;
         let failure = outcome.as_ref().err().map(|(failure, _)| *failure);
@@ -154,7 +165,7 @@ fn is_about_size(error: &webhook::Error) -> bool {
 }
 
 impl Review {
-    /// Of objects that shall be converted.
+    /// Encodes the review of objects to be converted.
     fn request(&self, uid: &str, to: &str, objects: &[Value]) -> Result<Bytes, String> {
         let version = self.version().ok_or("no supported conversion review versions")?;
         let mut out = Vec::with_capacity(1 << 10);

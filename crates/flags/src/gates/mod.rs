@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_its_way_out_may_be_locked_either_way() {
+    fn a_deprecated_gate_may_be_locked_either_way() {
         let locked = |on: bool| {
             let is = move |gate: &&Gate| gate.stage == Stage::Deprecated && gate.locked && gate.default == on;
             gates().iter().filter(is).map(|gate| gate.name).collect::<Vec<_>>()

@@ -2,17 +2,17 @@
 //!
 //! [`Templates`] are what all of them have in common, made once. What is left to be done for a resource is its schema, which
 //! comes out of its definition when it is needed ([`Source`]). What the document of everything says of it is kept with the
-//! definition ([`kept`]). The hash of a document follows from the content of the definitions ([`digest`]), so that the index
+//! definition ([`cached`]). The hash of a document follows from the content of the definitions ([`digest`]), so that the index
 //! can be written without any of the documents.
 
-mod kept;
+mod cached;
 mod names;
 mod paths;
 mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -22,13 +22,14 @@ use pintle_discovery::{Custom, CustomVersion};
 use pintle_meta::Value;
 use pintle_schema::{Type, find};
 
-pub use self::kept::{Builtin, Kept, Member};
+pub use self::cached::{Builtin, CachedParts, Member};
 use self::names::{Names, Template};
 use self::paths::Shape;
 use self::schema::Writer;
 use crate::Options;
 use crate::json::{map, object};
 use crate::protobuf;
+use crate::remote::RemoteParts;
 use crate::schema::{Dialect, Registered, definition, reachable};
 use crate::v2::{self, Parts};
 use crate::v3;
@@ -42,7 +43,7 @@ pub struct Source<'a> {
 
 /// The encoding of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Format {
     Json,
     Protobuf,
 }
@@ -59,8 +60,8 @@ pub struct Templates {
     /// Built-in types that are referred to in documents of version 3, without and with those of `scale`.
     types: [OnceLock<Texts>; 2],
     messages: Mutex<Messages>,
-    /// How many bytes are kept with definitions.
-    kept: Arc<AtomicUsize>,
+    /// Number of bytes that are cached with definitions.
+    cached_bytes: Arc<AtomicUsize>,
 }
 
 /// The paths of resources in version 2 as messages, which cannot be written as templates: lengths stand before names. They do not
@@ -92,7 +93,7 @@ struct PathTemplate {
 
 impl<'a> Source<'a> {
     /// Fetches the schema.
-    pub fn of(custom: &'a Custom, version: &'a CustomVersion) -> Source<'a> {
+    pub fn new(custom: &'a Custom, version: &'a CustomVersion) -> Source<'a> {
         Source { custom, version, schema: custom.schemas.schema(&version.name) }
     }
 
@@ -147,12 +148,12 @@ pub fn hash(beside: &str, digests: impl IntoIterator<Item = Digest>) -> String {
 
 impl Templates {
     /// The document of version 3 of a group version. `None` where there is nothing in it.
-    pub fn v3(&self, sources: &[Source<'_>], form: Form, options: &Options<'_>) -> Option<Vec<u8>> {
+    pub fn v3(&self, sources: &[Source<'_>], format: Format, options: &Options<'_>) -> Option<Vec<u8>> {
         sources.first()?;
         let scaled = sources.iter().any(|source| source.version.scale);
-        Some(match form {
-            Form::Json => self.v3_json(sources, scaled, options),
-            Form::Protobuf => protobuf::v3::encode(&v3_tree(sources, scaled, options)),
+        Some(match format {
+            Format::Json => self.v3_json(sources, scaled, options),
+            Format::Protobuf => protobuf::v3::encode(&v3_tree(sources, scaled, options)),
         })
     }
 
@@ -162,16 +163,19 @@ impl Templates {
             types.map(|(name, value)| (name, text(&value).into_boxed_slice())).collect()
         });
         let mut schemas: Vec<(String, Part<'_>)> =
-            types.iter().map(|(name, text)| (name.clone(), Part::Kept(text))).collect();
+            types.iter().map(|(name, text)| (name.clone(), Part::CachedParts(text))).collect();
         let mut paths = Vec::new();
         for source in sources {
-            let names = Names::of(source.custom, source.version);
+            let names = Names::new(source.custom, source.version);
             let made = source.definitions(&names, Dialect::V3, options);
             schemas.extend(made.map(|(name, value)| (name, Part::Made(text(&value)))));
             let shape = source.shape();
-            let templates = self.v3[shape.place()].get_or_init(|| {
+            let templates = self.v3[shape.index()].get_or_init(|| {
                 let paths = paths::paths(&Names::marks(), shape, options);
-                paths.iter().map(|path| PathTemplate::of(&path.path, &v3::path_item(path, options))).collect()
+                paths
+                    .iter()
+                    .map(|path| PathTemplate::parse(&path.path, &v3::path_item(path, options)))
+                    .collect()
             });
             paths.extend(templates.iter().map(|template| template.fill(&names)));
         }
@@ -186,24 +190,25 @@ impl Templates {
         out
     }
 
-    /// The document of version 2 of everything: of built-in group versions and these.
+    /// Returns the document of version 2 of everything: of built-in group versions, custom resources and remote servers.
     pub fn v2<'a, F: FnOnce() -> Source<'a>>(
         &self,
         builtin: &Builtin,
         members: impl Iterator<Item = Member<'a, F>>,
+        remote: &RemoteParts,
         options: &Options<'_>,
     ) -> Vec<u8> {
-        let form = builtin.form;
+        let format = builtin.format;
         let mut parts =
             Parts { paths: Vec::new(), definitions: Vec::new(), parameters: builtin.parameters.clone() };
         let mut definitions: Vec<(String, Part<'_>)> = Vec::new();
         let mut paths: Vec<(String, Part<'_>)> = Vec::new();
-        if form == Form::Protobuf {
+        if format == Format::Protobuf {
             parts.definitions.extend_from_slice(&builtin.definitions);
             parts.paths.extend_from_slice(&builtin.paths);
         }
         for member in members {
-            let names = Names::of(member.custom, member.version).renamed(|name| builtin.has(name));
+            let names = Names::new(member.custom, member.version).renamed(|name| builtin.has(name));
             let shape = shape(member.custom, member.version);
             let templates = self.v2_paths(shape, options);
             for (name, parameter) in &templates.parameters {
@@ -211,25 +216,46 @@ impl Templates {
                     parts.parameters.insert(name.clone(), parameter.clone());
                 }
             }
-            let written = member.written(&names, form, &self.kept, options);
+            let encoded = member.encoded(&names, format, &self.cached_bytes, options);
             let called = [names.definition().to_owned(), names.list_definition().to_owned()];
-            let written = called.into_iter().zip(written);
-            match form {
-                Form::Json => {
-                    definitions.extend(written.map(|(name, value)| (name, Part::Written(value))));
+            let encoded = called.into_iter().zip(encoded);
+            match format {
+                Format::Json => {
+                    definitions.extend(encoded.map(|(name, value)| (name, Part::Encoded(value))));
                     paths.extend(templates.paths.iter().map(|template| template.fill(&names)));
                 }
-                Form::Protobuf => {
+                Format::Protobuf => {
                     // Each as the message that it becomes, so that there are never all of them as trees.
-                    parts.definitions.extend(written);
+                    parts.definitions.extend(encoded);
                     parts.paths.extend(self.v2_messages(names, shape, options).iter().cloned());
                 }
             }
         }
-        if form == Form::Protobuf {
-            return protobuf::encode(&parts.tree(options));
+        for (name, parameter) in &remote.parameters {
+            parts.parameters.entry(name.clone()).or_insert_with(|| parameter.clone());
         }
-        let kept = |(name, value): &(String, Value)| (name.clone(), Part::Written(value.clone()));
+        match format {
+            // In JSON the first of a name counts, which is that of a custom resource.
+            Format::Json => {
+                let made = |(name, value): (&String, &Value)| (name.clone(), Part::Made(text(value)));
+                definitions.extend(remote.definitions.iter().map(made));
+                paths.extend(remote.paths.iter().map(made));
+            }
+            Format::Protobuf => {
+                let custom: HashSet<String> =
+                    parts.definitions.iter().map(|(name, _)| name.clone()).collect();
+                let own = remote.definitions.iter().filter(|(name, _)| !custom.contains(*name));
+                parts
+                    .definitions
+                    .extend(own.map(|(name, value)| (name.clone(), Value::bytes(protobuf::schema(value)))));
+                let paths = remote.paths.iter();
+                parts
+                    .paths
+                    .extend(paths.map(|(path, item)| (path.clone(), Value::bytes(protobuf::path(item)))));
+                return protobuf::encode(&parts.tree(options));
+            }
+        }
+        let kept = |(name, value): &(String, Value)| (name.clone(), Part::Encoded(value.clone()));
         definitions.extend(builtin.definitions.iter().map(kept));
         paths.extend(builtin.paths.iter().map(kept));
         let rest = parts.tree(options);
@@ -250,7 +276,7 @@ impl Templates {
 
     fn v2_messages(&self, names: Names, shape: Shape, options: &Options<'_>) -> Paths {
         let messages = || self.messages.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (names, shape.place());
+        let key = (names, shape.index());
         if let Some(kept) = messages().by_names.get(&key) {
             return kept.clone();
         }
@@ -272,12 +298,12 @@ impl Templates {
     }
 
     fn v2_paths(&self, shape: Shape, options: &Options<'_>) -> &V2Paths {
-        self.v2[shape.place()].get_or_init(|| {
+        self.v2[shape.index()].get_or_init(|| {
             let mut shared = v2::Shared::default();
             let paths = paths::paths(&Names::marks(), shape, options);
             let paths = paths
                 .iter()
-                .map(|path| PathTemplate::of(&path.path, &v2::path_item(path, options, &mut shared)))
+                .map(|path| PathTemplate::parse(&path.path, &v2::path_item(path, options, &mut shared)))
                 .collect();
             V2Paths { paths, parameters: shared.by_name }
         })
@@ -285,9 +311,9 @@ impl Templates {
 }
 
 impl PathTemplate {
-    fn of(path: &str, item: &Value) -> PathTemplate {
+    fn parse(path: &str, item: &Value) -> PathTemplate {
         let item = String::from_utf8_lossy(&text(item)).into_owned();
-        PathTemplate { path: Template::of(path), item: Template::of(&item) }
+        PathTemplate { path: Template::parse(path), item: Template::parse(&item) }
     }
 
     fn fill(&self, names: &Names) -> (String, Part<'static>) {
@@ -305,18 +331,18 @@ fn shape(custom: &Custom, version: &CustomVersion) -> Shape {
 
 /// A value as JSON.
 enum Part<'a> {
-    Kept(&'a [u8]),
+    CachedParts(&'a [u8]),
     Made(Vec<u8>),
     /// In bytes that are shared.
-    Written(Value),
+    Encoded(Value),
 }
 
 impl Part<'_> {
     fn text(&self) -> &[u8] {
         match self {
-            Part::Kept(text) => text,
+            Part::CachedParts(text) => text,
             Part::Made(text) => text,
-            Part::Written(value) => value.as_bytes().unwrap_or(b"{}"),
+            Part::Encoded(value) => value.as_bytes().unwrap_or(b"{}"),
         }
     }
 }
@@ -343,7 +369,7 @@ fn v3_tree(sources: &[Source<'_>], scaled: bool, options: &Options<'_>) -> Value
     let mut schemas: Vec<(String, Value)> = types(scaled, options).collect();
     let mut paths = Vec::new();
     for source in sources {
-        let names = Names::of(source.custom, source.version);
+        let names = Names::new(source.custom, source.version);
         schemas.extend(source.definitions(&names, Dialect::V3, options));
         let made = paths::paths(&names, source.shape(), options);
         paths.extend(made.into_iter().map(|path| {

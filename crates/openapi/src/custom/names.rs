@@ -14,7 +14,7 @@ use pintle_discovery::{Custom, CustomVersion};
 use crate::operations::{Tags, identifier, with_article};
 
 /// The first of the marks; there is one for each name, in the order of [`Names`]. No name has characters like these, which
-/// belong to nobody.
+/// are for private use.
 const FIRST_MARK: char = '\u{e000}';
 
 const COUNT: usize = 10;
@@ -50,8 +50,8 @@ impl Names {
         list_definition = 9;
     }
 
-    pub(crate) fn of(custom: &Custom, version: &CustomVersion) -> Names {
-        let tags = Tags::of(Some(&custom.group), Some(&version.name));
+    pub(crate) fn new(custom: &Custom, version: &CustomVersion) -> Names {
+        let tags = Tags::new(Some(&custom.group), Some(&version.name));
         Names([
             custom.group.to_string(),
             version.name.to_string(),
@@ -99,7 +99,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    pub(crate) fn of(text: &str) -> Template {
+    pub(crate) fn parse(text: &str) -> Template {
         let (mut parts, mut start) = (Vec::new(), 0);
         for (at, mark) in text.char_indices() {
             let name = u32::from(mark).wrapping_sub(u32::from(FIRST_MARK)) as usize;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_template_is_filled_with_names() {
         let marks = Names::marks();
-        let template = Template::of(&format!("a {} of {}é{}", marks.kind(), marks.plural(), marks.kind()));
+        let template = Template::parse(&format!("a {} of {}é{}", marks.kind(), marks.plural(), marks.kind()));
         let mut names = marks;
         names.0[3] = "Widget".into();
         names.0[2] = "wid\"gets".into();

@@ -20,7 +20,7 @@ impl Shape {
     pub(crate) const COUNT: usize = 8;
 
     /// A number below [`Shape::COUNT`].
-    pub(crate) fn place(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         usize::from(self.namespaced) | usize::from(self.status) << 1 | usize::from(self.scale) << 2
     }
 }

@@ -59,16 +59,17 @@ fn custom(schema: Option<Json>) -> Custom {
 }
 
 fn v3(custom: &Custom) -> Json {
-    let sources = [Source::of(custom, &custom.versions[0])];
-    let text = Templates::default().v3(&sources, Form::Json, &options()).unwrap();
+    let sources = [Source::new(custom, &custom.versions[0])];
+    let text = Templates::default().v3(&sources, Format::Json, &options()).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
 fn v2(custom: &Custom) -> Json {
-    let (kept, version) = (Kept::default(), &custom.versions[0]);
-    let member = Member { custom, version, kept: &kept, source: || Source::of(custom, version) };
-    let builtin = Builtin::of(&[], false, Form::Json, &options());
-    let text = Templates::default().v2(&builtin, std::iter::once(member), &options());
+    let (cached, version) = (CachedParts::default(), &custom.versions[0]);
+    let member = Member { custom, version, cached: &cached, source: || Source::new(custom, version) };
+    let builtin = Builtin::new(&[], false, Format::Json, &options());
+    let text =
+        Templates::default().v2(&builtin, std::iter::once(member), &RemoteParts::default(), &options());
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -438,30 +439,35 @@ fn both_forms_come_of_the_same() {
     // The template's document is that of the tree, but for how it came about.
     let mut custom = custom(Some(json!({"type": "object", "properties": {"spec": {"type": "object"}}})));
     custom.versions[0].status = true;
-    let sources = [Source::of(&custom, &custom.versions[0])];
-    let text = Templates::default().v3(&sources, Form::Json, &options()).unwrap();
+    let sources = [Source::new(&custom, &custom.versions[0])];
+    let text = Templates::default().v3(&sources, Format::Json, &options()).unwrap();
     let tree = v3_tree(&sources, false, &options());
     assert_eq!(String::from_utf8(text).unwrap(), String::from_utf8(super::text(&tree)).unwrap());
-    let message = Templates::default().v3(&sources, Form::Protobuf, &options()).unwrap();
+    let message = Templates::default().v3(&sources, Format::Protobuf, &options()).unwrap();
     assert_eq!(message, protobuf::v3::encode(&tree));
 
     let served = pintle_discovery::builtin(&pintle_schema::Resources::builtin().unwrap(), |version| {
         version.group == "policy"
     });
-    let builtin = |form: Form| Builtin::of(&served, false, form, &options());
-    let kept = Kept::default();
+    let builtin = |format: Format| Builtin::new(&served, false, format, &options());
+    let cached = CachedParts::default();
     let member = || {
-        let (version, kept) = (&custom.versions[0], &kept);
-        std::iter::once(Member { custom: &custom, version, kept, source: || Source::of(&custom, version) })
+        let (version, cached) = (&custom.versions[0], &cached);
+        std::iter::once(Member { custom: &custom, version, cached, source: || Source::new(&custom, version) })
     };
-    let text = Templates::default().v2(&builtin(Form::Json), member(), &options());
+    let text = Templates::default().v2(&builtin(Format::Json), member(), &RemoteParts::default(), &options());
     let tree = decode_any(&text).unwrap().value;
     let templates = Templates::default();
-    let message = || templates.v2(&builtin(Form::Protobuf), member(), &options());
+    let message = || templates.v2(&builtin(Format::Protobuf), member(), &RemoteParts::default(), &options());
     assert_eq!(message(), protobuf::encode(&tree));
-    assert_eq!(message(), protobuf::encode(&tree), "what was kept is the same");
+    assert_eq!(message(), protobuf::encode(&tree), "what was cached is the same");
     // With nothing of its own it is that of built-in group versions, and the types that all custom resources need.
-    let none = Templates::default().v2(&builtin(Form::Json), member().filter(|_| false), &options());
+    let none = Templates::default().v2(
+        &builtin(Format::Json),
+        member().filter(|_| false),
+        &RemoteParts::default(),
+        &options(),
+    );
     let none: Json = serde_json::from_slice(&none).unwrap();
     let builtin: Json = serde_json::from_slice(&v2::document(&served, false, &options()).json).unwrap();
     assert_eq!((&none["paths"], &none["info"]), (&builtin["paths"], &builtin["info"]));
@@ -469,7 +475,7 @@ fn both_forms_come_of_the_same() {
 
 #[test]
 fn the_digest_is_of_the_content() {
-    let digest = |custom: &Custom| Source::of(custom, &custom.versions[0]).digest();
+    let digest = |custom: &Custom| Source::new(custom, &custom.versions[0]).digest();
     let one = custom(Some(json!({"type": "object"})));
     let same = custom(Some(json!({"type": "object"})));
     assert_eq!(digest(&one), digest(&same));
@@ -487,26 +493,26 @@ fn the_digest_is_of_the_content() {
 }
 
 #[test]
-fn what_was_said_of_a_resource_is_kept_while_its_definition_is() {
+fn the_part_of_a_resource_is_cached_with_its_definition() {
     let custom = custom(Some(json!({"type": "object", "properties": {"a": {"type": "string"}}})));
-    let (templates, kept, asked) = (Templates::default(), Kept::default(), Cell::new(0));
-    let document = |form: Form| {
+    let (templates, cached, asked) = (Templates::default(), CachedParts::default(), Cell::new(0));
+    let document = |format: Format| {
         let version = &custom.versions[0];
         let source = || {
             asked.set(asked.get() + 1);
-            Source::of(&custom, version)
+            Source::new(&custom, version)
         };
-        let member = Member { custom: &custom, version, kept: &kept, source };
-        let builtin = Builtin::of(&[], false, form, &options());
-        templates.v2(&builtin, std::iter::once(member), &options())
+        let member = Member { custom: &custom, version, cached: &cached, source };
+        let builtin = Builtin::new(&[], false, format, &options());
+        templates.v2(&builtin, std::iter::once(member), &RemoteParts::default(), &options())
     };
-    for (form, expect) in [(Form::Json, 1), (Form::Protobuf, 2), (Form::Json, 2)] {
-        let first = document(form);
+    for (format, expect) in [(Format::Json, 1), (Format::Protobuf, 2), (Format::Json, 2)] {
+        let first = document(format);
         assert_eq!(asked.get(), expect);
-        assert!(!first.is_empty() && first == document(form));
+        assert!(!first.is_empty() && first == document(format));
         assert_eq!(asked.get(), expect, "nobody looks at the schema again");
     }
-    assert!(templates.kept.load(Ordering::Relaxed) > 0);
-    drop(kept);
-    assert_eq!(templates.kept.load(Ordering::Relaxed), 0);
+    assert!(templates.cached_bytes.load(Ordering::Relaxed) > 0);
+    drop(cached);
+    assert_eq!(templates.cached_bytes.load(Ordering::Relaxed), 0);
 }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_is_refused() {
+    fn a_file_of_another_kind_is_refused() {
         let error = |text: &str| EgressSelectorConfiguration::read(text.as_bytes()).unwrap_err();
         assert_eq!(error("a: b"), "Object 'Kind' is missing");
         assert_eq!(

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_shown_in_part() {
+    fn a_malformed_answer_is_shown_in_part() {
         let error = |answer: &str| found(answer.as_bytes(), 7).unwrap_err();
         assert_eq!(error("garbage\n"), "malformed HTTP response \"garbage\"");
         assert_eq!(error("SSH-2.0-x y\n"), "malformed HTTP status code \"y\"");

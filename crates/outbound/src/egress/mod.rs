@@ -1,6 +1,6 @@
 //! Egress of connections: direct, or through a proxy into a network that this server does not reach by itself.
 //!
-//! `--egress-selector-config-file` names a way for each of three networks. A client is given the way of the network that it
+//! `--egress-selector-config-file` names an egress for each of three networks. A client is given the egress of the network that it
 //! talks to ([`crate::ClientOptions::egress`]); the proxy looks names up, so that they are those of its own network. Nothing
 //! is set up without such a file.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_meta::field_path;
-use pintle_runtime::Stopwatch;
+use pintle_runtime::{Random, Stopwatch};
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -40,7 +40,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 pub type BoxedStream = Box<dyn Stream>;
 
-/// Where connections lead, as far as their way goes by it.
+/// The network that a connection leads to, by which its egress is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// Beside this server: webhooks by URL, token issuers that say so.
@@ -67,7 +67,7 @@ impl Network {
     }
 }
 
-/// Told about connections through proxies, for figures about them, in the reference's words.
+/// Observes connections through proxies for metrics, with the reference's labels.
 pub trait Events: Send + Sync + 'static {
     fn dial_started(&self, protocol: &'static str, transport: &'static str);
     fn dialed(&self, protocol: &'static str, transport: &'static str, took: Duration);
@@ -91,7 +91,7 @@ pub struct Selector {
 
 impl Selector {
     /// Loads the file; `None` if it selects nothing. The errors are the reference's.
-    pub fn load(path: &Path, events: Arc<dyn Events>) -> Result<Option<Selector>, String> {
+    pub fn load(path: &Path, events: Arc<dyn Events>, random: &Random) -> Result<Option<Selector>, String> {
         let shown = path.display().to_string();
         if !path.exists() {
             return Err(format!("egress-selector-config-file {shown} does not exist"));
@@ -110,20 +110,22 @@ impl Selector {
             let errors = field_path::aggregate(&errors);
             return Err(format!("failed to validate egress selector configuration: {errors}"));
         }
-        Selector::new(&configuration, events).map_err(|why| format!("failed to setup egress selector: {why}"))
+        Selector::new(&configuration, &events, random)
+            .map_err(|why| format!("failed to setup egress selector: {why}"))
     }
 
-    /// Of a valid configuration. Files are read.
+    /// Returns the egresses of a valid configuration, whose files are read. `random` makes the ids of dials through konnectivity.
     pub fn new(
         configuration: &EgressSelectorConfiguration,
-        events: Arc<dyn Events>,
+        events: &Arc<dyn Events>,
+        random: &Random,
     ) -> Result<Option<Selector>, String> {
         let Some(selections) = &configuration.egress_selections else { return Ok(None) };
         let mut egresses = Vec::new();
         for selection in selections {
             let network = Network::named(&selection.name)
                 .ok_or_else(|| format!("unrecognized service name {}", selection.name))?;
-            let egress = Egress::new(&selection.connection, &events).map_err(|why| {
+            let egress = Egress::new(&selection.connection, events, random).map_err(|why| {
                 let name = pintle_meta::quote(network.as_str());
                 format!("failed to create dialer for egressSelection {name}: {why}")
             })?;
@@ -132,13 +134,13 @@ impl Selector {
         Ok(Some(Selector { egresses }))
     }
 
-    /// The way to a network, if the file names one.
+    /// Returns the egress to a network, if the file names one.
     pub fn lookup(&self, network: Network) -> Option<Egress> {
         self.egresses.iter().find(|(of, _)| *of == network).map(|(_, egress)| egress.clone())
     }
 }
 
-/// A way. Cheap to clone.
+/// The route of connections to a network: direct, or through a proxy. Cheap to clone.
 #[derive(Clone)]
 pub struct Egress(Option<Arc<Proxy>>);
 
@@ -147,6 +149,7 @@ struct Proxy {
     /// The proxy's address, in messages.
     shown: String,
     events: Arc<dyn Events>,
+    random: Random,
 }
 
 enum Kind {
@@ -158,16 +161,17 @@ enum Kind {
 impl fmt::Debug for Egress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(proxy) => write!(f, "by {}", proxy.shown),
-            None => f.write_str("straight"),
+            Some(proxy) => write!(f, "through {}", proxy.shown),
+            None => f.write_str("direct"),
         }
     }
 }
 
 impl Egress {
-    fn new(connection: &Connection, events: &Arc<dyn Events>) -> Result<Egress, String> {
+    fn new(connection: &Connection, events: &Arc<dyn Events>, random: &Random) -> Result<Egress, String> {
         let via = |kind, shown: &str| {
-            Ok(Egress(Some(Arc::new(Proxy { kind, shown: shown.to_owned(), events: events.clone() }))))
+            let (shown, events, random) = (shown.to_owned(), events.clone(), random.clone());
+            Ok(Egress(Some(Arc::new(Proxy { kind, shown, events, random }))))
         };
         match (connection.proxy_protocol.as_str(), &connection.transport) {
             ("Direct", _) => Ok(Egress(None)),
@@ -189,12 +193,12 @@ impl Egress {
         }
     }
 
-    /// Whether there is a proxy on it.
+    /// Reports whether connections go through a proxy.
     pub fn is_proxied(&self) -> bool {
         self.0.is_some()
     }
 
-    /// A connection to a host, whose name the proxy looks up if there is one.
+    /// Connects to a host, whose name the proxy looks up if there is one.
     pub async fn connect(&self, address: &Address) -> Result<BoxedStream, Failure> {
         match &self.0 {
             Some(proxy) => proxy.connect(address).await,
@@ -280,7 +284,8 @@ impl Proxy {
             Kind::Grpc => {
                 let connection = tunnel::reach(&self.shown).await.map_err(Failure::Proxy)?;
                 dial.stage = "proxy";
-                let tunnel = tunnel::open(connection, to, self.events.clone()).await;
+                let id = i64::from_ne_bytes(self.random.number().to_ne_bytes()) & i64::MAX;
+                let tunnel = tunnel::open(connection, to, id, self.events.clone()).await;
                 Box::new(tunnel.map_err(Failure::Proxy)?)
             }
             Kind::HttpConnectUds => {
@@ -299,7 +304,7 @@ impl Proxy {
     }
 
     async fn reach(&self, url: &Url, tls: Option<&Tls>) -> Result<BoxedStream, Failure> {
-        let stream: BoxedStream = Box::new(connect(&Address::of(url)).await?);
+        let stream: BoxedStream = Box::new(connect(&Address::from_url(url)).await?);
         let Some(tls) = tls else { return Ok(stream) };
         let mut config = (*tls.current().map_err(|error| Failure::Setup(error.to_string()))?).clone();
         // It is asked in HTTP/1.1 and in nothing else.

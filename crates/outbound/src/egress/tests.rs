@@ -5,7 +5,9 @@ use http::{HeaderMap, Method};
 use serde_json::json;
 
 use super::*;
-use crate::testing::proxies::{Manner, Proxy as TestProxy};
+use pintle_runtime::Random;
+
+use crate::testing::proxies::{Behavior, Proxy as TestProxy};
 use crate::testing::{Authority, HttpsOptions, HttpsServer, Reply};
 use crate::{Client, ClientOptions};
 
@@ -80,7 +82,7 @@ fn client(target: &HttpsServer, connection: &serde_json::Value, timeout: Duratio
     let log = Arc::new(Log::default());
     let connection: Connection = serde_json::from_value(connection.clone()).unwrap();
     let events: Arc<dyn Events> = log.clone();
-    let egress = Egress::new(&connection, &events).unwrap();
+    let egress = Egress::new(&connection, &events, &Random::system()).unwrap();
     let url = Url::parse(&format!("https://{NAME}:8443/x")).unwrap();
     let roots = Roots::Bundle(Material::Text(target.authority.pem.clone().into_bytes()));
     let options = ClientOptions {
@@ -156,7 +158,7 @@ impl Identity {
 async fn an_https_proxy_is_shown_our_certificate_and_looks_up_names() {
     let (target, identity) = (target().await, Identity::new());
     let clients = Authority::new("clients");
-    let proxy = TestProxy::https(&identity.authority, clients, Manner::Forward).await;
+    let proxy = TestProxy::https(&identity.authority, clients, Behavior::Forward).await;
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let stranger = client(&target, &identity.connection(&proxy.address), LONG);
     let why = stranger.why().await;
@@ -169,7 +171,7 @@ async fn an_https_proxy_is_shown_our_certificate_and_looks_up_names() {
     let (certificate, key) = authority.issue(&["client"], |_| {});
     std::fs::write(folder.join("crt"), certificate).unwrap();
     std::fs::write(folder.join("key"), key).unwrap();
-    let proxy = TestProxy::https(&identity.authority, authority, Manner::Forward).await;
+    let proxy = TestProxy::https(&identity.authority, authority, Behavior::Forward).await;
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let known = client(&target, &identity.connection(&proxy.address), LONG);
     assert_eq!(known.post(5).await.unwrap()["length"], 5);
@@ -186,7 +188,7 @@ async fn a_proxy_by_another_name_is_expected_under_it() {
     let (certificate, key) = authority.issue(&["client"], |_| {});
     std::fs::write(folder.join("crt"), certificate).unwrap();
     std::fs::write(folder.join("key"), key).unwrap();
-    let proxy = TestProxy::https(&identity.authority, authority, Manner::Forward).await;
+    let proxy = TestProxy::https(&identity.authority, authority, Behavior::Forward).await;
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let mut connection = identity.connection(&proxy.address);
     connection["transport"]["tcp"]["tlsConfig"]["tlsServerName"] = json!("elsewhere");
@@ -202,7 +204,7 @@ async fn plain_proxies_and_sockets_do_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     let (plain, uds_proxy) =
-        (TestProxy::http(Manner::Forward).await, TestProxy::uds(&socket, Manner::Forward));
+        (TestProxy::http(Behavior::Forward).await, TestProxy::uds(&socket, Behavior::Forward));
     let tcp = json!({"proxyProtocol": "HTTPConnect", "transport": {"tcp": {"url": plain.address}}});
     for (proxy, connection, transport) in
         [(plain, tcp, "tcp"), (uds_proxy, uds("HTTPConnect", &socket), "uds")]
@@ -220,7 +222,7 @@ async fn a_tunnel_carries_much_both_ways_and_is_closed_with_its_connection() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let proxy = TestProxy::konnectivity(&socket, Manner::Forward);
+    let proxy = TestProxy::konnectivity(&socket, Behavior::Forward);
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let setup = client(&target, &uds("GRPC", &socket), LONG);
     for length in [1, 2_000_000, 3] {
@@ -260,7 +262,7 @@ async fn a_server_that_ends_its_connection_ends_the_tunnel() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    let proxy = TestProxy::konnectivity(&socket, Manner::Forward);
+    let proxy = TestProxy::konnectivity(&socket, Behavior::Forward);
     proxy.knows(&format!("{NAME}:8443"), target.address);
     let setup = client(&target, &uds("GRPC", &socket), LONG);
     assert_eq!(setup.post(1).await.unwrap()["length"], 1);
@@ -269,10 +271,10 @@ async fn a_server_that_ends_its_connection_ends_the_tunnel() {
 }
 
 #[tokio::test]
-async fn what_an_http_proxy_says_against_it_is_told() {
+async fn a_refusal_of_an_http_proxy_is_reported() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
-    let say = |text: &str| Manner::Say(text.as_bytes().to_vec());
+    let say = |text: &str| Behavior::Say(text.as_bytes().to_vec());
     let to = format!("{NAME}:8443");
     let failed =
         |socket: &str| format!("reading HTTP response from CONNECT to {to} via proxy {socket} failed:");
@@ -293,10 +295,10 @@ async fn what_an_http_proxy_says_against_it_is_told() {
             say("HTTP/1.1 200 OK\r\n\r\nmore"),
             "unexpected 4 bytes of buffered data from CONNECT proxy \"@\"",
         ),
-        ("e", Manner::SayForever(vec![b'x'; 4096]), "FAILED unexpected EOF"),
+        ("e", Behavior::SayForever(vec![b'x'; 4096]), "FAILED unexpected EOF"),
         (
             "f",
-            Manner::SayForever(b"HTTP/1.1 200 OK\r\nA: b\r\n".to_vec()),
+            Behavior::SayForever(b"HTTP/1.1 200 OK\r\nA: b\r\n".to_vec()),
             "FAILED malformed MIME header line: HTTP/1.1 200 OK",
         ),
     ] {
@@ -342,8 +344,8 @@ async fn proxies_that_say_nothing_take_no_longer_than_the_client_waits() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     let (http, grpc) = (folder.path().join("h"), folder.path().join("g"));
-    let _silent = TestProxy::uds(&http, Manner::Say(Vec::new()));
-    let konnectivity = TestProxy::konnectivity(&grpc, Manner::Say(Vec::new()));
+    let _silent = TestProxy::uds(&http, Behavior::Say(Vec::new()));
+    let konnectivity = TestProxy::konnectivity(&grpc, Behavior::Say(Vec::new()));
     let timeout = Duration::from_millis(300);
     let started = std::time::Instant::now();
     for (setup, stage) in [
@@ -371,13 +373,13 @@ async fn proxies_that_say_nothing_take_no_longer_than_the_client_waits() {
 }
 
 #[tokio::test]
-async fn what_konnectivity_says_against_it_is_told() {
+async fn a_refusal_of_konnectivity_is_reported() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     for (name, manner, expect, reason) in [
-        ("a", Manner::Refuse("dial tcp: no route to host"), "dial tcp: no route to host", "endpoint"),
-        ("b", Manner::CloseDial, "dial closed", "dialclosed"),
-        ("c", Manner::Hang, "tunnel closed", "tunnelclosed"),
+        ("a", Behavior::Refuse("dial tcp: no route to host"), "dial tcp: no route to host", "endpoint"),
+        ("b", Behavior::CloseDial, "dial closed", "dialclosed"),
+        ("c", Behavior::Hang, "tunnel closed", "tunnelclosed"),
     ] {
         let socket = folder.path().join(name);
         let _proxy = TestProxy::konnectivity(&socket, manner);
@@ -390,7 +392,7 @@ async fn what_konnectivity_says_against_it_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_no_grpc_at_all_is_a_closed_tunnel() {
+async fn a_server_without_grpc_is_a_closed_tunnel() {
     let target = target().await;
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("a", "HTTP/1.1 400 Bad Request\r\n\r\n".to_owned()), ("b", "x".repeat(100_000))] {
@@ -417,7 +419,7 @@ async fn a_konnectivity_that_starts_later_is_waited_for() {
     let (address, later) = (target.address, socket.clone());
     let starting = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let proxy = TestProxy::konnectivity(&later, Manner::Forward);
+        let proxy = TestProxy::konnectivity(&later, Behavior::Forward);
         proxy.knows(&format!("{NAME}:8443"), address);
         proxy
     });
@@ -446,11 +448,11 @@ fn a_selector_is_what_its_file_says() {
     let path = folder.path().join("egress.yaml");
     let load = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        Selector::load(&path, Arc::new(Log::default()))
+        Selector::load(&path, Arc::new(Log::default()), &Random::system())
     };
     let missing = folder.path().join("none");
     assert_eq!(
-        Selector::load(&missing, Arc::new(Log::default())).unwrap_err(),
+        Selector::load(&missing, Arc::new(Log::default()), &Random::system()).unwrap_err(),
         format!("egress-selector-config-file {} does not exist", missing.display())
     );
     let head = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\n";
@@ -495,7 +497,7 @@ async fn an_address_that_would_be_more_than_a_line_is_not_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let connection = serde_json::from_value(uds("HTTPConnect", &folder.path().join("s"))).unwrap();
     let events: Arc<dyn Events> = Arc::new(Log::default());
-    let egress = Egress::new(&connection, &events).unwrap();
+    let egress = Egress::new(&connection, &events, &Random::system()).unwrap();
     let address = Address { host: "a HTTP/1.1\r\nX: y".into(), port: 1 };
     let why = egress.connect(&address).await.err().unwrap().to_string();
     assert!(why.contains("is no address"), "{why}");

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CLOSING: Duration = Duration::from_secs(10);
 /// Time limit of cancelling a dial whose caller has gone.
 const CALLING_OFF: Duration = Duration::from_secs(1);
-/// Of one packet, and of each direction of the pipe.
+/// Bytes of one packet, and of each direction of the pipe.
 const CHUNK: usize = 32 << 10;
 /// Packets that wait to be sent.
 const QUEUE: usize = 4;
@@ -54,16 +54,17 @@ pub(super) async fn reach(socket: &str) -> Result<SendRequest<Body>, String> {
     }
 }
 
-/// Asks the proxy for a connection to `to`.
+/// Asks the proxy for a connection to `to`. The proxy's answer carries the random `dial_id`.
 pub(super) async fn open(
     connection: SendRequest<Body>,
     to: String,
+    dial_id: i64,
     events: Arc<dyn Events>,
 ) -> Result<DuplexStream, String> {
     let (ours, pipe) = tokio::io::duplex(CHUNK);
-    let (told, result) = oneshot::channel();
+    let (done, result) = oneshot::channel();
     let tunnel = Tunnel::new(connection, events.clone());
-    tokio::spawn(tunnel.run(to, told, pipe));
+    tokio::spawn(tunnel.run(to, dial_id, done, pipe));
     let waiting = Waiting { events: Some(events.as_ref()) };
     let failed = match timeout(PATIENCE, result).await {
         Ok(Ok(Ok(()))) => {
@@ -203,11 +204,16 @@ impl Tunnel {
         Tunnel { connection, status: Status { events: events.clone(), current: "created" }, events }
     }
 
-    async fn run(mut self, to: String, mut told: oneshot::Sender<Result<(), Refusal>>, pipe: DuplexStream) {
+    async fn run(
+        mut self,
+        to: String,
+        random: i64,
+        mut done: oneshot::Sender<Result<(), Refusal>>,
+        pipe: DuplexStream,
+    ) {
         let (queue, queued) = mpsc::channel(QUEUE);
         let outgoing = Outgoing { queue, events: self.events.clone() };
         self.status.becomes("dialing");
-        let random = i64::from_ne_bytes(rand::random()) & i64::MAX;
         // The queue has room for it.
         outgoing
             .send(Payload::DialRequest(DialRequest { protocol: "tcp".into(), address: to, random }))
@@ -216,7 +222,7 @@ impl Tunnel {
         tokio::pin!(dial);
         let dialed = tokio::select! {
             dialed = &mut dial => dialed,
-            () = told.closed() => {
+            () = done.closed() => {
                 // So that the proxy does not go on dialing. It may not listen either.
                 let calling_off = async {
                     outgoing.send(Payload::CloseDial(CloseDial { random })).await;
@@ -231,11 +237,11 @@ impl Tunnel {
             Ok((incoming, id)) => {
                 self.status.becomes("ok");
                 // If the caller has gone, the pipe is closed already.
-                let _ = told.send(Ok(()));
+                let _ = done.send(Ok(()));
                 carry(incoming, outgoing, id, pipe, self.status).await;
             }
             Err(refusal) => {
-                let _ = told.send(Err(refusal));
+                let _ = done.send(Err(refusal));
             }
         }
     }

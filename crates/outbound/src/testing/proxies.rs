@@ -30,7 +30,7 @@ use crate::egress::packets::{CloseDial, CloseResponse, Data, DialResponse, Packe
 
 /// The behaviour of a proxy.
 #[derive(Clone, Debug)]
-pub enum Manner {
+pub enum Behavior {
     Forward,
     /// Says these bytes, whatever it is asked, and nothing more.
     Say(Vec<u8>),
@@ -78,7 +78,7 @@ impl Drop for Proxy {
 #[allow(clippy::missing_panics_doc, reason = "tests")]
 impl Proxy {
     /// HTTP CONNECT over TLS, for clients with a certificate of `clients`. Its own is of `authority`.
-    pub async fn https(authority: &Authority, clients: Authority, manner: Manner) -> Proxy {
+    pub async fn https(authority: &Authority, clients: Authority, manner: Behavior) -> Proxy {
         let options = HttpsOptions { http2: false, clients: Some(clients), ..HttpsOptions::default() };
         let (certificate, key) = authority.issue(&options.names, |_| {});
         let mut tls = server_config(&options, &certificate, &key);
@@ -104,7 +104,7 @@ impl Proxy {
     }
 
     /// HTTP CONNECT in plain.
-    pub async fn http(manner: Manner) -> Proxy {
+    pub async fn http(manner: Behavior) -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let book = Shared::default();
@@ -120,7 +120,7 @@ impl Proxy {
     }
 
     /// HTTP CONNECT over a socket.
-    pub fn uds(socket: &Path, manner: Manner) -> Proxy {
+    pub fn uds(socket: &Path, manner: Behavior) -> Proxy {
         let listener = UnixListener::bind(socket).expect("a socket");
         let book = Shared::default();
         let seen = book.clone();
@@ -135,7 +135,7 @@ impl Proxy {
     }
 
     /// Konnectivity's packets over a socket.
-    pub fn konnectivity(socket: &Path, manner: Manner) -> Proxy {
+    pub fn konnectivity(socket: &Path, manner: Behavior) -> Proxy {
         let listener = UnixListener::bind(socket).expect("a socket");
         let book = Shared::default();
         let seen = book.clone();
@@ -188,7 +188,7 @@ async fn reach(to: &str, book: &Shared) -> std::io::Result<TcpStream> {
     }
 }
 
-async fn connect(mut stream: BoxedStream, book: &Shared, manner: &Manner) {
+async fn connect(mut stream: BoxedStream, book: &Shared, manner: &Behavior) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {
@@ -201,8 +201,8 @@ async fn connect(mut stream: BoxedStream, book: &Shared, manner: &Manner) {
     let to = to.expect("a request to connect").to_owned();
     assert_eq!(head, format!("CONNECT {to} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
     match manner {
-        Manner::Forward => {}
-        Manner::Say(bytes) => {
+        Behavior::Forward => {}
+        Behavior::Say(bytes) => {
             locked(book).asked.push(to);
             let _ = stream.write_all(bytes).await;
             let _ = stream.flush().await;
@@ -210,7 +210,7 @@ async fn connect(mut stream: BoxedStream, book: &Shared, manner: &Manner) {
             let _ = stream.read_u8().await;
             return;
         }
-        Manner::SayForever(bytes) => {
+        Behavior::SayForever(bytes) => {
             locked(book).asked.push(to);
             while stream.write_all(bytes).await.is_ok() {
                 locked(book).carried += bytes.len();
@@ -273,7 +273,7 @@ impl Body for Packets {
 async fn tunnel(
     request: Request<Incoming>,
     book: Shared,
-    manner: Manner,
+    manner: Behavior,
 ) -> Result<Response<Packets>, Infallible> {
     assert_eq!(request.uri().path(), "/ProxyService/Proxy");
     let (sender, queue) = mpsc::channel(4);
@@ -299,7 +299,7 @@ async fn next(body: &mut Incoming, buffer: &mut BytesMut) -> Option<Packet> {
     }
 }
 
-async fn serve(mut body: Incoming, sender: mpsc::Sender<Packet>, book: Shared, manner: Manner) {
+async fn serve(mut body: Incoming, sender: mpsc::Sender<Packet>, book: Shared, manner: Behavior) {
     const ID: i64 = 7;
     let mut buffer = BytesMut::new();
     let mut target: Option<OwnedWriteHalf> = None;
@@ -310,7 +310,7 @@ async fn serve(mut body: Incoming, sender: mpsc::Sender<Packet>, book: Shared, m
             Some(Payload::DialRequest(dial)) => {
                 assert_eq!(dial.protocol, "tcp");
                 let error = match &manner {
-                    Manner::Forward => match reach(&dial.address, &book).await {
+                    Behavior::Forward => match reach(&dial.address, &book).await {
                         Ok(stream) => {
                             let (mut from, to) = stream.into_split();
                             target = Some(to);
@@ -338,13 +338,13 @@ async fn serve(mut body: Incoming, sender: mpsc::Sender<Packet>, book: Shared, m
                     other => {
                         locked(&book).asked.push(dial.address.clone());
                         match other {
-                            Manner::Refuse(why) => (*why).to_owned(),
-                            Manner::CloseDial => {
+                            Behavior::Refuse(why) => (*why).to_owned(),
+                            Behavior::CloseDial => {
                                 let close = Payload::CloseDial(CloseDial { random: dial.random });
                                 let _ = sender.send(close.into()).await;
                                 continue;
                             }
-                            Manner::Hang => return,
+                            Behavior::Hang => return,
                             // Says nothing.
                             _ => continue,
                         }

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use pintle_auth::authorizer::webhook::{Conditions, Matches};
-use pintle_auth::authorizer::{Exchangeable, PrivilegedGroup, Union, WebhookAuthorizer, WebhookOptions};
+use pintle_auth::authorizer::webhook::{Conditions, MatchConditions};
+use pintle_auth::authorizer::{PrivilegedGroup, Replaceable, Union, WebhookAuthorizer, WebhookOptions};
 use pintle_auth::configuration::AuthorizationConfiguration;
 use pintle_auth::configuration::authorization::WebhookConfiguration;
 use pintle_auth::{Authorizer, Configuration, MeasuredAuthorizer, Metrics};
-use pintle_outbound::egress::Egress;
+
 use pintle_outbound::webhook::Backoff;
-use pintle_outbound::{Kubeconfig, Webhook};
-use pintle_runtime::{Clock, Spawner};
+use pintle_outbound::{ClientOptions, Kubeconfig, Webhook};
+use pintle_runtime::Spawner;
 use pintle_server::WatchedFiles;
 
 /// Makes an authorizer that needs nothing but its type.
@@ -30,9 +30,8 @@ pub(super) struct ConfiguredAuthorizers {
     pub(super) metrics: Metrics,
     /// The name of this server in metrics.
     pub(super) server_id: String,
-    /// The proxy on the way to webhooks.
-    pub(super) egress: Option<Egress>,
-    pub(super) clock: Clock,
+    /// Proxy, clock and randomness of the clients of webhooks.
+    pub(super) client: ClientOptions,
 }
 
 impl ConfiguredAuthorizers {
@@ -50,7 +49,7 @@ impl ConfiguredAuthorizers {
         let built_in = types.filter(|kind| *kind != "Webhook").map(|kind| Ok((kind.clone(), factory(kind)?)));
         let built_in = built_in.collect::<anyhow::Result<_>>()?;
         let authorizer = self.build(&built_in, &configuration).with_context(flag)?;
-        let current = Arc::new(Exchangeable::new(authorizer));
+        let current = Arc::new(Replaceable::new(authorizer));
         self.metrics.configured(Configuration::Authorization, &content, &self.server_id);
         let (exchanged, mut last) = (current.clone(), content);
         spawner.spawn_until_stop(watched.watch(move || match self.reload(&built_in, &last, &exchanged) {
@@ -78,7 +77,7 @@ impl ConfiguredAuthorizers {
         &self,
         built_in: &BuiltIn,
         last: &[u8],
-        current: &Exchangeable,
+        current: &Replaceable,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let fresh = std::fs::read(&self.path)?;
         if fresh == last {
@@ -112,10 +111,10 @@ impl ConfiguredAuthorizers {
     fn webhook(&self, name: &str, webhook: &WebhookConfiguration) -> anyhow::Result<Arc<dyn Authorizer>> {
         let path = webhook.kubeconfig().context("the webhook has no kubeconfig")?;
         let kubeconfig = Kubeconfig::load(&path)?;
-        let egress = self.egress.clone();
-        let client = Webhook::new(&kubeconfig, webhook.timeout(), Backoff::default(), egress)?;
+        let options = ClientOptions { timeout: webhook.timeout(), ..self.client.clone() };
+        let client = Webhook::from_kubeconfig(&kubeconfig, options, Backoff::default())?;
         let conditions = webhook.conditions();
-        let conditions: Option<Arc<dyn Matches>> = if conditions.is_empty() {
+        let conditions: Option<Arc<dyn MatchConditions>> = if conditions.is_empty() {
             None
         } else {
             Some(Arc::new(Conditions::new(&conditions).map_err(|error| anyhow!(error))?))
@@ -129,6 +128,12 @@ impl ConfiguredAuthorizers {
             selectors: self.selectors,
         };
         let events = Arc::new(self.metrics.clone());
-        Ok(Arc::new(WebhookAuthorizer::new(client, options, conditions, Some(events), self.clock.clone())))
+        Ok(Arc::new(WebhookAuthorizer::new(
+            client,
+            options,
+            conditions,
+            Some(events),
+            self.client.clock.clone(),
+        )))
     }
 }

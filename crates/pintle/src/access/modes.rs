@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use pintle_auth::authorizer::{Abac, AlwaysAllow, AlwaysDeny, PrivilegedGroup, Union};
 use pintle_auth::{Authorizer, MeasuredAuthorizer, Metrics};
 use pintle_control_plane::ClusterAuthorizers;
-use pintle_outbound::egress::Egress;
-use pintle_runtime::{Clock, Spawner};
+use pintle_outbound::ClientOptions;
+use pintle_runtime::Spawner;
 
 use super::configured::ConfiguredAuthorizers;
 use super::webhooks;
@@ -28,24 +28,22 @@ pub(crate) struct Modes {
     /// The name of this server in metrics.
     pub(crate) server_id: String,
     pub(crate) metrics: Metrics,
-    /// The proxy on the way to webhooks.
-    pub(crate) egress: Option<Egress>,
-    pub(crate) clock: Clock,
+    /// Proxy, clock and randomness of the clients of webhooks.
+    pub(crate) client: ClientOptions,
     pub(crate) spawner: Spawner,
 }
 
 impl Modes {
     /// Returns the union of the authorizers. `system:masters` comes before all of them, so that no policy can shut the
     /// administrator out.
-    pub(crate) fn authorizer(self, cluster: &ClusterAuthorizers) -> anyhow::Result<Arc<dyn Authorizer>> {
+    pub(crate) fn authorizer(&self, cluster: &ClusterAuthorizers) -> anyhow::Result<Arc<dyn Authorizer>> {
         if let Some(path) = &self.config_file {
             let configured = ConfiguredAuthorizers {
                 path: path.clone(),
                 selectors: self.selectors,
                 metrics: self.metrics.clone(),
                 server_id: self.server_id.clone(),
-                egress: self.egress.clone(),
-                clock: self.clock.clone(),
+                client: self.client.clone(),
             };
             return configured.start(&|mode| self.named(mode, cluster), &self.spawner);
         }
@@ -75,10 +73,7 @@ impl Modes {
             "Webhook" => {
                 let options = self.webhook.as_ref();
                 let options = options.context("--authorization-webhook-config-file is not given")?;
-                {
-                    let (egress, clock) = (self.egress.clone(), self.clock.clone());
-                    webhooks::authorizer(options, self.selectors, &self.metrics, egress, clock)?
-                }
+                webhooks::authorizer(options, self.selectors, &self.metrics, self.client.clone())?
             }
             mode => bail!("--authorization-mode: {mode} is not known"),
         })

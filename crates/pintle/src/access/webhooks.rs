@@ -8,21 +8,19 @@ use pintle_auth::authenticator::{TokenAuthenticator, TokenCache, TokenCacheOptio
 use pintle_auth::authorizer::{WebhookAuthorizer, WebhookOptions};
 use pintle_auth::review::Version;
 use pintle_auth::{Authorizer, Decision, Metrics};
-use pintle_outbound::egress::Egress;
 use pintle_outbound::webhook::Backoff;
-use pintle_outbound::{Kubeconfig, Webhook};
-use pintle_runtime::Clock;
+use pintle_outbound::{ClientOptions, Kubeconfig, Webhook};
 
 use crate::options::{AuthorizationWebhookOptions, TokenWebhookOptions};
 
-/// How long one request may take.
+/// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the webhook that is asked about tokens that no other authenticator knows.
 pub(crate) fn tokens(
     options: &TokenWebhookOptions,
     audiences: Arc<[String]>,
-    egress: Option<Egress>,
+    client: ClientOptions,
 ) -> anyhow::Result<Arc<dyn TokenAuthenticator>> {
     const FLAG: &str = "--authentication-token-webhook-config-file";
     let version = Version::named(&options.version).ok_or_else(|| {
@@ -32,7 +30,8 @@ pub(crate) fn tokens(
         )
     })?;
     let kubeconfig = Kubeconfig::load(&options.kubeconfig).context(FLAG)?;
-    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default(), egress).context(FLAG)?;
+    let client = ClientOptions { timeout: TIMEOUT, ..client };
+    let webhook = Webhook::from_kubeconfig(&kubeconfig, client, Backoff::default()).context(FLAG)?;
     let cache = TokenCacheOptions {
         success: options.cache_ttl,
         failure: options.cache_ttl,
@@ -49,8 +48,7 @@ pub(crate) fn authorizer(
     options: &AuthorizationWebhookOptions,
     selectors: bool,
     metrics: &Metrics,
-    egress: Option<Egress>,
-    clock: Clock,
+    client: ClientOptions,
 ) -> anyhow::Result<Arc<dyn Authorizer>> {
     const FLAG: &str = "--authorization-webhook-config-file";
     let version = Version::named(&options.version).ok_or_else(|| {
@@ -60,7 +58,9 @@ pub(crate) fn authorizer(
         )
     })?;
     let kubeconfig = Kubeconfig::load(&options.kubeconfig).context(FLAG)?;
-    let webhook = Webhook::new(&kubeconfig, TIMEOUT, Backoff::default(), egress).context(FLAG)?;
+    let clock = client.clock.clone();
+    let client = ClientOptions { timeout: TIMEOUT, ..client };
+    let webhook = Webhook::from_kubeconfig(&kubeconfig, client, Backoff::default()).context(FLAG)?;
     let options = WebhookOptions {
         name: "webhook".into(),
         version,

@@ -42,7 +42,7 @@ async fn a_wrong_pair_is_challenged() {
 }
 
 #[tokio::test]
-async fn nobody_is_challenged_where_there_are_no_passwords() {
+async fn no_challenge_without_passwords() {
     let server = Launch::new().tokens().start().await;
     let answer = server.client().token("wrong").get(GUARDED).await;
     assert_eq!((answer.code, answer.header("www-authenticate")), (401, ""));

@@ -52,7 +52,7 @@ fn allocated() -> Value {
     json!({"allocation": {"devices": {"results": results}}})
 }
 
-fn told() -> Value {
+fn device_status() -> Value {
     json!({"devices": [{"driver": "d.example.com", "pool": "p", "device": "x"}]})
 }
 
@@ -70,7 +70,7 @@ async fn a_claim_s_status_is_written_only_by_those_whose_business_it_is() {
     grant(&server, "bind", "resourceclaims/binding", &["patch"], &[]).await;
     let bound = write(&server, allocated()).await;
     assert_eq!(bound.code, 200, "{}", bound.body);
-    write(&server, told()).await.is_status(
+    write(&server, device_status()).await.is_status(
         422,
         "Invalid",
         "ResourceClaim.resource.k8s.io \"a\" is invalid: status.devices: Forbidden: changing status.devices requires \
@@ -79,9 +79,9 @@ async fn a_claim_s_status_is_written_only_by_those_whose_business_it_is() {
          resource \"resourceclaims/driver\" in API group \"resource.k8s.io\" in the namespace \"default\"",
     );
     grant(&server, "other", "resourceclaims/driver", &["arbitrary-node:patch"], &["other.example.com"]).await;
-    assert_eq!(write(&server, told()).await.code, 422);
+    assert_eq!(write(&server, device_status()).await.code, 422);
     grant(&server, "drive", "resourceclaims/driver", &["arbitrary-node:patch"], &["d.example.com"]).await;
-    let written = write(&server, told()).await;
+    let written = write(&server, device_status()).await;
     assert_eq!(written.code, 200, "{}", written.body);
     // An update that changes neither field needs no further permission.
     assert_eq!(write(&server, json!({})).await.code, 200);
@@ -90,7 +90,7 @@ async fn a_claim_s_status_is_written_only_by_those_whose_business_it_is() {
 #[tokio::test]
 async fn without_its_gate_writing_a_status_is_enough() {
     let server = started(&["--feature-gates=DRAResourceClaimGranularStatusAuthorization=false"]).await;
-    for status in [allocated(), told()] {
+    for status in [allocated(), device_status()] {
         let written = write(&server, status).await;
         assert_eq!(written.code, 200, "{}", written.body);
     }

@@ -102,7 +102,7 @@ async fn deciding_needs_a_right_to_the_signer() {
 }
 
 #[tokio::test]
-async fn nobody_becomes_a_master_by_asking() {
+async fn a_signing_request_for_masters_is_refused() {
     let server = Launch::new().tokens().start().await;
     server.until_it_has_namespaces().await;
     let signer = "kubernetes.io/kube-apiserver-client";

@@ -5,7 +5,7 @@ use crate::support::Launch;
 const NOT_FOUND: &str = "the server could not find the requested resource";
 
 #[tokio::test]
-async fn what_is_switched_off_is_not_there() {
+async fn disabled_group_versions_are_not_in_documents() {
     let flags = ["--runtime-config=apps/v1=false,batch/v1/jobs=false,networking.k8s.io/v1beta1=true"];
     let server = Launch::new().args(&flags).start().await;
     let admin = server.admin();

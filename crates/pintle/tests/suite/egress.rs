@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use http::Method;
 use pintle_auth::jwt::{PrivateKey, write_set};
-use pintle_outbound::testing::proxies::{Manner, Proxy};
+use pintle_outbound::testing::proxies::{Behavior, Proxy};
 use pintle_outbound::testing::{Authority, HttpsOptions, HttpsServer, Reply, Seen};
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ async fn webhooks_are_asked_through_an_https_proxy() {
     let (certificate, key) = clients.issue(&["pintle"], |_| {});
     let files = [("ca", &authority.pem), ("crt", &certificate), ("key", &key)];
     let [ca, crt, key] = files.map(|(name, text)| write(&launch, name, text));
-    let proxy = Proxy::https(&authority, clients, Manner::Forward).await;
+    let proxy = Proxy::https(&authority, clients, Behavior::Forward).await;
     proxy.knows(&format!("{HOOK}:8443"), hook.address);
     let tls = json!({"caBundle": ca, "clientCert": crt, "clientKey": key});
     let way = json!({"proxyProtocol": "HTTPConnect", "transport": {"tcp": {"url": proxy.address, "tlsConfig": tls}}});
@@ -147,7 +147,7 @@ async fn issuers_are_found_through_the_network_that_they_name() {
         let (issuer, hook, launch) = (issuer(&key).await, hook().await, Launch::new());
         let (sockets, name) = ([launch.path("a.sock"), launch.path("b.sock")], format!("{ISSUER}:8443"));
         let (right, wrong) =
-            (Proxy::konnectivity(&sockets[0], Manner::Forward), Proxy::uds(&sockets[1], Manner::Forward));
+            (Proxy::konnectivity(&sockets[0], Behavior::Forward), Proxy::uds(&sockets[1], Behavior::Forward));
         right.knows(&name, issuer.address);
         for proxy in [&right, &wrong] {
             proxy.knows(&format!("{HOOK}:8443"), hook.address);
@@ -173,7 +173,7 @@ async fn an_issuer_that_names_no_network_is_reached_straight_away() {
     let key = PrivateKey::generate().expect("a key").0;
     let (issuer, launch) = (issuer(&key).await, Launch::new().tokens());
     let socket = launch.path("a.sock");
-    let proxy = Proxy::konnectivity(&socket, Manner::Forward);
+    let proxy = Proxy::konnectivity(&socket, Behavior::Forward);
     proxy.knows(&format!("{ISSUER}:8443"), issuer.address);
     let mut file = authentication(&issuer, "");
     // Its keys are at a name that is nowhere.
@@ -192,10 +192,10 @@ async fn a_server_whose_proxy_does_not_work_goes_on_serving() {
     let hook = hook().await;
     let endless = "HTTP/1.1 200 OK\r\n".to_owned() + &"A: b\r\n".repeat(100);
     for (manner, line) in [
-        (Manner::Say(b"HTTP/1.1 403 Forbidden\r\n\r\n".to_vec()), "code 403: 403 Forbidden"),
-        (Manner::Say(b"\x16\x03\x01 garbage\n".to_vec()), "malformed HTTP"),
-        (Manner::SayForever(endless.into_bytes()), "malformed MIME header line"),
-        (Manner::SayForever(vec![b'x'; 1000]), "unexpected EOF"),
+        (Behavior::Say(b"HTTP/1.1 403 Forbidden\r\n\r\n".to_vec()), "code 403: 403 Forbidden"),
+        (Behavior::Say(b"\x16\x03\x01 garbage\n".to_vec()), "malformed HTTP"),
+        (Behavior::SayForever(endless.into_bytes()), "malformed MIME header line"),
+        (Behavior::SayForever(vec![b'x'; 1000]), "unexpected EOF"),
     ] {
         let launch = Launch::new();
         let socket = launch.path("p.sock");
@@ -221,7 +221,7 @@ async fn a_server_whose_proxy_does_not_work_goes_on_serving() {
 async fn a_proxy_that_hangs_holds_up_only_those_who_need_it() {
     let (hook, launch) = (hook().await, Launch::new());
     let socket = launch.path("p.sock");
-    let proxy = Proxy::konnectivity(&socket, Manner::Say(Vec::new()));
+    let proxy = Proxy::konnectivity(&socket, Behavior::Say(Vec::new()));
     let launch = with_ways(with_hook(launch, &hook), &[("controlplane", uds("GRPC", &socket))]);
     let server = launch.arg("--request-timeout=3s").start().await;
     let (slow, started) = (server.client().token("good"), Instant::now());
@@ -246,8 +246,8 @@ async fn etcd_is_reached_through_its_proxy() {
         ]);
         let socket = launch.path("p.sock");
         let proxy = match protocol {
-            "GRPC" => Proxy::konnectivity(&socket, Manner::Forward),
-            _ => Proxy::uds(&socket, Manner::Forward),
+            "GRPC" => Proxy::konnectivity(&socket, Behavior::Forward),
+            _ => Proxy::uds(&socket, Behavior::Forward),
         };
         proxy.knows("store.inside.example:2379", address);
         let launch = launch.arg(format!("--etcd-prefix=/{protocol}"));
@@ -265,7 +265,7 @@ async fn etcd_is_reached_through_its_proxy() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_file_is_said_at_the_start() {
+async fn an_invalid_file_is_reported_at_the_start() {
     let fails = async |launch: Launch, expect: &str| {
         let said = launch.fails().await;
         assert!(said.contains(expect), "{said}\nshould say\n{expect}");

@@ -361,7 +361,7 @@ async fn a_server_that_waits_for_its_signer_can_be_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_is_said_in_a_sentence() {
+async fn impossible_configurations_are_refused_in_a_sentence() {
     let launch = Launch::new();
     let signer = Signer::started(socket(&launch));
     let launch = with(launch, &signer);

@@ -65,7 +65,7 @@ async fn one_connection_of_a_proxy_carries_many_users() {
 }
 
 #[tokio::test]
-async fn nobody_else_s_headers_mean_anything() {
+async fn headers_of_other_clients_are_ignored() {
     let Fixture { server, proxies } = fixture(&USUAL).await;
     let anonymous = "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"";
     ask(&server.client(), &SMUGGLED).await.is_status(403, "Forbidden", anonymous);

@@ -391,7 +391,7 @@ async fn a_body_that_ends_early_is_no_object() {
 }
 
 #[tokio::test]
-async fn what_is_said_about_an_object_has_a_limit() {
+async fn messages_about_an_object_are_limited() {
     let server = started(&[]).await;
     let fields: String = (0..5000).map(|number| format!(",\"f{number}\":1")).collect();
     let body = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"odd"}}{fields}}}"#);

@@ -147,7 +147,7 @@ async fn frames_against_the_rules_end_only_their_connection() {
 
 /// Some clients forget an answer that was followed by a reset of its stream while they were sending.
 #[tokio::test]
-async fn who_is_refused_while_sending_a_body_gets_an_answer_and_no_reset() {
+async fn a_refusal_during_the_body_is_answered_without_reset() {
     let server = Launch::new().start().await;
     let mut raw = Raw::open(server.client()).await;
     // :method POST in place of GET, and no credentials.

@@ -60,7 +60,7 @@ async fn an_administrator_may_be_anybody() {
 }
 
 #[tokio::test]
-async fn nobody_is_more_than_they_may_be() {
+async fn impersonation_needs_every_permission() {
     let server = Launch::new().tokens().start().await;
     ready(&server).await;
     let alice = server.client().token(ALICE);

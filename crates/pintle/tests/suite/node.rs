@@ -274,6 +274,26 @@ async fn a_kubelet_registers_reports_and_shows_its_own_pods() {
 }
 
 #[tokio::test]
+async fn a_node_does_not_make_a_pod_static_through_its_status() {
+    let cluster = Cluster::start().await;
+    let mut live = cluster.make(PODS, pod("p", &json!({"nodeName": "n1"}))).await;
+    let refused = "Pod \"p\" is invalid: metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not add mirror pod annotation";
+    let status = format!("{PODS}/p/status");
+    let annotated = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}});
+    let patched = cluster.ask(N1, Method::PATCH, &status, &annotated).await;
+    patched.is_status(422, "Invalid", refused);
+    live["status"]["phase"] = json!("Running");
+    let running = cluster.ask(N1, Method::PUT, &status, &live).await;
+    assert_eq!(running.code, 200, "{running:?}");
+    let mut live = running.json();
+    live["metadata"]["annotations"] = annotated["metadata"]["annotations"].clone();
+    cluster.ask(N1, Method::PUT, &status, &live).await.is_status(422, "Invalid", refused);
+    // Other annotations are a kubelet's to write.
+    let other = json!({"metadata": {"annotations": {"example.com/seen": "x"}}});
+    assert_eq!(cluster.ask(N1, Method::PATCH, &status, &other).await.code, 200);
+}
+
+#[tokio::test]
 async fn without_the_mode_nodes_have_no_rights_of_their_own() {
     let cluster = Cluster::started(Launch::new().arg("--authorization-mode=RBAC")).await;
     assert_eq!(cluster.code(N1, "/api/v1/nodes/n1").await, 403);

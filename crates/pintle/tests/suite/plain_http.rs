@@ -31,7 +31,7 @@ async fn start(port: u16) -> Server {
 }
 
 #[tokio::test]
-async fn whoever_is_on_this_machine_may_do_everything_over_the_insecure_port() {
+async fn the_insecure_port_allows_everything() {
     let port = free_port();
     let server = start(port).await;
     ready(&server).await;
@@ -104,7 +104,7 @@ async fn an_origin_that_cors_allows_is_refused_on_the_insecure_port() {
 }
 
 #[tokio::test]
-async fn nobody_acts_as_somebody_else_over_the_insecure_port() {
+async fn the_insecure_port_does_not_impersonate() {
     let port = free_port();
     let _server = start(port).await;
     let acting = ask(port, "localhost", "GET /version", "Impersonate-User: alice\r\n", "").await;

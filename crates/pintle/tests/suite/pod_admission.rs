@@ -108,7 +108,7 @@ async fn a_pod_bears_bad_nodes_for_as_long_as_flags_say() {
 }
 
 #[tokio::test]
-async fn who_switches_them_off_gets_pods_as_they_were_sent() {
+async fn disabled_plugins_leave_pods_unchanged() {
     let off = "--disable-admission-plugins=ServiceAccount,Priority,DefaultTolerationSeconds";
     let server = Launch::with_defaults().arg(off).start().await;
     ready(&server).await;

@@ -145,7 +145,7 @@ const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
 /// A verb in the path is what is authorized, so nothing else may be done there.
 #[tokio::test]
-async fn who_may_watch_can_do_nothing_else_on_the_paths_of_watches() {
+async fn watch_paths_allow_only_watches() {
     let server = Launch::new().tokens().arg("--authorization-mode=RBAC").start().await;
     ready(&server).await;
     let (admin, alice) = (server.admin(), server.client().token(ALICE));

@@ -110,7 +110,7 @@ async fn a_snapshot_is_for_the_masters_group_where_everything_is_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_saved_offline_is_restored_and_served() {
+async fn an_offline_snapshot_is_restored_and_served() {
     let launch = seeded().await;
     let (file, fresh) = (launch.path("saved"), launch.path("fresh"));
     let expected = content(&launch.path("data")).await;

@@ -161,7 +161,7 @@ async fn two_servers_may_share_a_port_when_both_agree() {
 }
 
 #[tokio::test]
-async fn what_the_banner_says_can_be_pasted_anywhere() {
+async fn commands_of_the_banner_can_be_pasted() {
     let launch = Launch::bare().args(&["--data-dir=my data"]);
     let server = launch.start().await;
     let path = launch.path("my data/pki/admin.kubeconfig");

@@ -68,7 +68,7 @@ async fn a_server_tells_how_it_stores_every_resource() {
 }
 
 #[tokio::test]
-async fn what_other_servers_have_said_stays() {
+async fn entries_of_other_servers_stay() {
     let etcd = Etcd::start(Version::New);
     let launch = Launch::on_etcd(&etcd).args(&[GATE, SERVED]);
     let first = launch.start().await;
@@ -92,7 +92,7 @@ async fn what_other_servers_have_said_stays() {
 }
 
 #[tokio::test]
-async fn who_cannot_tell_lets_nobody_write() {
+async fn writes_wait_until_storage_versions_are_published() {
     let launch = Launch::new().arg(GATE);
     let mut server = launch.spawn(Some(free_port()));
     server.until_it_serves().await.expect("it serves");

@@ -238,7 +238,7 @@ async fn both(follow: &mut (Following, Following)) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn what_somebody_else_writes_to_etcd_is_shown_whole_as_it_comes() {
+async fn writes_of_other_servers_to_etcd_are_shown() {
     let etcd = Etcd::start(Version::New);
     let launch = Launch::bare().tokens();
     let pki = launch.path("pki");

@@ -100,7 +100,7 @@ async fn without_a_watch_cache_reads_come_from_etcd() {
 }
 
 /// Lists at a compacted version fail even if the watch cache still holds it; watches from that version still work.
-async fn what_is_compacted_is_not_listed(server: &Server) {
+async fn compacted_revisions_are_not_listed(server: &Server) {
     let admin = server.admin();
     for name in ["a", "b", "c"] {
         create(&admin, MAPS, name).await;
@@ -166,22 +166,22 @@ async fn requests_wait_for_an_etcd_that_is_away() {
 const UNCACHED_SECRETS: &str = "--watch-cache-sizes=secrets#0";
 
 #[tokio::test]
-async fn what_the_embedded_store_has_compacted_is_not_listed() {
+async fn revisions_compacted_by_the_embedded_store_are_not_listed() {
     let args = [UNCACHED_SECRETS, "--etcd-compaction-interval=1s"];
     let server = Launch::new().args(&args).start().await;
     server.until_it_has_namespaces().await;
-    what_is_compacted_is_not_listed(&server).await;
+    compacted_revisions_are_not_listed(&server).await;
 }
 
 /// The one that is asked compacts nothing itself.
 #[tokio::test]
-async fn what_another_server_has_compacted_on_etcd_is_not_listed() {
+async fn revisions_compacted_by_another_server_are_not_listed() {
     let etcd = Etcd::start(Version::New);
     let server = Launch::on_etcd(&etcd).args(&[UNCACHED_SECRETS, "--etcd-compaction-interval=0"]);
     let server = server.start().await;
     let _other = Launch::on_etcd(&etcd).arg("--etcd-compaction-interval=1s").start().await;
     server.until_it_has_namespaces().await;
-    what_is_compacted_is_not_listed(&server).await;
+    compacted_revisions_are_not_listed(&server).await;
 }
 
 #[tokio::test]
@@ -405,7 +405,7 @@ async fn some_resources_are_kept_in_another_etcd() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_deleted_by_those_who_may() {
+async fn unreadable_objects_are_deleted_with_permission() {
     let etcd = Etcd::start(Version::New);
     let gate = "--feature-gates=AllowUnsafeMalformedObjectDeletion=true";
     let launch = Launch::on_etcd(&etcd).tokens().args(&[gate, "--authorization-mode=RBAC"]);

@@ -101,7 +101,7 @@ async fn the_end_of_initial_events_is_a_message_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_is_not_text_is_binary_without_a_length_of_its_own() {
+async fn protobuf_watch_frames_are_binary_without_length() {
     let server = started().await;
     create(&server, "a", 10).await;
     let accept = ("accept", "application/vnd.kubernetes.protobuf;stream=watch");
@@ -188,7 +188,7 @@ async fn a_shutdown_ends_it_with_a_goodbye() {
 }
 
 #[tokio::test]
-async fn who_does_not_shake_hands_properly_is_refused() {
+async fn an_invalid_handshake_is_refused() {
     let server = started().await;
     let origin = ("origin", "https://example.com");
     for (headers, code) in [

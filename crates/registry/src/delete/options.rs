@@ -27,7 +27,7 @@ impl DeleteOptions {
         }
     }
 
-    /// Of an object of the kind `DeleteOptions`. What is wrong with it is added to the errors.
+    /// Reads an object of kind `DeleteOptions`. Its problems are added to the errors.
     pub fn read(object: &Value, errors: &mut Vec<Error>) -> DeleteOptions {
         let text = |path: &[&str]| object.at(path).and_then(Value::as_str);
         let dry_runs: Vec<&str> = object.items_at(&["dryRun"]).iter().filter_map(Value::as_str).collect();

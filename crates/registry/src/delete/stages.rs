@@ -1,4 +1,4 @@
-//! Deletions that take more than one request, see [`Stages`].
+//! Deletions that take more than one request, see [`StagedDeletion`].
 
 use async_trait::async_trait;
 use pintle_meta::Value;
@@ -9,13 +9,13 @@ use crate::Result;
 use crate::admission::Admission;
 use crate::store::swap::{Attempt, Decision, Swapped};
 use crate::store::{Store, WriteOptions};
-use crate::strategy::Stages;
+use crate::strategy::StagedDeletion;
 
 impl Store {
     /// The answer to a request that does not delete yet; `None` if the object is ready to go.
     pub(super) async fn stage(
         &self,
-        stages: Stages,
+        stages: StagedDeletion,
         own: &str,
         object: &Value,
         admission: &dyn Admission,
@@ -54,7 +54,7 @@ impl Store {
 /// The first request.
 struct Begin<'a> {
     store: &'a Store,
-    stages: Stages,
+    stages: StagedDeletion,
     admission: &'a dyn Admission,
     options: &'a DeleteOptions,
 }

@@ -26,10 +26,10 @@ impl Store {
         self.check_guard(context, "", object, None).await?;
         let generated = object.name().is_empty() && !object.generate_name().is_empty();
         let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
-        let told = context.warnings.len();
+        let warnings_before = context.warnings.len();
         loop {
             attempts -= 1;
-            context.warnings.truncate(told);
+            context.warnings.truncate(warnings_before);
             match self.try_create(context, object.clone(), admission, options).await {
                 Err(status) if attempts > 0 && status.reason == Reason::AlreadyExists => {}
                 done => {

@@ -39,7 +39,7 @@ pub struct StoreConfig {
     pub resource: String,
     pub kind: String,
     pub namespaced: bool,
-    /// Of all its keys; ends with a slash.
+    /// Prefix of all its keys; ends with a slash.
     pub prefix: Bytes,
     pub backend: Arc<dyn Backend>,
     pub cache: Arc<Resource>,
@@ -522,10 +522,10 @@ impl Store {
         }
         let mut errors = self.validate_metadata(new);
         errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
-        let (told, changed) = (context.warnings.len(), &*new);
+        let (warnings_before, changed) = (context.warnings.len(), &*new);
         let examined = pintle_work::run(|| {
             // Of an attempt that was moved.
-            context.warnings.truncate(told);
+            context.warnings.truncate(warnings_before);
             strategy.examine_update(context, changed, old)
         });
         errors.extend(examined.await);

@@ -26,7 +26,7 @@ pub struct StorePolicy {
 }
 
 impl Default for StorePolicy {
-    /// Events come and go, and hardly anybody reads them twice.
+    /// Events are short-lived and rarely read twice.
     fn default() -> StorePolicy {
         let events = |group: &str| (group.to_owned(), "events".to_owned());
         StorePolicy { options: StoreOptions::default(), uncached: vec![events(""), events("events.k8s.io")] }

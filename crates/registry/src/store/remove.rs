@@ -9,7 +9,7 @@ use crate::strategy::Context;
 use crate::{Result, key, metadata};
 
 impl Store {
-    /// Deletes an object that cannot be read, without asking anybody what it was.
+    /// Deletes an object that cannot be decoded, without strategy or admission.
     ///
     /// Errors: `Invalid` where it can be read, or is not there.
     pub async fn delete_unreadable(&self, context: &Context, name: &str) -> Result<()> {

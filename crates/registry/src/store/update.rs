@@ -153,7 +153,7 @@ impl Update<'_> {
         // Only here it is known whether anything else changes.
         managed::keep_timestamps(old, &mut new);
         self.admission.update(&new, old).await?;
-        if loses_last_finalizer(&new, old) && store.config.strategy.may_go_during_update(&new, old) {
+        if loses_last_finalizer(&new, old) && store.config.strategy.should_delete_during_update(&new, old) {
             self.emptied = Some(new);
             return Ok(Decision::Stop);
         }

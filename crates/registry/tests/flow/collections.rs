@@ -58,7 +58,7 @@ impl Admission for Gate {
 }
 
 #[tokio::test]
-async fn what_matches_goes_and_is_returned_as_it_was() {
+async fn matching_objects_are_deleted_and_returned() {
     let fixture = with_things(5).await;
     let elsewhere = thing(r#"{"metadata":{"name":"t1"}}"#);
     let mut other = Context { namespace: "o".into(), ..Context::default() };
@@ -108,7 +108,7 @@ async fn a_refusal_ends_its_worker_and_is_the_answer() {
 }
 
 #[tokio::test]
-async fn what_is_gone_meanwhile_is_no_error() {
+async fn objects_deleted_meanwhile_are_no_error() {
     let fixture = with_things(3).await;
     let listed = fixture.things.select(&context(), |_| true).await.unwrap();
     fixture.delete("t1", DeleteOptions::default()).await.unwrap();
@@ -136,7 +136,7 @@ async fn an_object_that_came_in_the_place_of_a_listed_one_can_be_left_alone() {
 }
 
 #[tokio::test]
-async fn whoever_goes_away_ends_it() {
+async fn a_dropped_caller_ends_the_deletion() {
     let fixture = with_things(5).await;
     /// Never lets the third go.
     struct Stuck(AtomicUsize);
@@ -215,7 +215,7 @@ async fn another_strategy_sees_the_same_objects() {
 }
 
 #[tokio::test]
-async fn what_lives_for_less_than_a_second_lives_for_good() {
+async fn a_time_to_live_below_a_second_is_none() {
     struct Fleeting(u64);
     impl Strategy for Fleeting {
         fn time_to_live(&self, _: &Value, _: Time) -> Option<Duration> {

@@ -38,7 +38,7 @@ async fn a_mirror_shows_what_was_answered_a_moment_ago() {
     );
     mirror.ready().await.unwrap();
     let now = async || {
-        mirror.settle().await;
+        mirror.wait_for_writes().await;
         mirror.read(|sizes| sizes.0.iter().map(|(key, size)| format!("{key}={size}")).collect::<Vec<_>>())
     };
     assert_eq!(now().await, ["n/a=1"]);
@@ -67,6 +67,6 @@ async fn a_mirror_that_was_left_behind_begins_anew() {
         let text = format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"size":{size}}}}}"#);
         fixture.put("a", &text).await.unwrap();
     }
-    mirror.settle().await;
+    mirror.wait_for_writes().await;
     assert_eq!(mirror.read(|sizes| sizes.0.clone()), BTreeMap::from([("n/a".to_owned(), 99)]));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use pintle_registry::{Reservation, Reserve, Settle};
+use pintle_registry::{Allocation, Reservation, Reserve};
 
 use super::*;
 
@@ -69,7 +69,7 @@ impl Reserve for Numbers {
 }
 
 #[async_trait]
-impl Settle for Taken {
+impl Allocation for Taken {
     async fn commit(self: Box<Self>) {
         self.given_up.map(|number| self.from.0.lock().unwrap().remove(&number));
     }
@@ -112,7 +112,7 @@ fn context() -> Context {
 }
 
 #[tokio::test]
-async fn what_was_not_written_holds_nothing() {
+async fn a_failed_write_releases_its_reservation() {
     let (things, numbers, _fixture) = numbered().await;
     let (write, dry) = (WriteOptions::default(), WriteOptions { dry_run: true });
     let create = async |object: &Value, admission: &dyn Admission, options| {
@@ -144,7 +144,7 @@ async fn a_change_gives_back_what_it_gave_up() {
 }
 
 #[tokio::test]
-async fn what_goes_gives_back_what_it_held() {
+async fn a_deletion_releases_the_reservation() {
     let (things, numbers, _fixture) = numbered().await;
     for name in ["a", "b"] {
         let held = r#"{"metadata":{"name":"NAME","namespace":"ns","finalizers":["x/y"]},"spec":{}}"#;
@@ -168,7 +168,7 @@ async fn what_goes_gives_back_what_it_held() {
 }
 
 #[tokio::test]
-async fn who_goes_away_before_the_write_leaves_nothing() {
+async fn a_caller_dropped_before_the_write_leaves_nothing() {
     /// Never answers.
     struct Forever;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pintle_definitions::definition;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Value, Warnings, quote};
-use pintle_registry::{Stages, Strategy};
+use pintle_registry::{StagedDeletion, Strategy};
 
 use crate::framework::conversion::build;
 use crate::framework::strategy::{Entry, Rules, Settings, find, tree};
@@ -26,7 +26,7 @@ const DEFINITIONS: Rules = Rules {
     validate: |_, new| new.report(definition::validate(new.value())),
     validate_update: |_, new| new.report(definition::validate_update(new.value(), new.before().value())),
     warnings: unknown_formats,
-    stages: Some(Stages { begin: begin_deletion, is_held: |_| false, first_decides: false }),
+    stages: Some(StagedDeletion { begin: begin_deletion, is_held: |_| false, first_decides: false }),
     ..Rules::CLUSTER.with_status().counting_spec()
 };
 

@@ -3,7 +3,7 @@
 use pintle_meta::Value;
 use pintle_meta::field_path::Value as Printed;
 use pintle_meta::validation::{object_meta, qualified_name};
-use pintle_registry::{ResetFields, Stages};
+use pintle_registry::{ResetFields, StagedDeletion};
 
 use crate::core::strategy::CLUSTER;
 use crate::framework::strategy::{MetadataRecheck, Rules, rules, tree};
@@ -26,7 +26,7 @@ pub(in crate::core) const NAMESPACES: Rules = Rules {
     validate: |_, namespace| validate(namespace),
     validate_update: |_, namespace| validate(namespace),
     canonicalize: label,
-    stages: Some(Stages {
+    stages: Some(StagedDeletion {
         begin: |namespace| tree::set(namespace, &["status", "phase"], "Terminating"),
         is_held,
         first_decides: true,

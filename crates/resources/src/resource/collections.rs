@@ -75,7 +75,6 @@ fn shortened(key: &str, longest: usize) -> Cow<'_, str> {
 }
 
 /// Reports a change; amounts that are the same number in another notation are none. `of` is the Go type.
-#[track_caller]
 pub(super) fn immutable(field: &Cursor<'_, '_>, of: &str) {
     if field.changed() && !is_same(field.value(), field.before().value(), false) {
         field.immutable(of);

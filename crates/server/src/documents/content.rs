@@ -42,7 +42,7 @@ pub(super) fn serve(
     response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let whole = body.len();
     let body = match range(request, &etag, seconds, whole) {
-        Range::Whole => body,
+        Range::GlobalDocuments => body,
         Range::Part(start, end) => {
             let part = format!("bytes {start}-{}/{whole}", end.saturating_sub(1));
             insert(response.headers_mut(), CONTENT_RANGE, &part);
@@ -60,7 +60,7 @@ pub(super) fn serve(
     response.map(|_| Body::from(body))
 }
 
-/// Whether a conditional request is answered with 304, so that the document need not be made.
+/// Returns whether a conditional request is answered with 304, so that the document need not be made.
 pub(super) fn is_known(request: &Request, etag: &str, modified: SystemTime) -> bool {
     matches!(precondition(request, etag, unix(modified)), Precondition::NotModified)
 }
@@ -112,7 +112,7 @@ fn tags(header: &str) -> impl Iterator<Item = &str> {
 }
 
 enum Range {
-    Whole,
+    GlobalDocuments,
     Part(usize, usize),
     Outside,
 }
@@ -120,7 +120,7 @@ enum Range {
 /// One range at most: a request for several gets the whole document, which is always allowed.
 fn range(request: &Request, etag: &str, modified: i64, length: usize) -> Range {
     let Some(spec) = request.header(&RANGE).and_then(|range| range.strip_prefix("bytes=")) else {
-        return Range::Whole;
+        return Range::GlobalDocuments;
     };
     if let Some(condition) = request.header(&IF_RANGE).filter(|value| !value.is_empty()) {
         let same = match parse_date(condition) {
@@ -128,11 +128,11 @@ fn range(request: &Request, etag: &str, modified: i64, length: usize) -> Range {
             None => condition == etag && !condition.starts_with("W/"),
         };
         if !same {
-            return Range::Whole;
+            return Range::GlobalDocuments;
         }
     }
     let Some((start, end)) = spec.trim().split_once('-').filter(|_| !spec.contains(',')) else {
-        return Range::Whole;
+        return Range::GlobalDocuments;
     };
     match (start.trim().parse::<usize>(), end.trim().parse::<usize>()) {
         (Ok(start), _) if start >= length => Range::Outside,

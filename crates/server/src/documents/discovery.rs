@@ -16,9 +16,9 @@ use pintle_discovery::{Document, GroupVersion, legacy};
 use pintle_meta::{ServerResponse, Status, Value};
 
 use super::content::insert;
-use super::served::{Aggregated, Builtin, Content, Group, Shown};
-use super::{CountedAs, Documents};
-use crate::filters::wants_pretty;
+use super::served::{Aggregated, Builtin, Content, Group, ListedVersion};
+use super::{Documents, RouteName};
+use crate::rest::wants_pretty;
 use crate::{Body, Request, Response, respond};
 
 /// The group that the reference's front serves itself.
@@ -39,8 +39,8 @@ impl Documents {
         match wants_aggregated(request) {
             Some(accepted) => {
                 let make = || aggregated::api(&builtin.versions, Version::V2);
-                let kept = builtin.core.get_or_init(|| made(make()));
-                counted(in_one(kept, make, &accepted, request), "api")
+                let kept = builtin.core.get_or_init(|| encode_aggregated(make()));
+                counted(aggregated_response(kept, make, &accepted, request), "api")
             }
             None => answer(request, ENCODINGS, || legacy::api_versions(&self.config.address)),
         }
@@ -56,9 +56,9 @@ impl Documents {
             let groups = if enough { Vec::new() } else { served.groups() };
             (Arc::clone(&served.builtin), Arc::clone(&served.whole), groups)
         };
-        let kept = whole.groups.get_or_init(|| made(all_groups(&builtin, &groups, true)));
+        let kept = whole.groups.get_or_init(|| encode_aggregated(all_groups(&builtin, &groups, true)));
         let make = || all_groups(&builtin, &groups, false);
-        counted(in_one(kept, make, &accepted, request), "apis")
+        counted(aggregated_response(kept, make, &accepted, request), "apis")
     }
 
     /// `/apis/`, and `/apis` for clients that do not know of aggregated documents.
@@ -123,12 +123,12 @@ impl Documents {
 
 /// All groups in one. As `text`, custom resources stand in it as JSON that is written already.
 fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
-    let version = |shown: &Shown| match shown {
-        Shown::Builtin(place) => builtin
+    let version = |shown: &ListedVersion| match shown {
+        ListedVersion::Builtin(place) => builtin
             .versions
             .get(*place)
             .map_or(Value::NULL, |served| aggregated::builtin(served, Version::V2)),
-        Shown::Custom(members) => {
+        ListedVersion::Custom(members) => {
             let resources = members.iter().map(|(entry, place, version)| {
                 if text {
                     entry.discovery(place, version)
@@ -138,7 +138,7 @@ fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
             });
             aggregated::custom(&members.version, resources.collect(), Version::V2)
         }
-        Shown::Remote(remote) => aggregated::remote(&remote.version, Version::V2),
+        ListedVersion::Remote(remote) => aggregated::remote(&remote.version, Version::V2),
     };
     let groups =
         groups.iter().map(|group| (group.name.clone(), group.versions.iter().map(version).collect()));
@@ -182,17 +182,17 @@ fn is_pretty(accepted: &Accepted, request: &Request) -> bool {
 }
 
 fn counted(mut response: Response, name: &'static str) -> Response {
-    response.extensions_mut().insert(CountedAs(name));
+    response.extensions_mut().insert(RouteName(name));
     response
 }
 
-fn made(document: Document) -> Aggregated {
+fn encode_aggregated(document: Document) -> Aggregated {
     let (mut json, etag) = aggregated::json_and_etag(document);
     json.push(b'\n');
     Aggregated { json: json.into(), etag: format!("\"{etag}\"") }
 }
 
-fn in_one(
+fn aggregated_response(
     kept: &Aggregated,
     make: impl Fn() -> Document,
     accepted: &Accepted,

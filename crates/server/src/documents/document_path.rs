@@ -18,11 +18,11 @@ pub(super) enum DocumentPath<'a> {
     OpenApiV2,
     OpenApiV3,
     /// `/openapi/v3/{name}`
-    OpenApiV3Of(&'a str),
+    OpenApiV3Document(&'a str),
 }
 
 impl<'a> DocumentPath<'a> {
-    pub(super) fn of(path: &'a str) -> Option<DocumentPath<'a>> {
+    pub(super) fn parse(path: &'a str) -> Option<DocumentPath<'a>> {
         match path {
             "/openapi/v2" => return Some(DocumentPath::OpenApiV2),
             "/openapi/v3" => return Some(DocumentPath::OpenApiV3),
@@ -32,7 +32,7 @@ impl<'a> DocumentPath<'a> {
             _ => {}
         }
         if let Some(name) = path.strip_prefix("/openapi/v3/") {
-            return Some(DocumentPath::OpenApiV3Of(name));
+            return Some(DocumentPath::OpenApiV3Document(name));
         }
         if let Some(rest) = path.strip_prefix("/api/") {
             return Some(below(None, rest));
@@ -76,12 +76,12 @@ mod tests {
             ("/openapi/v2", Some(DocumentPath::OpenApiV2)),
             ("/openapi/v2/", None),
             ("/openapi/v3", Some(DocumentPath::OpenApiV3)),
-            ("/openapi/v3/", Some(DocumentPath::OpenApiV3Of(""))),
-            ("/openapi/v3/apis/apps/v1", Some(DocumentPath::OpenApiV3Of("apis/apps/v1"))),
+            ("/openapi/v3/", Some(DocumentPath::OpenApiV3Document(""))),
+            ("/openapi/v3/apis/apps/v1", Some(DocumentPath::OpenApiV3Document("apis/apps/v1"))),
             ("/apiserver", None),
             ("/version", None),
         ] {
-            assert_eq!(DocumentPath::of(path), expect, "{path}");
+            assert_eq!(DocumentPath::parse(path), expect, "{path}");
         }
     }
 }

@@ -5,9 +5,9 @@
 //! when a client asks for it and stays until its group version changes. Large bodies are cached by use ([`bodies`]) and made one
 //! at a time, so that neither many documents nor many clients add up.
 
-mod bodies;
+mod body_cache;
 mod content;
-mod custom;
+mod definition;
 mod discovery;
 mod document_path;
 mod openapi;
@@ -21,7 +21,7 @@ use pintle_openapi::{Documentation, Options, Undocumented};
 use pintle_runtime::Clock;
 use tokio::sync::Mutex;
 
-use self::bodies::Bodies;
+use self::body_cache::BodyCache;
 use self::document_path::DocumentPath;
 use self::openapi::Maker;
 use self::served::Served;
@@ -50,14 +50,14 @@ pub struct DocumentsConfig {
 
 /// The name under which metrics count a response; most have none.
 #[derive(Clone, Copy)]
-pub(crate) struct CountedAs(pub(crate) &'static str);
+pub(crate) struct RouteName(pub(crate) &'static str);
 
 /// The handler of all documents.
 pub struct Documents {
     config: Arc<DocumentsConfig>,
     served: RwLock<Served>,
     maker: Arc<Maker>,
-    bodies: Arc<Bodies>,
+    bodies: Arc<BodyCache>,
     /// Held while a large document is made.
     making: Arc<Mutex<()>>,
     sources: std::sync::Mutex<Vec<Source>>,
@@ -110,7 +110,7 @@ impl Documents {
             served: RwLock::new(Served::new(Vec::new(), config.logs)),
             maker: Arc::new(Maker::new(Arc::clone(&config))),
             config,
-            bodies: Arc::new(Bodies::new(KEPT)),
+            bodies: Arc::new(BodyCache::new(KEPT)),
             making: Arc::default(),
             sources: std::sync::Mutex::default(),
         };
@@ -143,14 +143,14 @@ impl Documents {
             }
             drop(served);
             if !stale.is_empty() {
-                self.bodies.retain(|slot| !stale.iter().any(|stale| Arc::ptr_eq(stale, slot)));
+                self.bodies.retain(|document| !stale.iter().any(|stale| Arc::ptr_eq(stale, document)));
             }
         }
     }
 
-    /// Whether a path is that of a document.
+    /// Returns whether a path is that of a document.
     pub fn owns(&self, path: &str) -> bool {
-        !matches!(DocumentPath::of(path), None | Some(DocumentPath::Resource(..)))
+        !matches!(DocumentPath::parse(path), None | Some(DocumentPath::Resource(..)))
     }
 
     /// The paths that the index shows for what is served.
@@ -169,15 +169,15 @@ impl Documents {
     }
 }
 
-/// All names of [`CountedAs`].
-pub(crate) const COUNTED: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/"];
+/// All names of [`RouteName`].
+pub(crate) const ROUTE_NAMES: [&str; 4] = ["api", "apis", "openapi/v3", "openapi/v3/"];
 
 #[async_trait]
 impl Handler for Documents {
     async fn handle(&self, request: Box<Request>) -> Response {
         self.update();
         let path = request.info.path.clone();
-        match DocumentPath::of(&path) {
+        match DocumentPath::parse(&path) {
             Some(DocumentPath::Api) => self.api(&request),
             Some(DocumentPath::Apis) => self.apis(&request),
             Some(DocumentPath::ApisSlash) => self.group_list(&request),
@@ -186,12 +186,12 @@ impl Handler for Documents {
             Some(DocumentPath::OpenApiV2) => self.v2(&request).await,
             Some(DocumentPath::OpenApiV3) => {
                 let mut response = self.v3_index(&request).await;
-                response.extensions_mut().insert(CountedAs("openapi/v3"));
+                response.extensions_mut().insert(RouteName("openapi/v3"));
                 response
             }
-            Some(DocumentPath::OpenApiV3Of(name)) => {
+            Some(DocumentPath::OpenApiV3Document(name)) => {
                 let mut response = self.v3(&request, name).await;
-                response.extensions_mut().insert(CountedAs("openapi/v3/"));
+                response.extensions_mut().insert(RouteName("openapi/v3/"));
                 response
             }
             None | Some(DocumentPath::Resource(..)) => respond::not_found(),

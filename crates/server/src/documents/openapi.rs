@@ -10,15 +10,15 @@ use http::header::{
 };
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate;
-use pintle_discovery::{CustomVersion, RemoteDocument};
-use pintle_openapi::custom::{self, Form, Member, Source, Templates};
+use pintle_discovery::{CustomVersion, RemoteDocument, RemoteVersion};
+use pintle_openapi::custom::{self, Format, Member, Source, Templates};
+use pintle_openapi::remote::{self, RemoteParts};
 use pintle_openapi::v3::Document;
 use pintle_openapi::{v2, v3};
 
-use super::bodies::Format;
 use super::content::{self, insert};
-use super::custom::Entry;
-use super::served::{Builtin, Content, Made, Members, Slot};
+use super::definition::Definition;
+use super::served::{Builtin, Content, CustomResources, LazyDocument, Validators};
 use super::{Documents, DocumentsConfig};
 use crate::{Body, Request, Response, respond};
 
@@ -31,32 +31,72 @@ const V3_PROTOBUF: [&str; 2] =
 /// A year, the longest time for which a client may be asked to cache anything.
 const FOR_EVER: i64 = 365 * 86_400;
 
-/// A document, and what it is made of.
+/// An OpenAPI document and its source.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct OpenApiDocument {
     pub(super) builtin: Arc<Builtin>,
-    pub(super) slot: Arc<Slot>,
-    pub(super) which: Which,
+    pub(super) document: Arc<LazyDocument>,
+    pub(super) source: OpenApiSource,
 }
 
 #[derive(Clone)]
-pub(super) enum Which {
-    /// Of everything, these custom resources among it.
-    V2(Vec<Members>),
+pub(super) enum OpenApiSource {
+    /// Of everything: built-in group versions and these.
+    V2(Others),
     /// A built-in document, by its name.
     V3(String),
     /// Custom resources.
-    Custom(Members),
+    Custom(CustomResources),
     /// The document of a remote server.
     Remote(RemoteDocument),
 }
 
-impl Which {
-    /// Returns the document of version 3 of a group version that is not built in, if it has one.
-    pub(super) fn of(content: Content) -> Option<Which> {
+/// The group versions of the document of everything that are not built in.
+#[derive(Clone, Default)]
+pub(super) struct Others {
+    pub(super) customs: Vec<CustomResources>,
+    /// Each with a document of version 2.
+    pub(super) remotes: Vec<Arc<RemoteVersion>>,
+}
+
+impl Others {
+    pub(super) fn add(&mut self, content: Content) {
         match content {
-            Content::Custom(members) => Some(Which::Custom(members)),
-            Content::Remote(remote) => remote.openapi.clone().map(Which::Remote),
+            Content::Custom(members) => self.customs.push(members),
+            Content::Remote(remote) if remote.openapi_v2.is_some() => self.remotes.push(remote),
+            Content::Remote(_) => {}
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.customs.is_empty() && self.remotes.is_empty()
+    }
+
+    fn remote_documents(&self) -> impl Iterator<Item = remote::RemoteDocument<'_>> {
+        self.remotes.iter().filter_map(|remote| {
+            let RemoteVersion { version, openapi_v2, .. } = &**remote;
+            let json = &*openapi_v2.as_ref()?.json;
+            Some(remote::RemoteDocument { json, group: &version.group, version: &version.version })
+        })
+    }
+
+    /// Returns the hash of the built-in part, followed by those of remote documents.
+    fn hashed_with(&self, builtin: &str) -> String {
+        let mut text = builtin.to_owned();
+        for remote in &self.remotes {
+            let hash = remote.openapi_v2.as_ref().map_or("", |document| document.hash.as_str());
+            text.push_str(&format!("\n{} {hash}", remote.version.path()));
+        }
+        text
+    }
+}
+
+impl OpenApiSource {
+    /// Returns the document of version 3 of a group version that is not built in, if it has one.
+    pub(super) fn from_content(content: Content) -> Option<OpenApiSource> {
+        match content {
+            Content::Custom(members) => Some(OpenApiSource::Custom(members)),
+            Content::Remote(remote) => remote.openapi_v3.clone().map(OpenApiSource::Remote),
         }
     }
 }
@@ -73,12 +113,12 @@ impl Documents {
             return response;
         };
         let wanted = self.served().v2();
-        let Some((made, body)) = self.made(&wanted, format, request).await else {
+        let Some((validators, body)) = self.make(&wanted, format, request).await else {
             return respond::text_error(StatusCode::SERVICE_UNAVAILABLE, "the document cannot be made");
         };
         insert(response.headers_mut(), CONTENT_TYPE, &media_type);
-        insert(response.headers_mut(), ETAG, &quoted(&made.hash));
-        content::serve(request, response, made.modified, body)
+        insert(response.headers_mut(), ETAG, &quoted(&validators.hash));
+        content::serve(request, response, validators.modified, body)
     }
 
     /// `/openapi/v3`: the names of all documents and the hashes of their content.
@@ -110,39 +150,39 @@ impl Documents {
             *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
             return response;
         };
-        let Some((made, body)) = self.made(&wanted, format, request).await else {
+        let Some((validators, body)) = self.make(&wanted, format, request).await else {
             return respond::text_error(StatusCode::SERVICE_UNAVAILABLE, "the document cannot be made");
         };
         insert(response.headers_mut(), CONTENT_TYPE, &media_type);
-        insert(response.headers_mut(), ETAG, &quoted(&made.hash));
+        insert(response.headers_mut(), ETAG, &quoted(&validators.hash));
         match request.query("hash").next() {
-            Some(hash) if !hash.is_empty() && hash != made.hash => {
-                let place = format!("/openapi/v3/{name}?hash={}", made.hash);
-                insert(response.headers_mut(), LOCATION, &place);
+            Some(hash) if !hash.is_empty() && hash != validators.hash => {
+                let index = format!("/openapi/v3/{name}?hash={}", validators.hash);
+                insert(response.headers_mut(), LOCATION, &index);
                 *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
                 return response;
             }
             Some(hash) if !hash.is_empty() => keep_for_ever(response.headers_mut(), self.config.clock.now()),
             _ => {}
         }
-        content::serve(request, response, made.modified, body)
+        content::serve(request, response, validators.modified, body)
     }
 
-    /// A document, made now if it has to be. There is nothing in it where the client says that it has it already. `None` if
-    /// making it failed.
-    async fn made<'a>(
+    /// Returns a document, made now if it is not cached; an empty one if the client has it already. `None` if making it
+    /// failed.
+    async fn make<'a>(
         &self,
-        wanted: &'a Wanted,
+        wanted: &'a OpenApiDocument,
         format: Format,
         request: &Request,
-    ) -> Option<(&'a Made, Bytes)> {
-        let slot = &wanted.slot;
+    ) -> Option<(&'a Validators, Bytes)> {
+        let document = &wanted.document;
         let kept = || {
-            let made = slot.made.get()?;
-            if content::is_known(request, &quoted(&made.hash), made.modified) {
-                return Some((made, Bytes::new()));
+            let validators = document.validators.get()?;
+            if content::is_known(request, &quoted(&validators.hash), validators.modified) {
+                return Some((validators, Bytes::new()));
             }
-            Some((made, self.bodies.find(slot, format)?))
+            Some((validators, self.bodies.find(document, format)?))
         };
         if let Some(kept) = kept() {
             return Some(kept);
@@ -155,12 +195,12 @@ impl Documents {
         // The lock goes along: a client that goes away does not let the next one begin beside this.
         let body = tokio::task::spawn_blocking(move || {
             let body: Bytes = maker.make(&wanted, format)?.into();
-            bodies.keep(&wanted.slot, format, body.clone());
+            bodies.keep(&wanted.document, format, body.clone());
             drop(making);
             Some(body)
         });
         let body = body.await.ok()??;
-        Some((slot.made.get()?, body))
+        Some((document.validators.get()?, body))
     }
 
     /// The index, for which the hash of every document has to be known.
@@ -174,12 +214,13 @@ impl Documents {
         let maker = self.maker.clone();
         let made = tokio::task::spawn_blocking(move || {
             for (_, wanted) in &all {
-                maker.name(wanted)?;
+                maker.hash(wanted)?;
             }
             let index = whole.index.get_or_init(|| {
-                let named =
-                    all.iter().filter_map(|(name, wanted)| Some((name.as_str(), wanted.slot.made.get()?)));
-                let index = v3::index(named.map(|(name, made)| (name, made.hash.as_str())));
+                let named = all
+                    .iter()
+                    .filter_map(|(name, wanted)| Some((name.as_str(), wanted.document.validators.get()?)));
+                let index = v3::index(named.map(|(name, validators)| (name, validators.hash.as_str())));
                 (index.json.into(), index.hash)
             });
             drop(making);
@@ -201,58 +242,62 @@ impl Maker {
     }
 
     /// Makes a document and notes its hash.
-    fn make(&self, wanted: &Wanted, format: Format) -> Option<Vec<u8>> {
+    fn make(&self, wanted: &OpenApiDocument, format: Format) -> Option<Vec<u8>> {
         let (config, options) = (&self.config, self.config.options());
         let versions = &wanted.builtin.versions;
-        let form = match format {
-            Format::Json => Form::Json,
-            Format::Protobuf => Form::Protobuf,
-        };
-        match &wanted.which {
-            Which::Remote(document) => {
-                self.name(wanted)?;
+        match &wanted.source {
+            OpenApiSource::Remote(document) => {
+                self.hash(wanted)?;
                 match format {
                     Format::Json => Some(document.json.to_vec()),
                     Format::Protobuf => v3::json_to_protobuf(&document.json),
                 }
             }
-            Which::Custom(members) => {
+            OpenApiSource::Custom(members) => {
                 // One look at the schema is enough for both.
                 let sources: Vec<Source<'_>> = members.iter().map(source).collect();
-                for ((entry, place, _), source) in members.iter().zip(&sources) {
-                    entry.digest(place, || source.digest());
+                for ((entry, index, _), source) in members.iter().zip(&sources) {
+                    entry.digest(index, || source.digest());
                 }
-                self.name(wanted)?;
-                self.templates.v3(&sources, form, &options)
+                self.hash(wanted)?;
+                self.templates.v3(&sources, format, &options)
             }
-            Which::V2(customs) if !customs.is_empty() => {
-                let members = customs.iter().flat_map(Members::iter).filter_map(|(entry, place, version)| {
-                    let source = move || {
-                        let source = Source::of(&entry.custom, version);
-                        entry.digest(place, || source.digest());
-                        source
-                    };
-                    Some(Member { custom: &entry.custom, version, kept: entry.openapi(place)?, source })
-                });
-                let builtin = wanted.builtin.v2[usize::from(form == Form::Protobuf)]
-                    .get_or_init(|| custom::Builtin::of(versions, config.logs, form, &options));
-                let body = self.templates.v2(builtin, members, &options);
-                self.name(wanted)?;
+            OpenApiSource::V2(others) if !others.is_empty() => {
+                let members = others.customs.iter().flat_map(CustomResources::iter).filter_map(
+                    |(entry, index, version)| {
+                        let source = move || {
+                            let source = Source::new(&entry.custom, version);
+                            entry.digest(index, || source.digest());
+                            source
+                        };
+                        Some(Member { custom: &entry.custom, version, cached: entry.openapi(index)?, source })
+                    },
+                );
+                let builtin = |format: Format| {
+                    wanted.builtin.v2[usize::from(format == Format::Protobuf)]
+                        .get_or_init(|| custom::Builtin::new(versions, config.logs, format, &options))
+                };
+                let remote = match others.remotes.is_empty() {
+                    true => RemoteParts::default(),
+                    false => RemoteParts::merge(others.remote_documents(), builtin(Format::Json)),
+                };
+                let body = self.templates.v2(builtin(format), members, &remote, &options);
+                self.hash(wanted)?;
                 Some(body)
             }
-            which => {
+            source => {
                 // The hash of a message is that of the JSON.
                 if format == Format::Protobuf {
-                    self.name(wanted)?;
+                    self.hash(wanted)?;
                 }
-                match (which, format) {
-                    (Which::V3(name), Format::Protobuf) => {
+                match (source, format) {
+                    (OpenApiSource::V3(name), Format::Protobuf) => {
                         v3::protobuf(versions, config.logs, name, &options)
                     }
                     (_, Format::Protobuf) => Some(v2::protobuf(versions, config.logs, &options)),
                     (_, Format::Json) => {
                         let document = self.builtin(wanted)?;
-                        wanted.slot.made(document.hash, &config.clock);
+                        wanted.document.set_hash(document.hash, &config.clock);
                         Some(document.json)
                     }
                 }
@@ -260,38 +305,38 @@ impl Maker {
         }
     }
 
-    /// Sees to it that the hash of a document is known.
-    fn name(&self, wanted: &Wanted) -> Option<()> {
-        if wanted.slot.made.get().is_some() {
+    /// Computes the hash of a document if it is not known.
+    fn hash(&self, wanted: &OpenApiDocument) -> Option<()> {
+        if wanted.document.validators.get().is_some() {
             return Some(());
         }
-        let digest = |(entry, place, version): (&Entry, usize, &CustomVersion)| {
-            entry.digest(place, || Source::of(&entry.custom, version).digest())
+        let digest = |(entry, index, version): (&Definition, usize, &CustomVersion)| {
+            entry.digest(index, || Source::new(&entry.custom, version).digest())
         };
-        let hash = match &wanted.which {
-            Which::Remote(document) => document.hash.clone(),
-            Which::Custom(members) => custom::hash("", members.iter().map(digest)),
-            Which::V2(customs) if !customs.is_empty() => {
-                let members = customs.iter().flat_map(Members::iter);
-                custom::hash(wanted.builtin.content(), members.map(digest))
+        let hash = match &wanted.source {
+            OpenApiSource::Remote(document) => document.hash.clone(),
+            OpenApiSource::Custom(members) => custom::hash("", members.iter().map(digest)),
+            OpenApiSource::V2(others) if !others.is_empty() => {
+                let members = others.customs.iter().flat_map(CustomResources::iter);
+                custom::hash(&others.hashed_with(wanted.builtin.content()), members.map(digest))
             }
             _ => self.builtin(wanted)?.hash,
         };
-        wanted.slot.made(hash, &self.config.clock);
+        wanted.document.set_hash(hash, &self.config.clock);
         Some(())
     }
 
-    fn builtin(&self, wanted: &Wanted) -> Option<Document> {
+    fn builtin(&self, wanted: &OpenApiDocument) -> Option<Document> {
         let (versions, logs, options) = (&wanted.builtin.versions, self.config.logs, self.config.options());
-        match &wanted.which {
-            Which::V3(name) => v3::document(versions, logs, name, &options),
+        match &wanted.source {
+            OpenApiSource::V3(name) => v3::document(versions, logs, name, &options),
             _ => Some(v2::document(versions, logs, &options)),
         }
     }
 }
 
-fn source<'a>((entry, _, version): (&'a Entry, usize, &'a CustomVersion)) -> Source<'a> {
-    Source::of(&entry.custom, version)
+fn source<'a>((entry, _, version): (&'a Definition, usize, &'a CustomVersion)) -> Source<'a> {
+    Source::new(&entry.custom, version)
 }
 
 /// Negotiates the format; `protobuf` are the names of that format, of which the last is answered.

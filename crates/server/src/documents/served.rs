@@ -4,8 +4,8 @@
 //! own group versions:
 //!
 //! ```text
-//! groups: example.com -> v1 -> gizmos, widgets       a slot for the OpenAPI document of example.com/v1
-//!                     -> v2 -> widgets               another for that of example.com/v2
+//! groups: example.com -> v1 -> gizmos, widgets       an OpenAPI document of example.com/v1
+//!                     -> v2 -> widgets               another of example.com/v2
 //! whole:  one for all documents that are about everything; every change puts an empty one in its place
 //! ```
 
@@ -19,46 +19,48 @@ use pintle_openapi::{custom, v3};
 use pintle_runtime::Clock;
 use smol_str::SmolStr;
 
-use super::custom::Entry;
-use super::openapi::{Wanted, Which};
+use super::definition::Definition;
+use super::openapi::{OpenApiDocument, OpenApiSource, Others};
 
 /// Changed under a lock, which is never held while a document is made: what a document is made of is shared and does not
 /// change.
 pub(super) struct Served {
     pub(super) builtin: Arc<Builtin>,
-    /// By their source and key.
-    contributions: HashMap<(usize, SmolStr), Part>,
+    /// Contributions by source and key.
+    contributions: HashMap<(usize, SmolStr), ExternalContribution>,
     groups: BTreeMap<SmolStr, BTreeMap<SmolStr, Version>>,
-    pub(super) whole: Arc<Whole>,
+    pub(super) whole: Arc<GlobalDocuments>,
 }
 
 /// A contribution that is not built in.
-enum Part {
-    Definition(Arc<Entry>),
+enum ExternalContribution {
+    Definition(Arc<Definition>),
     Remote(Arc<RemoteVersion>),
 }
 
-impl Part {
+impl ExternalContribution {
     fn group(&self) -> &SmolStr {
         match self {
-            Part::Definition(entry) => &entry.custom.group,
-            Part::Remote(remote) => &remote.version.group,
+            ExternalContribution::Definition(entry) => &entry.custom.group,
+            ExternalContribution::Remote(remote) => &remote.version.group,
         }
     }
 
     fn versions(&self) -> Vec<SmolStr> {
         match self {
-            Part::Definition(entry) => {
+            ExternalContribution::Definition(entry) => {
                 entry.custom.versions.iter().map(|version| version.name.clone()).collect()
             }
-            Part::Remote(remote) => vec![remote.version.version.clone()],
+            ExternalContribution::Remote(remote) => vec![remote.version.version.clone()],
         }
     }
 
-    fn is(&self, contribution: &Contribution) -> bool {
+    fn equals(&self, contribution: &Contribution) -> bool {
         match (self, contribution) {
-            (Part::Definition(entry), Contribution::Definition(custom)) => entry.custom == *custom,
-            (Part::Remote(remote), Contribution::Remote(other)) => remote == other,
+            (ExternalContribution::Definition(entry), Contribution::Definition(custom)) => {
+                entry.custom == *custom
+            }
+            (ExternalContribution::Remote(remote), Contribution::Remote(other)) => remote == other,
             _ => false,
         }
     }
@@ -70,7 +72,7 @@ pub(super) struct Builtin {
     /// The core group, in its document that is about all groups in one.
     pub(super) core: OnceLock<Aggregated>,
     /// The OpenAPI documents of version 3 in the order of their names.
-    pub(super) v3: Vec<(String, Arc<Slot>)>,
+    pub(super) v3: Vec<(String, Arc<LazyDocument>)>,
     /// A hash of its content.
     content: OnceLock<String>,
     /// Its part of the OpenAPI document of version 2, in each form, where there are also custom resources.
@@ -79,11 +81,11 @@ pub(super) struct Builtin {
 
 /// Documents about all group versions.
 #[derive(Default)]
-pub(super) struct Whole {
+pub(super) struct GlobalDocuments {
     /// All groups but the core group in one document.
     pub(super) groups: OnceLock<Aggregated>,
-    pub(super) v2: Arc<Slot>,
-    /// Of the OpenAPI documents of version 3: its bytes and its hash.
+    pub(super) v2: Arc<LazyDocument>,
+    /// The index of the OpenAPI documents of version 3: its bytes and its hash.
     pub(super) index: OnceLock<(Bytes, String)>,
 }
 
@@ -91,16 +93,16 @@ pub(super) struct Whole {
 /// comes first.
 #[derive(Default)]
 struct Version {
-    members: BTreeMap<SmolStr, Arc<Entry>>,
+    members: BTreeMap<SmolStr, Arc<Definition>>,
     remote: Option<Arc<RemoteVersion>>,
-    slot: Arc<Slot>,
+    document: Arc<LazyDocument>,
 }
 
 impl Version {
     fn content(&self, name: &str) -> Content {
         match &self.remote {
             Some(remote) => Content::Remote(remote.clone()),
-            None => Content::Custom(Members {
+            None => Content::Custom(CustomResources {
                 version: name.into(),
                 entries: self.members.values().cloned().collect(),
             }),
@@ -110,7 +112,7 @@ impl Version {
 
 /// The content of a group version that is not built in.
 pub(super) enum Content {
-    Custom(Members),
+    Custom(CustomResources),
     Remote(Arc<RemoteVersion>),
 }
 
@@ -122,11 +124,12 @@ pub(super) struct Aggregated {
 
 /// A document that is made when a client asks for it. Its bytes may be evicted and made again; its hash stays.
 #[derive(Default)]
-pub(super) struct Slot {
-    pub(super) made: OnceLock<Made>,
+pub(super) struct LazyDocument {
+    pub(super) validators: OnceLock<Validators>,
 }
 
-pub(super) struct Made {
+/// The hash of a document for its ETag, and its time of modification.
+pub(super) struct Validators {
     pub(super) hash: String,
     pub(super) modified: SystemTime,
 }
@@ -134,36 +137,36 @@ pub(super) struct Made {
 /// A group as it is shown, with its versions in their order.
 pub(super) struct Group {
     pub(super) name: SmolStr,
-    pub(super) versions: Vec<Shown>,
+    pub(super) versions: Vec<ListedVersion>,
 }
 
 /// A version of a group.
-pub(super) enum Shown {
-    /// The place in [`Builtin::versions`].
+pub(super) enum ListedVersion {
+    /// The index in [`Builtin::versions`].
     Builtin(usize),
-    Custom(Members),
+    Custom(CustomResources),
     Remote(Arc<RemoteVersion>),
 }
 
 /// The custom resources of a group version, in the order of their names.
 #[derive(Clone)]
-pub(super) struct Members {
+pub(super) struct CustomResources {
     pub(super) version: SmolStr,
-    pub(super) entries: Vec<Arc<Entry>>,
+    pub(super) entries: Vec<Arc<Definition>>,
 }
 
-impl Slot {
-    pub(super) fn made(&self, hash: String, clock: &Clock) -> &Made {
-        self.made.get_or_init(|| Made { hash, modified: clock.now() })
+impl LazyDocument {
+    pub(super) fn set_hash(&self, hash: String, clock: &Clock) -> &Validators {
+        self.validators.get_or_init(|| Validators { hash, modified: clock.now() })
     }
 }
 
 impl Builtin {
-    /// Takes over from `before` the documents of group versions that are the same.
+    /// Keeps the documents of `before` whose group versions are the same.
     fn new(versions: Vec<GroupVersion>, logs: bool, before: Option<&Builtin>) -> Builtin {
-        let mut kept: HashMap<&str, &Arc<Slot>> = HashMap::new();
+        let mut kept: HashMap<&str, &Arc<LazyDocument>> = HashMap::new();
         if let Some(before) = before {
-            kept.extend(before.v3.iter().map(|(name, slot)| (name.as_str(), slot)));
+            kept.extend(before.v3.iter().map(|(name, document)| (name.as_str(), document)));
             // Only group versions can change under their name; what else there is depends on its name alone.
             for old in &before.versions {
                 if versions.iter().any(|new| new.path() == old.path() && new != old) {
@@ -171,11 +174,11 @@ impl Builtin {
                 }
             }
         }
-        let slot = |name: String| {
-            let slot = kept.get(name.as_str()).map_or_else(Arc::default, |slot| Arc::clone(slot));
-            (name, slot)
+        let document = |name: String| {
+            let document = kept.get(name.as_str()).map_or_else(Arc::default, |document| Arc::clone(document));
+            (name, document)
         };
-        let v3 = v3::names(&versions, logs).into_iter().map(slot).collect();
+        let v3 = v3::names(&versions, logs).into_iter().map(document).collect();
         Builtin { versions, core: OnceLock::new(), v3, content: OnceLock::new(), v2: Default::default() }
     }
 
@@ -188,24 +191,24 @@ impl Builtin {
         self.versions.iter().find(|served| is_group(served, group) && served.version == version)
     }
 
-    /// All that documents say about it follows from what this is the hash of.
+    /// Returns a hash of the content that all documents about it are made of.
     pub(super) fn content(&self) -> &str {
         self.content.get_or_init(|| custom::hash(&format!("{:?}", self.versions), []))
     }
 
-    fn v3(&self, name: &str) -> Option<&Arc<Slot>> {
-        let place = self.v3.binary_search_by(|(found, _)| found.as_str().cmp(name)).ok()?;
-        self.v3.get(place).map(|(_, slot)| slot)
+    fn v3(&self, name: &str) -> Option<&Arc<LazyDocument>> {
+        let index = self.v3.binary_search_by(|(found, _)| found.as_str().cmp(name)).ok()?;
+        self.v3.get(index).map(|(_, document)| document)
     }
 }
 
-impl Members {
-    /// Each resource, and what it is in this version.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Entry, usize, &CustomVersion)> {
+impl CustomResources {
+    /// Returns each definition, with this version and its index.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Definition, usize, &CustomVersion)> {
         self.entries.iter().filter_map(|entry| {
             let versions = &entry.custom.versions;
-            let place = versions.iter().position(|version| version.name == self.version)?;
-            Some((entry.as_ref(), place, versions.get(place)?))
+            let index = versions.iter().position(|version| version.name == self.version)?;
+            Some((entry.as_ref(), index, versions.get(index)?))
         })
     }
 }
@@ -221,13 +224,14 @@ impl Served {
     }
 
     /// Replaces the built-in group versions. Documents of those that are the same as before stay.
-    fn serve(&mut self, versions: Vec<GroupVersion>, logs: bool) -> Vec<Arc<Slot>> {
+    fn serve(&mut self, versions: Vec<GroupVersion>, logs: bool) -> Vec<Arc<LazyDocument>> {
         if self.builtin.versions == versions && !versions.is_empty() {
             return Vec::new();
         }
-        let mut stale: Vec<Arc<Slot>> = self.builtin.v3.iter().map(|(_, slot)| slot.clone()).collect();
+        let mut stale: Vec<Arc<LazyDocument>> =
+            self.builtin.v3.iter().map(|(_, document)| document.clone()).collect();
         self.builtin = Arc::new(Builtin::new(versions, logs, Some(&self.builtin)));
-        stale.retain(|slot| !self.builtin.v3.iter().any(|(_, kept)| Arc::ptr_eq(kept, slot)));
+        stale.retain(|document| !self.builtin.v3.iter().any(|(_, kept)| Arc::ptr_eq(kept, document)));
         stale.push(Arc::clone(&self.whole.v2));
         self.whole = Arc::default();
         stale
@@ -240,13 +244,13 @@ impl Served {
         key: SmolStr,
         contribution: Option<Contribution>,
         logs: bool,
-    ) -> Vec<Arc<Slot>> {
+    ) -> Vec<Arc<LazyDocument>> {
         if let Some(Contribution::Builtin(versions)) = contribution {
             return self.serve(versions, logs);
         }
         let key = (source, key);
         let is_same = match (self.contributions.get(&key), &contribution) {
-            (Some(before), Some(now)) => before.is(now),
+            (Some(before), Some(now)) => before.equals(now),
             (None, None) => true,
             _ => false,
         };
@@ -258,8 +262,10 @@ impl Served {
             self.remove(&before, &mut stale);
         }
         let part = match contribution {
-            Some(Contribution::Definition(custom)) => Some(Part::Definition(Arc::new(Entry::new(custom)))),
-            Some(Contribution::Remote(remote)) => Some(Part::Remote(remote)),
+            Some(Contribution::Definition(custom)) => {
+                Some(ExternalContribution::Definition(Arc::new(Definition::new(custom))))
+            }
+            Some(Contribution::Remote(remote)) => Some(ExternalContribution::Remote(remote)),
             Some(Contribution::Builtin(_)) | None => None,
         };
         if let Some(part) = part {
@@ -267,12 +273,12 @@ impl Served {
             for name in part.versions() {
                 let found = versions.entry(name).or_default();
                 match &part {
-                    Part::Definition(entry) => {
+                    ExternalContribution::Definition(entry) => {
                         found.members.insert(entry.custom.plural.clone(), Arc::clone(entry));
                     }
-                    Part::Remote(remote) => found.remote = Some(remote.clone()),
+                    ExternalContribution::Remote(remote) => found.remote = Some(remote.clone()),
                 }
-                stale.push(std::mem::take(&mut found.slot));
+                stale.push(std::mem::take(&mut found.document));
             }
             self.contributions.insert(key, part);
         }
@@ -280,18 +286,18 @@ impl Served {
         stale
     }
 
-    fn remove(&mut self, part: &Part, stale: &mut Vec<Arc<Slot>>) {
+    fn remove(&mut self, part: &ExternalContribution, stale: &mut Vec<Arc<LazyDocument>>) {
         let group = part.group();
         let Some(versions) = self.groups.get_mut(group) else { return };
         for name in part.versions() {
             let Some(found) = versions.get_mut(&name) else { continue };
             match part {
-                Part::Definition(entry) => {
+                ExternalContribution::Definition(entry) => {
                     found.members.remove(&entry.custom.plural);
                 }
-                Part::Remote(_) => found.remote = None,
+                ExternalContribution::Remote(_) => found.remote = None,
             }
-            stale.push(std::mem::take(&mut found.slot));
+            stale.push(std::mem::take(&mut found.document));
             if found.members.is_empty() && found.remote.is_none() {
                 versions.remove(&name);
             }
@@ -319,7 +325,7 @@ impl Served {
         versions
     }
 
-    /// In their order. All of them come before built-in ones, whose priority is lower.
+    /// Returns the versions of a group that are not built in, in their order. They come before built-in ones.
     fn custom_versions(&self, group: &str) -> Vec<SmolStr> {
         let versions = self.groups.get(group).into_iter().flat_map(|versions| versions.keys());
         let own = versions.filter(|version| self.builtin.version(Some(group), version).is_none());
@@ -330,18 +336,18 @@ impl Served {
 
     /// All groups with their versions, but for the core group: built-in ones in their order, then the others by name.
     pub(super) fn groups(&self) -> Vec<Group> {
-        let mut place = 0;
+        let mut index = 0;
         let mut shown = Vec::with_capacity(self.builtin.versions.len() + self.groups.len());
         let custom = |name: &SmolStr, version: SmolStr| {
             let found = self.groups.get(name)?.get(&version)?;
             Some(match found.content(&version) {
-                Content::Custom(members) => Shown::Custom(members),
-                Content::Remote(remote) => Shown::Remote(remote),
+                Content::Custom(members) => ListedVersion::Custom(members),
+                Content::Remote(remote) => ListedVersion::Remote(remote),
             })
         };
         for (name, versions) in groups(&self.builtin.versions) {
-            let builtin = (place..place + versions.len()).map(Shown::Builtin);
-            place += versions.len();
+            let builtin = (index..index + versions.len()).map(ListedVersion::Builtin);
+            index += versions.len();
             if name.is_empty() {
                 continue;
             }
@@ -396,33 +402,31 @@ impl Served {
     }
 
     /// The OpenAPI document of everything.
-    pub(super) fn v2(&self) -> Wanted {
-        let all = self.all_custom().filter_map(|(_, version, found)| match found.content(version) {
-            Content::Custom(members) => Some(members),
-            Content::Remote(_) => None,
-        });
-        self.wanted(&self.whole.v2, Which::V2(all.collect()))
+    pub(super) fn v2(&self) -> OpenApiDocument {
+        let mut others = Others::default();
+        self.all_custom().for_each(|(_, version, found)| others.add(found.content(version)));
+        self.openapi_document(&self.whole.v2, OpenApiSource::V2(others))
     }
 
     /// The OpenAPI document of version 3 of a name.
-    pub(super) fn v3(&self, name: &str) -> Option<Wanted> {
-        if let Some(slot) = self.builtin.v3(name) {
-            return Some(self.wanted(slot, Which::V3(name.to_owned())));
+    pub(super) fn v3(&self, name: &str) -> Option<OpenApiDocument> {
+        if let Some(document) = self.builtin.v3(name) {
+            return Some(self.openapi_document(document, OpenApiSource::V3(name.to_owned())));
         }
         let (group, version) = name.strip_prefix("apis/")?.split_once('/')?;
         let found = self.custom(Some(group), version)?;
-        Some(self.wanted(&found.slot, Which::of(found.content(version))?))
+        Some(self.openapi_document(&found.document, OpenApiSource::from_content(found.content(version))?))
     }
 
     /// All OpenAPI documents of version 3, with their names.
-    pub(super) fn all_v3(&self) -> Vec<(String, Wanted)> {
-        let builtin = self.builtin.v3.iter().map(|(name, slot)| {
-            let which = Which::V3(name.clone());
-            (name.clone(), self.wanted(slot, which))
+    pub(super) fn all_v3(&self) -> Vec<(String, OpenApiDocument)> {
+        let builtin = self.builtin.v3.iter().map(|(name, document)| {
+            let source = OpenApiSource::V3(name.clone());
+            (name.clone(), self.openapi_document(document, source))
         });
         let custom = self.all_custom().filter_map(|(group, version, found)| {
-            let which = Which::of(found.content(version))?;
-            Some((format!("apis/{group}/{version}"), self.wanted(&found.slot, which)))
+            let source = OpenApiSource::from_content(found.content(version))?;
+            Some((format!("apis/{group}/{version}"), self.openapi_document(&found.document, source)))
         });
         builtin.chain(custom).collect()
     }
@@ -434,8 +438,8 @@ impl Served {
         all.filter(|(group, version, _)| self.builtin.version(Some(group), version).is_none())
     }
 
-    fn wanted(&self, slot: &Arc<Slot>, which: Which) -> Wanted {
-        Wanted { builtin: Arc::clone(&self.builtin), slot: Arc::clone(slot), which }
+    fn openapi_document(&self, document: &Arc<LazyDocument>, source: OpenApiSource) -> OpenApiDocument {
+        OpenApiDocument { builtin: Arc::clone(&self.builtin), document: Arc::clone(document), source }
     }
 }
 
@@ -446,7 +450,7 @@ fn is_group(served: &GroupVersion, group: Option<&str>) -> bool {
     }
 }
 
-/// As OpenAPI calls the document of a group version.
+/// Returns the name of the OpenAPI document of a group version.
 fn name(served: &GroupVersion) -> String {
     served.path().trim_start_matches('/').to_owned()
 }

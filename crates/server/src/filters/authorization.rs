@@ -52,14 +52,14 @@ pub(crate) fn refusal(status: &Status) -> Response {
 
 /// Returns the answer to a request that is not authorized; `reason` is the authorizer's, if it has any.
 pub fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Status {
-    let mut why = respond::sanitize(&described(attributes));
+    let mut why = respond::sanitize(&description(attributes));
     if !reason.is_empty() {
         why = format!("{why}: {reason}");
     }
     Status::forbidden(attributes.group, attributes.resource, attributes.name, &why)
 }
 
-fn described(attributes: &Attributes<'_>) -> String {
+fn description(attributes: &Attributes<'_>) -> String {
     let user = quote(&attributes.user.name);
     let verb = attributes.verb;
     if !attributes.is_resource {

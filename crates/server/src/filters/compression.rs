@@ -23,9 +23,9 @@ const LONG: u64 = 128 * 1024;
 const LONG_DOCUMENT: u64 = 1399;
 /// The least work, for results that are hardly longer.
 const LEVEL: u32 = 1;
-/// How much is compressed at once.
+/// Bytes that are compressed at once.
 const PART: usize = 128 * 1024;
-/// How much should be there before it is sent.
+/// Bytes of compressed output from which on it is sent.
 const WORTH_SENDING: usize = 16 * 1024;
 
 pub struct Compression {
@@ -36,7 +36,7 @@ pub struct Compression {
 #[async_trait]
 impl Filter for Compression {
     async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
-        let longer_than = self.longer_than(&request);
+        let longer_than = self.min_length(&request);
         let response = next.run(request).await;
         match longer_than {
             Some(limit) if is_longer(&response, limit) => compressed(response, limit == LONG),
@@ -46,8 +46,8 @@ impl Filter for Compression {
 }
 
 impl Compression {
-    /// From which length on the answer is to be compressed.
-    fn longer_than(&self, request: &Request) -> Option<u64> {
+    /// Returns the length from which on the answer is compressed; `None` for never.
+    fn min_length(&self, request: &Request) -> Option<u64> {
         if request.parts.method == Method::HEAD || request.info.is_long_running() {
             return None;
         }
@@ -69,7 +69,7 @@ fn names_gzip(accepted: &str) -> bool {
     accepted.split(',').any(|token| token.trim() == "gzip")
 }
 
-/// Whether `Accept-Encoding` allows gzip, weights included: for paths outside of the API.
+/// Returns whether `Accept-Encoding` allows gzip, weights included: for paths outside of the API.
 fn accepts_gzip(accepted: &str) -> bool {
     accepted.split(',').any(|clause| {
         let mut parts = clause.split(';').map(str::trim);

@@ -9,7 +9,7 @@ use pintle_meta::{Status, parse_duration};
 use tokio::time::Instant;
 
 use crate::filter::{Filter, Next};
-use crate::metrics::{Asked, Metrics};
+use crate::metrics::{Metrics, RequestTarget};
 use crate::{Request, Response, respond};
 
 pub struct Deadline {
@@ -23,7 +23,7 @@ impl Filter for Deadline {
         if request.info.is_long_running() {
             return next.run(request).await;
         }
-        let asked = match request.query("timeout").next().filter(|value| !value.is_empty()) {
+        let requested = match request.query("timeout").next().filter(|value| !value.is_empty()) {
             None => None,
             Some(text) => match parse_duration(&text) {
                 // Zero, or less, asks for no limit, which is not the client's to give.
@@ -34,10 +34,10 @@ impl Filter for Deadline {
                 }
             },
         };
-        let timeout = asked.map_or(self.timeout, |asked| asked.min(self.timeout));
+        let timeout = requested.map_or(self.timeout, |requested| requested.min(self.timeout));
         let deadline = request.received + timeout;
         request.deadline = Some(deadline);
-        let asked = Asked::of(&request);
+        let target = RequestTarget::new(&request);
         // A request whose deadline has passed already is not begun.
         let answer = match Instant::now() < deadline {
             true => tokio::time::timeout_at(deadline, next.run(request)).await.ok(),
@@ -46,7 +46,7 @@ impl Filter for Deadline {
         match answer {
             Some(response) => response,
             None => {
-                self.metrics.terminated(&asked, 504);
+                self.metrics.terminated(&target, 504);
                 respond::status(&Status::timeout("request did not complete within the allotted timeout"))
             }
         }

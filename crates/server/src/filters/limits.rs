@@ -1,12 +1,12 @@
 //! Bounds on requests that are worked on at once, reading and writing ones apart, long-running ones not counted, and on the
 //! memory of their bodies.
 //!
-//! Slots are divided among users (`overload::Shares`), so that a user that takes all it can get leaves room for others; all
-//! anonymous clients are one user. A slot is set down while its request waits for its client or for a revision. Members of
-//! system:masters need none, since they repair a server that has no room, nor do probes, which kubelets send without
+//! Slots are divided among users (`overload::FairShares`), so that a user that takes all it can get leaves room for others; all
+//! anonymous clients are one user. A slot is given back while its request waits for its client or for a revision. Members of
+//! system:masters need none, since they repair an overloaded server, nor do probes, which kubelets send without
 //! credentials.
 //!
-//! It stands where priority and fairness will.
+//! Priority and fairness will take its place.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use pintle_auth::{PRIVILEGED_GROUP, User};
 use pintle_runtime::Stopwatch;
 
 use crate::filter::{Filter, Next};
-use crate::metrics::{Asked, MeasuredFilter, Metrics};
-use crate::overload::{Memory, Room, Slot, too_many_requests};
+use crate::metrics::{MeasuredFilter, Metrics, RequestTarget};
+use crate::overload::{BodyMemory, Slot, Slots, too_many_requests};
 use crate::{Request, Response};
 
 /// Exempt with everything below them, for everybody.
 const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 pub struct Limits {
-    /// For requests that change nothing; `None` for no limit.
-    read_only: Option<Arc<Room>>,
-    mutating: Option<Arc<Room>>,
-    bodies: Arc<Memory>,
+    /// Slots of requests that change nothing; `None` for no limit.
+    read_only: Option<Arc<Slots>>,
+    mutating: Option<Arc<Slots>>,
+    bodies: Arc<BodyMemory>,
     metrics: Metrics,
 }
 
 impl Limits {
-    /// Zero is no limit.
+    /// Makes the limits; zero is no limit.
     pub fn new(read_only: usize, mutating: usize, metrics: Metrics) -> Limits {
-        let room =
-            |most: usize, mutating| (most > 0).then(|| Arc::new(Room::new(most, mutating, metrics.clone())));
-        let (read_only, mutating) = (room(read_only, false), room(mutating, true));
+        let slots =
+            |most: usize, mutating| (most > 0).then(|| Arc::new(Slots::new(most, mutating, metrics.clone())));
+        let (read_only, mutating) = (slots(read_only, false), slots(mutating, true));
         Limits { read_only, mutating, bodies: Arc::default(), metrics }
     }
 }
@@ -48,10 +48,10 @@ fn is_probe(path: &str) -> bool {
 }
 
 /// Takes a slot now or in a moment: a burst of one user is worked off rather than refused.
-async fn taken(room: &Arc<Room>, user: &Arc<User>) -> Option<Slot> {
-    match Slot::take(room, user.clone()) {
+async fn take_slot(slots: &Arc<Slots>, user: &Arc<User>) -> Option<Slot> {
+    match Slot::take(slots, user.clone()) {
         Some(slot) => Some(slot),
-        None => Slot::take_soon(room, user.clone()).await,
+        None => Slot::wait(slots, user.clone()).await,
     }
 }
 
@@ -63,16 +63,16 @@ impl Filter for Limits {
         let info = &request.info;
         let is_exempt = user.is_in(PRIVILEGED_GROUP) || is_probe(&info.path);
         let changes = !matches!(info.verb.as_str(), "get" | "list" | "watch");
-        let room = if changes { &self.mutating } else { &self.read_only };
-        let slot = match room.as_ref().filter(|_| !info.is_long_running()) {
+        let slots = if changes { &self.mutating } else { &self.read_only };
+        let slot = match slots.as_ref().filter(|_| !info.is_long_running()) {
             None => None,
-            Some(room) if is_exempt => Some(Slot::exempt(room, user.clone())),
-            Some(room) => match taken(room, &user).await {
+            Some(slots) if is_exempt => Some(Slot::exempt(slots, user.clone())),
+            Some(slots) => match take_slot(slots, &user).await {
                 Some(slot) => Some(slot),
                 None => {
-                    let asked = Asked::of(&request);
-                    self.metrics.dropped(&asked);
-                    self.metrics.terminated(&asked, StatusCode::TOO_MANY_REQUESTS.as_u16());
+                    let target = RequestTarget::new(&request);
+                    self.metrics.dropped(&target);
+                    self.metrics.terminated(&target, StatusCode::TOO_MANY_REQUESTS.as_u16());
                     return too_many_requests();
                 }
             },

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 
 use crate::filter::{Filter, Next};
-use crate::metrics::Counted;
+use crate::metrics::ResponseMetrics;
 use crate::{Request, Response};
 
 pub struct Measurement;
@@ -14,7 +14,7 @@ impl Filter for Measurement {
     async fn handle(&self, request: Box<Request>, next: Next<'_>) -> Response {
         let received = request.received;
         let mut response = next.run(request).await;
-        let Some(Counted(metrics)) = response.extensions_mut().remove() else { return response };
+        let Some(ResponseMetrics(metrics)) = response.extensions_mut().remove() else { return response };
         // The reference records code 0 for a connection that was upgraded from HTTP.
         let code = match response.status().as_u16() {
             101 => 0,

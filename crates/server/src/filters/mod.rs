@@ -42,8 +42,7 @@ pub use panic_recovery::PanicRecovery;
 pub use request_info::ParseRequestInfo;
 pub use retry_after::RetryAfter;
 pub use status_encoding::StatusEncoding;
-pub(crate) use status_encoding::{encoded, wants_pretty};
-pub use storage_versions::{StorageVersions, Waiting};
+pub use storage_versions::{StorageVersions, UnpublishedVersions};
 pub use unsecured::Unsecured;
 pub use warning_headers::{WarningHeaders, warn};
 

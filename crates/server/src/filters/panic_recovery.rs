@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use http::StatusCode;
 
+use crate::body::panic_message;
 use crate::filter::{Filter, Next};
 use crate::{Request, Response, respond};
 
@@ -19,11 +20,7 @@ impl Filter for PanicRecovery {
         match AssertUnwindSafe(next.run(request)).catch_unwind().await {
             Ok(response) => response,
             Err(panic) => {
-                let reason = panic
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_default();
+                let reason = panic_message(&*panic);
                 tracing::error!(%method, path = uri.path(), audit_id, reason, "apiserver panic'd");
                 let message = "This request caused apiserver to panic. Look in the logs for details.";
                 respond::text_error(StatusCode::INTERNAL_SERVER_ERROR, message)

@@ -12,10 +12,10 @@ use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
 
 /// Returns, for a group and a resource, whether writes have to wait, and then the last error of publishing the version.
-pub type Waiting = Arc<dyn Fn(&str, &str) -> Option<Option<String>> + Send + Sync>;
+pub type UnpublishedVersions = Arc<dyn Fn(&str, &str) -> Option<Option<String>> + Send + Sync>;
 
 pub struct StorageVersions {
-    pub waiting: Waiting,
+    pub unpublished: UnpublishedVersions,
 }
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl Filter for StorageVersions {
         if is_exempt(info) || is_of_the_server(&request) {
             return next.run(request).await;
         }
-        let Some(last) = (self.waiting)(&info.group, &info.resource) else {
+        let Some(last) = (self.unpublished)(&info.group, &info.resource) else {
             return next.run(request).await;
         };
         let resource = GroupResource { group: info.group.clone(), resource: info.resource.clone() };
@@ -36,8 +36,8 @@ impl Filter for StorageVersions {
     }
 }
 
-/// Whether a request need not wait: it does not write, or it writes an object that publishing needs: the storage versions
-/// themselves, and the leases that make them valid.
+/// Returns whether a request need not wait: it does not write, or it writes an object that publishing needs: the
+/// storage versions themselves, and the leases that make them valid.
 fn is_exempt(info: &RequestInfo) -> bool {
     !info.is_resource
         || matches!(info.verb.as_str(), "get" | "list" | "watch")
@@ -48,7 +48,7 @@ fn is_exempt(info: &RequestInfo) -> bool {
         )
 }
 
-/// Its lease needs a namespace.
+/// Returns whether the server creates the namespace of its own lease.
 fn is_of_the_server(request: &Request) -> bool {
     let info = &request.info;
     matches!((&*info.group, &*info.resource, &*info.verb), ("", "namespaces", "create"))
@@ -91,8 +91,8 @@ mod tests {
     }
 
     /// Waits for everything but custom resources.
-    fn chain(waiting: Waiting) -> Chain {
-        Chain::new(vec![Box::new(StorageVersions { waiting })], Arc::new(Served))
+    fn chain(unpublished: UnpublishedVersions) -> Chain {
+        Chain::new(vec![Box::new(StorageVersions { unpublished })], Arc::new(Served))
     }
 
     #[tokio::test]

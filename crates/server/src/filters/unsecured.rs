@@ -50,7 +50,7 @@ impl Filter for Unsecured {
         }
         // Ignoring these headers would let every client of an impersonating proxy act as the administrator.
         if request.parts.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
-            let why = "nobody can act as somebody else over the insecure port";
+            let why = "users cannot be impersonated over the insecure port";
             return respond::status(&Status::forbidden("", "", "", why));
         }
         request.user = Some(self.0.clone());
@@ -71,13 +71,14 @@ const TYPES: [&str; 9] = [
     "application/apply-patch+cbor",
 ];
 
-/// Whether a browser sends this for a page of another origin. Addresses typed by hand have `Sec-Fetch-Site: none`.
+/// Returns whether a browser sends this for a page of another origin. Addresses typed by hand have `Sec-Fetch-Site:
+/// none`.
 fn is_from_a_page(headers: &HeaderMap) -> bool {
     headers.contains_key(ORIGIN) || headers.get_all("sec-fetch-site").iter().any(|site| site != "none")
 }
 
-/// Whether the request has no body to be taken for an object, or says that it is of a type of the API. A `DELETE` needs no body:
-/// a page cannot send one without asking first, whatever its type.
+/// Returns whether the request has no body to be taken for an object, or says that it is of a type of the API. A
+/// `DELETE` needs no body: a page cannot send one without asking first, whatever its type.
 fn has_api_body(request: &Request) -> bool {
     let has_body = match request.parts.method {
         Method::GET | Method::HEAD | Method::OPTIONS => false,
@@ -92,7 +93,7 @@ fn is_api_type(content_type: &str) -> bool {
     TYPES.iter().any(|known| known.eq_ignore_ascii_case(essence))
 }
 
-/// Whether a `Host` header names this machine, with or without a port.
+/// Returns whether a `Host` header names this machine, with or without a port.
 fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,

@@ -35,16 +35,16 @@ pub fn warn(response: &mut Response, mut texts: Vec<String>) {
     if texts.is_empty() {
         return;
     }
-    let told = response.extensions_mut().get_or_insert_default::<Warnings>();
-    texts.append(&mut told.0);
-    told.0 = texts;
+    let warnings = response.extensions_mut().get_or_insert_default::<Warnings>();
+    texts.append(&mut warnings.0);
+    warnings.0 = texts;
 }
 
 /// Returns the headers' values, in the order of the texts. A text with control characters is left out.
 fn headers(warnings: &[String]) -> Vec<HeaderValue> {
     let mut seen = HashSet::new();
     let (mut cuts, mut written, mut headers) = (false, 0, Vec::new());
-    let mut told: Vec<&str> = Vec::new();
+    let mut distinct: Vec<&str> = Vec::new();
     for text in warnings.iter().map(String::as_str).filter(|text| !text.is_empty()) {
         if cuts && written >= MOST {
             break;
@@ -52,7 +52,7 @@ fn headers(warnings: &[String]) -> Vec<HeaderValue> {
         if !seen.insert(text) {
             continue;
         }
-        told.push(text);
+        distinct.push(text);
         let shown = if cuts { cut(text) } else { text };
         let Some(value) = header(shown) else { continue };
         let length = shown.chars().count();
@@ -61,9 +61,9 @@ fn headers(warnings: &[String]) -> Vec<HeaderValue> {
             headers.push(value);
             continue;
         }
-        // There is no room for it whole: begin anew, with less of each.
+        // It does not fit whole: begin anew, with less of each.
         cuts = true;
-        let shown: Vec<&str> = told.iter().map(|text| cut(text)).collect();
+        let shown: Vec<&str> = distinct.iter().map(|text| cut(text)).collect();
         headers = shown.iter().filter_map(|text| header(text)).collect();
         let shown = shown.iter().filter(|text| is_sendable(text));
         written = shown.map(|text| text.chars().count()).sum();
@@ -82,47 +82,47 @@ mod tests {
 
     use super::*;
 
-    fn told(warnings: &[String]) -> Vec<String> {
+    fn sent(warnings: &[String]) -> Vec<String> {
         let text = |value: &HeaderValue| String::from_utf8(value.as_bytes().to_vec()).unwrap();
         headers(warnings).iter().map(text).collect()
     }
 
     fn texts(warnings: &[&str]) -> Vec<String> {
-        told(&warnings.iter().map(ToString::to_string).collect::<Vec<_>>())
+        sent(&warnings.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
     #[test]
-    fn each_is_told_once_in_quotes_and_in_order() {
+    fn each_warning_is_sent_once_in_quotes_and_in_order() {
         let expect = [r#"299 - "b \"x\" \\ y""#, r#"299 - "a ü""#];
         assert_eq!(texts(&[r#"b "x" \ y"#, "", "a ü", r#"b "x" \ y"#]), expect);
     }
 
     #[test]
-    fn what_a_header_cannot_hold_is_left_out() {
+    fn texts_that_a_header_cannot_hold_are_left_out() {
         assert_eq!(texts(&["a\nb", "a\tb", "a\u{7f}", "a\u{85}b", "c"]), [r#"299 - "c""#]);
     }
 
     #[test]
-    fn long_ones_are_whole_as_long_as_there_is_room() {
-        assert_eq!(told(&["x".repeat(MOST)]), [format!("299 - \"{}\"", "x".repeat(MOST))]);
-        assert_eq!(told(&["x".repeat(MOST + 1)]), [format!("299 - \"{}\"", "x".repeat(MOST_OF_EACH))]);
+    fn long_warnings_are_whole_up_to_the_limit() {
+        assert_eq!(sent(&["x".repeat(MOST)]), [format!("299 - \"{}\"", "x".repeat(MOST))]);
+        assert_eq!(sent(&["x".repeat(MOST + 1)]), [format!("299 - \"{}\"", "x".repeat(MOST_OF_EACH))]);
         // In characters, not in bytes.
-        assert_eq!(told(&["ü".repeat(MOST)])[0].chars().count(), MOST + 8);
-        assert_eq!(told(&["ü".repeat(MOST + 1)])[0].chars().count(), MOST_OF_EACH + 8);
+        assert_eq!(sent(&["ü".repeat(MOST)])[0].chars().count(), MOST + 8);
+        assert_eq!(sent(&["ü".repeat(MOST + 1)])[0].chars().count(), MOST_OF_EACH + 8);
     }
 
     #[test]
-    fn when_room_runs_out_all_are_cut_and_the_last_are_not_told() {
+    fn beyond_the_limit_all_are_shortened_and_the_last_left_out() {
         let long = |number: usize| format!("{number:03}{}", "x".repeat(400));
         let whole: Vec<String> = (0..10).map(long).collect();
-        assert!(told(&whole).iter().all(|text| text.len() == 403 + 8));
+        assert!(sent(&whole).iter().all(|text| text.len() == 403 + 8));
         let many: Vec<String> = (0..100).map(long).collect();
-        let told = told(&many);
-        assert_eq!(told.len(), 16, "of 256 characters each");
-        for (number, text) in told.iter().enumerate() {
+        let sent = sent(&many);
+        assert_eq!(sent.len(), 16, "of 256 characters each");
+        for (number, text) in sent.iter().enumerate() {
             assert_eq!(text, &format!("299 - \"{}\"", &long(number)[..MOST_OF_EACH]));
         }
         let short: Vec<String> = (0..5000).map(|number| format!("{number:04}")).collect();
-        assert_eq!(self::told(&short).len(), 1025, "the one that did not fit is told when all are told anew");
+        assert_eq!(self::sent(&short).len(), 1025, "the one that did not fit is sent when all are shortened");
     }
 }

@@ -1,19 +1,20 @@
-//! `/flagz`: how the server was started.
+//! `/flagz`: the flags that the server was started with.
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::Object;
+use pintle_runtime::Random;
 
-use super::page::{Pages, delimiter};
+use super::page::Pages;
 use crate::filter::Handler;
 use crate::metrics::Metrics;
 use crate::{Request, Response};
 
 pub(crate) struct FlagsPage {
     pages: Pages,
-    /// It does not change any more.
+    /// Made once: flags do not change.
     text: String,
     flags: BTreeMap<String, String>,
 }
@@ -23,9 +24,10 @@ impl FlagsPage {
         flags: BTreeMap<String, String>,
         encodings: &[Encoding],
         metrics: &Metrics,
+        random: &Random,
     ) -> FlagsPage {
-        let pages = Pages::new("flagz", "Flagz", encodings, metrics);
-        let (mut text, delimiter) = (pages.heading(), delimiter());
+        let pages = Pages::new("flagz", "Flagz", encodings, metrics, random);
+        let (mut text, delimiter) = (pages.heading(), pages.delimiter());
         for (name, value) in &flags {
             text.push_str(&format!("{name}{delimiter}{value}\n"));
         }

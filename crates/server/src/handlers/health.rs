@@ -191,7 +191,7 @@ impl Handler for Health {
                 continue;
             }
             let result = check.run().await;
-            self.metrics.checked(name, self.name, result.is_ok());
+            self.metrics.health_checked(name, self.name, result.is_ok());
             match result {
                 Ok(()) => report.push_str(&format!("[+]{name} ok\n")),
                 Err(reason) => {

@@ -3,14 +3,13 @@
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WARNING};
 use http::{Response as HttpResponse, StatusCode};
 use pintle_codec::negotiate::{self, Accepted, Encoding, Page};
-use pintle_codec::{cbor, json, yaml};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::value::Layout;
 use pintle_meta::{Object, Status, Value};
-use rand::Rng;
+use pintle_runtime::Random;
 
-use crate::filters::wants_pretty;
-use crate::metrics::{Counted, EndpointMetrics, Metrics, Place, kind_of_page};
+use crate::metrics::{EndpointLabels, EndpointMetrics, Metrics, ResponseMetrics, page_request_kind};
+use crate::rest::{Representation, wants_pretty};
 use crate::{Body, Request, Response, respond};
 
 /// The component's name on the pages.
@@ -36,17 +35,19 @@ static LAYOUT: Layout = Layout {
     ],
 };
 
-/// A page that is at hand in both forms.
+/// A page in both forms.
 pub(super) struct Pages {
     /// `flagz`.
     name: &'static str,
     /// `Flagz`.
     kind: &'static str,
-    /// Of objects. Protobuf is not among them: these kinds have no such form.
+    /// Encodings of the object. Protobuf is not among them: these kinds have no such form.
     encodings: Vec<Encoding>,
+    /// Chooses the delimiter of texts.
+    random: Random,
     metrics: Metrics,
-    /// Of the text, and of each version.
-    figures: [EndpointMetrics; 3],
+    /// The metrics of the text, and of each version of the object.
+    endpoints: [EndpointMetrics; 3],
 }
 
 impl Pages {
@@ -55,10 +56,18 @@ impl Pages {
         kind: &'static str,
         encodings: &[Encoding],
         metrics: &Metrics,
+        random: &Random,
     ) -> Pages {
         let encodings =
             encodings.iter().copied().filter(|encoding| *encoding != Encoding::Protobuf).collect();
-        Pages { name, kind, encodings, metrics: metrics.clone(), figures: Default::default() }
+        Pages {
+            name,
+            kind,
+            encodings,
+            random: random.clone(),
+            metrics: metrics.clone(),
+            endpoints: Default::default(),
+        }
     }
 
     /// Returns the first lines of every text, which warn against parsing it.
@@ -70,7 +79,17 @@ impl Pages {
         )
     }
 
-    /// `fields` are those of the object, behind its metadata.
+    /// Returns the delimiter between a name and its value in a text, chosen at random so that clients do not parse it.
+    pub(super) fn delimiter(&self) -> &'static str {
+        match self.random.number() % 4 {
+            0 => ":",
+            1 => ": ",
+            2 => "=",
+            _ => " ",
+        }
+    }
+
+    /// Answers with the text or the object. `fields` are those of the object, after its metadata.
     pub(super) fn answer(
         &self,
         request: &Request,
@@ -86,14 +105,14 @@ impl Pages {
                 let mut response = HttpResponse::new(Body::from(text().into_bytes()));
                 let content_type = HeaderValue::from_static("text/plain; charset=utf-8");
                 response.headers_mut().insert(CONTENT_TYPE, content_type);
-                self.counted(response, request, "")
+                self.measured(response, request, "")
             }
             Some(Page::Object(accepted)) => self.object(request, &accepted, fields()),
             None => {
                 let mut known: Vec<&str> =
                     self.encodings.iter().map(|encoding| encoding.media_type()).collect();
                 known.insert(known.len().min(2), "text/plain");
-                self.counted(respond::status(&Status::not_acceptable(&known)), request, "")
+                self.measured(respond::status(&Status::not_acceptable(&known)), request, "")
             }
         }
     }
@@ -108,20 +127,12 @@ impl Pages {
             object.insert(name, value.clone());
         }
         let object = Value::object(object);
-        let mut body = Vec::new();
-        match accepted.encoding {
-            Encoding::Json if accepted.pretty || wants_pretty(&request.parts.uri, &request.user_agent()) => {
-                json::encode_pretty(&object, &mut body);
-            }
-            Encoding::Yaml => yaml::encode(&object, &mut body),
-            Encoding::Cbor => cbor::encode(&object, &mut body),
-            Encoding::Json | Encoding::Protobuf => {
-                json::encode(&object, &mut body);
-                body.push(b'\n');
-            }
-        }
-        let mut response = HttpResponse::new(Body::from(body));
-        *response.status_mut() = StatusCode::OK;
+        let pretty = accepted.pretty || wants_pretty(&request.parts.uri, &request.user_agent());
+        let representation = Representation::plain(accepted.encoding, pretty);
+        let mut response = match representation.tree(&object) {
+            Ok(body) => representation.respond(StatusCode::OK, body),
+            Err(status) => return self.measured(respond::status(&status), request, &version),
+        };
         let media_type = format!("{};g={GROUP};v={version};as={}", accepted.encoding.media_type(), self.kind);
         if let Ok(media_type) = HeaderValue::try_from(media_type) {
             response.headers_mut().insert(CONTENT_TYPE, media_type);
@@ -135,23 +146,18 @@ impl Pages {
                 response.headers_mut().insert(WARNING, warning);
             }
         }
-        self.counted(response, request, &version)
+        self.measured(response, request, &version)
     }
 
-    /// Marks an answer to be counted as one of this version; empty for what is no object.
-    fn counted(&self, mut response: Response, request: &Request, version: &str) -> Response {
+    /// Marks an answer to be counted under a version of the object; empty for the text.
+    fn measured(&self, mut response: Response, request: &Request, version: &str) -> Response {
         let at = VERSIONS.iter().position(|known| *known == version).map_or(0, |at| at + 1);
         let group = if version.is_empty() { "" } else { GROUP };
-        let place = Place { group, version, resource: self.name, subresource: "" };
+        let labels = EndpointLabels { group, version, resource: self.name, subresource: "" };
         let deprecated = (version == DEPRECATED).then_some("");
-        let figures = self.figures[at].of(&self.metrics, place, kind_of_page(request), deprecated);
-        response.extensions_mut().insert(Counted(figures));
+        let metrics =
+            self.endpoints[at].for_kind(&self.metrics, labels, page_request_kind(request), deprecated);
+        response.extensions_mut().insert(ResponseMetrics(metrics));
         response
     }
-}
-
-/// Returns the delimiter between a name and its value in a text, chosen at random.
-pub(super) fn delimiter() -> &'static str {
-    const ALL: [&str; 4] = [":", ": ", "=", " "];
-    ALL[rand::rng().random_range(0..ALL.len())]
 }

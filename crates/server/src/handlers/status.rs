@@ -1,4 +1,4 @@
-//! `/statusz`: what runs here, since when, and where to look further.
+//! `/statusz`: the version and uptime of the server, and the paths of its other pages.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,20 @@ use async_trait::async_trait;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::time::Time;
 use pintle_meta::{Object, Value};
-use pintle_runtime::Stopwatch;
+use pintle_runtime::{Random, Stopwatch};
 
 use super::Version;
-use super::page::{Pages, delimiter};
+use super::page::Pages;
 use crate::filter::Handler;
 use crate::metrics::Metrics;
 use crate::{Request, Response};
 
-/// Paths that do not help to find out what is wrong.
+/// Paths that are of no use for finding faults.
 const OTHER_PATHS: [&str; 5] = ["/apis", "/api", "/openid", "/openapi", "/.well-known"];
 
 pub(crate) struct StatusPage {
     pages: Pages,
-    /// In seconds since 1970.
+    /// Start time in seconds since 1970.
     started: i64,
     running: Stopwatch,
     go_version: String,
@@ -29,15 +29,16 @@ pub(crate) struct StatusPage {
 }
 
 impl StatusPage {
-    /// `paths`: all that are served.
+    /// Makes the page; `paths` are all paths that are served.
     pub(crate) fn new(
         version: &Version,
         paths: &[String],
         encodings: &[Encoding],
         metrics: &Metrics,
+        random: &Random,
     ) -> StatusPage {
         StatusPage {
-            pages: Pages::new("statusz", "Statusz", encodings, metrics),
+            pages: Pages::new("statusz", "Statusz", encodings, metrics, random),
             started: metrics.started(),
             running: Stopwatch::start(),
             go_version: version.go_version.clone(),
@@ -47,12 +48,12 @@ impl StatusPage {
         }
     }
 
-    fn up(&self) -> i64 {
+    fn uptime_seconds(&self) -> i64 {
         i64::try_from(self.running.elapsed().as_secs()).unwrap_or(i64::MAX)
     }
 
     fn text(&self) -> String {
-        let (heading, up, delimiter) = (self.pages.heading(), self.up(), delimiter());
+        let (heading, up, delimiter) = (self.pages.heading(), self.uptime_seconds(), self.pages.delimiter());
         let StatusPage { go_version, binary_version, emulation_version, paths, .. } = self;
         let paths = match paths.is_empty() {
             true => String::new(),
@@ -75,7 +76,7 @@ impl StatusPage {
         };
         Object::from_iter([
             ("startTime", Value::from(Time::from_unix(self.started, 0).to_string())),
-            ("uptimeSeconds", self.up().into()),
+            ("uptimeSeconds", self.uptime_seconds().into()),
             ("goVersion", self.go_version.as_str().into()),
             ("binaryVersion", self.binary_version.as_str().into()),
             ("emulationVersion", self.emulation_version.as_str().into()),
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_by_their_first_segment() {
+    fn paths_are_listed_by_their_first_segment() {
         let paths =
             ["/", "/healthz", "/healthz/ping", "/apis/apps", "/.well-known/x", "/metrics", "/flagz", ""];
         assert_eq!(first_segments(&paths.map(str::to_owned)), ["/flagz", "/healthz", "/metrics"]);

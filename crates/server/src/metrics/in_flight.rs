@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn both_kinds_of_requests_are_exposed_from_the_start() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         metrics.in_flight(true, 1);
         let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
         for kind in ["readOnly", "mutating"] {

@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use pintle_metrics::{Counter, Counters, Error, FloatGauge, Gauges, Histogram, Histograms, Registry};
 
-mod asked;
 mod filters;
 mod in_flight;
 mod process;
 mod resources;
+mod unserved;
 
-pub(crate) use asked::{Asked, dry_run, is_apply, is_connected, kind_of_page};
 use filters::FilterMetrics;
 pub(crate) use filters::MeasuredFilter;
 use in_flight::InFlight;
 use process::ProcessCollector;
-pub(crate) use resources::{Counted, EndpointMetrics, EventMetrics, Kind, LongRunning, Place};
+pub(crate) use resources::{
+    EndpointLabels, EndpointMetrics, EventMetrics, LongRunning, RequestKind, ResponseMetrics,
+};
+pub(crate) use unserved::{RequestTarget, dry_run, is_apply, is_connection, page_request_kind};
 
 const REQUEST_LABELS: [&str; 8] =
     ["component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
@@ -57,7 +59,7 @@ struct Inner {
     watch_events: Counters,
     watch_event_sizes: Histograms,
     in_flight: Arc<InFlight>,
-    unserved: asked::Unserved,
+    unserved: unserved::Unserved,
     tls_handshake_errors: Counter,
     filters: FilterMetrics,
     health: Gauges,
@@ -117,7 +119,7 @@ impl Metrics {
             )?,
             initial_events: registry.histograms(
                 "apiserver_watch_list_duration_seconds",
-                "Time until a watch that begins with what is there has told it.",
+                "Time until a watch has sent its initial events.",
                 &["group", "resource", "scope", "version"],
                 &INITIAL_BUCKETS,
             )?,
@@ -133,7 +135,7 @@ impl Metrics {
                 &EVENT_BUCKETS,
             )?,
             in_flight: InFlight::new(registry)?,
-            unserved: asked::Unserved::new(registry)?,
+            unserved: unserved::Unserved::new(registry)?,
             tls_handshake_errors: registry.counter(
                 "apiserver_tls_handshake_errors_total",
                 "Connections dropped because their TLS handshake failed.",
@@ -217,7 +219,7 @@ impl Metrics {
     }
 
     /// Counts a health check of an endpoint such as `readyz`.
-    pub(crate) fn checked(&self, check: &str, endpoint: &str, healthy: bool) {
+    pub(crate) fn health_checked(&self, check: &str, endpoint: &str, healthy: bool) {
         self.0.health.with(&[check, endpoint]).set(healthy.into());
         let status = if healthy { "success" } else { "error" };
         self.0.healths.with(&[check, status, endpoint]).inc();
@@ -250,7 +252,7 @@ impl RouteMetrics {
 #[cfg(test)]
 impl Metrics {
     /// Returns the metrics of a registry of their own.
-    pub(crate) fn alone() -> Metrics {
+    pub(crate) fn for_tests() -> Metrics {
         let registry = Registry::default();
         let auth = pintle_auth::Metrics::new(&registry, &pintle_runtime::Clock::system()).unwrap();
         Metrics::new(&registry, &auth).unwrap()

@@ -36,7 +36,7 @@ impl ProcessCollector {
         Ok(collector)
     }
 
-    /// When the process started; the same gauge.
+    /// Returns the gauge of the start time.
     pub(crate) fn start_time(&self) -> Gauge {
         self.start_time.clone()
     }

@@ -1,4 +1,4 @@
-//! Metrics of requests for resources. The figures of a kind of request are found once and then kept with its endpoint, so
+//! Metrics of requests for resources. The metrics of a kind of request are found once and then kept with its endpoint, so
 //! that counting looks nothing up by text.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -11,49 +11,50 @@ use super::Metrics;
 /// The reference's name for itself in its metrics.
 pub(super) const COMPONENT: &str = "apiserver";
 
-/// A kind of request, as metrics tell them apart.
+/// The labels of a request besides those of its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct RequestKind {
     /// `GET`, `LIST`, `WATCH`, `POST` ...
     pub(crate) verb: &'static str,
     /// `resource`, `namespace` or `cluster`.
     pub(crate) scope: &'static str,
     /// Empty, `All` or `invalid`.
     pub(crate) dry_run: &'static str,
-    /// Whether the size of answers is of interest.
+    /// Whether the size of answers is observed.
     pub(crate) sized: bool,
 }
 
-/// Which endpoint.
+/// The labels of an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct EndpointLabels<'a> {
     pub(crate) group: &'a str,
     pub(crate) version: &'a str,
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
 }
 
-/// The figures of an endpoint. There are few kinds of requests for one.
+/// The metrics of an endpoint, by kind of request, of which there are few.
 #[derive(Default)]
-pub(crate) struct EndpointMetrics(RwLock<Vec<(Kind, Arc<KindMetrics>)>>);
+pub(crate) struct EndpointMetrics(RwLock<Vec<(RequestKind, Arc<RequestKindMetrics>)>>);
 
 impl EndpointMetrics {
-    /// `deprecated`: in which release it will be gone, empty if that is open, for what is not served for good.
-    pub(crate) fn of(
+    /// Returns the metrics of a kind of request. `deprecated`: the release that removes a deprecated endpoint, empty if that
+    /// is open.
+    pub(crate) fn for_kind(
         &self,
         metrics: &Metrics,
-        place: Place<'_>,
-        kind: Kind,
+        endpoint: EndpointLabels<'_>,
+        kind: RequestKind,
         deprecated: Option<&str>,
-    ) -> Arc<KindMetrics> {
-        let find = |known: &[(Kind, Arc<KindMetrics>)]| {
+    ) -> Arc<RequestKindMetrics> {
+        let find = |known: &[(RequestKind, Arc<RequestKindMetrics>)]| {
             known.iter().find(|(other, _)| *other == kind).map(|(_, metrics)| metrics.clone())
         };
         let known = find(&self.0.read().unwrap_or_else(PoisonError::into_inner));
         known.unwrap_or_else(|| {
             let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
             find(&all).unwrap_or_else(|| {
-                let made = Arc::new(KindMetrics::new(metrics, place, kind, deprecated));
+                let made = Arc::new(RequestKindMetrics::new(metrics, endpoint, kind, deprecated));
                 all.push((kind, made.clone()));
                 made
             })
@@ -61,10 +62,10 @@ impl EndpointMetrics {
     }
 }
 
-/// The figures of one kind of request for an endpoint.
-pub(crate) struct KindMetrics {
+/// The metrics of one kind of request for an endpoint.
+pub(crate) struct RequestKindMetrics {
     metrics: Metrics,
-    /// Of the requests, but for the code.
+    /// Labels of the request counter, without the code.
     labels: [String; 8],
     duration: Histogram,
     indicator: Option<Histogram>,
@@ -74,13 +75,18 @@ pub(crate) struct KindMetrics {
     codes: RwLock<Vec<(u16, Counter)>>,
 }
 
-impl KindMetrics {
-    fn new(metrics: &Metrics, place: Place<'_>, kind: Kind, deprecated: Option<&str>) -> KindMetrics {
-        let Place { group, version, resource, subresource } = place;
-        let Kind { verb, scope, dry_run, sized } = kind;
+impl RequestKindMetrics {
+    fn new(
+        metrics: &Metrics,
+        endpoint: EndpointLabels<'_>,
+        kind: RequestKind,
+        deprecated: Option<&str>,
+    ) -> RequestKindMetrics {
+        let EndpointLabels { group, version, resource, subresource } = endpoint;
+        let RequestKind { verb, scope, dry_run, sized } = kind;
         let labels = [COMPONENT, dry_run, group, resource, scope, subresource, verb, version];
         let without = [COMPONENT, group, resource, scope, subresource, verb, version];
-        KindMetrics {
+        RequestKindMetrics {
             duration: metrics.0.request_duration.with(&labels),
             indicator: dry_run.is_empty().then(|| metrics.0.request_indicator.with(&without)),
             size: sized.then(|| metrics.0.response_sizes.with(&without)),
@@ -91,11 +97,11 @@ impl KindMetrics {
         }
     }
 
-    /// Counts a request whose answer is all sent, or as much of it as there will be.
+    /// Counts a request whose answer was sent, or broken off.
     pub(crate) fn answered(&self, code: u16, sent: u64, took: Duration) {
         self.requests(code).inc();
-        if let Some((removal, figure)) = &self.deprecated {
-            figure.get_or_init(|| self.asked_for_although_deprecated(removal)).set(1);
+        if let Some((removal, gauge)) = &self.deprecated {
+            gauge.get_or_init(|| self.requested_deprecated(removal)).set(1);
         }
         self.duration.observe(took.as_secs_f64());
         if let Some(indicator) = &self.indicator {
@@ -106,7 +112,7 @@ impl KindMetrics {
         }
     }
 
-    fn asked_for_although_deprecated(&self, removal: &str) -> Gauge {
+    fn requested_deprecated(&self, removal: &str) -> Gauge {
         let [_, _, group, resource, _, subresource, _, version] = &self.labels;
         self.metrics.0.deprecated.with(&[group, removal, resource, subresource, version])
     }
@@ -130,11 +136,11 @@ impl KindMetrics {
     }
 }
 
-/// Says of a response what it is to be counted as.
+/// The metrics that a response is counted in, attached to it by its handler.
 #[derive(Clone)]
-pub(crate) struct Counted(pub(crate) Arc<KindMetrics>);
+pub(crate) struct ResponseMetrics(pub(crate) Arc<RequestKindMetrics>);
 
-/// A request that goes on, counted while it does.
+/// A long-running request, counted until it is dropped.
 pub(crate) struct LongRunning(Gauge);
 
 impl Drop for LongRunning {
@@ -143,7 +149,7 @@ impl Drop for LongRunning {
     }
 }
 
-/// The figures of events of a resource.
+/// The metrics of the watch events of a resource.
 #[derive(Clone)]
 pub(crate) struct EventMetrics {
     sent: Counter,
@@ -158,8 +164,8 @@ impl EventMetrics {
 }
 
 impl Metrics {
-    pub(crate) fn long_running(&self, place: Place<'_>, verb: &str, scope: &str) -> LongRunning {
-        let Place { group, version, resource, subresource } = place;
+    pub(crate) fn long_running(&self, endpoint: EndpointLabels<'_>, verb: &str, scope: &str) -> LongRunning {
+        let EndpointLabels { group, version, resource, subresource } = endpoint;
         let labels = [COMPONENT, group, resource, scope, subresource, verb, version];
         let gauge = self.0.long_running.with(&labels);
         gauge.inc();
@@ -167,12 +173,12 @@ impl Metrics {
     }
 
     /// Returns the histogram of the time until a watch had sent its initial events.
-    pub(crate) fn initial_events(&self, place: Place<'_>, scope: &str) -> Histogram {
-        self.0.initial_events.with(&[place.group, place.resource, scope, place.version])
+    pub(crate) fn initial_events(&self, endpoint: EndpointLabels<'_>, scope: &str) -> Histogram {
+        self.0.initial_events.with(&[endpoint.group, endpoint.resource, scope, endpoint.version])
     }
 
-    pub(crate) fn events(&self, place: Place<'_>) -> EventMetrics {
-        let labels = [place.group, place.resource, place.version];
+    pub(crate) fn events(&self, endpoint: EndpointLabels<'_>) -> EventMetrics {
+        let labels = [endpoint.group, endpoint.resource, endpoint.version];
         EventMetrics {
             sent: self.0.watch_events.with(&labels),
             sizes: self.0.watch_event_sizes.with(&labels),
@@ -184,8 +190,9 @@ impl Metrics {
 mod tests {
     use super::*;
 
-    const PODS: Place<'_> = Place { group: "", version: "v1", resource: "pods", subresource: "" };
-    const LIST: Kind = Kind { verb: "LIST", scope: "namespace", dry_run: "", sized: true };
+    const PODS: EndpointLabels<'_> =
+        EndpointLabels { group: "", version: "v1", resource: "pods", subresource: "" };
+    const LIST: RequestKind = RequestKind { verb: "LIST", scope: "namespace", dry_run: "", sized: true };
 
     fn text(metrics: &Metrics) -> String {
         String::from_utf8(metrics.registry().render().unwrap()).unwrap()
@@ -193,12 +200,15 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_under_its_labels() {
-        let metrics = Metrics::alone();
+        let metrics = Metrics::for_tests();
         let pods = EndpointMetrics::default();
         for code in [200, 200, 410] {
-            pods.of(&metrics, PODS, LIST, None).answered(code, 2000, Duration::from_millis(30));
+            pods.for_kind(&metrics, PODS, LIST, None).answered(code, 2000, Duration::from_millis(30));
         }
-        assert!(Arc::ptr_eq(&pods.of(&metrics, PODS, LIST, None), &pods.of(&metrics, PODS, LIST, None)));
+        assert!(Arc::ptr_eq(
+            &pods.for_kind(&metrics, PODS, LIST, None),
+            &pods.for_kind(&metrics, PODS, LIST, None)
+        ));
         let labels = "component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"pods\",scope=\"namespace\",\
                       subresource=\"\",verb=\"LIST\",version=\"v1\"";
         let text = text(&metrics);
@@ -217,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_has_no_size_and_what_is_tried_no_indicator() {
-        let metrics = Metrics::alone();
-        let kind = Kind { verb: "POST", scope: "resource", dry_run: "All", sized: false };
-        EndpointMetrics::default().of(&metrics, PODS, kind, None).answered(201, 100, Duration::ZERO);
+    fn writes_have_no_size_and_dry_runs_no_indicator() {
+        let metrics = Metrics::for_tests();
+        let kind = RequestKind { verb: "POST", scope: "resource", dry_run: "All", sized: false };
+        EndpointMetrics::default().for_kind(&metrics, PODS, kind, None).answered(201, 100, Duration::ZERO);
         let text = text(&metrics);
         assert!(text.contains("dry_run=\"All\""), "{text}");
         for name in ["apiserver_response_sizes_count", "apiserver_request_sli_duration_seconds_count"] {
@@ -229,20 +239,20 @@ mod tests {
     }
 
     #[test]
-    fn what_will_not_be_served_for_good_is_told_of_once_it_was_asked_for() {
-        let metrics = Metrics::alone();
+    fn a_deprecated_endpoint_is_reported_after_its_first_request() {
+        let metrics = Metrics::for_tests();
         let endpoint = EndpointMetrics::default();
-        let figures = endpoint.of(&metrics, PODS, LIST, Some("1.38"));
+        let metrics_of_list = endpoint.for_kind(&metrics, PODS, LIST, Some("1.38"));
         assert!(!text(&metrics).contains("apiserver_requested_deprecated_apis{"));
-        figures.answered(200, 0, Duration::ZERO);
+        metrics_of_list.answered(200, 0, Duration::ZERO);
         let line = "apiserver_requested_deprecated_apis{group=\"\",removed_release=\"1.38\",resource=\"pods\",\
                     subresource=\"\",version=\"v1\"} 1\n";
         assert!(text(&metrics).contains(line));
     }
 
     #[test]
-    fn what_goes_on_is_counted_while_it_does() {
-        let metrics = Metrics::alone();
+    fn long_running_requests_are_counted_while_they_last() {
+        let metrics = Metrics::for_tests();
         let two = [0, 1].map(|_| metrics.long_running(PODS, "WATCH", "cluster"));
         let shows =
             |count: u32| text(&metrics).contains(&format!("verb=\"WATCH\",version=\"v1\"}} {count}\n"));

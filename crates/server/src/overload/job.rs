@@ -16,7 +16,7 @@ use crate::Response;
 
 pub(super) type Work = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// How a request on the pool ended.
+/// The outcome of a request on the pool.
 pub(super) enum Outcome {
     Answered(Response),
     /// Its deadline has passed.
@@ -30,7 +30,7 @@ pub(super) struct Job {
     /// Whether it is run whatever the shares are.
     pub(super) is_exempt: bool,
     pub(super) token: Arc<Token>,
-    /// Of the runtime that its timers and connections belong to.
+    /// The runtime that its timers and connections belong to.
     pub(super) runtime: Handle,
     state: Mutex<State>,
 }

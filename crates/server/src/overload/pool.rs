@@ -2,7 +2,7 @@
 //!
 //! There are about as many as cores, and none while there is nothing to do. A job is one request: it is polled here until it
 //! is answered, and takes no thread while it waits for the store or a webhook. Three numbers are divided among users, each by
-//! the rule of [`Shares`]: threads, jobs that have begun (whose trees are in memory), and jobs at all. So the large bodies of
+//! the rule of [`FairShares`]: threads, jobs that have begun (whose trees are in memory), and jobs at all. So the large bodies of
 //! one user wait for each other and not for those of another.
 
 use std::collections::{HashMap, VecDeque};
@@ -13,18 +13,18 @@ use pintle_auth::User;
 use pintle_work::Token;
 use tokio::runtime::Handle;
 
+use super::fair_shares::FairShares;
 use super::job::{Job, Outcome, Turn, Work};
-use super::shares::Shares;
 
 /// Jobs at once, begun or not. One that has not begun is a request and its body, which have bounds of their own.
 const MOST: usize = 512;
 /// Jobs that have begun, for each thread.
 const BEGUN: usize = 4;
 
-/// By which right a request is taken.
+/// The reason why a request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
-    /// As one of its user's share of jobs.
+    /// It counts towards its user's share of jobs.
     ByShare,
     /// Whatever the share is: it holds a slot, and may have changed something.
     Already,
@@ -40,9 +40,9 @@ pub(crate) struct Pool {
 struct State {
     /// Threads that look for jobs.
     workers: usize,
-    running: Shares,
-    begun: Shares,
-    jobs: Shares,
+    running: FairShares,
+    begun: FairShares,
+    jobs: FairShares,
     queues: HashMap<Box<str>, Queue>,
     /// The users that have something queued, in the order in which they get their turn.
     order: VecDeque<Box<str>>,
@@ -55,7 +55,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Whether its next job is run whatever the shares are.
+    /// Returns whether its next job is run whatever the shares are.
     fn is_exempt(&self) -> bool {
         self.begun.front().or(self.new.front()).is_some_and(|job| job.is_exempt)
     }
@@ -92,7 +92,7 @@ impl State {
         None
     }
 
-    /// Whether [`State::next`] would find one.
+    /// Returns whether [`State::next`] would find one.
     fn has_next(&self) -> bool {
         self.queues.iter().any(|(user, queue)| {
             let is_exempt = queue.is_exempt();
@@ -114,9 +114,9 @@ impl Pool {
     fn new(threads: usize) -> Pool {
         let state = State {
             workers: 0,
-            running: Shares::new(threads),
-            begun: Shares::new(threads * BEGUN),
-            jobs: Shares::new(MOST),
+            running: FairShares::new(threads),
+            begun: FairShares::new(threads * BEGUN),
+            jobs: FairShares::new(MOST),
             queues: HashMap::new(),
             order: VecDeque::new(),
         };
@@ -171,7 +171,7 @@ impl Pool {
         self.start(&mut state, &job.runtime);
     }
 
-    /// A job waits for another program with its thread, or goes on: meanwhile another thread may do its work.
+    /// Called when a job blocks its thread to wait for another program, and when it goes on: meanwhile another thread may run.
     fn waits(self: &Arc<Pool>, user: &str, waits: bool, runtime: &Handle) {
         let mut state = self.state();
         if waits {

@@ -73,7 +73,7 @@ async fn the_work_of_one_user_does_not_wait_for_that_of_another() {
         slow.spawn(async move { run(&pool, "a", what).await.is_some() });
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(pool.state().running.of("a"), 1, "one of two threads");
+    assert_eq!(pool.state().running.held_by("a"), 1, "one of two threads");
     for _ in 0..3 {
         assert!(run(&pool, "b", work(async {})).await.is_some());
     }
@@ -128,7 +128,7 @@ async fn beyond_its_share_of_jobs_a_user_is_refused() {
 }
 
 #[tokio::test]
-async fn work_that_nobody_waits_for_is_not_begun_or_ends() {
+async fn abandoned_work_is_not_begun_or_ends() {
     let pool = Arc::new(Pool::new(2));
     let begun = Arc::new(AtomicUsize::new(0));
     let (count, ended) = (begun.clone(), Arc::new(AtomicBool::new(false)));

@@ -1,4 +1,4 @@
-//! The right of a request to be worked on.
+//! The permission to execute one request.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,54 +7,55 @@ use std::task::Poll;
 use pintle_auth::User;
 use pintle_meta::Status;
 
-use super::no_room;
-use super::room::Room;
+use super::slots::Slots;
+use super::too_many_requests_status;
 
-/// A slot of a [`Room`], or the exemption from needing one. Clones are of the same slot, which is free again when the last is
+/// One of [`Slots`], or the exemption from needing one. Clones are of the same slot, which is free again when the last is
 /// dropped.
 #[derive(Clone)]
 pub(crate) struct Slot(Arc<Held>);
 
 struct Held {
-    room: Arc<Room>,
+    slots: Arc<Slots>,
     user: Arc<User>,
     state: Mutex<State>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It is worked on without one.
+    /// The request needs no slot.
     Exempt,
     Taken,
-    /// It waits for something that its client, or others, decide about.
-    Outside,
-    /// The pool decides about it.
-    Aside,
+    /// Given back while the request waits for its client or for a revision.
+    Suspended,
+    /// Given back while the request is in the pool, which has limits of its own.
+    InPool,
 }
 
 impl Slot {
-    /// `None`: there is none for this user.
-    pub(crate) fn take(room: &Arc<Room>, user: Arc<User>) -> Option<Slot> {
-        room.enter(&user.name).then(|| Slot::of(room, user, State::Taken))
+    /// Takes a slot; `None` if the user may have none now.
+    pub(crate) fn take(slots: &Arc<Slots>, user: Arc<User>) -> Option<Slot> {
+        slots.take(&user.name).then(|| Slot::new(slots, user, State::Taken))
     }
 
-    /// Waits for a slot for a short time, in order with others. `None`: there was none, or too many of this user wait.
-    pub(crate) async fn take_soon(room: &Arc<Room>, user: Arc<User>) -> Option<Slot> {
-        if !room.step_outside(&user.name) {
+    /// Waits for a slot for a short time, in order with others. `None`: no slot became free, or too many requests of this user
+    /// wait.
+    pub(crate) async fn wait(slots: &Arc<Slots>, user: Arc<User>) -> Option<Slot> {
+        if !slots.begin_waiting(&user.name) {
             return None;
         }
-        let slot = Slot::of(room, user, State::Outside);
-        slot.take_up().await.ok().map(|()| slot)
+        let slot = Slot::new(slots, user, State::Suspended);
+        slot.resume().await.ok().map(|()| slot)
     }
 
-    /// For requests that are never refused. They are counted all the same.
-    pub(crate) fn exempt(room: &Arc<Room>, user: Arc<User>) -> Slot {
-        room.enter_exempt();
-        Slot::of(room, user, State::Exempt)
+    /// Makes the slot of a request that is never refused. It is counted all the same.
+    pub(crate) fn exempt(slots: &Arc<Slots>, user: Arc<User>) -> Slot {
+        slots.take_exempt();
+        Slot::new(slots, user, State::Exempt)
     }
 
-    fn of(room: &Arc<Room>, user: Arc<User>, state: State) -> Slot {
-        Slot(Arc::new(Held { room: room.clone(), user, state: Mutex::new(state) }))
+    fn new(slots: &Arc<Slots>, user: Arc<User>, state: State) -> Slot {
+        Slot(Arc::new(Held { slots: slots.clone(), user, state: Mutex::new(state) }))
     }
 
     fn state(&self) -> State {
@@ -70,57 +71,57 @@ impl Slot {
         fits
     }
 
-    /// Gives the slot back until [`Slot::take_up`]. Errors: its user has too many requests that wait.
-    fn set_down(&self) -> Result<(), Box<Status>> {
+    /// Gives the slot back until [`Slot::resume`]. Errors: its user has too many requests that wait.
+    fn suspend(&self) -> Result<(), Box<Status>> {
         if self.state() != State::Taken {
             return Ok(());
         }
         let user = &self.0.user.name;
-        if !self.0.room.step_outside(user) {
-            return Err(no_room());
+        if !self.0.slots.begin_waiting(user) {
+            return Err(too_many_requests_status());
         }
-        self.change(State::Taken, State::Outside);
-        self.0.room.leave(user);
+        self.change(State::Taken, State::Suspended);
+        self.0.slots.give_back(user);
         Ok(())
     }
 
-    /// Takes a slot again, after a short time in order with others. Errors: there was none.
-    async fn take_up(&self) -> Result<(), Box<Status>> {
+    /// Waits for a slot again for a short time, in order with others. Errors: no slot became free.
+    async fn resume(&self) -> Result<(), Box<Status>> {
         let before = self.state();
-        if !matches!(before, State::Outside | State::Aside) {
+        if !matches!(before, State::Suspended | State::InPool) {
             return Ok(());
         }
         let user = &self.0.user.name;
-        if !self.0.room.enter_soon(user).await {
-            return Err(no_room());
+        if !self.0.slots.wait_for_slot(user).await {
+            return Err(too_many_requests_status());
         }
-        if before == State::Outside {
-            self.0.room.come_in(user);
+        if before == State::Suspended {
+            self.0.slots.end_waiting(user);
         }
         self.change(before, State::Taken);
         Ok(())
     }
 
-    /// Gives the slot back for as long as the pool decides about the request.
-    pub(super) fn move_aside(&self) {
+    /// Gives the slot back while the request is in the pool.
+    pub(super) fn hand_to_pool(&self) {
         match self.state() {
-            State::Taken => self.0.room.leave(&self.0.user.name),
-            State::Outside => self.0.room.come_in(&self.0.user.name),
-            State::Exempt | State::Aside => return,
+            State::Taken => self.0.slots.give_back(&self.0.user.name),
+            State::Suspended => self.0.slots.end_waiting(&self.0.user.name),
+            State::Exempt | State::InPool => return,
         }
-        *self.0.state() = State::Aside;
+        *self.0.state() = State::InPool;
     }
 
-    /// Takes a slot again for an answer that is made while it is sent. Errors: there was none.
-    pub(super) async fn come_back(&self) -> Result<(), Box<Status>> {
+    /// Waits for a slot again, for an answer that is made while it is sent. Errors: no slot became free.
+    pub(super) async fn return_from_pool(&self) -> Result<(), Box<Status>> {
         match self.state() {
-            State::Aside => self.take_up().await,
+            State::InPool => self.resume().await,
             _ => Ok(()),
         }
     }
 
-    fn is_waiting_outside(&self) -> bool {
-        self.state() == State::Outside
+    fn is_suspended(&self) -> bool {
+        self.state() == State::Suspended
     }
 }
 
@@ -134,18 +135,18 @@ impl Drop for Held {
     fn drop(&mut self) {
         let user = &self.user.name;
         match *self.state() {
-            State::Exempt => self.room.leave_exempt(),
-            State::Taken => self.room.leave(user),
-            State::Outside => self.room.come_in(user),
-            State::Aside => {}
+            State::Exempt => self.slots.give_back_exempt(),
+            State::Taken => self.slots.give_back(user),
+            State::Suspended => self.slots.end_waiting(user),
+            State::InPool => {}
         }
     }
 }
 
-/// Waits for something that the client or others decide about. If it is not there at once, the slot is set down until it is.
+/// Waits for the client or for a revision. If that takes more than one poll, the slot is given back meanwhile.
 ///
-/// Errors: those of `wait`; no room to wait, or none to go on.
-pub(crate) async fn outside<T>(
+/// Errors: those of `wait`; too many requests wait, or no slot became free.
+pub(crate) async fn without_slot<T>(
     slot: Option<&Slot>,
     wait: impl Future<Output = Result<T, Box<Status>>>,
 ) -> Result<T, Box<Status>> {
@@ -155,10 +156,10 @@ pub(crate) async fn outside<T>(
     if let Poll::Ready(done) = at_once {
         return done;
     }
-    slot.set_down()?;
+    slot.suspend()?;
     let done = wait.await?;
-    if slot.is_waiting_outside() {
-        slot.take_up().await?;
+    if slot.is_suspended() {
+        slot.resume().await?;
     }
     Ok(done)
 }
@@ -168,8 +169,8 @@ mod tests {
     use super::*;
     use crate::Metrics;
 
-    fn room(most: usize) -> Arc<Room> {
-        Arc::new(Room::new(most, false, Metrics::alone()))
+    fn slots(most: usize) -> Arc<Slots> {
+        Arc::new(Slots::new(most, false, Metrics::for_tests()))
     }
 
     fn user(name: &str) -> Arc<User> {
@@ -178,49 +179,52 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slot_is_free_for_others_while_its_request_waits() {
-        let room = room(1);
-        let slot = Slot::take(&room, user("a")).unwrap();
-        assert!(Slot::take(&room, user("b")).is_none());
+        let slots = slots(1);
+        let slot = Slot::take(&slots, user("a")).unwrap();
+        assert!(Slot::take(&slots, user("b")).is_none());
         let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
         let waits = tokio::spawn({
             let slot = slot.clone();
-            async move { outside(Some(&slot), async { receiver.await.map_err(|_| no_room()) }).await }
+            async move {
+                without_slot(Some(&slot), async { receiver.await.map_err(|_| too_many_requests_status()) })
+                    .await
+            }
         });
         tokio::task::yield_now().await;
-        let other = Slot::take(&room, user("b"));
+        let other = Slot::take(&slots, user("b"));
         assert!(other.is_some());
         sender.send(()).unwrap();
         tokio::task::yield_now().await;
-        assert!(!waits.is_finished(), "it goes on when there is room again");
+        assert!(!waits.is_finished(), "it goes on when a slot is free again");
         drop(other);
         waits.await.unwrap().unwrap();
-        assert!(Slot::take(&room, user("b")).is_none());
+        assert!(Slot::take(&slots, user("b")).is_none());
         drop(slot);
-        assert!(Slot::take(&room, user("b")).is_some());
+        assert!(Slot::take(&slots, user("b")).is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_finds_no_room_again_is_asked_to_come_back() {
-        let room = room(1);
-        let slot = Slot::take(&room, user("a")).unwrap();
+    async fn a_request_that_gets_no_slot_again_is_refused_with_retry_after() {
+        let slots = slots(1);
+        let slot = Slot::take(&slots, user("a")).unwrap();
         let pause = async {
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             Ok(())
         };
-        let mut waits = Box::pin(outside(Some(&slot), pause));
+        let mut waits = Box::pin(without_slot(Some(&slot), pause));
         assert!(futures_util::FutureExt::now_or_never(waits.as_mut()).is_none());
-        let _other = Slot::take(&room, user("b")).unwrap();
+        let _other = Slot::take(&slots, user("b")).unwrap();
         let status = waits.await.unwrap_err();
         assert_eq!((status.code, status.details.unwrap().retry_after_seconds), (429, 1));
     }
 
     #[tokio::test]
     async fn a_slot_is_kept_by_requests_that_need_not_wait() {
-        let room = room(1);
-        let slot = Slot::take(&room, user("a")).unwrap();
-        outside(Some(&slot), async { Ok(()) }).await.unwrap();
-        assert!(Slot::take(&room, user("b")).is_none());
-        slot.move_aside();
-        assert!(Slot::take(&room, user("b")).is_some());
+        let slots = slots(1);
+        let slot = Slot::take(&slots, user("a")).unwrap();
+        without_slot(Some(&slot), async { Ok(()) }).await.unwrap();
+        assert!(Slot::take(&slots, user("b")).is_none());
+        slot.hand_to_pool();
+        assert!(Slot::take(&slots, user("b")).is_some());
     }
 }

@@ -17,7 +17,7 @@ use super::write::update as write;
 use super::{Result, bad_request};
 use crate::Response;
 
-/// In what a configuration is written.
+/// The format of an applied configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Or JSON, which is the same.

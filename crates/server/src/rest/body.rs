@@ -11,24 +11,24 @@ use pintle_meta::Status;
 
 use super::Result;
 use crate::Request;
-use crate::overload::{Reserved, outside};
+use crate::overload::{ReservedBytes, without_slot};
 use crate::request::RequestBody;
 
-/// As the reference bounds it: what a store takes at once, twice.
+/// Limit on a body, as in the reference: twice what a store takes at once.
 pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 
-/// A client that sends more is read on to its end, so that it hears the answer; up to this much more, and so long.
+/// Limit on the bytes of a longer body that are read and ignored, so that the client gets the answer; and on the time.
 const MAX_IGNORED: usize = MAX_BODY;
 const IGNORING: Duration = Duration::from_secs(5);
 
-/// How much longer YAML takes than as much JSON.
+/// Cost of YAML in relation to as much JSON.
 const YAML: usize = 4;
 
-/// Reads the whole body of a request, outside of its slot if the client takes its time. A body that is long to work on has
-/// its request moved aside.
+/// Reads the whole body of a request, without its slot if the client takes its time. A request with a long body moves to the
+/// pool.
 pub(crate) async fn read(request: &mut Request) -> Result<Bytes> {
     let slot = request.slot.clone();
-    let bytes = outside(slot.as_ref(), whole(&mut request.body, request.reserved.as_mut())).await?;
+    let bytes = without_slot(slot.as_ref(), whole(&mut request.body, request.reserved.as_mut())).await?;
     let content_type = request.header(&CONTENT_TYPE).unwrap_or_default();
     pintle_work::aside(weight(content_type, bytes.len())).await;
     Ok(bytes)
@@ -40,7 +40,7 @@ fn weight(content_type: &str, length: usize) -> usize {
     if is_yaml { length.saturating_mul(YAML) } else { length }
 }
 
-async fn whole(body: &mut RequestBody, mut reserved: Option<&mut Reserved>) -> Result<Bytes> {
+async fn whole(body: &mut RequestBody, mut reserved: Option<&mut ReservedBytes>) -> Result<Bytes> {
     let mut whole = BytesMut::new();
     let mut first: Option<Bytes> = None;
     while let Some(data) = next(body).await? {
@@ -101,7 +101,7 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> &'static str {
     "unexpected EOF"
 }
 
-/// In what the body is written.
+/// Returns the encoding of the body.
 pub(crate) fn encoding(request: &Request, supported: &'static [Encoding]) -> Result<Encoding> {
     let content_type = request.header(&CONTENT_TYPE).unwrap_or_default();
     negotiate::input(content_type, supported).ok_or_else(|| {

@@ -8,8 +8,8 @@ use pintle_auth::Authorizer;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
 use pintle_features::Features;
-use pintle_meta::Value;
 use pintle_meta::shards::ShardParser;
+use pintle_meta::{Object, Value};
 use pintle_registry::Context;
 use pintle_runtime::{Clock, Random};
 
@@ -20,7 +20,7 @@ use crate::{Metrics, Request};
 
 /// The state that all endpoints of a control plane share.
 pub struct Shared {
-    /// Of all encoded bodies.
+    /// The memory of all encoded bodies.
     pub pool: Arc<Pool>,
     /// Encodings that clients may ask for.
     pub encodings: &'static [Encoding],
@@ -28,7 +28,7 @@ pub struct Shared {
     pub admission: Chain,
     /// Decides whether a user may create the object that an update or apply found missing.
     pub authorizer: Arc<dyn Authorizer>,
-    /// How many deletions of a collection go on at once.
+    /// Number of objects of a collection that are deleted at once.
     pub delete_workers: usize,
     /// The least that a watch without a timeout of its own lasts; it may be twice that.
     pub min_request_timeout: Duration,
@@ -39,7 +39,7 @@ pub struct Shared {
     /// The parser of `shardSelector`; `None` ignores the parameter (`ShardedListAndWatch`).
     pub parse_shards: Option<ShardParser>,
     /// Set when a shutdown begins: watches end, at once unless `termination` is set.
-    pub stop: Signal,
+    pub shutdown: Signal,
     /// Spreads the ends of watches over `--shutdown-watch-termination-grace-period`.
     pub termination: Option<Arc<WatchTermination>>,
 }
@@ -68,12 +68,13 @@ impl Call<'_> {
         }
     }
 
-    /// Makes the admission of this request.
+    /// Makes the admission of this request, with the fields of its options.
     pub(crate) fn admission(
         &self,
         endpoint: &Endpoint,
         context: &Context,
         dry_run: bool,
+        options: Option<Object>,
     ) -> RequestAdmission {
         let request = pintle_admission::Request {
             target: endpoint.target.clone(),
@@ -81,7 +82,7 @@ impl Call<'_> {
             name: self.request.info.name.clone(),
             user: self.request.user.clone().unwrap_or_default(),
             dry_run,
-            options: None,
+            options,
             conversion: Some(endpoint.conversion.clone()),
             notes: self.notes.get_or_init(Notes::default).clone(),
         };

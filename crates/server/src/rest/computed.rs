@@ -12,17 +12,17 @@ use super::options::ListOptions;
 use super::{Result, bad_request};
 use crate::{Request, Response};
 
-pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
+pub(crate) async fn get(endpoint: &Endpoint, computed: &dyn Computed, call: &Call<'_>) -> Result<Response> {
     let context = endpoint.context(call.request);
-    let object = behind.get(&context, &call.request.info.name).await?;
+    let object = computed.get(&context, &call.request.info.name).await?;
     call.representation.object(endpoint, object, StatusCode::OK)
 }
 
-pub(crate) async fn list(endpoint: &Endpoint, behind: &dyn Computed, call: &Call<'_>) -> Result<Response> {
+pub(crate) async fn list(endpoint: &Endpoint, computed: &dyn Computed, call: &Call<'_>) -> Result<Response> {
     // There are no pages and no revisions, but what is asked for must make sense.
     ListOptions::read(call.request, false, call.shared.features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, endpoint)?;
-    let mut objects = behind.list(&endpoint.context(call.request)).await?;
+    let mut objects = computed.list(&endpoint.context(call.request)).await?;
     objects.retain(|object| selection.matches(object));
     call.representation.objects(endpoint, objects)
 }

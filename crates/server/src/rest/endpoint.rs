@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pintle_admission::{ObjectConversion, ServedVersions, Target};
+use pintle_admission::{ObjectConversion, Target};
 use pintle_cache::Pool;
 use pintle_codec::frame::TypeMeta;
 use pintle_meta::gvk::GroupVersionResource;
@@ -12,15 +12,13 @@ use pintle_runtime::{Clock, Random};
 
 use crate::Request;
 use crate::lifecycle::Signal;
-use crate::metrics::{EndpointMetrics, Place};
+use crate::metrics::{EndpointLabels, EndpointMetrics};
 
-/// One resource or subresource of a version, with what follows from it.
+/// One resource or subresource of a served version.
 pub struct Endpoint {
     config: EndpointConfig,
     /// The resource and kind that admission sees.
     pub(crate) target: Arc<Target>,
-    /// Shows objects to admission plugins in the version of the request.
-    pub(crate) conversion: Arc<dyn ObjectConversion>,
     pub(crate) metrics: EndpointMetrics,
     /// `v1`, `apps/v1`.
     api_version: String,
@@ -35,25 +33,28 @@ impl Deref for Endpoint {
     }
 }
 
-/// The implementation behind an endpoint.
-pub enum Behind {
+/// The implementation of an endpoint.
+pub enum Implementation {
     /// Objects of a store; for a subresource, the same objects by other rules.
     Store(Arc<Store>),
     /// A subresource with code of its own.
     Subresource(Arc<dyn Subresource>),
     /// Objects that are computed and not stored.
     Computed(Arc<dyn Computed>),
-    /// A connection to a container, which needs the permission to create. Not implemented yet.
-    Connection,
+    /// A connection to a pod, service or node (`exec`, `proxy`). Admitted as one; connecting is not implemented yet.
+    Connection {
+        /// Whether the user needs the permission to create, too: a WebSocket begins with a GET, and yet it runs something.
+        requires_create: bool,
+    },
     /// Not implemented yet.
     Missing,
 }
 
-impl Behind {
-    /// Fields that requests cannot set.
+impl Implementation {
+    /// Returns the fields that requests cannot set.
     pub(crate) fn reset_fields(&self) -> ResetFields {
         match self {
-            Behind::Store(store) => store.config().strategy.reset_fields(),
+            Implementation::Store(store) => store.config().strategy.reset_fields(),
             _ => ResetFields::These(&[]),
         }
     }
@@ -63,19 +64,21 @@ impl Behind {
 pub struct EndpointConfig {
     pub group: String,
     pub version: String,
-    /// In the plural.
+    /// The plural name.
     pub resource: String,
     pub subresource: Option<String>,
     pub namespaced: bool,
     pub verbs: Vec<&'static str>,
     /// The kind of requests and answers, in the served version.
     pub served: Arc<dyn Served>,
-    pub behind: Behind,
-    /// Whether a definition brought it, also if what it serves is built in (`scale`). There is no router before it, which
-    /// would take more patches and refuse in words of its own.
-    pub is_defined: bool,
-    /// When it comes, the endpoint is not served any more, and its watches end.
-    pub ended: Option<Signal>,
+    pub implementation: Implementation,
+    /// Shows objects to admission plugins in the version of the request and in all others that are served.
+    pub conversion: Arc<dyn ObjectConversion>,
+    /// Whether it belongs to a custom resource, also if its kind is built in (`scale`). The reference has no router before
+    /// custom resources, which would take more patches and has error messages of its own.
+    pub is_custom: bool,
+    /// Set when the endpoint is not served any more; its watches end.
+    pub removed: Option<Signal>,
 }
 
 impl Endpoint {
@@ -89,7 +92,6 @@ impl Endpoint {
         Endpoint {
             api_version: kind.api_version(),
             list_kind: config.served.list_kind(),
-            conversion: Arc::new(ServedVersions::new([config.served.clone()])),
             config,
             target,
             metrics: EndpointMetrics::default(),
@@ -104,9 +106,9 @@ impl Endpoint {
         TypeMeta { kind: &self.list_kind, api_version: &self.api_version }
     }
 
-    /// Where its requests are counted.
-    pub(crate) fn place(&self) -> Place<'_> {
-        Place {
+    /// Returns the labels that its requests are counted under.
+    pub(crate) fn labels(&self) -> EndpointLabels<'_> {
+        EndpointLabels {
             group: &self.group,
             version: &self.version,
             resource: &self.resource,
@@ -126,7 +128,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes the registry's context of a request.
+    /// Makes the context of a request for the registry.
     pub(crate) fn context(&self, request: &Request) -> Context {
         let namespace = if self.namespaced { request.info.namespace.clone() } else { String::new() };
         let Some(user) = &request.user else { return Context { namespace, ..Context::default() } };
@@ -147,7 +149,7 @@ impl Endpoint {
     }
 }
 
-/// An endpoint in use: with what all endpoints share.
+/// An endpoint of stored objects, with the state that serving them needs.
 #[derive(Clone)]
 pub(crate) struct StoredEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,

@@ -4,6 +4,8 @@
 //! Rest (which endpoint) -> negotiate -> options -> get | list | watch | create | update | delete | delete collection -> answer
 //! ```
 
+#[cfg(test)]
+mod admission_tests;
 mod apply;
 mod body;
 mod bound;
@@ -19,6 +21,8 @@ mod route;
 mod select;
 mod stored;
 mod subresource;
+#[cfg(test)]
+mod testing;
 mod token;
 mod uncached;
 mod verbs;
@@ -26,7 +30,8 @@ mod websocket;
 mod write;
 
 pub use call::Shared;
-pub use endpoint::{Behind, Endpoint, EndpointConfig};
+pub use endpoint::{Endpoint, EndpointConfig, Implementation};
+pub(crate) use representation::{Representation, StatusRequest, wants_pretty};
 pub use route::Rest;
 
 use pintle_meta::Status;

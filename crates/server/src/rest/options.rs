@@ -1,13 +1,13 @@
 //! Options in the query, decoded and validated.
 
-use pintle_meta::Status;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::object_meta;
+use pintle_meta::{Object, Status, Value};
 
 use super::Result;
 use crate::Request;
 
-/// How strictly a body is read.
+/// The `fieldValidation` of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -15,21 +15,23 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// Of a create, update or patch.
+/// Options of a create, update or patch.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_manager: String,
     pub(crate) field_validation: FieldValidation,
+    /// The fields of `CreateOptions` and `UpdateOptions` as they were sent, for admission.
+    pub(crate) fields: Object,
 }
 
 impl WriteOptions {
-    /// `kind` is `CreateOptions` and the like, which messages name.
+    /// Reads the options of a request; `kind` is their name in messages, such as `CreateOptions`.
     pub(crate) fn read(request: &Request, kind: &str) -> Result<WriteOptions> {
         WriteOptions::read_after(request, kind, Vec::new())
     }
 
-    /// With what is wrong already.
+    /// Reads the options; `errors` are those of the request so far.
     pub(crate) fn read_after(request: &Request, kind: &str, mut errors: Vec<Error>) -> Result<WriteOptions> {
         let field_manager = request.query("fieldManager").next().unwrap_or_default();
         errors.extend(object_meta::field_manager(&Path::new("fieldManager"), &field_manager));
@@ -46,17 +48,28 @@ impl WriteOptions {
             }
         };
         refuse(kind, errors)?;
-        Ok(WriteOptions { dry_run, field_manager, field_validation })
+        let mut fields = Object::new();
+        let dry_runs: Vec<Value> = request.query("dryRun").map(Value::from).collect();
+        if !dry_runs.is_empty() {
+            fields.insert("dryRun", dry_runs);
+        }
+        for (name, value) in [("fieldManager", &field_manager), ("fieldValidation", &given)] {
+            if !value.is_empty() {
+                fields.insert(name, value.as_str());
+            }
+        }
+        Ok(WriteOptions { dry_run, field_manager, field_validation, fields })
     }
 }
 
-/// `All` or nothing.
+/// Returns whether the request is a dry run.
 pub(crate) fn dry_run(request: &Request, errors: &mut Vec<Error>) -> bool {
     let given: Vec<String> = request.query("dryRun").collect();
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     pintle_registry::dry_run(&given, errors)
 }
 
+/// Refuses options with errors.
 pub(crate) fn refuse(kind: &str, errors: Vec<Error>) -> Result<()> {
     if errors.is_empty() {
         return Ok(());
@@ -64,7 +77,7 @@ pub(crate) fn refuse(kind: &str, errors: Vec<Error>) -> Result<()> {
     Err(Box::new(Status::invalid("meta.k8s.io", kind, "", &errors)))
 }
 
-/// How a resourceVersion is meant.
+/// The `resourceVersionMatch` of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Match {
     Unset,
@@ -72,7 +85,7 @@ pub(crate) enum Match {
     Exact,
 }
 
-/// Of a list or watch.
+/// Options of a list or watch.
 #[derive(Clone, Debug)]
 pub(crate) struct ListOptions {
     pub(crate) resource_version: String,
@@ -175,7 +188,7 @@ impl ListOptions {
     }
 }
 
-/// As Go reads it; empty is 0.
+/// Parses an integer as Go does; empty is 0.
 pub(crate) fn integer(text: &str) -> Result<i64> {
     if text.is_empty() {
         return Ok(0);
@@ -190,7 +203,7 @@ pub(crate) fn integer(text: &str) -> Result<i64> {
     })
 }
 
-/// Anything but `false` and `0` is true, also nothing.
+/// Returns a boolean parameter: anything but `false` and `0` is true, also an empty value.
 pub(crate) fn boolean(request: &Request, name: &str) -> Option<bool> {
     let value = request.query(name).next()?;
     Some(!matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))

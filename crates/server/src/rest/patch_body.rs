@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_strategic_merge_decides_its_code() {
+    fn the_error_of_a_strategic_merge_decides_its_code() {
         use strategic::Error::{Failed, ListOfLists, PrimitiveList, RetainKeys, SetElementOrder, TooMuch};
         for (error, code, message) in [
             (PrimitiveList, 400, "invalid patch format of primitive list"),

@@ -2,7 +2,7 @@
 //!
 //! The reference waits for up to three seconds, whatever the verb and `resourceVersionMatch`, and then answers 504 with the
 //! cause ResourceVersionTooLarge: the client may have the revision from another server, of a write that is still on its way
-//! here. The wait is the client's doing, so it takes place outside of the request's slot. Resources without a watch cache
+//! here. The wait is the client's doing, so the request gives its slot back meanwhile. Resources without a watch cache
 //! wait for nothing and refuse at once (`uncached.rs`), and a watch without initial events begins at any revision.
 
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::endpoint::StoredEndpoint;
 use super::options::ListOptions;
 use super::token::Token;
 use super::{Result, cache_error};
-use crate::overload::{Slot, outside};
+use crate::overload::{Slot, without_slot};
 
-/// How long a read waits for a revision that the server has not seen yet.
+/// Time that a read waits for a revision that the server has not seen yet.
 pub(crate) const WAIT: Duration = Duration::from_secs(3);
 
 /// Waits until the cache has the revision that a list names, if it names one. Whether it may do so is decided later.
-pub(crate) async fn reached(
+pub(crate) async fn wait_until_reached(
     serving: &StoredEndpoint,
     slot: Option<&Slot>,
     options: &ListOptions,
@@ -35,5 +35,5 @@ pub(crate) async fn reached(
         cache.ready().await.map_err(|error| cache_error(&error))?;
         cache.wait_for(revision, WAIT).await.map_err(|error| cache_error(&error))
     };
-    outside(slot, wait).await
+    without_slot(slot, wait).await
 }

@@ -5,18 +5,19 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use http::Method;
+use http::header::ACCEPT;
 use pintle_admission::Notes;
 use pintle_meta::Status;
 
 use super::bound::bounded;
 use super::call::{Call, Shared};
-use super::endpoint::{Behind, Endpoint, StoredEndpoint};
-use super::representation::Representation;
+use super::endpoint::{Endpoint, Implementation, StoredEndpoint};
+use super::representation::{Representation, StatusRequest};
 use super::verbs::{connect, create, delete, get, list, patch, update, watch};
 use super::{Result, bad_request, computed, subresource};
 use crate::delegation::Delegate;
 use crate::filters::warn;
-use crate::metrics::{self, Counted, Kind};
+use crate::metrics::{self, RequestKind, ResponseMetrics};
 use crate::request_info::RequestInfo;
 use crate::{Request, Response, respond};
 
@@ -26,12 +27,17 @@ pub struct Rest {
     table: RwLock<Arc<Table>>,
 }
 
-/// By group and version, then by resource and subresource.
+/// Endpoints by group and version, then by resource and subresource.
 type Table = HashMap<(String, String), Arc<HashMap<String, Arc<Endpoint>>>>;
 
 impl Rest {
     pub fn new(shared: Shared) -> Rest {
         Rest { shared, table: RwLock::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Serves a version of a group from now on, in place of what was served of it before.
@@ -62,17 +68,12 @@ impl Rest {
     ) -> Result<Response> {
         let deprecation = endpoint.served.deprecation().map(str::to_owned);
         // A custom resource's deprecation comes before any other warning.
-        let (first, later) = if endpoint.is_defined { (deprecation, None) } else { (None, deprecation) };
+        let (first, later) = if endpoint.is_custom { (deprecation, None) } else { (None, deprecation) };
         warnings.extend(first);
         let verb = verb(endpoint, request)?;
         self.check_named(endpoint, request, verb)?;
         check_namespace(endpoint, request, verb)?;
-        if verb == "patch" {
-            // A patch of an unknown type is refused as that, whatever answer was asked for.
-            patch::kind_of(endpoint, request, self.shared.encodings)?;
-        }
-        let representation =
-            Representation::negotiate(endpoint, request, self.shared.encodings, &self.shared.clock)?;
+        let representation = self.negotiate(endpoint, request, verb)?;
         warnings.extend(later);
         let mut call = Call {
             request,
@@ -81,53 +82,72 @@ impl Rest {
             warnings: Vec::new(),
             notes: OnceLock::new(),
         };
-        let work = async {
-            match &endpoint.behind {
-                Behind::Missing => Err(Box::new(not_yet(endpoint, verb))),
-                Behind::Connection => connect::connect(endpoint, &call)
-                    .await
-                    .and_then(|()| Err(Box::new(not_yet(endpoint, verb)))),
-                _ if verb == "patch" => patch::patch(endpoint, &mut call).await,
-                _ if verb == "update" => update::update(endpoint, &mut call).await,
-                Behind::Store(store) => {
-                    let serving = StoredEndpoint {
-                        endpoint: endpoint.clone(),
-                        store: store.clone(),
-                        pool: self.shared.pool.clone(),
-                        clock: self.shared.clock.clone(),
-                        random: self.shared.random.clone(),
-                    };
-                    match verb {
-                        "get" => get::get(&serving, call.request, representation).await,
-                        "list" => list::list(&serving, &call).await,
-                        "watch" => watch::watch(&serving, &mut call).await,
-                        "create" => create::create(&serving, &mut call).await,
-                        "delete" => delete::delete(&serving, &mut call).await,
-                        "deletecollection" => delete::delete_collection(&serving, &mut call).await,
-                        _ => Err(Box::new(not_yet(endpoint, verb))),
-                    }
-                }
-                Behind::Computed(behind) => match verb {
-                    "get" => computed::get(endpoint, &**behind, &call).await,
-                    "list" => computed::list(endpoint, &**behind, &call).await,
-                    _ => Err(Box::new(not_yet(endpoint, verb))),
-                },
-                Behind::Subresource(behind) => match verb {
-                    "get" => subresource::get(endpoint, &**behind, &call).await,
-                    "create" => subresource::create(endpoint, &**behind, &mut call).await,
-                    _ => Err(Box::new(not_yet(endpoint, verb))),
-                },
-            }
-        };
-        let answer = bounded(verb, work).await;
+        let answer = bounded(verb, self.run(endpoint, &mut call, verb)).await;
         warnings.append(&mut call.warnings);
         warnings.extend(call.notes.get().into_iter().flat_map(Notes::take_warnings));
         answer
     }
+
+    /// Negotiates the representation of the answer.
+    fn negotiate(&self, endpoint: &Endpoint, request: &Request, verb: &str) -> Result<Representation> {
+        let Shared { encodings, clock, .. } = &self.shared;
+        if let Implementation::Connection { .. } = endpoint.implementation {
+            // The target of a connection negotiates, and takes any body.
+            let accept = request.header(&ACCEPT).unwrap_or_default();
+            let (user_agent, uri) = (&request.user_agent(), &request.parts.uri);
+            return Ok(Representation::for_status(&StatusRequest { accept, user_agent, uri }, encodings));
+        }
+        if verb == "patch" {
+            // A patch of an unknown type is refused as that, whatever answer was asked for.
+            patch::kind_of(endpoint, request, encodings)?;
+        }
+        Representation::negotiate(endpoint, request, encodings, clock)
+    }
+
+    /// Runs a verb of an endpoint.
+    async fn run(&self, endpoint: &Arc<Endpoint>, call: &mut Call<'_>, verb: &str) -> Result<Response> {
+        match &endpoint.implementation {
+            Implementation::Missing => Err(Box::new(not_implemented(endpoint, verb))),
+            Implementation::Connection { requires_create } => {
+                connect::connect(endpoint, call, *requires_create).await?;
+                Err(Box::new(not_implemented(endpoint, verb)))
+            }
+            _ if verb == "patch" => patch::patch(endpoint, call).await,
+            _ if verb == "update" => update::update(endpoint, call).await,
+            Implementation::Store(store) => {
+                let serving = StoredEndpoint {
+                    endpoint: endpoint.clone(),
+                    store: store.clone(),
+                    pool: self.shared.pool.clone(),
+                    clock: self.shared.clock.clone(),
+                    random: self.shared.random.clone(),
+                };
+                match verb {
+                    "get" => get::get(&serving, call.request, call.representation).await,
+                    "list" => list::list(&serving, call).await,
+                    "watch" => watch::watch(&serving, call).await,
+                    "create" => create::create(&serving, call).await,
+                    "delete" => delete::delete(&serving, call).await,
+                    "deletecollection" => delete::delete_collection(&serving, call).await,
+                    _ => Err(Box::new(not_implemented(endpoint, verb))),
+                }
+            }
+            Implementation::Computed(computed) => match verb {
+                "get" => computed::get(endpoint, &**computed, call).await,
+                "list" => computed::list(endpoint, &**computed, call).await,
+                _ => Err(Box::new(not_implemented(endpoint, verb))),
+            },
+            Implementation::Subresource(subresource) => match verb {
+                "get" => subresource::get(endpoint, &**subresource, call).await,
+                "create" => subresource::create(endpoint, &**subresource, call).await,
+                _ => Err(Box::new(not_implemented(endpoint, verb))),
+            },
+        }
+    }
 }
 
 impl Rest {
-    /// Where there is no router, what changes an object may be asked of all of them.
+    /// Refuses updates and patches of a collection, which only custom resources get: they have no router before them.
     fn check_named(&self, endpoint: &Endpoint, request: &Request, verb: &str) -> Result<()> {
         if !request.info.name.is_empty() || !matches!(verb, "update" | "patch") {
             return Ok(());
@@ -140,7 +160,7 @@ impl Rest {
 }
 
 /// The refusal of a verb that the reference has and this server does not yet.
-fn not_yet(endpoint: &Endpoint, verb: &str) -> Status {
+fn not_implemented(endpoint: &Endpoint, verb: &str) -> Status {
     Status::not_implemented(format!("{verb} of {} is not implemented by this server yet", endpoint.name()))
 }
 
@@ -165,15 +185,16 @@ impl Rest {
     /// Answers a request for an endpoint, whichever router found it.
     pub async fn answer(&self, endpoint: &Arc<Endpoint>, mut request: Box<Request>) -> Response {
         // A request that no route takes is not counted.
-        let kind = verb(endpoint, &request).ok().map(|verb| counted_as(endpoint, &request, verb));
+        let kind = verb(endpoint, &request).ok().map(|verb| request_kind(endpoint, &request, verb));
         let mut warnings = Vec::new();
         let answer = self.serve(endpoint, &mut request, &mut warnings).await;
         let mut response = answer.unwrap_or_else(|status| respond::status(&status));
         if let Some(kind) = kind {
             let served = &endpoint.served;
             let deprecated = served.deprecation().map(|_| served.removed_release().unwrap_or_default());
-            let metrics = endpoint.metrics.of(&self.shared.metrics, endpoint.place(), kind, deprecated);
-            response.extensions_mut().insert(Counted(metrics));
+            let metrics =
+                endpoint.metrics.for_kind(&self.shared.metrics, endpoint.labels(), kind, deprecated);
+            response.extensions_mut().insert(ResponseMetrics(metrics));
         }
         warn(&mut response, warnings);
         response
@@ -217,7 +238,7 @@ fn segments(path: &str) -> usize {
 fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     let info = &request.info;
     // Custom resources have no router that checks the method.
-    if endpoint.is_defined {
+    if endpoint.is_custom {
         let known = endpoint.verbs.iter().copied().find(|verb| *verb == info.verb);
         return known.ok_or_else(|| {
             Box::new(Status::method_not_supported(&endpoint.group, &endpoint.resource, &info.verb))
@@ -253,10 +274,10 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     Ok(verb)
 }
 
-/// As what metrics know a request.
-fn counted_as(endpoint: &Endpoint, request: &Request, verb: &str) -> Kind {
+/// Returns the labels that a request is counted under.
+fn request_kind(endpoint: &Endpoint, request: &Request, verb: &str) -> RequestKind {
     let shown = match verb {
-        _ if endpoint.subresource.as_deref().is_some_and(metrics::is_connected) => "CONNECT",
+        _ if endpoint.subresource.as_deref().is_some_and(metrics::is_connection) => "CONNECT",
         "get" => "GET",
         "list" => "LIST",
         "watch" => "WATCH",
@@ -274,10 +295,10 @@ fn counted_as(endpoint: &Endpoint, request: &Request, verb: &str) -> Kind {
         "WATCH" => query.contains("watch="),
         _ => false,
     };
-    Kind { verb: shown, scope: scope(endpoint, &request.info, verb == "create"), dry_run, sized }
+    RequestKind { verb: shown, scope: scope(endpoint, &request.info, verb == "create"), dry_run, sized }
 }
 
-/// How much a request is about.
+/// Returns the scope of a request, as metrics name it.
 pub(crate) fn scope(endpoint: &Endpoint, info: &RequestInfo, creates: bool) -> &'static str {
     match (info.parts.len() > 1 || creates, endpoint.namespaced && !info.namespace.is_empty()) {
         (true, _) => "resource",
@@ -289,7 +310,7 @@ pub(crate) fn scope(endpoint: &Endpoint, info: &RequestInfo, creates: bool) -> &
 /// A namespace that would lead somewhere else if keys were paths is refused where the reference makes a key of it. What is
 /// created asks for its namespace first, which is not there.
 fn check_namespace(endpoint: &Endpoint, request: &Request, verb: &str) -> Result<()> {
-    let Behind::Store(store) = &endpoint.behind else { return Ok(()) };
+    let Implementation::Store(store) = &endpoint.implementation else { return Ok(()) };
     let info = &request.info;
     if !endpoint.namespaced || !matches!(info.namespace.as_str(), "." | "..") || verb == "create" {
         return Ok(());

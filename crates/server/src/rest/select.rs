@@ -30,7 +30,7 @@ pub(crate) struct Selection {
     namespaced: bool,
 }
 
-/// The terms of a field selector, each field by its place in what the cache has read. A request may bring thousands of
+/// The terms of a field selector, each field by its index in what the cache has read. A request may bring thousands of
 /// them, so values that a field must not have are looked up.
 #[derive(Debug, Default)]
 pub(crate) struct FieldTerms {
@@ -43,11 +43,11 @@ impl FieldTerms {
     fn new(terms: Vec<(usize, String, bool)>) -> FieldTerms {
         let mut fields = FieldTerms::default();
         let mut known = HashSet::new();
-        for (place, value, equal) in terms {
+        for (field, value, equal) in terms {
             if !equal {
-                fields.unequal.entry(place).or_default().insert(value);
-            } else if known.insert((place, value.clone())) {
-                fields.equal.push((place, value));
+                fields.unequal.entry(field).or_default().insert(value);
+            } else if known.insert((field, value.clone())) {
+                fields.equal.push((field, value));
             }
         }
         fields
@@ -60,13 +60,13 @@ impl FieldTerms {
     /// Fields and the values that they must have, if not the empty one: an index may know such objects.
     pub(crate) fn required(&self) -> impl Iterator<Item = (usize, &str)> {
         let given = self.equal.iter().filter(|(_, value)| !value.is_empty());
-        given.map(|(place, value)| (*place, value.as_str()))
+        given.map(|(field, value)| (*field, value.as_str()))
     }
 
     fn matches(&self, read: Facts<'_>) -> bool {
-        let found = |place: usize| read.field(place).unwrap_or_default();
-        self.equal.iter().all(|(place, value)| found(*place) == value)
-            && self.unequal.iter().all(|(place, values)| !values.contains(found(*place)))
+        let found = |field: usize| read.field(field).unwrap_or_default();
+        self.equal.iter().all(|(field, value)| found(*field) == value)
+            && self.unequal.iter().all(|(field, values)| !values.contains(found(*field)))
     }
 }
 
@@ -83,9 +83,9 @@ impl Selection {
         for term in parsed.requirements() {
             let served = &endpoint.served;
             let (label, value) = served.field_label(&term.field, &term.value).map_err(bad_request)?;
-            let place = served.field_place(&label);
-            let place = place.ok_or_else(|| bad_request(format!("field label not supported: {label}")))?;
-            fields.push((place, value, term.operator == field::Operator::Equals));
+            let field = served.field_place(&label);
+            let field = field.ok_or_else(|| bad_request(format!("field label not supported: {label}")))?;
+            fields.push((field, value, term.operator == field::Operator::Equals));
         }
         let namespace = &request.info.namespace;
         let scoped = endpoint.namespaced && !namespace.is_empty();
@@ -93,13 +93,13 @@ impl Selection {
         // A path with a name is about that one object.
         let name = match request.info.parts.get(1) {
             Some(name) => {
-                if let Some(place) = endpoint.served.field_place("metadata.name") {
+                if let Some(field) = endpoint.served.field_place("metadata.name") {
                     let wanted = parsed.requires_exact_match("metadata.name");
                     if !parsed.requirements().is_empty() && wanted != Some(name) {
                         let why = "fieldSelector metadata.name doesn't match requested name";
                         return Err(bad_request(why));
                     }
-                    fields.push((place, name.clone(), true));
+                    fields.push((field, name.clone(), true));
                 }
                 Some(name.clone())
             }
@@ -124,7 +124,7 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_empty()
     }
 
-    /// Whether an object is selected. One that cannot be read is, so that the client gets the error.
+    /// Returns whether an object is selected. One that cannot be read is, so that the client gets the error.
     pub(crate) fn matches(&self, entry: &Entry) -> bool {
         if !self.in_scope(entry) {
             return false;
@@ -159,13 +159,13 @@ impl Selection {
         }
     }
 
-    /// By which changes a watch must be woken.
+    /// Returns the changes that a watch must be woken by.
     pub(crate) fn interest(&self, namespaced: bool) -> Interest {
         if let Some(key) = self.key(namespaced) {
             return Interest::Key(key.into());
         }
         match (self.fields.required().next(), self.prefix.strip_suffix('/')) {
-            (Some((place, value)), _) => Interest::Field(place, value.into()),
+            (Some((field, value)), _) => Interest::Field(field, value.into()),
             (None, Some(namespace)) => Interest::Namespace(namespace.into()),
             (None, None) => Interest::Everything,
         }

@@ -28,7 +28,7 @@ static PARTS: Semaphore = Semaphore::const_new(4);
 
 /// The objects of a page, and what a client needs to ask for the next one.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct StoredPage {
     pub(super) entries: Vec<Arc<Entry>>,
     /// Empty for the last page.
     pub(super) token: String,
@@ -45,10 +45,10 @@ pub(super) async fn page(
     revision: u64,
     start: &str,
     limit: usize,
-) -> Result<Found, Error> {
+) -> Result<StoredPage, Error> {
     if let Some(key) = selection.key(serving.namespaced).filter(|_| start.is_empty()) {
-        let found = one(serving, &key, revision).await?.filter(|entry| selection.matches(entry));
-        return Ok(Found { entries: found.into_iter().collect(), ..Found::default() });
+        let found = entry_at(serving, &key, revision).await?.filter(|entry| selection.matches(entry));
+        return Ok(StoredPage { entries: found.into_iter().collect(), ..StoredPage::default() });
     }
     let cache = serving.store.cache();
     let is_full = |entries: &[Arc<Entry>]| limit > 0 && entries.len() >= limit;
@@ -92,10 +92,10 @@ pub(super) async fn page(
     let token = last.map(|last| Token { revision: at, start: format!("{last}\0") }.encode());
     let counted = first_count.filter(|_| last.is_some() && selection.is_everything());
     let remaining = counted.map(|count| i64::try_from(count).unwrap_or(i64::MAX) - limit as i64);
-    Ok(Found { entries, token: token.unwrap_or_default(), remaining })
+    Ok(StoredPage { entries, token: token.unwrap_or_default(), remaining })
 }
 
-async fn one(serving: &StoredEndpoint, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
+async fn entry_at(serving: &StoredEndpoint, key: &str, revision: u64) -> Result<Option<Arc<Entry>>, Error> {
     let config = serving.store.config();
     let full = [&config.prefix, key.as_bytes()].concat();
     let (found, _) = config.backend.get(&full, Some(Revision(revision))).await?;

@@ -8,27 +8,32 @@ use super::Result;
 use super::call::Call;
 use super::endpoint::Endpoint;
 use super::write::WriteRequest;
-use crate::Response;
+use crate::{Response, query};
 
-pub(crate) async fn get(endpoint: &Endpoint, behind: &dyn Subresource, call: &Call<'_>) -> Result<Response> {
+pub(crate) async fn get(
+    endpoint: &Endpoint,
+    subresource: &dyn Subresource,
+    call: &Call<'_>,
+) -> Result<Response> {
     let context = endpoint.context(call.request);
-    let object = behind.get(&context, &call.request.info.name).await?;
+    let query: Vec<_> = query::pairs(call.request.parts.uri.query().unwrap_or_default()).collect();
+    let object = subresource.get_with(&context, &call.request.info.name, &query).await?;
     call.representation.object(endpoint, object, StatusCode::OK)
 }
 
 pub(crate) async fn create(
     endpoint: &Endpoint,
-    behind: &dyn Subresource,
+    subresource: &dyn Subresource,
     call: &mut Call<'_>,
 ) -> Result<Response> {
-    let WriteRequest { mut object, options } = WriteRequest::by_post(endpoint, call).await?;
+    let WriteRequest { mut object, options } = WriteRequest::from_post(endpoint, call).await?;
     forget_empty_managers(&mut object);
     let mut context = endpoint.context(call.request);
-    let admission = call.admission(endpoint, &context, options.dry_run);
+    let admission = call.admission(endpoint, &context, options.dry_run, Some(options.fields.clone()));
     // Managers are shown where the answer is what was sent.
     let manager = call.field_manager(endpoint, &options.field_manager);
     let write = endpoint.write(&manager, &admission, &options, &call.shared.clock);
-    let created = write.create_in(&mut context, behind, &call.request.info.name, object).await;
+    let created = write.create_in(&mut context, subresource, &call.request.info.name, object).await;
     call.warnings.append(&mut context.warnings);
     match created? {
         Some(object) => call.representation.object(endpoint, object, StatusCode::CREATED),

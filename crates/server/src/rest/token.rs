@@ -18,7 +18,7 @@ struct Encoded {
     start: String,
 }
 
-/// Where a list goes on.
+/// A continue token: the position where a list goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     /// Below zero for whatever is there now.
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn a_malformed_token_is_refused() {
         for text in [
             "%%%",
             "e30",

@@ -13,8 +13,8 @@ use super::token::Token;
 use super::verbs::list::{Page, expired, finish, parse_version};
 use super::{Result, bad_request, cache_error, stored};
 
-/// Which revision is asked for, and where in it.
-struct Wanted {
+/// The revision of the requested page, and its start.
+struct RequestedPage {
     /// None for the newest.
     revision: Option<u64>,
     /// The revision that the store must have reached.
@@ -23,8 +23,8 @@ struct Wanted {
     token: Option<Token>,
 }
 
-impl Wanted {
-    fn read(options: &ListOptions) -> Result<Wanted> {
+impl RequestedPage {
+    fn read(options: &ListOptions) -> Result<RequestedPage> {
         let version = || match options.resource_version.as_str() {
             "" => Ok(0),
             text => {
@@ -37,7 +37,7 @@ impl Wanted {
                 return Err(bad_request("specifying resource version is not allowed when using continue"));
             }
             let revision = u64::try_from(token.revision).ok();
-            return Ok(Wanted { revision, least: 0, start: token.start.clone(), token: Some(token) });
+            return Ok(RequestedPage { revision, least: 0, start: token.start.clone(), token: Some(token) });
         }
         let least = version()?;
         let exact = match options.version_match {
@@ -45,7 +45,7 @@ impl Wanted {
             Match::NotOlderThan => false,
             Match::Unset => options.limit > 0 && least > 0,
         };
-        Ok(Wanted { revision: exact.then_some(least), least, start: String::new(), token: None })
+        Ok(RequestedPage { revision: exact.then_some(least), least, start: String::new(), token: None })
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn page(
     options: &ListOptions,
     selection: &Selection,
 ) -> Result<Page> {
-    let wanted = Wanted::read(options)?;
+    let wanted = RequestedPage::read(options)?;
     let failed = |error: Error| match (&error, &wanted.token) {
         (Error::Storage(pintle_storage::Error::Compacted { .. }), Some(token)) => expired(token),
         (Error::Storage(pintle_storage::Error::FutureRevision { requested, current }), _) => {
@@ -74,7 +74,7 @@ pub(super) async fn page(
 }
 
 /// Everything that is selected, at a revision.
-pub(super) async fn all(
+pub(super) async fn all_entries(
     serving: &StoredEndpoint,
     selection: &Selection,
     revision: u64,

@@ -10,10 +10,11 @@ use http::header::{
     SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{Response as HttpResponse, StatusCode, Uri};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use pintle_codec::negotiate::Encoding;
-use tokio::time::{Instant, timeout_at};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{CapacityError, Error};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -27,14 +28,12 @@ use crate::{Body, Request, Response};
 
 /// Maximum size of a message from a client; its content is ignored.
 const MAX_MESSAGE: usize = 64 * 1024;
-/// How much of what it sends is read at once.
+/// Size of the buffer for messages from a client.
 const READ: usize = 4 * 1024;
-/// So long after its end, a watch whose client does not take the goodbye is over anyway.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// Time that a client has to answer the close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
-
-/// Whether the client asks for a WebSocket.
+/// Returns whether the client asks for a WebSocket.
 pub(crate) fn is_asked_for(headers: &HeaderMap) -> bool {
     let websocket = text(headers, &UPGRADE).eq_ignore_ascii_case("websocket");
     let mut connection = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
@@ -45,19 +44,19 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Answers a request for a WebSocket, and has its connection go on with the watch.
+/// Answers the handshake of a WebSocket; the connection goes on with the watch.
 pub(crate) fn serve(request: &mut Request, encoding: Encoding, watch: Stream) -> Result<Response> {
     let upgrade = request.parts.extensions.remove::<OnUpgrade>();
     let upgrade = upgrade.ok_or_else(|| internal("this connection cannot be upgraded"))?;
     let headers = &request.parts.headers;
     let response = handshake(headers);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        request.connection.go_on_with(Box::pin(converse(upgrade, encoding, watch)));
+        request.connection.continue_with(Box::pin(run(upgrade, encoding, watch)));
     }
     Ok(response)
 }
 
-/// The reference's library talks for itself here: its refusals are no `Status`.
+/// Checks and answers a handshake. The refusals of the reference's library are no `Status`.
 fn handshake(headers: &HeaderMap) -> Response {
     let refuse = |code: StatusCode, reason: &'static str| {
         let mut response = HttpResponse::new(Body::from(reason));
@@ -80,7 +79,7 @@ fn handshake(headers: &HeaderMap) -> Response {
     let mut response = HttpResponse::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let answer = response.headers_mut();
-    // Of several it would have to choose one, and does not.
+    // Of several protocols none is chosen.
     let protocol = text(headers, &SEC_WEBSOCKET_PROTOCOL).trim();
     match HeaderValue::from_str(protocol) {
         Ok(_) if protocol.is_empty() => {}
@@ -96,15 +95,15 @@ fn handshake(headers: &HeaderMap) -> Response {
     response
 }
 
-/// Whether an `Origin` header names an origin, as browsers send it. A client without one is refused.
+/// Returns whether an `Origin` header names an origin, as browsers send it. A client without one is refused.
 fn is_origin(origin: &str) -> bool {
     origin.parse::<Uri>().is_ok_and(|uri| uri.scheme().is_some() || origin.starts_with('/'))
 }
 
-async fn converse(upgrade: OnUpgrade, encoding: Encoding, mut watch: Stream) {
-    let deadline = watch.deadline() + GOODBYE;
-    // Whatever the client does, and above all does not do, ends then.
-    let _ = timeout_at(deadline, async {
+async fn run(upgrade: OnUpgrade, encoding: Encoding, mut watch: Stream) {
+    let (clock, longest) = (watch.clock(), watch.remaining() + CLOSE_TIMEOUT);
+    // A bound on everything that the client may delay.
+    let conversation = async {
         let upgraded = upgrade.await.map_err(|error| Error::Io(std::io::Error::other(error)))?;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
@@ -114,15 +113,18 @@ async fn converse(upgrade: OnUpgrade, encoding: Encoding, mut watch: Stream) {
         let mut socket =
             WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
         let code = follow(&mut socket, encoding, &mut watch).await;
-        // A client that reads nothing keeps a server that stops waiting only so long.
-        let goodbye = Some(CloseFrame { code, reason: Utf8Bytes::default() });
-        timeout_at(Instant::now() + GOODBYE, socket.close(goodbye)).await.unwrap_or(Ok(()))
-    })
-    .await;
+        // A client that reads nothing does not hold up a shutdown.
+        let close = Some(CloseFrame { code, reason: Utf8Bytes::default() });
+        timeout(CLOSE_TIMEOUT, socket.close(close)).await.unwrap_or(Ok(()))
+    };
+    let _ = clock.timeout(longest, conversation).await;
 }
 
 /// Sends events until there are no more or the client closes; returns the code to close with.
-async fn follow(socket: &mut Socket, encoding: Encoding, watch: &mut Stream) -> CloseCode {
+async fn follow<S>(socket: &mut WebSocketStream<S>, encoding: Encoding, watch: &mut Stream) -> CloseCode
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     loop {
         tokio::select! {
             biased;
@@ -137,10 +139,10 @@ async fn follow(socket: &mut Socket, encoding: Encoding, watch: &mut Stream) -> 
             event = watch.next() => {
                 let Some(Ok(event)) = event else { return CloseCode::Normal };
                 let Some(message) = message(event, encoding) else { return CloseCode::Error };
-                let stop = watch.stop();
                 let sent = tokio::select! {
+                    biased;
                     sent = socket.send(message) => sent,
-                    () = stop.wait() => return CloseCode::Normal,
+                    () = watch.shut_down() => return CloseCode::Normal,
                 };
                 if sent.is_err() {
                     return CloseCode::Normal;
@@ -153,7 +155,7 @@ async fn follow(socket: &mut Socket, encoding: Encoding, watch: &mut Stream) -> 
 fn message(event: Bytes, encoding: Encoding) -> Option<Message> {
     match encoding {
         Encoding::Json | Encoding::Yaml => Utf8Bytes::try_from(event).ok().map(Message::Text),
-        // A message has its length; the stream's own goes.
+        // A message has a length of its own; that of the stream's frame is cut off.
         Encoding::Protobuf => (event.len() >= 4).then(|| Message::Binary(event.slice(4..))),
         Encoding::Cbor => Some(Message::Binary(event)),
     }
@@ -162,13 +164,14 @@ fn message(event: Bytes, encoding: Encoding) -> Option<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::testing::{Boats, BoatsConfig};
 
     fn headers(of: &[(&'static str, &'static str)]) -> HeaderMap {
         of.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
     }
 
     #[test]
-    fn both_headers_ask_for_it() {
+    fn a_websocket_needs_both_headers() {
         for (of, expect) in [
             (&[("upgrade", "websocket"), ("connection", "Upgrade")][..], true),
             (&[("upgrade", "WebSocket"), ("connection", "keep-alive, upgrade")][..], true),
@@ -201,5 +204,48 @@ mod tests {
         ] {
             assert_eq!(handshake(&headers(of)).status(), code, "{of:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_watch_sends_its_events_until_the_end_of_the_grace_period() {
+        let watch_termination = Some(Duration::from_secs(10));
+        let boats = Boats::start(BoatsConfig { watch_termination, ..BoatsConfig::default() }).await;
+        // The first watch ends at once, the next ones by and by.
+        let mut first = boats.watch("").await;
+        let mut watch = boats.watch("").await;
+        let (server, client) = tokio::io::duplex(1 << 16);
+        let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+        boats.shutdown.set();
+        assert!(first.next().await.is_none());
+        let following = tokio::spawn(async move {
+            let mut socket = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
+            follow(&mut socket, Encoding::Json, &mut watch).await
+        });
+        for name in (0..20).map(|number| format!("boat-{number}")) {
+            boats.create(&name).await;
+            let event = timeout(Duration::from_secs(10), client.next()).await.unwrap();
+            let Some(Ok(Message::Text(text))) = event else { panic!("{name}: {event:?}") };
+            assert!(text.contains(&name), "{text}");
+        }
+        boats.clock.advance(Duration::from_secs(10));
+        assert_eq!(following.await.unwrap(), CloseCode::Normal);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_does_not_hold_up_a_shutdown() {
+        let boats = Boats::start(BoatsConfig::default()).await;
+        let mut watch = boats.watch("").await;
+        // Too small for an event.
+        let (server, _client) = tokio::io::duplex(16);
+        let following = tokio::spawn(async move {
+            let mut socket = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
+            follow(&mut socket, Encoding::Json, &mut watch).await
+        });
+        boats.create("a").await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!following.is_finished());
+        boats.shutdown.set();
+        let code = timeout(Duration::from_secs(10), following).await.unwrap().unwrap();
+        assert_eq!(code, CloseCode::Normal);
     }
 }

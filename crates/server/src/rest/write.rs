@@ -9,7 +9,7 @@ use pintle_registry::{Change, Context, FieldManager, MutatingAdmission, Served, 
 use pintle_runtime::Clock;
 
 use super::call::Call;
-use super::endpoint::{Behind, Endpoint};
+use super::endpoint::{Endpoint, Implementation};
 use super::may_create::MayCreate;
 use super::options::{FieldValidation, WriteOptions};
 use super::{Result, body, internal};
@@ -17,21 +17,21 @@ use crate::Response;
 
 /// The decoded body and options of a write.
 pub(crate) struct WriteRequest {
-    /// Of the stored version, with its defaults.
+    /// The object in the stored version, with its defaults.
     pub(crate) object: Value,
     pub(crate) options: WriteOptions,
 }
 
 impl WriteRequest {
-    /// By a POST. Of several things that are wrong with a request, other ones come first than with a PUT.
-    pub(crate) async fn by_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
+    /// Reads a POST. The order in which errors are found differs from that of a PUT.
+    pub(crate) async fn from_post(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "CreateOptions")?;
         WriteRequest::read(endpoint, call, encoding, &bytes, options).await
     }
 
-    pub(crate) async fn by_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
+    pub(crate) async fn from_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "UpdateOptions")?;
         let encoding = body::encoding(call.request, call.shared.encodings)?;
@@ -47,11 +47,11 @@ impl WriteRequest {
     ) -> Result<WriteRequest> {
         let served = &*endpoint.served;
         let read = || {
-            let (object, told) = read(served, encoding, bytes, options.field_validation);
-            (object.and_then(|object| served.to_stored(object)), told)
+            let (object, warned) = read(served, encoding, bytes, options.field_validation);
+            (object.and_then(|object| served.to_stored(object)), warned)
         };
-        let (object, told) = pintle_work::run(read).await;
-        call.warnings.extend(told);
+        let (object, warned) = pintle_work::run(read).await;
+        call.warnings.extend(warned);
         let object = object?;
         Ok(WriteRequest { object, options })
     }
@@ -65,23 +65,23 @@ fn read(
     body: &[u8],
     validation: FieldValidation,
 ) -> (Result<Value>, Vec<String>) {
-    let mut told = Vec::new();
+    let mut warned = Vec::new();
     let received = match served.read(encoding, body) {
         Ok(received) => received,
-        Err(status) => return (Err(status), told),
+        Err(status) => return (Err(status), warned),
     };
     if !received.strict.is_empty() {
         match validation {
             FieldValidation::Ignore => {}
-            FieldValidation::Warn => told = warnings(&received.strict),
+            FieldValidation::Warn => warned = warnings(&received.strict),
             FieldValidation::Strict => {
                 let error = strict_error(&received.strict);
                 let unreadable = Unreadable { kind: Some(received.kind), error };
-                return (Err(Box::new(unreadable.status(&served.kind().kind, body))), told);
+                return (Err(Box::new(unreadable.status(&served.kind().kind, body))), warned);
             }
         }
     }
-    (received.object, told)
+    (received.object, warned)
 }
 
 /// Changes an object through the write pipeline, and answers with it.
@@ -92,14 +92,14 @@ pub(crate) async fn update(
     options: &WriteOptions,
     change: &mut dyn Change,
 ) -> Result<Response> {
-    let target = match &endpoint.behind {
-        Behind::Store(store) => Target::Store(store),
-        Behind::Subresource(subresource) => Target::Subresource(&**subresource),
-        Behind::Computed(_) | Behind::Connection | Behind::Missing => {
+    let target = match &endpoint.implementation {
+        Implementation::Store(store) => Target::Store(store),
+        Implementation::Subresource(subresource) => Target::Subresource(&**subresource),
+        Implementation::Computed(_) | Implementation::Connection { .. } | Implementation::Missing => {
             return Err(internal("there is nothing to write to"));
         }
     };
-    let admission = call.admission(endpoint, &context, options.dry_run);
+    let admission = call.admission(endpoint, &context, options.dry_run, Some(options.fields.clone()));
     let admission = MayCreate::new(call, &admission);
     let manager = call.field_manager(endpoint, &options.field_manager);
     let write = endpoint.write(&manager, &admission, options, &call.shared.clock);
@@ -136,7 +136,7 @@ impl Call<'_> {
     pub(crate) fn field_manager(&self, endpoint: &Endpoint, name: &str) -> FieldManager {
         let name = manager_name(name, &self.request.user_agent());
         let subresource = endpoint.subresource.clone().unwrap_or_default();
-        let manager = FieldManager::new(name, subresource, endpoint.behind.reset_fields());
-        if endpoint.is_defined { manager.of_version(endpoint.served.kind().api_version()) } else { manager }
+        let manager = FieldManager::new(name, subresource, endpoint.implementation.reset_fields());
+        if endpoint.is_custom { manager.of_version(endpoint.served.kind().api_version()) } else { manager }
     }
 }

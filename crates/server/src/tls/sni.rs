@@ -47,7 +47,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Where two certificates have a name in common, the one it was said for gets it, and else the first.
+    /// Makes a resolver. Of two certificates with a common name, the one that was configured for it gets it, else the first.
     pub(super) fn new(default: Arc<CertifiedKey>, named: &[NamedCertificate]) -> Resolver {
         let mut by_name = HashMap::new();
         let explicit = named.iter().filter(|certificate| certificate.explicit);

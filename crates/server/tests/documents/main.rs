@@ -109,7 +109,7 @@ async fn each_path_has_its_document() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_told_by_whoever_knows_the_group() {
+async fn an_unserved_version_is_answered_by_the_owner_of_its_group() {
     let documents = by_default();
     for path in ["/apis/apps/v9", "/api/v2"] {
         assert!(documents.owns(path), "{path}");
@@ -154,7 +154,7 @@ async fn documents_come_in_the_encoding_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_refused_by_the_router_or_by_the_document() {
+async fn an_unacceptable_media_type_is_refused_by_the_router_or_by_the_document() {
     let documents = by_default();
     let all = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     let router = format!("406: Not Acceptable\n\nAvailable representations: {all}");
@@ -182,7 +182,7 @@ async fn cbor_is_there_for_group_versions_only_and_with_its_gate() {
 }
 
 #[tokio::test]
-async fn all_groups_come_in_one_document_to_who_prefers_it() {
+async fn all_groups_come_in_one_document_to_clients_that_prefer_it() {
     let documents = by_default();
     for (path, first) in [("/api", Json::Null), ("/apis", json!("apiregistration.k8s.io"))] {
         let answer = get(&documents, path, &[(ACCEPT, &format!("{AGGREGATED},application/json"))]).await;

@@ -45,10 +45,21 @@ fn remote(group: &str, version: &str, resources: &[&str]) -> Contribution {
     };
     let text =
         json!({"openapi": "3.0.0", "info": {"title": resources.join(","), "version": "1"}, "paths": {}});
-    let openapi = RemoteDocument { json: text.to_string().into_bytes().into(), hash: resources.join("-") };
+    let document = |json: serde_json::Value| RemoteDocument {
+        json: json.to_string().into_bytes().into(),
+        hash: resources.join("-"),
+    };
+    let paths = resources.iter().map(|name| (format!("/apis/{group}/{version}/{name}"), json!({"get": {}})));
+    let paths: serde_json::Map<String, serde_json::Value> = paths.collect();
+    let openapi_v2 = document(json!({"swagger": "2.0", "paths": paths}));
+    let openapi_v3 = document(text);
     let resources = resources.iter().map(resource).collect();
     let version = GroupVersion { group: group.into(), version: version.into(), resources };
-    Contribution::Remote(Arc::new(RemoteVersion { version, openapi: Some(openapi) }))
+    Contribution::Remote(Arc::new(RemoteVersion {
+        version,
+        openapi_v2: Some(openapi_v2),
+        openapi_v3: Some(openapi_v3),
+    }))
 }
 
 async fn etags(documents: &Documents) -> [String; 3] {
@@ -114,6 +125,11 @@ async fn a_third_source_adds_changes_and_removes_group_versions() {
     assert_eq!(changed[2], before[2]);
     let openapi = get(&documents, "/openapi/v3/apis/metrics.example.com/v1", &[]).await;
     assert_eq!(openapi.header(ETAG), "\"pods-nodes\"");
+    assert!(changed[1] != added[1] && added[1] != before[1], "the document of everything changes");
+    let paths = get(&documents, "/openapi/v2", &[]).await.json()["paths"].clone();
+    for path in ["/apis/metrics.example.com/v1/nodes", "/apis/apps/v9/nodes", "/apis/apps/v1/deployments"] {
+        assert!(paths[path].is_object(), "{path}");
+    }
 
     // Both go.
     source.inner.publish("v1.metrics.example.com", None);

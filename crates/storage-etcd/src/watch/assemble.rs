@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_delivered_is_not_delivered_again() {
+    fn delivered_events_are_not_repeated() {
         let mut assembler = Assembler::new(Revision(5));
         take(&mut assembler, response(false, &[(5, "a"), (6, "a")]));
         assert_eq!(take(&mut assembler, response(false, &[(6, "a"), (7, "a")])), ["7: a"]);

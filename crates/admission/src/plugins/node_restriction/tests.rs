@@ -2,12 +2,11 @@ use std::collections::HashMap;
 
 use pintle_auth::{NODES, User, Verdict, authorizer};
 use pintle_features::{Feature, Features};
-use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Status};
 use rcgen::{CertificateParams, DnType, KeyPair};
 
 use super::*;
-use crate::attributes::Request;
+use crate::testing::{self, Outcome};
 
 /// Objects by resource, namespace and name; one namespace cannot be read.
 #[derive(Default)]
@@ -47,9 +46,7 @@ fn json(text: &str) -> Value {
 }
 
 struct Case {
-    group: &'static str,
     resource: &'static str,
-    subresource: &'static str,
     operation: Operation,
     namespace: &'static str,
     name: &'static str,
@@ -64,13 +61,8 @@ fn node_user(name: &str) -> User {
 }
 
 fn case(operation: Operation, resource: &'static str) -> Case {
-    let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
-    let (group, subresource) = group.split_once('/').unwrap_or((group, ""));
-    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, subresource));
     Case {
-        group,
         resource,
-        subresource,
         operation,
         namespace: "",
         name: "",
@@ -98,28 +90,24 @@ impl Case {
     }
 
     async fn answer(self) -> Result<()> {
-        let target = Target {
-            kind: GroupVersionKind::new(self.group, "v1", "Kind"),
-            resource: GroupVersionResource::new(self.group, "v1", self.resource),
-            subresource: self.subresource.into(),
-        };
-        let request = Request {
-            target: Arc::new(target),
-            namespace: self.namespace.into(),
-            name: self.name.into(),
-            user: Arc::new(self.user),
-            ..Request::default()
-        };
         let plugin = NodeRestriction {
             objects: Arc::new(cluster()),
             authorizer: Arc::new(Audiences),
             features: self.features,
         };
-        let mut attributes = Attributes::new(&request, self.operation, self.object, self.old);
-        if plugin.admits(self.operation, &request.target) {
-            plugin.admit(&mut attributes).await
-        } else {
-            Ok(())
+        let mut case = testing::Case::new(self.operation, self.resource)
+            .in_namespace(self.namespace)
+            .named(self.name)
+            .by(self.user);
+        if let Some(object) = self.object {
+            case = case.object(object);
+        }
+        if let Some(old) = self.old {
+            case = case.old_object(old);
+        }
+        match case.run(&plugin).await {
+            Outcome::Rejected(status) => Err(status),
+            _ => Ok(()),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::jwt::{Algorithm, Claims, PublicKey, Unverified, read_set};
 const BURST: u32 = 5;
 /// After these, one fetch in so much time.
 const REFILL: Duration = Duration::from_secs(10);
-/// Of a discovery document or key set.
+/// Size limit of a discovery document or key set.
 const LARGEST: usize = 1 << 20;
 /// More keys are not an issuer's.
 const MOST_KEYS: usize = 256;

@@ -125,7 +125,7 @@ impl Oidc {
             pem => Roots::Bundle(Material::Text(pem.into())),
         };
         let tls = TlsOptions { roots, ..TlsOptions::default() };
-        let options = ClientOptions { tls, egress, ..ClientOptions::default() };
+        let options = ClientOptions { tls, egress, clock: clock.clone(), ..ClientOptions::default() };
         let resolver = match configuration.claim_mappings.groups.claim.as_str() {
             "" => None,
             claim => {

@@ -46,7 +46,7 @@ pub struct PeerCertificates {
     verified: Mutex<Vec<Verified>>,
 }
 
-/// Of how many sets of roots the outcome is kept.
+/// Number of sets of roots whose outcome is cached.
 const MOST_VERIFIED: usize = 2;
 
 impl PeerCertificates {

@@ -68,7 +68,7 @@ struct Vertex {
     nodes: Counts,
     /// Of a pod or volume: what leads to it. Of a claim: the volumes that are bound to it.
     related: Vec<Id>,
-    /// How many others have this one as related, or count it as their node.
+    /// Number of others that have this one as related, or count it as their node.
     uses: u32,
     /// Whether the object itself is here; others are only spoken of.
     present: bool,
@@ -148,13 +148,13 @@ impl Graph {
     }
 
     /// Whether a way leads from an object to a node.
-    pub fn leads(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> bool {
+    pub fn has_path(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> bool {
         let Some(node) = self.find(Kind::Node, "", node) else { return false };
         let Some(from) = self.find(kind, namespace, name) else { return false };
         self.vertex(from).nodes.contains(node)
     }
 
-    /// How many vertices there are.
+    /// Number of vertices.
     pub fn len(&self) -> usize {
         self.index.len()
     }

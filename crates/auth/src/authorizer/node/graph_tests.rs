@@ -59,9 +59,9 @@ fn objects_of_a_pod_lead_to_its_node_only() {
         .map(|(kind, name)| (kind, name.to_owned())),
     );
     for (kind, name) in &expected {
-        assert!(graph.leads(*kind, "ns", name, "n1"), "{kind:?} {name}");
-        assert!(!graph.leads(*kind, "ns", name, "n2"));
-        assert!(!graph.leads(*kind, "other", name, "n1"));
+        assert!(graph.has_path(*kind, "ns", name, "n1"), "{kind:?} {name}");
+        assert!(!graph.has_path(*kind, "ns", name, "n2"));
+        assert!(!graph.has_path(*kind, "other", name, "n1"));
     }
     assert_eq!(graph.len(), expected.len() + 1, "{graph:#?}");
 }
@@ -71,14 +71,14 @@ fn claims_made_from_templates_count_once_they_are_known() {
     let claims = r#","resourceClaims":[{"name":"a","resourceClaimTemplateName":"t"},{"name":"b","resourceClaimTemplateName":"t"}]"#;
     let mut with_status = pod("p", "n1", claims);
     let graph = graph_of(std::slice::from_ref(&with_status));
-    assert!(!graph.leads(Kind::ResourceClaim, "ns", "t", "n1"));
+    assert!(!graph.has_path(Kind::ResourceClaim, "ns", "t", "n1"));
     let status = object(
         r#"{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"p-a"},{"name":"b"}],"extendedResourceClaimStatus":{"resourceClaimName":"x"}}"#,
     );
     with_status.as_object_mut().expect("a pod").insert("status", status);
     let graph = graph_of(&[with_status]);
-    assert!(graph.leads(Kind::ResourceClaim, "ns", "p-a", "n1"));
-    assert!(graph.leads(Kind::ResourceClaim, "ns", "x", "n1"));
+    assert!(graph.has_path(Kind::ResourceClaim, "ns", "p-a", "n1"));
+    assert!(graph.has_path(Kind::ResourceClaim, "ns", "x", "n1"));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_mirror_pod_gives_its_node_nothing() {
     let annotations = object(r#"{"kubernetes.io/config.mirror":"x"}"#);
     mirror.metadata_mut().expect("metadata").insert("annotations", annotations);
     let graph = graph_of(&[mirror]);
-    assert!(graph.leads(Kind::Pod, "ns", "p", "n1"));
-    assert!(!graph.leads(Kind::Secret, "ns", "s", "n1"));
+    assert!(graph.has_path(Kind::Pod, "ns", "p", "n1"));
+    assert!(!graph.has_path(Kind::Secret, "ns", "s", "n1"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_pod_without_a_node_leads_to_no_node() {
     let mut graph = graph_of(&[pod("p", "", r#","serviceAccountName":"sa""#)]);
     assert!(graph.is_empty());
     graph.set(Kind::Pod, "ns", "p", &pod("p", "n1", r#","serviceAccountName":"sa""#));
-    assert!(graph.leads(Kind::ServiceAccount, "ns", "sa", "n1"));
+    assert!(graph.has_path(Kind::ServiceAccount, "ns", "sa", "n1"));
     graph.remove(Kind::Pod, "ns", "p");
     assert!(graph.is_empty(), "{graph:?}");
 }
@@ -109,23 +109,23 @@ fn secrets_of_volumes_lead_through_claims() {
     let csi = r#","csi":{"driver":"d","nodeStageSecretRef":{"namespace":"x","name":"s"},"controllerPublishSecretRef":{"namespace":"x","name":"t"}}"#;
     let mut graph = Graph::new();
     graph.set(Kind::PersistentVolume, "", "v", &volume("v", "c", csi));
-    assert!(!graph.leads(Kind::Secret, "x", "s", "n1"));
+    assert!(!graph.has_path(Kind::Secret, "x", "s", "n1"));
     graph.set(Kind::Pod, "ns", "a", &uses("a", "n1"));
     graph.set(Kind::Pod, "ns", "b", &uses("b", "n1"));
     graph.set(Kind::Pod, "ns", "c", &uses("c", "n2"));
     for node in ["n1", "n2"] {
-        assert!(graph.leads(Kind::PersistentVolume, "", "v", node));
-        assert!(graph.leads(Kind::Secret, "x", "s", node));
-        assert!(!graph.leads(Kind::Secret, "x", "t", node), "the controller's secret");
+        assert!(graph.has_path(Kind::PersistentVolume, "", "v", node));
+        assert!(graph.has_path(Kind::Secret, "x", "s", node));
+        assert!(!graph.has_path(Kind::Secret, "x", "t", node), "the controller's secret");
     }
     graph.remove(Kind::Pod, "ns", "a");
-    assert!(graph.leads(Kind::Secret, "x", "s", "n1"));
+    assert!(graph.has_path(Kind::Secret, "x", "s", "n1"));
     graph.remove(Kind::Pod, "ns", "b");
-    assert!(!graph.leads(Kind::Secret, "x", "s", "n1"));
-    assert!(graph.leads(Kind::Secret, "x", "s", "n2"));
+    assert!(!graph.has_path(Kind::Secret, "x", "s", "n1"));
+    assert!(graph.has_path(Kind::Secret, "x", "s", "n2"));
     graph.remove(Kind::PersistentVolume, "", "v");
-    assert!(!graph.leads(Kind::Secret, "x", "s", "n2"));
-    assert!(graph.leads(Kind::PersistentVolumeClaim, "ns", "c", "n2"));
+    assert!(!graph.has_path(Kind::Secret, "x", "s", "n2"));
+    assert!(graph.has_path(Kind::PersistentVolumeClaim, "ns", "c", "n2"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_secret_without_a_namespace_may_be_of_the_claim_s() {
         let mut graph = graph_of(std::slice::from_ref(&user));
         graph.set(Kind::PersistentVolume, "", "v", &volume("v", "c", source));
         for place in ["ns", "x", ""] {
-            assert_eq!(graph.leads(Kind::Secret, place, "s", "n"), place == namespace, "{source} {place}");
+            assert_eq!(graph.has_path(Kind::Secret, place, "s", "n"), place == namespace, "{source} {place}");
         }
     }
 }
@@ -152,8 +152,8 @@ fn clearing_one_kind_leaves_the_others() {
     let attachment = object(r#"{"spec":{"nodeName":"n1"}}"#);
     graph.set(Kind::VolumeAttachment, "", "va", &attachment);
     graph.clear(Kind::Pod);
-    assert!(!graph.leads(Kind::ServiceAccount, "ns", "sa", "n1"));
-    assert!(graph.leads(Kind::VolumeAttachment, "", "va", "n1"));
+    assert!(!graph.has_path(Kind::ServiceAccount, "ns", "sa", "n1"));
+    assert!(graph.has_path(Kind::VolumeAttachment, "", "va", "n1"));
     graph.clear(Kind::VolumeAttachment);
     assert!(graph.is_empty());
 }
@@ -163,9 +163,9 @@ fn hostile_names_find_nothing_of_others() {
     let graph = graph_of(&[pod("p", "n1", r#","serviceAccountName":"sa""#)]);
     let long = "x".repeat(10_000);
     for (namespace, name) in [("ns\0sa", ""), ("", "ns\0sa"), ("n", "s\0sa"), (&long, &long), ("", "")] {
-        assert!(!graph.leads(Kind::ServiceAccount, namespace, name, "n1"));
+        assert!(!graph.has_path(Kind::ServiceAccount, namespace, name, "n1"));
     }
-    assert!(!graph.leads(Kind::Pod, "ns", "p", &long));
+    assert!(!graph.has_path(Kind::Pod, "ns", "p", &long));
 }
 
 /// A configmap that every pod uses, a secret that every volume uses: asking about them must not cost more for it. This takes
@@ -190,8 +190,8 @@ fn ten_thousand_pods_are_small_and_quick_to_ask_about() {
     assert!(bytes < 10_000_000, "{bytes} bytes for {} vertices", graph.len());
     for n in 0..100_000 {
         let node = format!("node-{}", n % 1000);
-        assert!(graph.leads(Kind::Secret, "x", "shared", &node));
-        assert!(!graph.leads(Kind::Secret, "x", "shared", "elsewhere"));
+        assert!(graph.has_path(Kind::Secret, "x", "shared", &node));
+        assert!(!graph.has_path(Kind::Secret, "x", "shared", "elsewhere"));
     }
 }
 
@@ -305,11 +305,11 @@ proptest! {
             for n in 0..4 {
                 for (kind, letter) in [(Kind::Secret, 's'), (Kind::PersistentVolumeClaim, 'c'), (Kind::ServiceAccount, 'a')] {
                     let name = format!("{letter}{n}");
-                    prop_assert_eq!(graph.leads(kind, "ns", &name, node), walked(&left, kind, &name, node));
+                    prop_assert_eq!(graph.has_path(kind, "ns", &name, node), walked(&left, kind, &name, node));
                 }
                 for kind in Kind::SOURCES {
                     let name = format!("o{n}");
-                    prop_assert_eq!(graph.leads(kind, namespace(kind), &name, node), walked(&left, kind, &name, node));
+                    prop_assert_eq!(graph.has_path(kind, namespace(kind), &name, node), walked(&left, kind, &name, node));
                 }
             }
         }

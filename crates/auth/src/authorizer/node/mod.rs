@@ -29,7 +29,7 @@ const LEASES: &str = "kube-node-lease";
 pub trait Relations: Send + Sync + 'static {
     /// Returns whether a path leads from an object to a node, as [`Graph::leads`] does. `false` only after the graph has
     /// caught up with the store. An error if the graph could not be loaded.
-    async fn leads(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String>;
+    async fn has_path(&self, kind: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String>;
 }
 
 /// Decides about requests of nodes; others are none of its business.
@@ -48,11 +48,11 @@ impl Node {
         if attributes.name.is_empty() {
             return Verdict::no_opinion("No Object name found");
         }
-        self.leads(node, kind, attributes).await
+        self.has_path(node, kind, attributes).await
     }
 
-    async fn leads(&self, node: &str, kind: Kind, attributes: &Attributes<'_>) -> Verdict {
-        match self.relations.leads(kind, attributes.namespace, attributes.name, node).await {
+    async fn has_path(&self, node: &str, kind: Kind, attributes: &Attributes<'_>) -> Verdict {
+        match self.relations.has_path(kind, attributes.namespace, attributes.name, node).await {
             Ok(true) => Verdict::allow(""),
             Ok(false) => unrelated(node),
             Err(error) => Verdict { error: Some(error), ..unrelated(node) },
@@ -101,7 +101,7 @@ impl Node {
                 self.read(node, Kind::ServiceAccount, attributes).await
             }
             ("create", _) if attributes.name.is_empty() => only_own_tokens(),
-            ("create", "token") => self.leads(node, Kind::ServiceAccount, attributes).await,
+            ("create", "token") => self.has_path(node, Kind::ServiceAccount, attributes).await,
             ("create", _) => Verdict::no_opinion("can only create token subresource of serviceaccount"),
             _ => only_own_tokens(),
         }

@@ -36,7 +36,7 @@ const SECRETS_OF_PERSISTENT_VOLUMES: [(&str, &[&str], bool); 8] = [
     ("csi", &["nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"], false),
 ];
 
-/// Of an object of one of [`Kind::SOURCES`]; nothing if it concerns no node.
+/// Returns the references of an object of one of [`Kind::SOURCES`]; `None` if it concerns no node.
 pub(super) fn of(kind: Kind, object: &Value) -> Option<References> {
     match kind {
         Kind::Pod => of_pod(object),

@@ -9,7 +9,7 @@ struct One;
 
 #[async_trait]
 impl Relations for One {
-    async fn leads(&self, _: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String> {
+    async fn has_path(&self, _: Kind, namespace: &str, name: &str, node: &str) -> Result<bool, String> {
         match namespace {
             "broken" => Err("nothing is known".into()),
             _ => Ok(name == "mine" && node == "n1" && (namespace == "ns" || namespace.is_empty())),

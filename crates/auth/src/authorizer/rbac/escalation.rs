@@ -21,9 +21,9 @@ pub struct Write<'a> {
     pub user: &'a User,
     /// `roles`, `clusterrolebindings`...
     pub resource: &'a str,
-    /// Of the request; empty for what is in no namespace.
+    /// Namespace of the request; empty for a cluster-scoped resource.
     pub namespace: &'a str,
-    /// Of the request's path; empty for a creation.
+    /// Name in the request's path; empty for a creation.
     pub name: &'a str,
     pub new: &'a Value,
     pub old: Option<&'a Value>,

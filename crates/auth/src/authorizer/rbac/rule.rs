@@ -48,7 +48,7 @@ fn bit(verb: &str) -> u16 {
 }
 
 impl Rule {
-    /// Of a `PolicyRule`.
+    /// Reads a `PolicyRule`.
     pub fn read(rule: &Value) -> Rule {
         let list =
             |field| rule.items_at(&[field]).iter().map(|item| item.as_str().unwrap_or_default().into());
@@ -103,7 +103,7 @@ impl Rule {
         out + "}"
     }
 
-    /// Of all rules of a `Role` or `ClusterRole`.
+    /// Reads all rules of a `Role` or `ClusterRole`.
     pub fn read_all(role: &Value) -> Vec<Rule> {
         role.items_at(&["rules"]).iter().map(Rule::read).collect()
     }

@@ -3,7 +3,7 @@
 use pintle_cel::{Activation, Budget, Declarations, Environment, Field, ObjectType, Program, Type};
 use pintle_meta::{Object, Value, field_path};
 
-use super::Matches;
+use super::MatchConditions;
 use super::spec::{Requirements, Spec};
 
 /// All must hold. One that does not is enough to pass the webhook over, whatever fails besides.
@@ -36,7 +36,7 @@ impl Conditions {
     }
 }
 
-impl Matches for Conditions {
+impl MatchConditions for Conditions {
     fn matches(&self, spec: &Spec<'_>) -> Result<bool, String> {
         let request = value(spec, self.selectors);
         let mut errors = Vec::new();

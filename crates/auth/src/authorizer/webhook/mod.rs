@@ -28,7 +28,7 @@ pub use spec::Spec;
 
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
-/// How many answers are kept.
+/// Number of answers that are kept.
 const MOST_KEPT: usize = 8192;
 /// Longer attributes are not cached, since they could fill the memory.
 const LONGEST_KEPT: usize = 10_000;
@@ -44,7 +44,7 @@ pub trait WebhookEvents: Send + Sync + 'static {
 }
 
 /// Whether a webhook is to be asked at all.
-pub trait Matches: Send + Sync + 'static {
+pub trait MatchConditions: Send + Sync + 'static {
     /// An error if it cannot be told: then the webhook counts as failed.
     fn matches(&self, spec: &Spec<'_>) -> Result<bool, String>;
 }
@@ -64,7 +64,7 @@ pub struct WebhookOptions {
 pub struct WebhookAuthorizer {
     webhook: Webhook,
     options: WebhookOptions,
-    condition: Option<Arc<dyn Matches>>,
+    condition: Option<Arc<dyn MatchConditions>>,
     events: Option<Arc<dyn WebhookEvents>>,
     cache: Cache<Answer>,
 }
@@ -104,7 +104,7 @@ impl WebhookAuthorizer {
     pub fn new(
         webhook: Webhook,
         options: WebhookOptions,
-        condition: Option<Arc<dyn Matches>>,
+        condition: Option<Arc<dyn MatchConditions>>,
         events: Option<Arc<dyn WebhookEvents>>,
         clock: Clock,
     ) -> WebhookAuthorizer {

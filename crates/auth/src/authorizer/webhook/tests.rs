@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pintle_meta::selector::{field, label};
-use pintle_outbound::Kubeconfig;
 use pintle_outbound::testing::{HttpsServer, Reply};
 use pintle_outbound::webhook::Backoff;
+use pintle_outbound::{ClientOptions, Kubeconfig};
 use serde_json::{Value, json};
 
 use pintle_runtime::Clock;
@@ -37,7 +37,8 @@ fn with_events(
 ) -> WebhookAuthorizer {
     let kubeconfig = Kubeconfig::parse(server.kubeconfig("/authorize").as_bytes(), Path::new("/")).unwrap();
     let backoff = Backoff { first: Duration::from_millis(1), ..Backoff::default() };
-    let webhook = Webhook::new(&kubeconfig, Duration::from_millis(500), backoff, None).unwrap();
+    let client = ClientOptions { timeout: Duration::from_millis(500), ..ClientOptions::default() };
+    let webhook = Webhook::from_kubeconfig(&kubeconfig, client, backoff).unwrap();
     WebhookAuthorizer::new(webhook, options, None, events, Clock::system())
 }
 

@@ -60,7 +60,7 @@ pub struct External {
     events: Arc<dyn Events>,
     clock: Clock,
     fetched: RwLock<Fetched>,
-    /// How many fetches have ended.
+    /// Number of fetches that have ended.
     fetches: AtomicU64,
     /// Held while fetching; what the last fetch came to.
     fetching: tokio::sync::Mutex<Result<(), String>>,

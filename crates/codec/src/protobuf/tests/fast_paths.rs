@@ -11,7 +11,7 @@ use crate::json;
 fn json_of(name: &str, message: &Bytes, options: Options<'_>, quick: bool) -> String {
     let (mut out, mut again) = (Vec::new(), b"before".to_vec());
     to_json(of(name), &message.0, &options, &mut out).unwrap();
-    assert_eq!(Transcoder::default().quickly(of(name), &message.0, &options, &mut again), quick);
+    assert_eq!(Transcoder::default().transcode_directly(of(name), &message.0, &options, &mut again), quick);
     assert_eq!(again, if quick { [b"before", &*out].concat() } else { b"before".to_vec() });
     String::from_utf8(out).unwrap()
 }

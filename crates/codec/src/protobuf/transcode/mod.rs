@@ -58,11 +58,15 @@ impl Transcoder {
         options: &Options<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if self.quickly(of, message, options, out) { Ok(()) } else { slowly(of, message, options, out) }
+        if self.transcode_directly(of, message, options, out) {
+            Ok(())
+        } else {
+            slowly(of, message, options, out)
+        }
     }
 
     /// Transcodes without a tree; returns whether that worked. If not, nothing was written.
-    pub(super) fn quickly(
+    pub(super) fn transcode_directly(
         &mut self,
         of: &'static Type,
         message: &[u8],

@@ -80,7 +80,7 @@ fn embedded_objects_have_what_objects_have() {
 }
 
 #[test]
-fn what_every_object_has_is_right_for_the_whole_of_it() {
+fn defaults_of_embedded_metadata_are_validated() {
     let name = |default: &str| {
         format!(
             r#"{{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true,"properties":{{"metadata":{{"type":"object","properties":{{"name":{{"type":"string","default":{default}}}}}}}}}}}"#

@@ -152,7 +152,7 @@ fn every_version_has_a_schema() {
 }
 
 #[test]
-fn what_is_said_once_is_not_said_of_a_version() {
+fn top_level_fields_and_version_fields_exclude_each_other() {
     let column = r#"[{"name":"c","type":"string","JSONPath":".a"}]"#;
     let each = |name: &str, storage: bool| {
         format!(

@@ -110,7 +110,7 @@ fn metadata_is_what_it_is() {
 }
 
 #[test]
-fn what_only_asks_more_says_nothing_else() {
+fn junctors_hold_only_value_validations() {
     for junctor in ["allOf", "anyOf", "oneOf"] {
         check_field(
             &format!(
@@ -155,7 +155,7 @@ fn what_only_asks_more_says_nothing_else() {
 }
 
 #[test]
-fn what_the_root_asks_of_is_described() {
+fn fields_in_junctors_are_specified_at_the_root() {
     check_root(
         r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"object"}}},"allOf":[{"properties":{"a":{"items":{"properties":{"x":{"minimum":1}}}},"b":{"not":{"minimum":1}}}}],"not":{"properties":{"c":{}}}}"#,
         &[

@@ -13,7 +13,7 @@ fn check(new: &Value, old: &Value, expected: &[&str]) {
 const ESTABLISHED: &str = r#""storedVersions":["v1"],"conditions":[{"type":"Established","status":"True"}]"#;
 
 #[test]
-fn what_objects_are_stored_by_stays() {
+fn fields_that_keys_depend_on_are_immutable() {
     let old = definition("");
     let other = r#""scope":"Cluster","names":{"plural":"bs","singular":"b","kind":"B","listKind":"BList"},"group":"h.io""#;
     let always = [

@@ -70,7 +70,7 @@ fn a_root_keeps_its_metadata() {
 }
 
 #[test]
-fn what_was_removed_is_told_up_to_a_limit() {
+fn pruned_fields_are_reported_up_to_a_limit() {
     let long = "k".repeat(1 << 20);
     let fields: Vec<String> = (0..50).map(|n| format!(r#""f{n}":1"#)).collect();
     let of = schema(&format!(r#"{{"properties":{{"{long}":{{}}}}}}"#));

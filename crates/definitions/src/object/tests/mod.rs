@@ -1,8 +1,13 @@
 //! Schemas, objects, and what becomes of them.
 
 mod changes;
+mod limits;
 mod properties;
+mod ratcheting;
+mod resource;
 mod validation;
+
+use std::fmt::Write;
 
 use pintle_codec::json;
 use pintle_meta::Value;
@@ -20,4 +25,12 @@ fn text(value: &Value) -> String {
 
 fn schema(text: &str) -> Structural {
     crate::compile(&tree(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Errors, one on a line.
+fn lines(errors: &[pintle_meta::field_path::Error]) -> String {
+    errors.iter().fold(String::new(), |mut text, error| {
+        _ = writeln!(text, "{error}");
+        text
+    })
 }

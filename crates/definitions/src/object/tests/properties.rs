@@ -107,7 +107,7 @@ impl Random {
 }
 
 #[test]
-fn what_was_done_is_done() {
+fn pruning_and_defaulting_are_idempotent() {
     let mut random = Random(7);
     let (mut valid, mut changed) = (0, 0);
     for _ in 0..800 {

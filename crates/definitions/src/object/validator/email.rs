@@ -35,7 +35,7 @@ impl<'t> Parser<'t> {
         behind.is_some()
     }
 
-    /// How many addresses there are: one, or those of a group.
+    /// Number of addresses: one, or those of a group.
     fn address(&mut self, may_be_group: bool) -> Option<usize> {
         self.skip_space();
         if self.rest.is_empty() {

@@ -430,7 +430,7 @@ impl Format {
     }
 }
 
-/// How many characters there are. Often the number of bytes, which is known, is enough to see that it is between the limits.
+/// Number of characters. Often the number of bytes, which is known, is enough to see that it is between the limits.
 fn length(text: &str, max: i64, min: i64) -> i64 {
     let bytes = text.len() as i64;
     if bytes <= max && bytes / 4 >= min { bytes } else { text.chars().count() as i64 }

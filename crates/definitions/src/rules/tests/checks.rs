@@ -108,7 +108,7 @@ fn a_rule_may_say_what_is_wrong_and_where() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_an_error() {
+fn a_failed_evaluation_is_an_error() {
     let rules = r#"{"rule":"self.a == 'x'"},{"rule":"self.b / 0 == 1","message":"divided"},
         {"rule":"dyn(self.b) + 'x' == ''"},{"rule":"[1][self.b] == 1"}"#;
     check(&[(
@@ -126,7 +126,7 @@ fn what_cannot_be_evaluated_is_an_error() {
 }
 
 #[test]
-fn what_is_no_rule_is_an_error_for_every_object() {
+fn an_invalid_rule_is_an_error_for_every_object() {
     check(&[(
         &with(AB, r#"{"rule":"self.c"},{"rule":"1"},{"rule":" "}"#),
         "{}",
@@ -140,7 +140,7 @@ fn what_is_no_rule_is_an_error_for_every_object() {
 }
 
 #[test]
-fn what_no_rule_can_see_has_no_rules() {
+fn rules_of_untyped_fields_do_not_compile() {
     let list = r#"{"type":"array","items":{"x-kubernetes-preserve-unknown-fields":true,
         "x-kubernetes-validations":[{"rule":"true"}]}}"#;
     check(&[(list, "[1]", None, &[])]);
@@ -192,7 +192,7 @@ fn rules_about_change_need_something_that_changed() {
 }
 
 #[test]
-fn what_was_wrong_and_did_not_change_is_tolerated() {
+fn unchanged_violations_are_tolerated() {
     let bar =
         r#"{"type":"string","x-kubernetes-validations":[{"rule":"self == 'bar'","message":"not bar"}]}"#;
     let object = format!(r#"{{"type":"object","properties":{{"a":{bar},"b":{{"type":"integer"}}}}}}"#);

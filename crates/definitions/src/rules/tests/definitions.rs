@@ -210,7 +210,7 @@ fn change_is_only_seen_where_it_can_be_followed() {
 }
 
 #[test]
-fn what_could_cost_too_much_is_forbidden() {
+fn too_costly_rules_are_forbidden() {
     let list = |bounds: &str, rule: &str| {
         with(
             &format!(r#"{{"type":"array",{bounds}"items":{{"type":"string"}}}}"#),

@@ -12,7 +12,7 @@ on_both_stores! { of EXTENDED:
     watches_end_with_their_version_and_not_with_another,
     a_version_that_objects_were_stored_in_stays_until_they_are_migrated,
     readers_and_writers_go_on_while_it_changes,
-    what_is_tolerated_is_told_also_to_who_is_refused,
+    warnings_of_tolerated_errors_come_with_refusals,
 }
 
 fn path_of(definition: &Value) -> String {
@@ -198,7 +198,7 @@ async fn readers_and_writers_go_on_while_it_changes(shared: &Shared) {
 }
 
 /// An existing object may break a newer rule; writing it gives a warning, even if the write fails for another reason.
-async fn what_is_tolerated_is_told_also_to_who_is_refused(shared: &Shared) {
+async fn warnings_of_tolerated_errors_come_with_refusals(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     let mut defined = session
         .install(&definition("tolerated.test", "Thing", "Cluster", vec![version("v1", &plain_schema())]))

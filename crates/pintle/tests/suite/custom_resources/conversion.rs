@@ -81,7 +81,7 @@ impl Harbour {
         Harbour { server, webhook, fails, session }
     }
 
-    /// How many objects were sent to be converted so far.
+    /// Number of objects that were sent to be converted so far.
     fn asked(&self) -> usize {
         let objects = |seen: &Seen| seen.json()["request"]["objects"].as_array().map_or(0, Vec::len);
         self.webhook.seen().iter().map(objects).sum()

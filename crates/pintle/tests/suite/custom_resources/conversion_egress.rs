@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pintle_outbound::testing::proxies::{Manner, Proxy};
+use pintle_outbound::testing::proxies::{Behavior, Proxy};
 use pintle_outbound::testing::{HttpsOptions, HttpsServer};
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ async fn asked(client_config: Value, to: &str) -> (bool, bool) {
     let webhook = HttpsServer::start_with(options, review).await;
     let launch = Launch::new();
     let sockets = [launch.path("cluster.sock"), launch.path("plane.sock")];
-    let cluster = Proxy::konnectivity(&sockets[0], Manner::Forward);
-    let plane = Proxy::uds(&sockets[1], Manner::Forward);
+    let cluster = Proxy::konnectivity(&sockets[0], Behavior::Forward);
+    let plane = Proxy::uds(&sockets[1], Behavior::Forward);
     for proxy in [&cluster, &plane] {
         proxy.knows(to, webhook.address);
     }

@@ -14,7 +14,7 @@ on_both_stores! { of EXTENDED:
     while_it_goes_nothing_new_is_made,
     a_definition_without_objects_goes_at_once,
     a_definition_that_comes_again_is_another,
-    what_is_wrong_is_refused,
+    invalid_definitions_are_refused,
 }
 
 fn thing(group: &str, kind: &str) -> Value {
@@ -225,7 +225,7 @@ async fn a_definition_that_comes_again_is_another(shared: &Shared) {
 /// Makes a good definition bad.
 type Change = fn(&mut Value);
 
-async fn what_is_wrong_is_refused(shared: &Shared) {
+async fn invalid_definitions_are_refused(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     let changes: [(&str, Change); 6] = [
         ("metadata.name", |of| of["metadata"]["name"] = "others.wrong.test".into()),

@@ -12,9 +12,9 @@ use crate::support::{Launch, Server, eventually};
 on_both_stores! { of EXTENDED:
     objects_have_all_verbs_in_namespaces,
     objects_have_all_verbs_in_the_cluster,
-    what_is_established_takes_objects_at_once,
+    an_established_definition_takes_objects_at_once,
     objects_are_applied,
-    what_is_sent_must_be_of_the_kind,
+    objects_of_another_kind_are_refused,
     paths_that_lead_nowhere_are_not_found,
 }
 
@@ -116,7 +116,7 @@ async fn objects_have_all_verbs_in_the_cluster(shared: &Shared) {
     objects_have_all_verbs(shared, "cluster.test", "Cluster", "/apis/cluster.test/v1/things").await;
 }
 
-async fn what_is_established_takes_objects_at_once(shared: &Shared) {
+async fn an_established_definition_takes_objects_at_once(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     for number in 0..50 {
         let (group, kind) = ("at-once.test", format!("Kind{number}"));
@@ -161,7 +161,7 @@ async fn objects_are_applied(shared: &Shared) {
     session.uninstall("things.applied.test").await;
 }
 
-async fn what_is_sent_must_be_of_the_kind(shared: &Shared) {
+async fn objects_of_another_kind_are_refused(shared: &Shared) {
     let mut session = Session::to(&shared.server).await;
     session
         .install(&definition("kinds.test", "Thing", "Cluster", vec![version("v1", &plain_schema())]))

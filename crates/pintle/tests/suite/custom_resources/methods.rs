@@ -44,7 +44,7 @@ async fn the_head_of_an_object_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_changes_all_is_asked_for_a_name() {
+async fn writes_without_a_name_are_refused() {
     let (_server, mut session) = harbour().await;
     let named = "name must be provided";
     session.put(BOATS, &boat("anna")).await.is_status(400, "BadRequest", named);
@@ -64,7 +64,7 @@ async fn a_name_in_the_path_of_a_creation_is_not_the_objects() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_follows_a_subresource_is_not_looked_at() {
+async fn path_segments_after_a_subresource_are_ignored() {
     let (_server, mut session) = harbour().await;
     let status = session.get(&format!("{BOATS}/anna/status/extra")).await.gives(200);
     assert_eq!(status["kind"], "Boat");

@@ -80,7 +80,7 @@ fn chest(name: &str, extra: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_lost_on_the_way_to_the_store_is_not_in_the_answer() {
+async fn fields_lost_in_conversion_are_not_in_the_answer() {
     let (_server, _webhook, mut session) = harbour().await;
     let created = session.post(V2, &chest("a", "1")).await.gives(201);
     // The default of `new` is of the request's version, which is not the stored one, and goes with what that does not know.
@@ -151,7 +151,7 @@ async fn a_dry_run_is_pruned_by_the_stored_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_stored_in_a_version_that_is_gone_is_told_as_such() {
+async fn objects_of_a_removed_version_are_reported() {
     let server = Launch::new().start().await;
     let mut session = Session::to(&server).await;
     let any = schema(json!({"masts": {"type": "integer"}}));

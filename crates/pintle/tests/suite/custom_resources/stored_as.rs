@@ -160,7 +160,7 @@ async fn both_encodings_are_read_and_an_update_writes_the_one_of_today() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_told_in_either_encoding() {
+async fn unreadable_objects_are_reported_in_either_encoding() {
     let launch = Launch::new();
     let (mut server, mut session) = started(&launch, false).await;
     session.install(&things()).await;
@@ -183,7 +183,7 @@ async fn what_cannot_be_read_is_told_in_either_encoding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_webhook_converts_is_stored_so_too() {
+async fn webhook_conversions_are_stored_in_the_encoding() {
     let webhook = HttpsServer::start(conversion::review).await;
     let launch = Launch::new();
     let (data_dir, key) = (launch.path("data"), "/registry/conversion.test/boats/a");

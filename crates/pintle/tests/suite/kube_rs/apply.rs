@@ -16,7 +16,7 @@ on_both_stores! {
     many_creators_of_one_object_all_succeed,
     versions_keep_each_other_s_fields,
     conditions_are_applied_by_type,
-    what_cannot_be_created_by_an_apply,
+    objects_that_an_apply_cannot_create,
 }
 
 fn as_manager(name: &str) -> PatchParams {
@@ -152,7 +152,7 @@ async fn conditions_are_applied_by_type(shared: &Shared) {
     assert_eq!(seen, [("Ready", "False"), ("Busy", "False")]);
 }
 
-async fn what_cannot_be_created_by_an_apply(shared: &Shared) {
+async fn objects_that_an_apply_cannot_create(shared: &Shared) {
     let api: Api<ConfigMap> = api(shared, "apply-not").await;
     let object = |metadata: Value| {
         Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))

@@ -8,12 +8,12 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
     objects_are_created_changed_and_left_alone,
-    what_is_not_applied_any_more_goes,
+    fields_no_longer_applied_are_removed,
     a_conflict_is_told_and_forced,
     managers_share_what_they_agree_on,
     a_dry_run_changes_nothing,
     differences_are_shown_before,
-    who_applied_without_the_server_goes_on_with_it,
+    client_side_apply_migrates_to_server_side,
     status_and_scale_are_applied_apart,
     mistakes_are_told,
     lists_are_merged_by_their_keys,
@@ -89,7 +89,7 @@ async fn objects_are_created_changed_and_left_alone(shared: &Shared) {
     );
 }
 
-async fn what_is_not_applied_any_more_goes(shared: &Shared) {
+async fn fields_no_longer_applied_are_removed(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "ssa-remove").await;
     let apply = "apply --server-side -f -";
     kubectl.feed(apply, WEB).await;
@@ -171,7 +171,7 @@ async fn differences_are_shown_before(shared: &Shared) {
     assert_eq!(kubectl.ok("get deployment web -o jsonpath={.spec.replicas}").await, "2");
 }
 
-async fn who_applied_without_the_server_goes_on_with_it(shared: &Shared) {
+async fn client_side_apply_migrates_to_server_side(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "ssa-migrate").await;
     kubectl.feed("apply -f -", &settings("a: '1', b: '1'")).await;
     assert!(

@@ -8,10 +8,10 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
     applying_creates_changes_and_removes,
-    what_others_set_stays,
+    fields_of_other_managers_stay,
     lists_and_maps_are_merged,
     a_diff_shows_what_would_change,
-    what_is_no_longer_there_is_pruned,
+    objects_no_longer_applied_are_pruned,
     an_object_that_was_created_can_be_applied,
 }
 
@@ -65,7 +65,7 @@ async fn applying_creates_changes_and_removes(shared: &Shared) {
     assert_eq!(kubectl.feed("delete -f -", &changed).await, "deployment.apps \"web\" deleted\n");
 }
 
-async fn what_others_set_stays(shared: &Shared) {
+async fn fields_of_other_managers_stay(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "apply-others").await;
     kubectl.feed("apply -f -", &DEPLOYMENT.replace("  replicas: 2\n", "")).await;
     kubectl.ok("scale deployment web --replicas=7").await;
@@ -140,7 +140,7 @@ async fn a_diff_shows_what_would_change(shared: &Shared) {
     assert!(different.stdout.lines().any(|found| found == "+  name: other"), "{}", different.stdout);
 }
 
-async fn what_is_no_longer_there_is_pruned(shared: &Shared) {
+async fn objects_no_longer_applied_are_pruned(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "apply-prune").await;
     let maps = |names: &[&str]| -> String {
         let map = |name: &&str| {

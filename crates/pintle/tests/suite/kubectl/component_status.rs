@@ -7,7 +7,7 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
     the_store_is_healthy_and_the_others_are_asked,
-    what_is_asked_for_is_chosen_and_shown,
+    component_statuses_can_be_selected_but_not_watched,
 }
 
 async fn the_store_is_healthy_and_the_others_are_asked(shared: &Shared) {
@@ -32,7 +32,7 @@ async fn the_store_is_healthy_and_the_others_are_asked(shared: &Shared) {
     assert!(missing.contains("componentstatus \"nobody\" not found"), "{missing}");
 }
 
-async fn what_is_asked_for_is_chosen_and_shown(shared: &Shared) {
+async fn component_statuses_can_be_selected_but_not_watched(shared: &Shared) {
     let kubectl = Kubectl::of(&shared.server);
     assert_eq!(
         kubectl.ok("get cs --field-selector=metadata.name=etcd-0 -o name").await,

@@ -10,7 +10,7 @@ on_both_stores! {
     files_of_several_documents_are_created,
     generators_make_what_they_say,
     cluster_wide_objects_are_made,
-    what_cannot_be_created_is_refused,
+    invalid_objects_are_not_created,
     a_dry_run_leaves_nothing,
     names_are_generated,
 }
@@ -132,7 +132,7 @@ async fn cluster_wide_objects_are_made(shared: &Shared) {
     kubectl.ok("delete priorityclass create-urgent").await;
 }
 
-async fn what_cannot_be_created_is_refused(shared: &Shared) {
+async fn invalid_objects_are_not_created(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "create-refused").await;
     kubectl.ok("create configmap there").await;
     let complaint = kubectl.fails("create configmap there").await;

@@ -12,7 +12,7 @@ on_both_stores! {
     selectors_choose,
     lists_are_sorted_and_paged,
     raw_paths_are_passed_on,
-    what_is_not_there_is_named,
+    missing_objects_are_named,
 }
 
 async fn tables_have_the_columns_of_their_kind(shared: &Shared) {
@@ -153,7 +153,7 @@ async fn raw_paths_are_passed_on(shared: &Shared) {
     assert!(kubectl.fails("get --raw /no/such/path").await.contains("(NotFound)"));
 }
 
-async fn what_is_not_there_is_named(shared: &Shared) {
+async fn missing_objects_are_named(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "get-nothing").await;
     for (words, expect) in [
         ("get pod none", "Error from server (NotFound): pods \"none\" not found"),

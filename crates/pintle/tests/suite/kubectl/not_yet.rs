@@ -5,11 +5,11 @@ use crate::support::kubectl::Kubectl;
 use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
-    what_is_missing_is_said,
+    missing_features_are_reported,
     strangers_are_refused,
 }
 
-async fn what_is_missing_is_said(shared: &Shared) {
+async fn missing_features_are_reported(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "not-yet").await;
     kubectl.feed("create -f -", OBJECTS).await;
     kubectl.ok("create serviceaccount robot").await;

@@ -17,7 +17,7 @@ on_both_stores! {
     a_version_in_the_patch_is_a_precondition,
     subresources_are_patched,
     unknown_fields_are_refused_or_told,
-    what_does_not_fit_is_refused,
+    unsuitable_patches_are_refused,
 }
 
 /// `kubectl patch WHAT --type=KIND -p PATCH MORE`.
@@ -235,7 +235,7 @@ async fn unknown_fields_are_refused_or_told(shared: &Shared) {
     assert_eq!((ignored.code, warnings(&ignored).len()), (200, 0));
 }
 
-async fn what_does_not_fit_is_refused(shared: &Shared) {
+async fn unsuitable_patches_are_refused(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "patch-unfit").await;
     kubectl.feed("create -f -", OBJECTS).await;
     kubectl.ok("create deployment web --image=nginx").await;

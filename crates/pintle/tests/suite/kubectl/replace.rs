@@ -12,7 +12,7 @@ on_both_stores! {
     force_makes_another_object,
     status_is_replaced_apart,
     a_known_number_of_replicas_is_scaled,
-    what_did_not_change_keeps_its_version,
+    an_unchanged_object_keeps_its_version,
 }
 
 async fn objects_are_replaced(shared: &Shared) {
@@ -92,7 +92,7 @@ async fn a_known_number_of_replicas_is_scaled(shared: &Shared) {
     assert!(complaint.contains("Expected replicas to be 3, was 5"), "{complaint}");
 }
 
-async fn what_did_not_change_keeps_its_version(shared: &Shared) {
+async fn an_unchanged_object_keeps_its_version(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "replace-same").await;
     kubectl.feed("create -f -", OBJECTS).await;
     let object = kubectl.json("get configmap settings --show-managed-fields").await;

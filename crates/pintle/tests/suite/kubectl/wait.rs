@@ -8,7 +8,7 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
     conditions_fields_and_ends_are_waited_for,
-    what_holds_already_is_not_waited_for,
+    a_condition_that_holds_is_not_waited_for,
     a_rollout_is_followed,
 }
 
@@ -34,7 +34,7 @@ async fn conditions_fields_and_ends_are_waited_for(shared: &Shared) {
     }
 }
 
-async fn what_holds_already_is_not_waited_for(shared: &Shared) {
+async fn a_condition_that_holds_is_not_waited_for(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "wait-nothing").await;
     kubectl.ok("wait --for=delete pod/none --timeout=5s").await;
     kubectl.ok("wait --for=jsonpath={.status.phase}=Active namespace/wait-nothing --timeout=5s").await;

@@ -10,7 +10,7 @@ use crate::support::shared::{Shared, on_both_stores};
 on_both_stores! {
     a_watch_shows_what_is_there_and_every_change,
     only_changes_are_shown_where_asked_for,
-    what_is_not_selected_any_more_is_gone,
+    objects_no_longer_selected_are_deleted_events,
     one_object_is_watched,
 }
 
@@ -48,7 +48,7 @@ async fn only_changes_are_shown_where_asked_for(shared: &Shared) {
     assert_eq!(first.as_deref(), Some("configmap/another"), "not what was there before");
 }
 
-async fn what_is_not_selected_any_more_is_gone(shared: &Shared) {
+async fn objects_no_longer_selected_are_deleted_events(shared: &Shared) {
     let kubectl = Kubectl::in_namespace(shared, "watch-selected").await;
     let object = |app: &str| {
         let metadata = json!({"name": "moving", "labels": {"app": app}});

@@ -18,7 +18,7 @@ on_both_stores! {
     messages_may_have_fields_that_nobody_knows,
     a_directive_that_is_none_is_refused,
     so_much_is_told_and_no_more,
-    what_is_of_another_version_is_told_of_its_fields_first,
+    field_errors_come_before_a_wrong_version,
 }
 
 const ODD_JSON: &str = r#"{"apiVersion":"v1","kind":"ConfigMap",
@@ -151,7 +151,7 @@ async fn a_directive_that_is_none_is_refused(shared: &Shared) {
     }
 }
 
-async fn what_is_of_another_version_is_told_of_its_fields_first(shared: &Shared) {
+async fn field_errors_come_before_a_wrong_version(shared: &Shared) {
     let maps = Maps::new(shared, "validation-versions").await;
     let kind = "HorizontalPodAutoscaler";
     let path = "/apis/autoscaling/v2/namespaces/validation-versions/horizontalpodautoscalers";

@@ -13,9 +13,9 @@ const NOT_APPLICABLE: &str = "the server rejected our request due to an error in
 
 on_both_stores! {
     a_json_patch_has_so_many_operations,
-    what_grows_by_copies_is_refused,
-    what_is_too_deep_is_refused,
-    what_becomes_too_large_is_refused,
+    patches_that_grow_by_copies_are_refused,
+    too_deep_objects_are_refused,
+    objects_that_a_patch_makes_too_large_are_refused,
 }
 
 fn short(answer: &Answer) -> &str {
@@ -49,7 +49,7 @@ async fn a_json_patch_has_so_many_operations(shared: &Shared) {
     assert_eq!(maps.get("a").await, before);
 }
 
-async fn what_grows_by_copies_is_refused(shared: &Shared) {
+async fn patches_that_grow_by_copies_are_refused(shared: &Shared) {
     let maps = Maps::new(shared, "hostile-copies").await;
     let before = done(&maps.create(&map("a", &json!({"a": "b"}))).await);
     let copies = |from: &str, to: &str, count: usize| -> Value {
@@ -67,7 +67,7 @@ async fn what_grows_by_copies_is_refused(shared: &Shared) {
     assert_eq!(maps.get("a").await, before);
 }
 
-async fn what_is_too_deep_is_refused(shared: &Shared) {
+async fn too_deep_objects_are_refused(shared: &Shared) {
     const DEPTH: usize = 100_000;
     let maps = Maps::new(shared, "hostile-depth").await;
     let before = done(&maps.create(&map("a", &json!({"a": "b"}))).await);
@@ -96,7 +96,7 @@ async fn what_is_too_deep_is_refused(shared: &Shared) {
     assert_eq!(maps.get("a").await, before);
 }
 
-async fn what_becomes_too_large_is_refused(shared: &Shared) {
+async fn objects_that_a_patch_makes_too_large_are_refused(shared: &Shared) {
     let maps = Maps::new(shared, "hostile-growth").await;
     let before = done(&maps.create(&map("a", &json!({"a": "b"}))).await);
     let keys = |start: &str, count: usize| -> Map<String, Value> {

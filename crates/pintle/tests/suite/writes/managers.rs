@@ -8,7 +8,7 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
     an_empty_list_of_managers_forgets_them,
-    who_says_nothing_about_managers_keeps_them,
+    a_write_without_managers_keeps_them,
     forgotten_managers_of_a_new_object_are_recorded_anew,
 }
 
@@ -18,27 +18,27 @@ fn managers(object: &Value) -> Vec<&str> {
 }
 
 /// Values of `managedFields` that clear the list of managers.
-fn nobody() -> [Value; 3] {
+fn cleared_managers() -> [Value; 3] {
     let zero = json!({"manager": "", "operation": "", "apiVersion": "", "time": null, "fieldsV1": null});
     [json!([]), json!([{}]), json!([zero])]
 }
 
 async fn an_empty_list_of_managers_forgets_them(shared: &Shared) {
     let maps = Maps::new(shared, "managers-forgotten").await;
-    for (number, nobody) in nobody().into_iter().enumerate() {
+    for (number, cleared) in cleared_managers().into_iter().enumerate() {
         for way in ["put", "yaml", "merge", "json"] {
             let name = format!("{way}-{number}");
             let created = done(&maps.create(&map(&name, &json!({"a": "b"}))).await);
             assert_eq!(managers(&created).len(), 1);
             let mut object = map(&name, &json!({"a": "c"}));
-            object["metadata"]["managedFields"] = nobody.clone();
+            object["metadata"]["managedFields"] = cleared.clone();
             let answer = match way {
                 "put" => maps.put(&name, &object).await,
                 "yaml" => maps.send(Method::PUT, &name, "application/yaml", object.to_string()).await,
                 "merge" => maps.patch(&name, MERGE, &json!({"metadata": object["metadata"]})).await,
                 _ => {
                     let patch =
-                        json!([{"op": "replace", "path": "/metadata/managedFields", "value": nobody}]);
+                        json!([{"op": "replace", "path": "/metadata/managedFields", "value": cleared}]);
                     maps.patch(&name, JSON_PATCH, &patch).await
                 }
             };
@@ -52,7 +52,7 @@ async fn an_empty_list_of_managers_forgets_them(shared: &Shared) {
     }
 }
 
-async fn who_says_nothing_about_managers_keeps_them(shared: &Shared) {
+async fn a_write_without_managers_keeps_them(shared: &Shared) {
     let maps = Maps::new(shared, "managers-kept").await;
     for nothing in [None, Some(Value::Null)] {
         let name = if nothing.is_none() { "absent" } else { "null" };
@@ -71,9 +71,9 @@ async fn who_says_nothing_about_managers_keeps_them(shared: &Shared) {
 
 async fn forgotten_managers_of_a_new_object_are_recorded_anew(shared: &Shared) {
     let maps = Maps::new(shared, "managers-new").await;
-    for (number, nobody) in nobody().into_iter().enumerate() {
+    for (number, cleared) in cleared_managers().into_iter().enumerate() {
         let mut object = map(&format!("new-{number}"), &json!({"a": "b"}));
-        object["metadata"]["managedFields"] = nobody;
+        object["metadata"]["managedFields"] = cleared;
         let created = done(&maps.create(&object).await);
         assert_eq!(managers(&created).len(), 1, "{created}");
     }

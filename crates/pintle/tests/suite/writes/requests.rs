@@ -10,9 +10,9 @@ use crate::support::shared::{Shared, on_both_stores};
 on_both_stores! {
     scales_are_in_the_namespace_of_their_request,
     a_scale_of_another_object_is_a_conflict,
-    what_is_wrong_with_options_is_told_in_order,
+    errors_of_options_come_in_order,
     a_manager_is_named_after_any_user_agent,
-    who_creates_without_posting_may_say_that_it_is_being_deleted,
+    an_apply_that_creates_may_set_a_deletion_timestamp,
     reviews_say_nothing_that_only_the_system_knows,
     owners_are_told_apart_once_the_object_is_the_right_one,
 }
@@ -79,7 +79,7 @@ async fn a_scale_of_another_object_is_a_conflict(shared: &Shared) {
     assert_eq!(send(&maps, Method::PUT, &path, JSON, &right).await.code, 200);
 }
 
-async fn what_is_wrong_with_options_is_told_in_order(shared: &Shared) {
+async fn errors_of_options_come_in_order(shared: &Shared) {
     let maps = Maps::new(shared, "options-in-order").await;
     let query = "?fieldValidation=Maybe&dryRun=None&fieldManager=%01";
     let object = map("a", &json!({}));
@@ -111,7 +111,7 @@ async fn a_manager_is_named_after_any_user_agent(shared: &Shared) {
 }
 
 /// POST drops the deletion timestamp of a new object; apply and PUT keep it, as in the reference.
-async fn who_creates_without_posting_may_say_that_it_is_being_deleted(shared: &Shared) {
+async fn an_apply_that_creates_may_set_a_deletion_timestamp(shared: &Shared) {
     const THEN: &str = "2020-01-02T03:04:05Z";
     let maps = Maps::new(shared, "made-to-go").await;
     let mut object = map("a", &json!({"a": "b"}));

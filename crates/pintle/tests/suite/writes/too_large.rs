@@ -7,7 +7,7 @@ use crate::support::shared::{Shared, on_both_stores};
 
 on_both_stores! {
     an_object_too_large_for_its_managers_is_written_without_them,
-    what_is_too_large_all_the_same_is_refused,
+    objects_too_large_without_managers_are_refused,
 }
 
 /// Keys that take more room among the managers than in the object.
@@ -56,7 +56,7 @@ async fn an_object_too_large_for_its_managers_is_written_without_them(shared: &S
     assert_eq!(maps.get(name).await["data"], small["data"]);
 }
 
-async fn what_is_too_large_all_the_same_is_refused(shared: &Shared) {
+async fn objects_too_large_without_managers_are_refused(shared: &Shared) {
     let maps = Maps::new(shared, "too-large-anyway").await;
     done(&maps.create(&map("a", &json!({}))).await);
     let note = |size: usize| json!({"metadata": {"annotations": {"a": "x".repeat(size)}}});

@@ -8,6 +8,7 @@ pub(in crate::core) mod defaults;
 mod disabled;
 mod equality;
 mod image;
+pub(crate) mod log;
 mod resize;
 mod resource_defaults;
 mod status;

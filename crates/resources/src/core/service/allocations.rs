@@ -9,7 +9,7 @@ use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::parse_ip_sloppy;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{
-    AdmitAll, Client, Context, DeleteOptions, Record, Reservation, Reserve, Result, Settle, Store,
+    AdmitAll, Allocation, Client, Context, DeleteOptions, Record, Reservation, Reserve, Result, Store,
     WriteOptions,
 };
 use pintle_runtime::Random;
@@ -205,7 +205,7 @@ pub(super) struct Taken {
 }
 
 #[async_trait]
-impl Settle for Taken {
+impl Allocation for Taken {
     async fn commit(self: Box<Self>) {
         if self.dry_run {
             return;

@@ -232,20 +232,20 @@ fn a_namespaces_finalizers_change_only_where_they_should() {
         r#"{"metadata":{"labels":{"a":"b"}},"spec":{},"status":{"phase":"Terminating"}}"#
     );
     let strategy = strategy("namespaces/finalize");
-    assert!(strategy.may_go_during_update(&namespace, &read("Namespace", old)));
-    assert!(!strategy.may_go_during_update(&read("Namespace", old), &read("Namespace", old)));
+    assert!(strategy.should_delete_during_update(&namespace, &read("Namespace", old)));
+    assert!(!strategy.should_delete_during_update(&read("Namespace", old), &read("Namespace", old)));
 }
 
 #[test]
 fn a_namespaces_deletion_begins_with_its_phase() {
-    let stages = strategy("namespaces").stages().unwrap();
+    let stages = strategy("namespaces").staged_deletion().unwrap();
     let mut namespace =
         read("Namespace", r#"{"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}"#);
     assert!((stages.is_held)(&namespace));
     (stages.begin)(&mut namespace);
     assert_eq!(namespace.text_at(&["status", "phase"]), "Terminating");
     assert!(!(stages.is_held)(&read("Namespace", "{}")));
-    assert!(strategy("pods").stages().is_none());
+    assert!(strategy("pods").staged_deletion().is_none());
 }
 
 /// Returns the message of an error, without the part that all such messages have.

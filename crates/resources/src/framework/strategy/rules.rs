@@ -8,7 +8,7 @@ use pintle_meta::field_path::{self, Error};
 use pintle_meta::names;
 use pintle_meta::time::Time;
 use pintle_meta::validation::object_meta;
-use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, Stages, Strategy};
+use pintle_registry::{Context, DeleteOptions, GarbageCollection, ResetFields, StagedDeletion, Strategy};
 use pintle_schema::Type;
 
 use super::Settings;
@@ -87,7 +87,7 @@ pub(crate) struct Rules {
     pub(crate) decorated: fn(&Settings, &Value) -> Option<Value>,
     /// See [`Strategy::check_graceful_delete`]; there is no grace without it.
     pub(crate) grace: Option<fn(&Settings, &Value, &mut DeleteOptions) -> bool>,
-    pub(crate) stages: Option<Stages>,
+    pub(crate) stages: Option<StagedDeletion>,
     pub(crate) may_go: fn(&Value, &Value) -> bool,
     pub(crate) time_to_live: fn(&Settings, &Value, Time) -> Option<Duration>,
 }
@@ -358,11 +358,11 @@ impl Strategy for Tabled {
         self.rules.grace.is_some_and(|grace| grace(&self.settings, object, options))
     }
 
-    fn stages(&self) -> Option<Stages> {
+    fn staged_deletion(&self) -> Option<StagedDeletion> {
         self.rules.stages
     }
 
-    fn may_go_during_update(&self, new: &Value, old: &Value) -> bool {
+    fn should_delete_during_update(&self, new: &Value, old: &Value) -> bool {
         (self.rules.may_go)(new, old)
     }
 

@@ -4,6 +4,7 @@ mod capacity;
 mod device;
 mod gates;
 
+use pintle_meta::validation::{DNS1123_LABEL_MAX_LENGTH, dns1123_label, dns1123_subdomain};
 use pintle_meta::{Value, quote};
 
 use super::collections::{map, set_by_name};
@@ -13,7 +14,6 @@ use crate::core::pod::validation::affinity::node_selector;
 use crate::core::volume_sources::driver_name;
 use crate::framework::strategy::{Rules, tree};
 use crate::framework::validation::Cursor;
-use pintle_meta::validation::{DNS1123_LABEL_MAX_LENGTH, dns1123_label, dns1123_subdomain};
 
 const MOST_DEVICES: usize = 128;
 /// Most devices if one has taints, consumes counters or has attributes that are lists.

@@ -3,12 +3,12 @@
 //! There are several modes that can allow it ([`Mode`]). The legacy mode asks whether the user may impersonate the named
 //! one, whatever the request does. The constrained ones ask in addition whether the user may do this request as another;
 //! they come first, and the mode that last allowed a user is tried first the next time. With
-//! `ConstrainedImpersonation=false` there is [`older`] instead.
+//! `ConstrainedImpersonation=false` there is [`unconstrained`] instead.
 
+mod headers;
+mod last_modes;
 mod mode;
-mod older;
-mod remembered;
-mod wanted;
+mod unconstrained;
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use pintle_auth::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, Attributes,
 use pintle_meta::Status;
 use pintle_runtime::Stopwatch;
 
+use self::last_modes::LastModes;
 use self::mode::{CONSTRAINED, LEGACY, Mode};
-use self::remembered::Remembered;
 use super::authorization::{forbidden, refusal};
 use crate::filter::{Filter, Next};
 use crate::metrics::{MeasuredFilter, Metrics};
@@ -31,12 +31,12 @@ pub struct Impersonation {
     authorizer: Arc<dyn Authorizer>,
     metrics: Metrics,
     /// The mode that last allowed each user; `None` without modes.
-    last: Option<Remembered>,
+    last: Option<LastModes>,
 }
 
 impl Impersonation {
     pub fn new(authorizer: Arc<dyn Authorizer>, constrained: bool, metrics: Metrics) -> Impersonation {
-        Impersonation { authorizer, metrics, last: constrained.then(Remembered::default) }
+        Impersonation { authorizer, metrics, last: constrained.then(LastModes::default) }
     }
 }
 
@@ -44,8 +44,8 @@ impl Impersonation {
 impl Filter for Impersonation {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         let start = Stopwatch::start();
-        if wanted::is_asked_for(&request.parts.headers)
-            && let Err(response) = self.act(&mut request).await
+        if headers::is_asked_for(&request.parts.headers)
+            && let Err(response) = self.impersonate(&mut request).await
         {
             return *response;
         }
@@ -60,8 +60,8 @@ impl Filter for Impersonation {
 
 impl Impersonation {
     /// Replaces the request's user by the one that its headers name, if they name one; or returns the refusal.
-    async fn act(&self, request: &mut Request) -> Result<(), Box<Response>> {
-        let wanted = match wanted::take(&mut request.parts.headers, self.last.is_some()) {
+    async fn impersonate(&self, request: &mut Request) -> Result<(), Box<Response>> {
+        let wanted = match headers::take(&mut request.parts.headers, self.last.is_some()) {
             Ok(Some(wanted)) => wanted,
             // An empty name counts as none.
             Ok(None) => return Ok(()),
@@ -75,12 +75,12 @@ impl Impersonation {
             return Err(Box::new(respond::internal_error(&request.parts.uri, &why)));
         };
         let found = match &self.last {
-            Some(remembered) => {
+            Some(last_modes) => {
                 let selectors = request.info.selectors();
                 let attributes = request.info.attributes(&user, &selectors);
-                self.find_mode(remembered, &wanted, &attributes).await
+                self.find_mode(last_modes, &wanted, &attributes).await
             }
-            None => older::check(&*self.authorizer, &wanted, &user).await,
+            None => unconstrained::check(&*self.authorizer, &wanted, &user).await,
         };
         match found {
             Ok(actual) => {
@@ -98,12 +98,12 @@ impl Impersonation {
     /// Returns the impersonated user by the first mode that allows it.
     async fn find_mode(
         &self,
-        remembered: &Remembered,
+        last_modes: &LastModes,
         wanted: &User,
         attributes: &Attributes<'_>,
     ) -> Result<User, Box<Status>> {
         let start = Stopwatch::start();
-        let found = self.find(remembered, wanted, attributes).await;
+        let found = self.find(last_modes, wanted, attributes).await;
         let mode = found.as_ref().map_or("", |(mode, _)| mode.name);
         self.metrics.auth().impersonated(mode, found.is_ok(), start.elapsed());
         found.map(|(_, actual)| actual)
@@ -112,22 +112,22 @@ impl Impersonation {
     /// Returns the first mode that allows it and the impersonated user; or the refusal of the first mode that applied.
     async fn find(
         &self,
-        remembered: &Remembered,
+        last_modes: &LastModes,
         wanted: &User,
         attributes: &Attributes<'_>,
     ) -> Result<(&'static Mode, User), Box<Status>> {
-        let last = remembered.of(&attributes.user.name);
+        let last = last_modes.find(&attributes.user.name);
         let mut first = None;
-        let others = (0..=CONSTRAINED.len()).filter(|place| Some(*place) != last);
-        for place in last.into_iter().chain(others) {
-            let mode = CONSTRAINED.get(place).unwrap_or(&LEGACY);
+        let others = (0..=CONSTRAINED.len()).filter(|index| Some(*index) != last);
+        for index in last.into_iter().chain(others) {
+            let mode = CONSTRAINED.get(index).unwrap_or(&LEGACY);
             if !mode.applies(wanted, attributes.user) {
                 continue;
             }
             match mode.check(self, wanted, attributes).await {
                 Ok(actual) => {
-                    if last != Some(place) {
-                        remembered.set(&attributes.user.name, place);
+                    if last != Some(index) {
+                        last_modes.set(&attributes.user.name, index);
                     }
                     return Ok((mode, actual));
                 }
@@ -144,13 +144,13 @@ impl Impersonation {
         self.metrics.auth().impersonation_asked(mode.name, verdict.is_allowed(), start.elapsed());
         match verdict.is_allowed() {
             true => Ok(()),
-            false => Err(Box::new(forbidden(attributes, &why(&verdict)))),
+            false => Err(Box::new(forbidden(attributes, &reason(&verdict)))),
         }
     }
 }
 
 /// The user, with the group that everybody is in.
-fn with_everybody(mut user: User) -> User {
+fn with_authenticated_group(mut user: User) -> User {
     let everybody = match user.name == ANONYMOUS {
         true => Some(ALL_UNAUTHENTICATED),
         false => (!user.is_in(ALL_UNAUTHENTICATED)).then_some(ALL_AUTHENTICATED),
@@ -161,7 +161,7 @@ fn with_everybody(mut user: User) -> User {
     user
 }
 
-fn why(verdict: &Verdict) -> String {
+fn reason(verdict: &Verdict) -> String {
     match (&verdict.error, verdict.reason.as_str()) {
         (None, reason) => reason.to_owned(),
         (Some(error), "") => error.clone(),

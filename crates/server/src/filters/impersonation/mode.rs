@@ -7,42 +7,42 @@ use pintle_meta::field_path::{Path, aggregate};
 use pintle_meta::validation::{dns1123_subdomain, domain_prefixed_path};
 use pintle_meta::{Status, quote};
 
-use super::{AUTHENTICATION, Impersonation, forbidden, with_everybody};
+use super::{AUTHENTICATION, Impersonation, forbidden, with_authenticated_group};
 
-/// From so many values on, it pays to ask about all at once first.
+/// Number of values from which on one check for all of them comes first.
 const MANY: usize = 4;
 /// The extra key of a service account's token that names the node of its pod.
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 
 /// A mode of impersonation.
 pub(super) struct Mode {
-    /// As metrics call it.
+    /// The name in metrics.
     pub(super) name: &'static str,
     /// The verb for impersonating a user.
     verb: &'static str,
     /// Prefix of the verb for doing a request as that user; `None` if the mode does not ask for it.
-    verb_of_deeds: Option<&'static str>,
+    action_verb_prefix: Option<&'static str>,
     applies: fn(&User, &User) -> bool,
 }
 
-/// In the order of asking; each is about other users.
+/// The modes in the order in which they are tried; each is about other users.
 pub(super) const CONSTRAINED: [Mode; 4] = [
     Mode {
         name: "associated-node",
         verb: "impersonate:associated-node",
-        verb_of_deeds: Some("impersonate-on:associated-node:"),
+        action_verb_prefix: Some("impersonate-on:associated-node:"),
         applies: |wanted, by| is_only_a_name(wanted) && is_on_node(by, &wanted.name),
     },
     Mode {
         name: "arbitrary-node",
         verb: "impersonate:arbitrary-node",
-        verb_of_deeds: Some("impersonate-on:arbitrary-node:"),
+        action_verb_prefix: Some("impersonate-on:arbitrary-node:"),
         applies: |wanted, _| is_only_a_name(wanted) && node_name(&wanted.name).is_some(),
     },
     Mode {
         name: "serviceaccount",
         verb: "impersonate:serviceaccount",
-        verb_of_deeds: Some("impersonate-on:serviceaccount:"),
+        action_verb_prefix: Some("impersonate-on:serviceaccount:"),
         applies: |wanted, _| {
             is_only_a_name(wanted) && service_account::split_username(&wanted.name).is_some()
         },
@@ -50,7 +50,7 @@ pub(super) const CONSTRAINED: [Mode; 4] = [
     Mode {
         name: "user-info",
         verb: "impersonate:user-info",
-        verb_of_deeds: Some("impersonate-on:user-info:"),
+        action_verb_prefix: Some("impersonate-on:user-info:"),
         applies: |wanted, _| {
             node_name(&wanted.name).is_none() && service_account::split_username(&wanted.name).is_none()
         },
@@ -59,7 +59,7 @@ pub(super) const CONSTRAINED: [Mode; 4] = [
 
 /// The unconstrained mode: a user that may impersonate another may do everything that the other may.
 pub(super) const LEGACY: Mode =
-    Mode { name: "legacy", verb: "impersonate", verb_of_deeds: None, applies: |_, _| true };
+    Mode { name: "legacy", verb: "impersonate", action_verb_prefix: None, applies: |_, _| true };
 
 type Result<T> = std::result::Result<T, Box<Status>>;
 
@@ -69,7 +69,7 @@ impl Mode {
     }
 
     fn is_constrained(&self) -> bool {
-        self.verb_of_deeds.is_some()
+        self.action_verb_prefix.is_some()
     }
 
     /// Asks the authorizer about everything that this mode requires; returns the impersonated user.
@@ -83,21 +83,21 @@ impl Mode {
         // which therefore does not see it.
         let on_any_node = (self.name == "associated-node").then(|| without_node(request.user));
         let by = on_any_node.as_ref().unwrap_or(request.user);
-        if let Some(prefix) = self.verb_of_deeds {
+        if let Some(prefix) = self.action_verb_prefix {
             let verb = format!("{prefix}{}", request.verb);
             filter.ask(self, &Attributes { user: by, verb: &verb, ..request.clone() }).await?;
         }
         let mut actual = wanted.clone();
         self.check_name(filter, by, wanted, &mut actual).await?;
         if !wanted.uid.is_empty() {
-            filter.ask(self, &self.about(by, AUTHENTICATION, "uids", &wanted.uid)).await?;
+            filter.ask(self, &self.attributes(by, AUTHENTICATION, "uids", &wanted.uid)).await?;
         }
         self.check_groups(filter, by, &wanted.groups).await?;
         self.check_extra(filter, by, &wanted.extra).await?;
-        Ok(with_everybody(actual))
+        Ok(with_authenticated_group(actual))
     }
 
-    fn about<'a>(
+    fn attributes<'a>(
         &self,
         by: &'a User,
         (group, version): (&'a str, &'a str),
@@ -108,7 +108,7 @@ impl Mode {
     }
 
     /// Names and groups are of the core group, to the older mode.
-    fn group_of_names(&self) -> (&'static str, &'static str) {
+    fn names_group(&self) -> (&'static str, &'static str) {
         if self.is_constrained() { AUTHENTICATION } else { ("", "v1") }
     }
 
@@ -119,24 +119,24 @@ impl Mode {
         wanted: &User,
         actual: &mut User,
     ) -> Result<()> {
-        let group = self.group_of_names();
+        let group = self.names_group();
         if let Some(node) = node_name(&wanted.name).filter(|_| self.is_constrained()) {
             actual.groups = vec!["system:nodes".into()];
             let node = if self.name == "associated-node" { "*" } else { node };
-            return filter.ask(self, &self.about(by, group, "nodes", node)).await;
+            return filter.ask(self, &self.attributes(by, group, "nodes", node)).await;
         }
         if let Some((namespace, name)) = service_account::split_username(&wanted.name) {
             if wanted.groups.is_empty() {
                 actual.groups = service_account::groups(namespace);
             }
-            let about = Attributes { namespace, ..self.about(by, group, "serviceaccounts", name) };
+            let about = Attributes { namespace, ..self.attributes(by, group, "serviceaccounts", name) };
             return filter.ask(self, &about).await;
         }
-        filter.ask(self, &self.about(by, group, "users", &wanted.name)).await
+        filter.ask(self, &self.attributes(by, group, "users", &wanted.name)).await
     }
 
     async fn check_groups(&self, filter: &Impersonation, by: &User, groups: &[String]) -> Result<()> {
-        let about = |name| self.about(by, self.group_of_names(), "groups", name);
+        let about = |name| self.attributes(by, self.names_group(), "groups", name);
         if self.is_constrained() {
             let refuse = |name, why| Err(Box::new(forbidden(&about(name), why)));
             if groups.iter().any(String::is_empty) {
@@ -163,7 +163,7 @@ impl Mode {
     ) -> Result<()> {
         let about = |subresource, value| Attributes {
             subresource,
-            ..self.about(by, AUTHENTICATION, "userextras", value)
+            ..self.attributes(by, AUTHENTICATION, "userextras", value)
         };
         if self.is_constrained() {
             if let Some(wrong) = wrong_extra(extra) {

@@ -40,7 +40,7 @@ struct Fixture {
 
 fn fixture(constrained: bool, allowed: &[&'static str]) -> Fixture {
     let policy = Arc::new(Policy { allowed: allowed.iter().copied().collect(), ..Policy::default() });
-    let metrics = Metrics::alone();
+    let metrics = Metrics::for_tests();
     Fixture { filter: Impersonation::new(policy.clone(), constrained, metrics), policy }
 }
 
@@ -58,15 +58,15 @@ fn headers(text: &str) -> HeaderMap {
 
 impl Fixture {
     /// Returns the user that a list of pods in `n` with these headers acts as; or the refusal.
-    async fn act(&self, by: &User, text: &str) -> Result<User, String> {
+    async fn impersonate(&self, by: &User, text: &str) -> Result<User, String> {
         let mut headers = headers(text);
-        let wanted = wanted::take(&mut headers, self.filter.last.is_some());
+        let wanted = headers::take(&mut headers, self.filter.last.is_some());
         let wanted = wanted.map_err(|status| status.message)?.unwrap();
-        assert!(!wanted::is_asked_for(&headers), "nothing is left of them");
+        assert!(!headers::is_asked_for(&headers), "nothing is left of them");
         let about = Attributes { namespace: "n", ..Attributes::of_resource(by, "list", "", "pods") };
         let found = match &self.filter.last {
-            Some(remembered) => self.filter.find_mode(remembered, &wanted, &about).await,
-            None => older::check(&*self.policy, &wanted, by).await,
+            Some(last_modes) => self.filter.find_mode(last_modes, &wanted, &about).await,
+            None => unconstrained::check(&*self.policy, &wanted, by).await,
         };
         found.map_err(|status| status.message)
     }
@@ -81,11 +81,11 @@ fn named(name: &str) -> User {
 }
 
 #[tokio::test]
-async fn every_part_of_somebody_is_asked_about() {
+async fn every_part_of_the_impersonated_user_is_authorized() {
     let fixture = fixture(false, &["impersonate"]);
     let text = "Impersonate-User: carol\nImpersonate-Group: a\nImpersonate-Group: b\nImpersonate-Uid: 7\n\
                 Impersonate-Extra-Acme.com%2FScope: x";
-    let carol = fixture.act(&named("eve"), text).await.unwrap();
+    let carol = fixture.impersonate(&named("eve"), text).await.unwrap();
     assert_eq!((carol.name.as_str(), carol.uid.as_str()), ("carol", "7"));
     assert_eq!(carol.groups, ["a", "b", ALL_AUTHENTICATED]);
     assert_eq!(carol.extra["acme.com/scope"], ["x"]);
@@ -106,7 +106,7 @@ async fn every_part_of_somebody_is_asked_about() {
 async fn the_newer_filter_asks_the_same_in_another_order() {
     let fixture = fixture(true, &["impersonate"]);
     let text = "Impersonate-User: carol\nImpersonate-Group: a\nImpersonate-Uid: 7";
-    fixture.act(&named("eve"), text).await.unwrap();
+    fixture.impersonate(&named("eve"), text).await.unwrap();
     assert_eq!(
         fixture.asked()[1..],
         ["impersonate users. /carol", "impersonate uids.authentication.k8s.io /7", "impersonate groups. /a"]
@@ -115,12 +115,12 @@ async fn the_newer_filter_asks_the_same_in_another_order() {
 }
 
 #[tokio::test]
-async fn a_failure_of_those_who_decide_is_told_by_the_newer_filter_only() {
+async fn an_error_of_the_authorizer_is_reported_by_the_constrained_filter_only() {
     let refused = async |constrained| {
         let mut fixture = fixture(constrained, &[]);
         let policy = Arc::new(Policy { fails: true, ..Policy::default() });
         (fixture.filter.authorizer, fixture.policy) = (policy.clone(), policy);
-        let message = fixture.act(&named("eve"), "Impersonate-User: carol").await.unwrap_err();
+        let message = fixture.impersonate(&named("eve"), "Impersonate-User: carol").await.unwrap_err();
         let metrics = String::from_utf8(fixture.filter.metrics.registry().render().unwrap()).unwrap();
         (message, metrics.contains("apiserver_impersonation_"))
     };
@@ -133,21 +133,22 @@ async fn a_failure_of_those_who_decide_is_told_by_the_newer_filter_only() {
 }
 
 #[tokio::test]
-async fn the_older_filter_takes_a_failure_for_a_no() {
+async fn the_unconstrained_filter_takes_a_failure_for_a_no() {
     for (constrained, expect) in [(false, false), (true, true)] {
         let mut fixture = fixture(constrained, &[]);
         let allowed = BTreeSet::from(["impersonate"]);
         let policy = Arc::new(Policy { allowed, fails: true, ..Policy::default() });
         (fixture.filter.authorizer, fixture.policy) = (policy.clone(), policy);
-        assert_eq!(fixture.act(&named("eve"), "Impersonate-User: carol").await.is_ok(), expect);
+        assert_eq!(fixture.impersonate(&named("eve"), "Impersonate-User: carol").await.is_ok(), expect);
     }
 }
 
 #[tokio::test]
 async fn one_part_that_is_not_allowed_is_enough() {
     let fixture = fixture(false, &["impersonate users. /carol"]);
-    let refused =
-        fixture.act(&named("eve"), "Impersonate-User: carol\nImpersonate-Group: system:masters").await;
+    let refused = fixture
+        .impersonate(&named("eve"), "Impersonate-User: carol\nImpersonate-Group: system:masters")
+        .await;
     assert_eq!(
         refused.unwrap_err(),
         "groups \"system:masters\" is forbidden: User \"eve\" cannot impersonate resource \"groups\" in API group \"\" \
@@ -156,9 +157,9 @@ async fn one_part_that_is_not_allowed_is_enough() {
 }
 
 #[tokio::test]
-async fn groups_follow_from_whom_somebody_is() {
+async fn groups_follow_from_the_kind_of_user() {
     let fixture = fixture(false, &["impersonate"]);
-    let groups = async |text: &str| fixture.act(&named("eve"), text).await.unwrap().groups;
+    let groups = async |text: &str| fixture.impersonate(&named("eve"), text).await.unwrap().groups;
     assert_eq!(groups("Impersonate-User: carol").await, ["system:authenticated"]);
     assert_eq!(groups("Impersonate-User: system:anonymous").await, ["system:unauthenticated"]);
     let unauthenticated = "Impersonate-User: carol\nImpersonate-Group: system:unauthenticated";
@@ -176,7 +177,7 @@ async fn groups_follow_from_whom_somebody_is() {
 #[test]
 fn more_than_a_user_needs_a_user() {
     let refused = |text: &str, constrained| {
-        wanted::take(&mut headers(text), constrained).map_err(|status| (status.code, status.message))
+        headers::take(&mut headers(text), constrained).map_err(|status| (status.code, status.message))
     };
     assert_eq!(
         refused("Impersonate-Group: g\nImpersonate-Extra-Scope: x\nImpersonate-Uid: 7", false),
@@ -196,38 +197,43 @@ fn more_than_a_user_needs_a_user() {
                 .into()
         ))
     );
-    assert_eq!(refused("Impersonate-User: \nX-Other: y", true), Ok(None), "an empty name asks for nobody");
+    assert_eq!(
+        refused("Impersonate-User: \nX-Other: y", true),
+        Ok(None),
+        "an empty name is no impersonation"
+    );
 }
 
 #[tokio::test]
-async fn what_last_let_a_user_through_is_tried_first() {
+async fn the_mode_that_allowed_a_user_last_is_tried_first() {
     let fixture = fixture(true, &["impersonate users. /carol"]);
     let eve = named("eve");
     // No mode has allowed the user yet: the refusal is that of the first mode.
     assert_eq!(
-        fixture.act(&eve, "Impersonate-User: dave").await.unwrap_err(),
+        fixture.impersonate(&eve, "Impersonate-User: dave").await.unwrap_err(),
         "pods is forbidden: User \"eve\" cannot impersonate-on:user-info:list resource \"pods\" in API group \"\" in the \
          namespace \"n\""
     );
     assert_eq!(fixture.asked(), ["impersonate-on:user-info:list pods. n/", "impersonate users. /dave"]);
-    assert!(fixture.act(&eve, "Impersonate-User: carol").await.is_ok());
+    assert!(fixture.impersonate(&eve, "Impersonate-User: carol").await.is_ok());
     assert_eq!(fixture.asked().len(), 2);
-    assert!(fixture.act(&eve, "Impersonate-User: carol").await.is_ok());
+    assert!(fixture.impersonate(&eve, "Impersonate-User: carol").await.is_ok());
     assert_eq!(fixture.asked(), ["impersonate users. /carol"]);
     assert_eq!(
-        fixture.act(&eve, "Impersonate-User: dave").await.unwrap_err(),
+        fixture.impersonate(&eve, "Impersonate-User: dave").await.unwrap_err(),
         "users \"dave\" is forbidden: User \"eve\" cannot impersonate resource \"users\" in API group \"\" at the cluster \
          scope"
     );
 }
 
 #[tokio::test]
-async fn a_deed_and_an_identity_are_two_permissions() {
-    let deed = "impersonate-on:user-info:list pods. n/";
+async fn an_action_and_an_identity_are_two_permissions() {
+    let action = "impersonate-on:user-info:list pods. n/";
     let identity = "impersonate:user-info users.authentication.k8s.io /carol";
-    for (allowed, expect) in [(vec![deed, identity], true), (vec![deed], false), (vec![identity], false)] {
+    for (allowed, expect) in [(vec![action, identity], true), (vec![action], false), (vec![identity], false)]
+    {
         let fixture = fixture(true, &allowed);
-        let found = fixture.act(&named("eve"), "Impersonate-User: carol").await;
+        let found = fixture.impersonate(&named("eve"), "Impersonate-User: carol").await;
         assert_eq!(found.is_ok(), expect, "{allowed:?}");
     }
 }
@@ -236,13 +242,16 @@ async fn a_deed_and_an_identity_are_two_permissions() {
 async fn constrained_modes_never_lead_to_everything() {
     let all = ["impersonate-on:user-info:list", "impersonate:user-info"];
     let fixture = fixture(true, &all);
-    let why = async |text: &str| fixture.act(&named("eve"), text).await.unwrap_err();
+    let why = async |text: &str| fixture.impersonate(&named("eve"), text).await.unwrap_err();
     let masters = why("Impersonate-User: carol\nImpersonate-Group: system:masters").await;
     assert!(masters.ends_with("impersonating the system:masters group is not allowed"), "{masters}");
     let extra = why("Impersonate-User: carol\nImpersonate-Extra-Scope: x").await;
     assert!(extra.contains("impersonating an invalid key in extra is not allowed"), "{extra}");
-    assert!(fixture.act(&named("eve"), "Impersonate-User: system:node:n1").await.is_err(), "of other modes");
-    assert!(fixture.act(&named("eve"), "Impersonate-User: system:serviceaccount:n:r").await.is_err());
+    assert!(
+        fixture.impersonate(&named("eve"), "Impersonate-User: system:node:n1").await.is_err(),
+        "of other modes"
+    );
+    assert!(fixture.impersonate(&named("eve"), "Impersonate-User: system:serviceaccount:n:r").await.is_err());
 }
 
 #[tokio::test]
@@ -254,11 +263,11 @@ async fn a_pod_may_act_as_its_own_node_whatever_node_that_is() {
     let fixture = fixture(true, &allowed);
     let mut agent = named("system:serviceaccount:n:agent");
     agent.extra.insert("authentication.kubernetes.io/node-name".into(), vec!["n1".into()]);
-    let node = fixture.act(&agent, "Impersonate-User: system:node:n1").await.unwrap();
+    let node = fixture.impersonate(&agent, "Impersonate-User: system:node:n1").await.unwrap();
     assert_eq!(node.groups, ["system:nodes", "system:authenticated"]);
     assert!(node.extra.is_empty());
-    assert!(fixture.act(&agent, "Impersonate-User: system:node:n2").await.is_err());
-    assert!(fixture.act(&named("eve"), "Impersonate-User: system:node:n1").await.is_err());
+    assert!(fixture.impersonate(&agent, "Impersonate-User: system:node:n2").await.is_err());
+    assert!(fixture.impersonate(&named("eve"), "Impersonate-User: system:node:n1").await.is_err());
 }
 
 #[tokio::test]
@@ -270,6 +279,6 @@ async fn many_values_are_asked_about_at_once_first() {
     ];
     let fixture = fixture(true, &allowed);
     let groups: String = (0..5).map(|number| format!("Impersonate-Group: g{number}\n")).collect();
-    assert!(fixture.act(&named("eve"), &format!("Impersonate-User: carol\n{groups}")).await.is_ok());
+    assert!(fixture.impersonate(&named("eve"), &format!("Impersonate-User: carol\n{groups}")).await.is_ok());
     assert_eq!(fixture.asked().len(), 3);
 }

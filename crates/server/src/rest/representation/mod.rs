@@ -1,4 +1,5 @@
-//! How a client is shown objects: their shape, encoding and layout, for single answers, lists, events and computed objects alike.
+//! How a client is shown objects: their shape, encoding and layout, for single answers, lists, events, computed objects and
+//! errors alike.
 //!
 //! ```text
 //! object -> Document (a tree, or a protobuf message) -> framed as an answer or as an event of a watch
@@ -8,7 +9,10 @@
 mod list;
 mod negotiate;
 mod parts;
+mod status;
 mod table;
+
+pub(crate) use negotiate::{StatusRequest, wants_pretty};
 
 use std::sync::Arc;
 
@@ -25,10 +29,9 @@ use pintle_meta::{Reason, Status, Value};
 
 use super::endpoint::{Endpoint, StoredEndpoint};
 use super::{Result, internal};
-use crate::filters::encoded;
 use crate::{Body, Response};
 
-/// How much faster stored bytes become an answer without a tree than with one.
+/// Cost of an answer made through a tree in relation to one that is transcoded.
 const TRANSCODED: usize = 4;
 
 /// The kind that objects are shown as.
@@ -56,9 +59,17 @@ pub(crate) enum Document<'a> {
     Tree(Value),
     /// A protobuf message, and the type that its envelope names.
     Message(TypeMeta<'a>, Vec<u8>),
+    /// Compact JSON, encoded already.
+    Json(Vec<u8>),
 }
 
 impl Representation {
+    /// Returns the representation of objects as themselves.
+    pub(crate) fn plain(encoding: Encoding, pretty: bool) -> Representation {
+        let pretty = pretty && encoding == Encoding::Json;
+        Representation { encoding, pretty, shape: Shape::Own, now: Time::from_unix(0, 0) }
+    }
+
     /// Shows an object of the stored version; a table says its columns if `columns`.
     pub(crate) fn document<'a>(
         &self,
@@ -134,7 +145,7 @@ impl Representation {
         Ok(self.respond(StatusCode::OK, out))
     }
 
-    /// The cost of making an answer of stored objects, as bytes of JSON.
+    /// Returns the cost of making an answer of stored objects, as bytes of JSON.
     pub(crate) fn weight(&self, stored: usize) -> usize {
         let is_transcoded = self.shape == Shape::Own
             && matches!(self.encoding, Encoding::Json | Encoding::Protobuf)
@@ -142,7 +153,7 @@ impl Representation {
         if is_transcoded { stored / TRANSCODED } else { stored }
     }
 
-    /// The bytes of a document as a whole answer.
+    /// Encodes a document as a whole answer.
     fn encoded(&self, document: Document<'_>) -> Result<Vec<u8>> {
         match document {
             Document::Tree(tree) => self.tree(&tree),
@@ -151,10 +162,16 @@ impl Representation {
                 frame::protobuf_object(of, &message, &mut body);
                 Ok(body)
             }
+            Document::Json(text) if self.pretty => Ok(indented(&text)),
+            Document::Json(mut text) => {
+                text.push(b'\n');
+                Ok(text)
+            }
         }
     }
 
-    fn tree(&self, tree: &Value) -> Result<Vec<u8>> {
+    /// Encodes a tree as a whole answer. Errors: it has no protobuf form.
+    pub(crate) fn tree(&self, tree: &Value) -> Result<Vec<u8>> {
         // Most objects fit, so that they are not moved while they grow.
         let mut out = Vec::with_capacity(8 << 10);
         match self.encoding {
@@ -168,14 +185,6 @@ impl Representation {
             Encoding::Protobuf => return Err(internal("a document without a protobuf form")),
         }
         Ok(out)
-    }
-
-    /// A `Status` that is no error: it is what it is, whatever form of the object was asked for, in the encoding of that.
-    pub(crate) fn status(&self, status: &Status, code: StatusCode) -> Response {
-        let mut response = crate::respond::status(status);
-        *response.status_mut() = code;
-        response.extensions_mut().remove::<Status>();
-        encoded(response, status, self.encoding, self.pretty)
     }
 
     pub(crate) fn respond(&self, code: StatusCode, body: impl Into<Body>) -> Response {

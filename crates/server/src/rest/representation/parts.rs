@@ -11,7 +11,7 @@ use crate::{Body, Response};
 
 /// An answer of no more than this is sent whole, with its length; a longer one may be compressed.
 const WHOLE: usize = 128 * 1024;
-/// How much of a longer one is put together before it is sent.
+/// Size of the parts in which a longer answer is sent.
 const CHUNK: usize = 96 * 1024;
 /// Room for the object that makes it enough. Together less than what allocators ask the system for each time.
 const LAST: usize = 24 * 1024;
@@ -19,7 +19,7 @@ const LAST: usize = 24 * 1024;
 /// A long document, put together while it is sent.
 pub(super) struct Parts<I, W> {
     items: I,
-    /// How many items are written before others get their turn.
+    /// Number of items that are written before other tasks get their turn.
     at_once: usize,
     write: W,
     buffer: Vec<u8>,
@@ -35,7 +35,7 @@ where
         Parts { items, at_once: usize::MAX, write, buffer: head, end: Some(end.to_vec()) }
     }
 
-    /// For items that take more time than their length says.
+    /// Limits the number of items of a part, for items that take more time than their length says.
     #[must_use]
     pub(super) fn at_once(self, items: usize) -> Parts<I, W> {
         Parts { at_once: items, ..self }

@@ -29,7 +29,7 @@ fn table_of(endpoint: &Endpoint) -> Result<&dyn Table> {
 struct Prepared {
     cells: Vec<Value>,
     completed: Option<table::Completed>,
-    /// In the version that was asked for, if it is shown whole.
+    /// The object, in the served version if it is shown whole.
     object: Value,
 }
 

@@ -1,7 +1,6 @@
-//! Connections to containers of pods: `exec`, `attach` and `portforward`.
+//! Connections to pods, services and nodes: `exec`, `attach`, `portforward` and `proxy`.
 //!
-//! They lead nowhere yet, but permission and admission are as they will be: a WebSocket begins with a GET, and yet it runs
-//! something in a pod, so that its user needs the permission to create as well.
+//! Connecting is not implemented yet, but permission and admission are as they will be.
 
 use pintle_auth::Attributes;
 use pintle_codec::json;
@@ -9,28 +8,44 @@ use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Object, Status, Value};
 
 use crate::query;
+use crate::request_info::RequestInfo;
 use crate::rest::call::Call;
 use crate::rest::endpoint::Endpoint;
 use crate::rest::{Result, bad_request, unexpected};
 
-/// Admits a connection, or refuses it. Called before the connection is made.
-pub(crate) async fn connect(endpoint: &Endpoint, call: &Call<'_>) -> Result<()> {
-    may_create(call).await?;
+/// Admits a connection, or refuses it. Called before the connection is made. `requires_create`: the user needs the
+/// permission to create as well.
+pub(crate) async fn connect(endpoint: &Endpoint, call: &Call<'_>, requires_create: bool) -> Result<()> {
+    if call.request.query("dryRun").next().is_some() {
+        return Err(bad_request("dryRun is not supported"));
+    }
     let query = call.request.parts.uri.query().unwrap_or_default();
-    let text = options(endpoint.served.kind(), query);
+    let path = (endpoint.subresource.as_deref() == Some("proxy")).then(|| proxied_path(&call.request.info));
+    let text = options(endpoint.served.kind(), query, path);
     let options = endpoint.served.parse(&text).map_err(bad_request)?.object;
-    let admission = call.admission(endpoint, &endpoint.context(call.request), false);
-    admission.on_connect(options).await.map(drop)
+    let admission = call.admission(endpoint, &endpoint.context(call.request), false, None);
+    admission.on_connect(options).await?;
+    if requires_create { may_create(call).await } else { Ok(()) }
 }
 
-/// The options of a connection, which stand in the query, as JSON.
-fn options(kind: &GroupVersionKind, query: &str) -> Vec<u8> {
+/// Returns the path behind a `proxy` subresource, with the trailing slash of the request: `/healthz/` of
+/// `/api/v1/nodes/n/proxy/healthz/`.
+fn proxied_path(info: &RequestInfo) -> String {
+    let rest = info.parts.get(3..).unwrap_or_default().join("/");
+    let begin = if rest.is_empty() || rest.starts_with('/') { "" } else { "/" };
+    let end = if info.path.ends_with('/') && !rest.ends_with('/') { "/" } else { "" };
+    format!("{begin}{rest}{end}")
+}
+
+/// Returns the options of a connection as JSON. They stand in the query; a proxied path is one of them.
+fn options(kind: &GroupVersionKind, query: &str, path: Option<String>) -> Vec<u8> {
     const FLAGS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
     let mut options = Object::new();
     options.insert("kind", kind.kind.as_str());
     options.insert("apiVersion", kind.api_version());
     let mut lists: [(&str, Vec<Value>); 2] = [("command", Vec::new()), ("ports", Vec::new())];
-    for (name, value) in query::pairs(query) {
+    let is_proxy = path.is_some();
+    for (name, value) in query::pairs(query).filter(|_| !is_proxy) {
         match &*name {
             "command" => lists[0].1.push(Value::from(&*value)),
             "ports" => lists[1].1.extend(value.parse::<i64>().ok().map(Value::from)),
@@ -49,6 +64,9 @@ fn options(kind: &GroupVersionKind, query: &str) -> Vec<u8> {
         if !values.is_empty() {
             options.insert(name, values);
         }
+    }
+    if let Some(path) = path.filter(|path| !path.is_empty()) {
+        options.insert("path", path);
     }
     let mut text = Vec::new();
     json::encode(&options.into(), &mut text);
@@ -81,8 +99,26 @@ mod tests {
         let kind = GroupVersionKind::new("", "v1", "PodExecOptions");
         let query = "command=sh&command=-c&stdin=true&tty=false&container=c&x=y";
         assert_eq!(
-            String::from_utf8(options(&kind, query)).unwrap(),
+            String::from_utf8(options(&kind, query, None)).unwrap(),
             r#"{"apiVersion":"v1","command":["sh","-c"],"container":"c","kind":"PodExecOptions","stdin":true,"tty":false}"#
+        );
+    }
+
+    #[test]
+    fn a_proxied_path_is_an_option() {
+        for (path, expect) in [
+            ("/api/v1/nodes/n/proxy", ""),
+            ("/api/v1/nodes/n/proxy/", "/"),
+            ("/api/v1/nodes/n/proxy/healthz", "/healthz"),
+            ("/api/v1/namespaces/a/services/s:http/proxy/a/b/?command=x", "/a/b/"),
+        ] {
+            let info = RequestInfo::parse(&http::Method::GET, &path.parse().unwrap()).unwrap();
+            assert_eq!(proxied_path(&info), expect, "{path}");
+        }
+        let kind = GroupVersionKind::new("", "v1", "NodeProxyOptions");
+        assert_eq!(
+            String::from_utf8(options(&kind, "path=/x&command=y", Some("/healthz".into()))).unwrap(),
+            r#"{"apiVersion":"v1","kind":"NodeProxyOptions","path":"/healthz"}"#
         );
     }
 }

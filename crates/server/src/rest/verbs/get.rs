@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_cache::Entry;
 use pintle_meta::Status;
 
-use crate::overload::outside;
+use crate::overload::without_slot;
 use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::representation::Representation;
 use crate::rest::revision::WAIT;
@@ -33,7 +33,7 @@ pub(crate) async fn get(
     let cache = store.cache();
     let key = if serving.namespaced { format!("{}/{name}", context.namespace) } else { name.clone() };
     let found = async { cache.entry_since(&key, version, WAIT).await.map_err(|error| cache_error(&error)) };
-    match outside(request.slot.as_ref(), found).await? {
+    match without_slot(request.slot.as_ref(), found).await? {
         Some(entry) => answer(serving, representation, &entry).await,
         None => Err(Box::new(Status::not_found(&serving.group, &serving.resource, name))),
     }

@@ -26,7 +26,7 @@ pub(crate) struct Page {
     pub(crate) revision: String,
     pub(crate) token: String,
     pub(crate) remaining: Option<i64>,
-    /// Which shard it is of; empty for all.
+    /// The shard selector; empty for all objects.
     pub(crate) shard: String,
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn list(serving: &StoredEndpoint, call: &Call<'_>) -> Result<Re
     let features = call.shared.features;
     let options = ListOptions::read(call.request, false, features.enabled(Feature::WatchList))?;
     let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
-    revision::reached(serving, call.request.slot.as_ref(), &options).await?;
+    revision::wait_until_reached(serving, call.request.slot.as_ref(), &options).await?;
     let page = page(serving, &options, &selection, features).await?;
     pintle_work::aside(page.weight(call.representation)).await;
     call.representation.page(serving, page)
@@ -79,7 +79,7 @@ pub(crate) async fn page(
         Objects::Stored { revision, token } => {
             let limit = if unlimited { 0 } else { options.limit };
             let found = stored::page(serving, selection, revision, &start, limit).await;
-            let found = found.map_err(|error| past_error(&error, token.as_ref()))?;
+            let found = found.map_err(|error| past_revision_error(&error, token.as_ref()))?;
             return finish(found.entries, revision, selection, found.token, found.remaining, serving);
         }
     };
@@ -101,7 +101,7 @@ pub(crate) async fn page(
         pintle_work::aside(selection.weight(&snapshot)).await;
     }
     let mut indexed = selection.fields.required();
-    let indexed = indexed.find_map(|(place, value)| snapshot.by_field(place, value, &after));
+    let indexed = indexed.find_map(|(field, value)| snapshot.by_field(field, value, &after));
     let mut left: Box<dyn Iterator<Item = &Arc<Entry>> + Send> = match indexed {
         Some(found) => Box::new(found.filter(|entry| selection.in_scope(entry))),
         None => Box::new(snapshot.objects.iter_from(&after).take_while(|entry| selection.in_scope(entry))),
@@ -178,7 +178,7 @@ fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()
     Err(Box::new(Status { code, reason, message, details, continue_token: String::new() }))
 }
 
-/// Where the objects of a list are read from.
+/// The source of the objects of a list.
 enum Objects {
     /// Memory has all of them.
     Kept(Snapshot),
@@ -204,8 +204,8 @@ async fn objects(
             return Ok((Objects::Kept(snapshot), token.start));
         };
         let start = token.start.clone();
-        let found = past(serving, revision, features).await;
-        return match found.map_err(|error| past_error(&error, Some(&token)))? {
+        let found = past_revision(serving, revision, features).await;
+        return match found.map_err(|error| past_revision_error(&error, Some(&token)))? {
             Some(snapshot) => Ok((Objects::Kept(snapshot), start)),
             None => Ok((Objects::Stored { revision, token: Some(token) }, start)),
         };
@@ -221,7 +221,7 @@ async fn objects(
     let exact = options.version_match == Match::Exact
         || (options.version_match == Match::Unset && options.limit > 0 && version > 0);
     let snapshot = match exact {
-        true => past(serving, version, features).await,
+        true => past_revision(serving, version, features).await,
         false => cache.snapshot_since(version, WAIT).await.map(Some),
     };
     let objects = snapshot.map_err(failed)?.map(Objects::Kept);
@@ -229,7 +229,7 @@ async fn objects(
 }
 
 /// The objects at an older revision, if the changes since are kept; else they are to be read from the store.
-async fn past(
+async fn past_revision(
     serving: &StoredEndpoint,
     revision: u64,
     features: Features,
@@ -246,7 +246,7 @@ async fn past(
 }
 
 /// The answer where a past revision could not be read, for a list that continues another one or begins.
-fn past_error(error: &Error, token: Option<&Token>) -> Box<Status> {
+fn past_revision_error(error: &Error, token: Option<&Token>) -> Box<Status> {
     match (error, token) {
         (Error::Storage(pintle_storage::Error::Compacted { .. }), Some(token)) => expired(token),
         _ => cache_error(error),

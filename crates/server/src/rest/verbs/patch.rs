@@ -25,7 +25,7 @@ const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
-/// Where CBOR is served.
+/// Apply in CBOR, where that is served.
 const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
 /// Answers what kind of patch it is, in the router's words where it is none.
@@ -38,7 +38,7 @@ pub(crate) fn kind_of(
     let given = given.split(';').next().unwrap_or_default();
     let types = if encodings.contains(&Encoding::Cbor) { &TYPES[..] } else { &TYPES[..4] };
     let known = types.iter().copied().find(|known| *known == given);
-    if endpoint.is_defined && known.is_none_or(|known| known == STRATEGIC) {
+    if endpoint.is_custom && known.is_none_or(|known| known == STRATEGIC) {
         let mut known = vec![JSON, MERGE, APPLY];
         known.extend(encodings.contains(&Encoding::Cbor).then_some(APPLY_CBOR));
         return Err(Box::new(Status::unsupported_media_type(&known)));

@@ -9,7 +9,7 @@ use crate::rest::endpoint::Endpoint;
 use crate::rest::write::{WriteRequest, update as write};
 
 pub(crate) async fn update(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Response> {
-    let WriteRequest { object, options } = WriteRequest::by_put(endpoint, call).await?;
+    let WriteRequest { object, options } = WriteRequest::from_put(endpoint, call).await?;
     let mut context = endpoint.context(call.request);
     let mut replace = Replace::new(object, &mut context, &call.request.info.name)?;
     write(endpoint, call, context, &options, &mut replace).await

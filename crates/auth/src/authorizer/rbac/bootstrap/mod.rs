@@ -59,7 +59,7 @@ struct Binding {
     role: &'static str,
     users: &'static str,
     groups: &'static str,
-    /// Of `kube-system`.
+    /// Roles of `kube-system`.
     accounts: &'static str,
     features: &'static [Feature],
 }

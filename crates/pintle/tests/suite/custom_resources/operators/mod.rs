@@ -20,7 +20,7 @@ use crate::support::kubectl::{Kubectl, columns, rows};
 use crate::support::{Launch, Server};
 use shapes::{SHAPES, Sample};
 
-/// How many definitions there are, and how many clients at a time.
+/// Number of definitions, and of clients at a time.
 const COUNT: usize = 210;
 const AT_ONCE: usize = 8;
 

@@ -221,10 +221,13 @@ fn resources_of_the_pod_are_resized_by_a_gate() {
 
 #[test]
 fn only_containers_change() {
+    // Without amounts there is nothing to resize, and yet it is a change.
+    let best: Change<'_> = ("/status/qosClass", r#""BestEffort""#);
+    let plain: Change<'_> = ("/spec/containers", r#"[{"name":"c","image":"i"}]"#);
+    resizes().refuses_update_of(&[plain, best], &[(&[("/spec/resources", "{}")], &[ONLY])]);
     let claims = r#"[{"name":"c","image":"i","resources":{"claims":[{"name":"a"}]}}]"#;
     let claimed: [Change<'_>; 2] =
         [("/spec/resourceClaims", r#"[{"name":"a","resourceClaimName":"a"}]"#), ("/spec/containers", claims)];
-    let best: Change<'_> = ("/status/qosClass", r#""BestEffort""#);
     // A container with claims cannot be resized, as in the reference.
     resizes().refuses_update_of(&[claimed[0], claimed[1], best], &[(&[], &[ONLY])]);
 }

@@ -25,7 +25,7 @@ mod topology_spread;
 pub(crate) mod volumes;
 mod windows_options;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use pintle_meta::Value;
 use pintle_meta::validation::{dns1123_label, inclusive_range_error, object_meta};
@@ -38,8 +38,8 @@ use crate::framework::validation::Cursor;
 pub(crate) struct Facts<'v> {
     /// Valid volumes by name; those with errors are as if they were not there.
     pub(crate) volumes: HashMap<&'v str, &'v Value>,
-    /// Names of `resourceClaims`.
-    pub(crate) claim_names: HashSet<&'v str>,
+    /// Names of `resourceClaims`, sorted as an error lists them.
+    pub(crate) claim_names: BTreeSet<&'v str>,
     pub(crate) grace_period: Option<i64>,
     /// Whether the pod is in the host's user namespace.
     pub(crate) host_users: bool,

@@ -37,7 +37,7 @@ fn windows_options(owner: &Cursor<'_, '_>) {
     }
 }
 
-/// Fields of a pod that Windows does not have, in the reference's order. Those without a dot are of the spec.
+/// Fields of a pod that Windows does not have, in the reference's order.
 const NOT_OF_WINDOWS_PODS: &[&[&str]] = &[
     &["securityContext", "appArmorProfile"],
     &["securityContext", "seLinuxOptions"],

@@ -2,6 +2,7 @@
 
 use pintle_meta::field_path::Value as Printed;
 
+use crate::core::volume_sources::paths;
 use crate::framework::validation::Cursor;
 
 const TYPES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
@@ -22,24 +23,13 @@ pub(super) fn seccomp(profile: &Cursor<'_, '_>) {
     }
     let file = profile.field("localhostProfile");
     match (kind.text() == "Localhost", file.is_set()) {
-        (true, true) => local_path(&file, file.text()),
+        (true, true) => paths::local_descending(&file),
         (true, false) => file.required("must be set when seccomp type is Localhost"),
         (false, true) => {
             let shown = profile.printed_as("core.SeccompProfile");
             file.invalid(shown, "can only be set when seccomp type is Localhost");
         }
         (false, false) => {}
-    }
-}
-
-/// Checks a path below a folder of the node, and reports at `at`.
-#[track_caller]
-pub(super) fn local_path(at: &Cursor<'_, '_>, path: &str) {
-    if path.starts_with('/') {
-        at.invalid(path, "must be a relative path");
-    }
-    if path.split('/').any(|step| step == "..") {
-        at.invalid(path, "must not contain '..'");
     }
 }
 

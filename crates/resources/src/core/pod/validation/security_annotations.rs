@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use pintle_meta::{Value, quote};
 
 use super::containers::each_container;
-use super::profiles::local_path;
 use crate::core::pod::app_armor_profile::ANNOTATION as APP_ARMOR;
+use crate::core::volume_sources::paths;
 use crate::framework::validation::Cursor;
 
 const SECCOMP_OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
@@ -30,7 +30,7 @@ fn seccomp_value(annotation: &Cursor<'_, '_>) {
     match annotation.text() {
         "runtime/default" | "docker/default" | "unconfined" => {}
         profile => match profile.strip_prefix(LOCALHOST) {
-            Some(file) => local_path(annotation, file),
+            Some(file) => paths::local_descending(&annotation.with_value(&Value::string(file))),
             None => annotation.invalid(profile, "must be a valid seccomp profile"),
         },
     }

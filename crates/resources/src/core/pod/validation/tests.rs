@@ -4,7 +4,7 @@ use pintle_features::Feature;
 use pintle_meta::validation::{dns1123_label, object_meta};
 
 use super::testing::{POD, pods, wrong};
-use crate::framework::validation::testing::Base;
+use crate::framework::validation::testing::{Base, Case};
 
 fn subdomain(name: &str) -> Vec<String> {
     object_meta::subdomain_name(name, false)
@@ -47,6 +47,12 @@ fn deadlines_and_policies_are_in_range() {
             &[r#"spec.restartPolicy: Unsupported value: "never": supported values: "Always", "OnFailure", "Never""#],
         ),
     ]);
+}
+
+#[test]
+fn node_selectors_are_labels() {
+    let expected = wrong("spec.nodeSelector", "-", pintle_meta::validation::label_value);
+    pods().refuses(&[(&[("/spec/nodeSelector", r#"{"a":"-"}"#)], &[&expected])]);
 }
 
 #[test]
@@ -103,7 +109,7 @@ fn templates_are_checked_at_their_own_paths() {
     let label = format!("template.labels: Invalid value: \"-\": {}", label[0]);
     let key = pintle_meta::validation::qualified_name("a b");
     let key = format!("template.annotations: Invalid value: \"a b\": {}", key[0]);
-    let cases: &[(&[(&str, &str)], &[&str])] = &[
+    let cases: &[Case<'_>] = &[
         (&[("/template/metadata/labels", r#"{"a":"-"}"#)], &[&label]),
         (&[("/template/metadata/annotations", r#"{"a b":""}"#)], &[&key]),
         (

@@ -47,7 +47,7 @@ fn check(toleration: &Cursor<'_, '_>, allow_comparison: bool) {
         }
         "Lt" | "Gt" => {
             value.text_format(decimal_integer);
-            if let Some(why) = not_int64(value.text()) {
+            if let Err(why) = parse_int64(value.text()) {
                 value.invalid(value.text(), why);
             }
         }
@@ -58,15 +58,14 @@ fn check(toleration: &Cursor<'_, '_>, allow_comparison: bool) {
     }
 }
 
-/// Returns why a text is no integer of 64 bits, as Go says it.
-fn not_int64(text: &str) -> Option<String> {
-    if text.parse::<i64>().is_ok() {
-        return None;
-    }
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let why = if is_number { "value out of range" } else { "invalid syntax" };
-    Some(format!("strconv.ParseInt: parsing {}: {why}", quote(text)))
+/// Parses an integer of 64 bits; the error is Go's.
+pub(crate) fn parse_int64(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let why = if is_number { "value out of range" } else { "invalid syntax" };
+        format!("strconv.ParseInt: parsing {}: {why}", quote(text))
+    })
 }
 
 #[cfg(test)]

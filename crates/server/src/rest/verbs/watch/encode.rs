@@ -10,10 +10,10 @@ use pintle_meta::{Status, Value};
 use prometheus::Histogram;
 use tokio::time::Instant;
 
-use super::stream::Event;
+use super::batch::Event;
 use crate::metrics::EventMetrics;
 use crate::rest::endpoint::StoredEndpoint;
-use crate::rest::representation::{self, Document, Representation, Shape};
+use crate::rest::representation::{Document, Representation, Shape};
 use crate::rest::{Result, internal};
 
 /// Marks the bookmark after which a client has seen every object that existed.
@@ -23,7 +23,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 pub(super) struct Encoder {
     pub(super) serving: StoredEndpoint,
     pub(super) representation: Representation,
-    /// Only the first table says what its columns are.
+    /// Only the first table defines its columns.
     pub(super) has_sent_columns: bool,
     pub(super) metrics: Option<EventMetrics>,
     /// The histogram of the time until the initial events are sent, and the start of the request; taken once they are.
@@ -41,8 +41,8 @@ impl Encoder {
         event
     }
 
-    /// Forms of which frames are shared.
-    fn form(&self) -> Option<Form> {
+    /// Returns the form whose frames watchers share; `None` if this one's frames are its own.
+    fn shared_form(&self) -> Option<Form> {
         self.serving
             .served
             .form(self.representation.encoding)
@@ -51,10 +51,12 @@ impl Encoder {
 
     pub(super) fn change(&mut self, change: &Arc<Change>, event: Event) -> Result<Bytes> {
         let entry = match event {
-            Event::Left => change.left().ok_or_else(|| internal("there was nothing before"))?,
+            Event::Deselected => {
+                change.left().ok_or_else(|| internal("the change has no previous object"))?
+            }
             _ => &change.entry,
         };
-        match self.form() {
+        match self.shared_form() {
             Some(form) => {
                 let number = u32::from(form.0) * 4 + event as u32;
                 let make = || {
@@ -70,7 +72,7 @@ impl Encoder {
     }
 
     pub(super) fn entry(&mut self, event: &str, entry: &Arc<Entry>) -> Result<Bytes> {
-        match self.form() {
+        match self.shared_form() {
             Some(form) => {
                 let kind = self.serving.store.cache().kind();
                 let body = entry.body(&**kind, &self.serving.pool, form).map_err(internal)?;
@@ -95,25 +97,26 @@ impl Encoder {
         out.into()
     }
 
-    pub(super) fn bookmark(&mut self, revision: u64, ends: bool) -> Result<Bytes> {
+    /// Returns a bookmark; one that ends the initial events if `ends_initial`.
+    pub(super) fn bookmark(&mut self, revision: u64, ends_initial: bool) -> Result<Bytes> {
         let mut object = self.serving.served.zero();
         if let Some(metadata) = object.metadata_mut() {
             metadata.insert("resourceVersion", revision.to_string());
-            if ends {
+            if ends_initial {
                 let mut annotations = pintle_meta::Object::new();
                 annotations.insert(INITIAL_EVENTS_END, "true");
                 metadata.insert("annotations", annotations);
             }
         }
-        let columns = self.is_first();
-        let document = self.at_this_time().served_document(&self.serving, object, columns)?;
+        let columns = self.takes_columns();
+        let document = self.representation_now().served_document(&self.serving, object, columns)?;
         Ok(self.document("BOOKMARK", document))
     }
 
     /// An object of the stored version.
     fn object(&mut self, event: &str, object: Value) -> Result<Bytes> {
-        let columns = self.is_first();
-        let document = self.at_this_time().document(&self.serving, object, columns)?;
+        let columns = self.takes_columns();
+        let document = self.representation_now().document(&self.serving, object, columns)?;
         Ok(self.document(event, document))
     }
 
@@ -125,11 +128,16 @@ impl Encoder {
                 frame::protobuf_watch(event, of, &message, &mut out);
                 out.into()
             }
+            Document::Json(text) => {
+                let mut out = Vec::new();
+                frame::json_watch(event, None, &text, &mut out);
+                out.into()
+            }
         }
     }
 
-    /// Ages in tables are as of the event.
-    fn at_this_time(&self) -> Representation {
+    /// Returns the representation with the time of the event, which ages in tables are as of.
+    fn representation_now(&self) -> Representation {
         match self.representation.shape {
             Shape::Table(..) => {
                 Representation { now: self.serving.clock.now().into(), ..self.representation }
@@ -138,10 +146,12 @@ impl Encoder {
         }
     }
 
-    fn is_first(&mut self) -> bool {
+    /// Returns whether the columns are still to be sent, and notes that they are.
+    fn takes_columns(&mut self) -> bool {
         !std::mem::replace(&mut self.has_sent_columns, true)
     }
 
+    /// Frames an object of any kind, in JSON or CBOR.
     fn untyped(&self, event: &str, object: &Value) -> Bytes {
         let mut out = Vec::new();
         match self.representation.encoding {
@@ -160,21 +170,8 @@ impl Encoder {
         out.into()
     }
 
+    /// Returns an ERROR event.
     pub(super) fn error(&self, status: &Status) -> Result<Bytes> {
-        let body = status.to_json();
-        let of = pintle_schema::find("meta/v1.Status").ok_or_else(|| internal("no such type"))?;
-        match self.representation.encoding {
-            Encoding::Json | Encoding::Yaml => {
-                let mut out = Vec::new();
-                frame::json_watch("ERROR", None, body.trim_ascii_end(), &mut out);
-                Ok(out.into())
-            }
-            Encoding::Protobuf => {
-                let tree = json::decode(of, &body).map_err(internal)?.value;
-                let of = frame::TypeMeta { kind: "Status", api_version: "v1" };
-                Ok(self.document("ERROR", representation::message(of, &tree)?))
-            }
-            Encoding::Cbor => Ok(self.untyped("ERROR", &json::decode(of, &body).map_err(internal)?.value)),
-        }
+        Ok(self.document("ERROR", self.representation.status_document(status)?))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pintle_cache::{Entry, Error};
 use pintle_meta::Status;
 
-use super::stream::{Source, State, lost};
+use super::stream::{Source, State, compacted_status};
 use crate::rest::endpoint::StoredEndpoint;
 use crate::rest::options::ListOptions;
 use crate::rest::revision::WAIT;
@@ -43,8 +43,9 @@ pub(super) async fn start(
         return start_uncached(serving, options, selection, version.unwrap_or(0)).await;
     }
     cache.ready().await?;
-    let everything = options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
-    if everything || version.is_none() || version == Some(0) {
+    let sends_initial_events =
+        options.send_initial_events.unwrap_or(version.is_none_or(|version| version == 0));
+    if sends_initial_events || version.is_none() || version == Some(0) {
         let waited = match version {
             // The most recent state, not one that the cache happens to have.
             None => cache.wait_for_current(WAIT).await.map(drop),
@@ -55,21 +56,21 @@ pub(super) async fn start(
             _ => StartError::Cache(error),
         })?;
         let (snapshot, cursor) = cache.snapshot_and_watch(selection.interest(serving.namespaced))?;
-        if everything {
+        if sends_initial_events {
             pintle_work::aside(selection.weight(&snapshot)).await;
         }
-        let initial: Vec<Arc<Entry>> = match everything {
+        let initial: Vec<Arc<Entry>> = match sends_initial_events {
             true => {
                 let found = snapshot.objects.iter_prefix(&selection.prefix);
                 found.filter(|entry| selection.matches(entry)).cloned().collect()
             }
             false => Vec::new(),
         };
-        let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks)
+        let initial_events_end = (options.send_initial_events == Some(true) && options.allow_bookmarks)
             .then_some(snapshot.revision);
         return Ok(State {
             initial: initial.into_iter(),
-            ends,
+            initial_events_end,
             source: Source::Cache(cursor),
             after: snapshot.revision,
             selection,
@@ -80,7 +81,7 @@ pub(super) async fn start(
     let cursor = cache.watch(after, selection.interest(serving.namespaced))?;
     Ok(State {
         initial: Vec::new().into_iter(),
-        ends: None,
+        initial_events_end: None,
         source: Source::Cache(cursor),
         after,
         selection,
@@ -88,7 +89,7 @@ pub(super) async fn start(
     })
 }
 
-/// Starts the watch of a resource that is not kept in memory: the objects in the store now, if initial events are asked
+/// Starts the watch of a resource without a watch cache: the objects in the store now, if initial events are asked
 /// for, and then the store's changes.
 async fn start_uncached(
     serving: &StoredEndpoint,
@@ -97,10 +98,10 @@ async fn start_uncached(
     version: u64,
 ) -> Result<State, StartError> {
     let cache = serving.store.cache();
-    let everything = options.send_initial_events.unwrap_or(version == 0);
+    let sends_initial_events = options.send_initial_events.unwrap_or(version == 0);
     let mut after = version;
     let mut initial = Vec::new();
-    if everything || version == 0 {
+    if sends_initial_events || version == 0 {
         let current = cache.current_revision().await?;
         if version > current {
             let retry = 1 + (serving.random.number() % 3) as u32;
@@ -108,21 +109,24 @@ async fn start_uncached(
                 version, current, retry,
             ))));
         }
-        if everything {
-            initial = uncached::all(serving, &selection, current).await?;
+        if sends_initial_events {
+            initial = uncached::all_entries(serving, &selection, current).await?;
         }
         after = current;
     }
-    let ends = (options.send_initial_events == Some(true) && options.allow_bookmarks).then_some(after);
+    let initial_events_end =
+        (options.send_initial_events == Some(true) && options.allow_bookmarks).then_some(after);
     let prefix = selection.key(serving.namespaced).unwrap_or_else(|| selection.prefix.clone());
     let follow = match cache.follow(&prefix, after).await {
-        Err(error) => return Err(lost(&error).map_or(StartError::Cache(error), StartError::AsEvent)),
+        Err(error) => {
+            return Err(compacted_status(&error).map_or(StartError::Cache(error), StartError::AsEvent));
+        }
         Ok(follow) => follow,
     };
     let source = Source::Store(follow);
     Ok(State {
         initial: initial.into_iter(),
-        ends,
+        initial_events_end,
         source,
         after,
         selection,

@@ -1,21 +1,21 @@
 //! The stream of a watch's events, from the objects that existed at its start to its end.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_core::Stream as Chunks;
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Next};
 use pintle_meta::Status;
-use pintle_runtime::Random;
-use tokio::task::unconstrained;
-use tokio::time::{Instant, Sleep, sleep_until};
+use pintle_runtime::{Clock, Random};
 
+use super::batch::{Batch, Event};
 use super::encode::Encoder;
-use crate::lifecycle::{Signal, Terminating};
+use super::wake::WakeSources;
+use crate::lifecycle::{ActiveWatch, Signal};
 use crate::metrics::LongRunning;
 use crate::rest::Result;
 use crate::rest::select::Selection;
@@ -26,8 +26,8 @@ const BOOKMARK: Duration = Duration::from_secs(60);
 /// Time of the last bookmark before the end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// The event that ends a watch whose revision the store has compacted.
-pub(super) fn lost(error: &Error) -> Option<Box<Status>> {
+/// Returns the error of a watch whose revision the store has compacted.
+pub(super) fn compacted_status(error: &Error) -> Option<Box<Status>> {
     match error {
         Error::Storage(pintle_storage::Error::Compacted { .. }) => {
             Some(Box::new(Status::expired("The resourceVersion for the provided watch is too old.")))
@@ -36,9 +36,8 @@ pub(super) fn lost(error: &Error) -> Option<Box<Status>> {
     }
 }
 
-/// Now and then, and once more shortly before the end; then no more.
-pub(super) fn next_bookmark(deadline: Instant, random: &Random) -> Instant {
-    let now = Instant::now();
+/// Returns the time of the next bookmark: within a minute, or shortly before the end; then the end itself.
+pub(super) fn next_bookmark(now: Instant, deadline: Instant, random: &Random) -> Instant {
     let last = deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
     last.map_or(deadline, |last| last.min(now + BOOKMARK.mul_f64(0.75 + 0.25 * random.fraction())))
 }
@@ -47,12 +46,13 @@ pub(super) fn next_bookmark(deadline: Instant, random: &Random) -> Instant {
 pub(super) struct State {
     /// Objects that existed at the start, still to be sent.
     pub(super) initial: std::vec::IntoIter<Arc<Entry>>,
-    /// The revision of the bookmark that follows it.
-    pub(super) ends: Option<u64>,
+    /// The revision of the bookmark that marks the end of the initial events, if it is still to be sent.
+    pub(super) initial_events_end: Option<u64>,
     pub(super) source: Source,
-    /// Changes up to this revision were seen before.
+    /// Changes up to this revision are in `initial`, or known to the client.
     pub(super) after: u64,
     pub(super) selection: Selection,
+    /// Changes that were read and are still to be sent.
     pub(super) pending: std::vec::IntoIter<Arc<Change>>,
 }
 
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// The next changes; nothing where there will be no more.
+    /// Returns the next changes; none where the watch ends without an error. Errors: the store's watch failed.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Result<Poll<Option<Vec<Arc<Change>>>>> {
         Ok(match self {
             Source::Cache(cursor) => cursor.poll_next(cx).map(|next| match next {
@@ -79,10 +79,10 @@ impl Source {
                 Next::Expired => None,
             }),
             Source::Store(follow) => match follow.poll_next(cx) {
-                Poll::Ready(Some(Err(error))) => match lost(&error) {
-                    Some(status) => return Err(status),
-                    None => Poll::Ready(None),
-                },
+                Poll::Ready(Some(Err(error))) => {
+                    let failed = || Box::new(Status::internal(&error));
+                    return Err(compacted_status(&error).unwrap_or_else(failed));
+                }
                 Poll::Ready(Some(Ok(changes))) => Poll::Ready(Some(changes)),
                 Poll::Ready(None) => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
@@ -91,80 +91,103 @@ impl Source {
     }
 }
 
+/// The events of a watch as frames.
 pub(in crate::rest) struct Stream {
     pub(super) encoder: Encoder,
+    /// `None` once the watch is over.
     pub(super) state: Option<State>,
-    /// An error that is the last event.
-    pub(super) last: Option<Box<Status>>,
+    /// The error of a watch that could not start, its only event.
+    pub(super) start_error: Option<Box<Status>>,
+    /// Whether the client asked for bookmarks.
     pub(super) bookmarks: bool,
     pub(super) next_bookmark: Instant,
+    pub(super) clock: Clock,
     pub(super) deadline: Instant,
-    pub(super) stop: Signal,
-    /// The endpoint's end.
-    pub(super) ended: Option<Signal>,
-    /// Whether the server is stopping and has set the watch's last deadline.
-    pub(super) stopping: bool,
-    pub(super) other: Other,
-    /// How much is put together from several events.
-    pub(super) at_once: usize,
-    /// Where watches end one after the other.
-    pub(super) terminating: Option<Terminating>,
-    pub(super) _counted: LongRunning,
+    pub(super) shutdown: Signal,
+    /// Whether the shutdown has moved the deadline already.
+    pub(super) is_shutting_down: bool,
+    pub(super) endpoint_removed: Option<Signal>,
+    pub(super) wake_sources: WakeSources,
+    /// Bytes of events from which on a write is full.
+    pub(super) batch_limit: usize,
+    /// Set if watches have a grace period; gives each its own end.
+    pub(super) termination: Option<ActiveWatch>,
+    pub(super) _long_running: LongRunning,
 }
 
 impl Stream {
-    pub(in crate::rest) fn deadline(&self) -> Instant {
-        self.deadline
+    /// Returns the time until the watch ends by itself.
+    pub(in crate::rest) fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(self.clock.instant())
     }
 
-    /// When it comes, the watch is over.
-    pub(in crate::rest) fn stop(&self) -> Signal {
-        self.stop.clone()
+    pub(in crate::rest) fn clock(&self) -> Clock {
+        self.clock.clone()
     }
 
-    /// The next events; `None` when the watch is over.
+    /// Waits until the server shuts down and the watch has reached the end of its grace period. Called while an event is
+    /// sent, which may take forever.
+    pub(in crate::rest) async fn shut_down(&mut self) {
+        self.shutdown.wait().await;
+        self.observe_shutdown(self.clock.instant());
+        self.clock.sleep(self.remaining()).await;
+    }
+
+    /// Returns the next events; `None` when the watch is over.
     pub(in crate::rest) async fn next(&mut self) -> Option<Result<Bytes>> {
         poll_fn(|cx| self.poll_events(cx)).await
     }
 
     fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
-        if let Some(status) = self.last.take() {
+        if let Some(status) = self.start_error.take() {
             return Poll::Ready(Some(self.end_with(&status)));
         }
         loop {
-            let now = Instant::now();
-            let ended = self.ended.as_ref().is_some_and(Signal::is_set);
-            if self.stop.is_set() && !std::mem::replace(&mut self.stopping, true) {
-                let delay = self.terminating.as_ref().map(Terminating::delay).unwrap_or_default();
-                self.deadline = self.deadline.min(now + delay);
-                self.next_bookmark = self.deadline;
-            }
-            if now >= self.deadline || ended {
+            let now = self.clock.instant();
+            self.observe_shutdown(now);
+            let is_removed = self.endpoint_removed.as_ref().is_some_and(Signal::is_set);
+            if now >= self.deadline || is_removed {
                 return Poll::Ready(None);
             }
             let Some(state) = &mut self.state else { return Poll::Ready(None) };
-            match state.poll_ready(&mut self.encoder, self.at_once, cx) {
+            match state.poll_ready(&mut self.encoder, self.batch_limit, cx) {
                 Ok(Poll::Ready(Some(events))) => return Poll::Ready(Some(Ok(events))),
                 Ok(Poll::Ready(None)) => return Poll::Ready(None),
                 Ok(Poll::Pending) => {}
                 Err(status) => return Poll::Ready(Some(self.end_with(&status))),
             }
             let until = if self.bookmarks { self.next_bookmark } else { self.deadline };
-            if self.other.poll(until, now, cx).is_pending() {
-                streams::settle();
+            if self.wake_sources.poll(until, now, cx).is_pending() {
+                streams::park();
                 return Poll::Pending;
             }
-            if self.bookmarks && now >= self.next_bookmark {
-                self.next_bookmark = next_bookmark(self.deadline, &self.encoder.serving.random);
-                if let Some(revision) = state.source.progress().filter(|revision| *revision >= state.after) {
-                    let bookmark = self.encoder.bookmark(revision, false);
-                    return Poll::Ready(Some(bookmark.map(|event| self.encoder.sent(event))));
-                }
+            if self.bookmarks
+                && now >= self.next_bookmark
+                && let Some(bookmark) = self.bookmark(now)
+            {
+                return Poll::Ready(Some(bookmark.or_else(|status| self.end_with(&status))));
             }
         }
     }
 
-    /// The last event: an error.
+    /// Moves the deadline once, when a shutdown has begun.
+    fn observe_shutdown(&mut self, now: Instant) {
+        if self.shutdown.is_set() && !std::mem::replace(&mut self.is_shutting_down, true) {
+            let delay = self.termination.as_ref().map(ActiveWatch::delay).unwrap_or_default();
+            self.deadline = self.deadline.min(now + delay);
+            self.next_bookmark = self.deadline;
+        }
+    }
+
+    /// Returns a bookmark at the revision that the watch has reached, if that is known.
+    fn bookmark(&mut self, now: Instant) -> Option<Result<Bytes>> {
+        self.next_bookmark = next_bookmark(now, self.deadline, &self.encoder.serving.random);
+        let state = self.state.as_mut()?;
+        let revision = state.source.progress().filter(|revision| *revision >= state.after)?;
+        Some(self.encoder.bookmark(revision, false).map(|event| self.encoder.sent(event)))
+    }
+
+    /// Returns an ERROR event, which is the last one.
     fn end_with(&mut self, status: &Status) -> Result<Bytes> {
         self.state = None;
         self.encoder.error(status).map(|event| self.encoder.sent(event))
@@ -180,65 +203,16 @@ impl Chunks for Stream {
     }
 }
 
-/// The other ends of a wait for changes: the time for a bookmark or the end, and the end of the server.
-///
-/// Nearly every wait ends with a change. So these are asked to wake a task when it waits for the first time, and not again
-/// for every change.
-pub(super) struct Other {
-    timer: Pin<Box<Sleep>>,
-    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The task that they wake.
-    waker: Option<Waker>,
-}
-
-impl Other {
-    pub(super) fn new(deadline: Instant, stop: Signal, ended: Option<Signal>) -> Other {
-        let stopped: Pin<Box<dyn Future<Output = ()> + Send>> = match ended {
-            None => Box::pin(async move { stop.wait().await }),
-            Some(ended) => Box::pin(async move {
-                tokio::select! {
-                    () = stop.wait() => {}
-                    () = ended.wait() => {}
-                }
-            }),
-        };
-        Other { timer: Box::pin(sleep_until(deadline)), stopped, waker: None }
-    }
-
-    /// Pending until then, or until the server stops.
-    fn poll(&mut self, until: Instant, now: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        if self.timer.deadline() != until {
-            self.timer.as_mut().reset(until);
-            self.waker = None;
-        }
-        if self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            return if now >= until { Poll::Ready(()) } else { Poll::Pending };
-        }
-        // Unconstrained: a task that has used up its budget would get `Pending` without its waker being registered.
-        let timer = pin!(unconstrained(self.timer.as_mut())).poll(cx);
-        if timer.is_ready() {
-            return Poll::Ready(());
-        }
-        if pin!(unconstrained(self.stopped.as_mut())).poll(cx).is_ready() {
-            // The signal is reported once.
-            self.stopped = Box::pin(std::future::pending());
-            return Poll::Ready(());
-        }
-        self.waker = Some(cx.waker().clone());
-        Poll::Pending
-    }
-}
-
 impl State {
-    /// The events that are there already, or those of the next changes; none when the watch is too late for them.
+    /// Returns the events that were read already, or those of the next changes; none when the watch ends.
     fn poll_ready(
         &mut self,
         encoder: &mut Encoder,
-        at_once: usize,
+        batch_limit: usize,
         cx: &mut Context<'_>,
     ) -> Result<Poll<Option<Bytes>>> {
         loop {
-            if let Some(events) = self.ready(encoder, at_once)? {
+            if let Some(events) = self.ready(encoder, batch_limit)? {
                 return Ok(Poll::Ready(Some(events)));
             }
             match self.source.poll_next(cx)? {
@@ -249,9 +223,9 @@ impl State {
         }
     }
 
-    /// The events of what was read already; `None` if there are none.
-    fn ready(&mut self, encoder: &mut Encoder, at_once: usize) -> Result<Option<Bytes>> {
-        let mut batch = Batch { at_once, ..Batch::default() };
+    /// Returns the events of objects and changes that were read already; `None` if there are none.
+    fn ready(&mut self, encoder: &mut Encoder, batch_limit: usize) -> Result<Option<Bytes>> {
+        let mut batch = Batch::new(batch_limit);
         for entry in self.initial.by_ref() {
             let event = encoder.entry("ADDED", &entry)?;
             batch.push(encoder.sent(event));
@@ -259,11 +233,11 @@ impl State {
                 return Ok(Some(batch.finish()));
             }
         }
-        if let Some(revision) = self.ends.take() {
+        if let Some(revision) = self.initial_events_end.take() {
             let event = encoder.bookmark(revision, true)?;
             batch.push(encoder.sent(event));
-            if let Some((figure, received)) = encoder.initial.take() {
-                figure.observe(received.elapsed().as_secs_f64());
+            if let Some((histogram, received)) = encoder.initial.take() {
+                histogram.observe(received.elapsed().as_secs_f64());
             }
             if batch.is_full() {
                 return Ok(Some(batch.finish()));
@@ -271,7 +245,7 @@ impl State {
         }
         for change in self.pending.by_ref() {
             if change.revision > self.after
-                && let Some(event) = event_of(&change, &self.selection)
+                && let Some(event) = Event::from_change(&change, &self.selection)
             {
                 let event = encoder.change(&change, event)?;
                 batch.push(encoder.sent(event));
@@ -281,73 +255,5 @@ impl State {
             }
         }
         Ok((!batch.is_empty()).then(|| batch.finish()))
-    }
-}
-
-/// The event that a change is to a watcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    Added,
-    Modified,
-    /// It is gone.
-    Deleted,
-    /// It is not selected any more.
-    Left,
-}
-
-impl Event {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Event::Added => "ADDED",
-            Event::Modified => "MODIFIED",
-            Event::Deleted | Event::Left => "DELETED",
-        }
-    }
-}
-
-fn event_of(change: &Change, selection: &Selection) -> Option<Event> {
-    let before = change.previous.as_ref().is_some_and(|previous| selection.matches(previous));
-    if change.deleted {
-        return before.then_some(Event::Deleted);
-    }
-    match (before, selection.matches(&change.entry)) {
-        (false, true) => Some(Event::Added),
-        (true, true) => Some(Event::Modified),
-        (true, false) => Some(Event::Left),
-        (false, false) => None,
-    }
-}
-
-/// Events put together for one write; a single one is passed on as it is, shared with all other watchers.
-#[derive(Default)]
-struct Batch {
-    at_once: usize,
-    first: Option<Bytes>,
-    more: BytesMut,
-}
-
-impl Batch {
-    fn push(&mut self, frame: Bytes) {
-        match self.first.take() {
-            None if self.more.is_empty() => self.first = Some(frame),
-            first => {
-                if let Some(first) = first {
-                    self.more.extend_from_slice(&first);
-                }
-                self.more.extend_from_slice(&frame);
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.first.is_none() && self.more.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.first.as_ref().map_or(0, Bytes::len) + self.more.len() >= self.at_once
-    }
-
-    fn finish(&mut self) -> Bytes {
-        self.first.take().unwrap_or_else(|| std::mem::take(&mut self.more).freeze())
     }
 }

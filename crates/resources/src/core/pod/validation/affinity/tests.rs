@@ -191,10 +191,9 @@ fn label_keys_go_with_a_selector_that_does_not_have_them() {
 fn invalid_values_of_the_old_pod_may_stay() {
     let label: Change<'_> = ("/metadata/labels", r#"{"x":"y"}"#);
     let required = nodes("matchExpressions", r#"{"key":"a","operator":"In","values":["-"]}"#);
-    let selector = format!(
-        r#"[{{"topologyKey":"t","labelSelector":{{"matchExpressions":[{{"key":"a","operator":"In","values":["-"]}}]}}}}]"#
-    );
-    let weighted = format!(r#"[{{"weight":1,"podAffinityTerm":{}}}]"#, &selector[1..selector.len() - 1]);
+    let term = r#"{"topologyKey":"t","labelSelector":{"matchExpressions":[{"key":"a","operator":"In","values":["-"]}]}}"#;
+    let selector = format!("[{term}]");
+    let weighted = format!(r#"[{{"weight":1,"podAffinityTerm":{term}}}]"#);
     for before in [
         ("/spec/affinity/nodeAffinity".to_owned(), &required),
         (format!("/spec/affinity/podAffinity/{REQUIRED}"), &selector),

@@ -86,7 +86,7 @@ fn exec(exec: &Cursor<'_, '_>) {
 
 fn http_get(get: &Cursor<'_, '_>) {
     if get.field("path").is_empty() {
-        get.field("path").required("");
+        get.field("path").required(""); // unreachable: it has a default
     }
     port(&get.field("port"));
     get.field("scheme").one_of(&["HTTP", "HTTPS"]);

@@ -9,9 +9,6 @@ use super::super::{Facts, Options};
 use crate::core::resource_names;
 use crate::framework::validation::{Cursor, Seen};
 
-/// Length of a list of names in an error, past which it is cut.
-const MAX_LISTED: usize = 4096;
-
 /// Checks the resources of a container.
 pub(super) fn of_container(resources: &Cursor<'_, '_>, facts: &Facts<'_>, options: &Options) {
     requirements(resources, resource_names::check_container_name, facts, options);
@@ -125,17 +122,11 @@ fn claims(claims: &Cursor<'_, '_>, facts: &Facts<'_>) {
 
 fn unknown_claim(claim: &Cursor<'_, '_>, name: &str, facts: &Facts<'_>) -> Error {
     let mut detail = String::from("must be one of the names in pod.spec.resourceClaims");
-    let mut names: Vec<&str> = facts.claim_names.iter().copied().collect();
-    names.sort_unstable();
-    if names.is_empty() {
+    if facts.claim_names.is_empty() {
         detail.push_str(" which is empty");
     }
-    for (index, name) in names.into_iter().enumerate() {
+    for (index, name) in facts.claim_names.iter().enumerate() {
         detail.push_str(if index == 0 { ": " } else { ", " });
-        if detail.len() + name.len() > MAX_LISTED {
-            detail.push_str("...");
-            break;
-        }
         detail.push_str(name);
     }
     Error { detail, ..Error::not_found(claim.path(), name) }
@@ -158,7 +149,7 @@ pub(super) fn resize_policy(policies: &Cursor<'_, '_>, facts: &Facts<'_>) {
     }
 }
 
-#[track_caller]
+/// Checks a value of a policy, and reports at the list.
 fn known(policies: &Cursor<'_, '_>, text: &str, supported: &[&str]) {
     if text.is_empty() {
         policies.required("");
@@ -170,10 +161,8 @@ fn known(policies: &Cursor<'_, '_>, text: &str, supported: &[&str]) {
 /// Checks the resize policies of an init container, which only a sidecar may restart for.
 pub(super) fn init_resize_policy(policies: &Cursor<'_, '_>, is_sidecar: bool, options: &Options) {
     if !options.allow_sidecar_resize_policy && !policies.is_empty() {
-        policies.invalid(
-            policies.printed_as("[]core.ContainerResizePolicy"),
-            "must not be set for init containers",
-        ); // unreachable: the gate is locked
+        let shown = policies.printed_as("[]core.ContainerResizePolicy");
+        policies.invalid(shown, "must not be set for init containers"); // unreachable: the gate is locked
     }
     if is_sidecar || options.allow_restart_container_of_init_containers {
         return;

@@ -9,7 +9,7 @@ use pintle_auth::{Attributes, Authorizer, User, service_account};
 use pintle_meta::Status;
 
 use super::super::authorization::forbidden;
-use super::{AUTHENTICATION, with_everybody};
+use super::{AUTHENTICATION, with_authenticated_group};
 
 pub(super) async fn check(
     authorizer: &dyn Authorizer,
@@ -50,5 +50,5 @@ pub(super) async fn check(
     if !wanted.uid.is_empty() {
         ask(of(AUTHENTICATION, "uids", &wanted.uid)).await?;
     }
-    Ok(with_everybody(actual))
+    Ok(with_authenticated_group(actual))
 }

@@ -6,30 +6,32 @@
 
 use std::collections::HashMap;
 
+/// The shares of all users.
 #[derive(Debug)]
-pub(super) struct Shares {
+pub(super) struct FairShares {
     most: usize,
     taken: usize,
     users: HashMap<Box<str>, usize>,
 }
 
-impl Shares {
-    pub(super) fn new(most: usize) -> Shares {
-        Shares { most, taken: 0, users: HashMap::new() }
+impl FairShares {
+    pub(super) fn new(most: usize) -> FairShares {
+        FairShares { most, taken: 0, users: HashMap::new() }
     }
 
     pub(super) fn taken(&self) -> usize {
         self.taken
     }
 
-    pub(super) fn of(&self, user: &str) -> usize {
+    /// Returns how much a user holds.
+    pub(super) fn held_by(&self, user: &str) -> usize {
         self.users.get(user).copied().unwrap_or_default()
     }
 
-    /// Whether [`Shares::take`] would succeed.
+    /// Returns whether [`FairShares::take`] would succeed.
     pub(super) fn has_room(&self, user: &str, count: usize) -> bool {
         let free = self.most.saturating_sub(self.taken);
-        self.of(user).saturating_add(count) <= free
+        self.held_by(user).saturating_add(count) <= free
     }
 
     /// Takes some for a user, unless they are more than its share.
@@ -65,13 +67,13 @@ impl Shares {
 mod tests {
     use super::*;
 
-    fn most(shares: &mut Shares, user: &str) -> usize {
+    fn most(shares: &mut FairShares, user: &str) -> usize {
         std::iter::repeat_with(|| shares.take(user, 1)).take_while(|taken| *taken).count()
     }
 
     #[test]
     fn one_user_gets_half_and_there_is_room_for_each_that_follows() {
-        let mut shares = Shares::new(200);
+        let mut shares = FairShares::new(200);
         let held: Vec<usize> = ["a", "b", "c", "d"].map(|user| most(&mut shares, user)).into();
         assert_eq!(held, [100, 50, 25, 13]);
         assert!(shares.take("e", 1));
@@ -81,15 +83,18 @@ mod tests {
 
     #[test]
     fn users_that_come_together_get_equal_shares() {
-        let mut shares = Shares::new(200);
+        let mut shares = FairShares::new(200);
         while shares.take("a", 1) | shares.take("b", 1) {}
-        assert_eq!((shares.of("a"), shares.of("b")), (67, 67).min((shares.of("a"), shares.of("b"))));
-        assert!(shares.of("a").abs_diff(shares.of("b")) <= 1 && shares.taken() <= 134);
+        assert_eq!(
+            (shares.held_by("a"), shares.held_by("b")),
+            (67, 67).min((shares.held_by("a"), shares.held_by("b")))
+        );
+        assert!(shares.held_by("a").abs_diff(shares.held_by("b")) <= 1 && shares.taken() <= 134);
     }
 
     #[test]
     fn the_smallest_number_serves_one() {
-        let mut shares = Shares::new(1);
+        let mut shares = FairShares::new(1);
         assert!(shares.take("a", 1) && !shares.take("b", 1));
         shares.give_back("a", 1);
         assert!(shares.take("b", 1));
@@ -98,10 +103,10 @@ mod tests {
 
     #[test]
     fn amounts_are_taken_whole_or_not_at_all() {
-        let mut shares = Shares::new(100);
+        let mut shares = FairShares::new(100);
         assert!(!shares.take("a", 101) && shares.take("a", 50) && !shares.take("a", 1));
         shares.take_anyway("root", 60);
-        assert!(!shares.take("b", 1), "even if somebody took more than there is");
+        assert!(!shares.take("b", 1), "even if an exempt user took more than there is");
         shares.give_back("root", 60);
         assert!(shares.take("b", 25));
     }

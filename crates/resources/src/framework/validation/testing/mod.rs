@@ -13,6 +13,9 @@
 //! A change is a JSON pointer and JSON text; no text removes. `-` as the last step appends to a list. Parents that are not there
 //! are made. Objects are defaulted and prepared as by a request before they are validated.
 
+mod random;
+
+use pintle_codec::json;
 use pintle_features::Feature;
 use pintle_meta::Value;
 use pintle_registry::Context;
@@ -61,8 +64,42 @@ impl Base {
         if !resource.contains('/') {
             let errors = base.create_errors(&[]);
             assert!(errors.is_empty(), "the base of {resource} is not valid: {errors:#?}");
+            base.check_random_objects();
         }
         base
+    }
+
+    /// Checks that objects which a create accepts are read back as they were written, and that an update with the same object
+    /// is accepted and changes nothing: the base, and objects made from it by random changes.
+    fn check_random_objects(&self) {
+        for object in random::objects(&self.object, &self.name) {
+            let Ok(decoded) = json::decode(self.subject.stored_type(), object.to_string().as_bytes()) else {
+                continue;
+            };
+            let mut value = decoded.value;
+            defaults::apply(self.subject.stored_type(), &mut value, &self.settings.defaults());
+            let (strategy, mut context) = (&self.subject.strategy, Context::default());
+            strategy.prepare_for_create(&mut context, &mut value);
+            if !strategy.validate(&context, &value).is_empty() {
+                continue;
+            }
+            strategy.canonicalize(&mut value);
+            if let Some(metadata) = value.metadata_mut() {
+                metadata.insert("resourceVersion", "1");
+            }
+            let mut text = Vec::new();
+            json::encode(&value, &mut text);
+            let read =
+                json::decode(self.subject.stored_type(), &text).expect("written JSON can be read").value;
+            assert_eq!(read, value, "{} as JSON", self.name);
+            let mut same = value.clone();
+            defaults::apply(self.subject.stored_type(), &mut same, &self.settings.defaults());
+            strategy.prepare_for_update(&context, &mut same, &value);
+            let errors = strategy.validate_update(&context, &same, &value);
+            let object = String::from_utf8_lossy(&text);
+            assert!(errors.is_empty(), "update of {} with itself: {errors:#?}: {object}", self.name);
+            assert_eq!(same, value, "update of {} with itself", self.name);
+        }
     }
 
     fn tree(&self, changes: &[Change<'_>], is_update: bool) -> Value {
@@ -88,7 +125,8 @@ impl Base {
         value
     }
 
-    fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
+    /// Returns the errors of a create with these changes.
+    pub(crate) fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
         let errors = self.subject.strategy.validate(&Context::default(), &self.stored(changes, false));
         errors.iter().map(ToString::to_string).collect()
     }

@@ -11,38 +11,38 @@ use http::{Method, Uri};
 use pintle_metrics::{Counters, Error, Registry};
 
 use super::Metrics;
-use super::resources::{COMPONENT, Kind};
+use super::resources::{COMPONENT, RequestKind};
 use crate::request_info::RequestInfo;
 use crate::{Request, query};
 
 /// Maximum number of combinations of labels.
 const MOST: usize = 2000;
 
-/// Subresources that are connected to, rather than read or written.
-const CONNECTED: [&str; 5] = ["log", "exec", "portforward", "attach", "proxy"];
+/// Subresources that are counted as connections, rather than as read or written.
+const CONNECTIONS: [&str; 5] = ["log", "exec", "portforward", "attach", "proxy"];
 
 /// The method and target of a request. Cheap to keep while a request is worked on; parsed only when it has to be counted.
-pub(crate) struct Asked {
+pub(crate) struct RequestTarget {
     method: Method,
     uri: Uri,
     applies: bool,
 }
 
-impl Asked {
-    pub(crate) fn of(request: &Request) -> Asked {
+impl RequestTarget {
+    pub(crate) fn new(request: &Request) -> RequestTarget {
         let (method, uri) = (request.parts.method.clone(), request.parts.uri.clone());
-        Asked { applies: method == Method::PATCH && is_apply(request), method, uri }
+        RequestTarget { applies: method == Method::PATCH && is_apply(request), method, uri }
     }
 
-    fn named(&self) -> Named {
+    fn labels(&self) -> RequestLabels {
         let info = RequestInfo::parse(&self.method, &self.uri).unwrap_or_default();
         let scope = scope(&info);
-        Named { verb: self.verb(&info, scope), dry_run: dry_run(&self.uri), scope, info }
+        RequestLabels { verb: self.verb(&info, scope), dry_run: dry_run(&self.uri), scope, info }
     }
 
     fn verb(&self, info: &RequestInfo, scope: &str) -> &'static str {
         let watch = || query::first(self.uri.query().unwrap_or_default(), "watch");
-        if info.is_resource && is_connected(&info.subresource) {
+        if info.is_resource && is_connection(&info.subresource) {
             return "CONNECT";
         }
         match self.method {
@@ -60,17 +60,17 @@ impl Asked {
     }
 }
 
-/// The same, as labels say it.
-struct Named {
+/// The labels of a request.
+struct RequestLabels {
     verb: &'static str,
     dry_run: &'static str,
     scope: &'static str,
     info: RequestInfo,
 }
 
-impl Named {
-    /// Without all that the client chose freely.
-    fn forget(&mut self) {
+impl RequestLabels {
+    /// Removes all labels that the client chooses freely.
+    fn clear_names(&mut self) {
         self.info = RequestInfo { is_resource: self.info.is_resource, ..RequestInfo::default() };
     }
 }
@@ -88,23 +88,23 @@ fn scope(info: &RequestInfo) -> &'static str {
     }
 }
 
-/// Whether metrics know requests for this subresource as connections.
-pub(crate) fn is_connected(subresource: &str) -> bool {
-    CONNECTED.contains(&subresource)
+/// Returns whether requests for this subresource are counted as connections.
+pub(crate) fn is_connection(subresource: &str) -> bool {
+    CONNECTIONS.contains(&subresource)
 }
 
-/// Whether metrics know a patch as an apply.
+/// Returns whether a patch is counted as an apply.
 pub(crate) fn is_apply(request: &Request) -> bool {
     request.header(&CONTENT_TYPE) == Some("application/apply-patch+yaml")
 }
 
-/// As what metrics know a request for a page of the server's own that is an object, too.
-pub(crate) fn kind_of_page(request: &Request) -> Kind {
-    let Named { verb, dry_run, .. } = Asked::of(request).named();
-    Kind { verb, scope: "", dry_run, sized: true }
+/// Returns the kind under which a request for `/statusz` or `/flagz` is counted.
+pub(crate) fn page_request_kind(request: &Request) -> RequestKind {
+    let RequestLabels { verb, dry_run, .. } = RequestTarget::new(request).labels();
+    RequestKind { verb, scope: "", dry_run, sized: true }
 }
 
-/// `All`, empty, or `invalid`.
+/// Returns the `dry_run` label: `All`, empty, or `invalid`.
 pub(crate) fn dry_run(uri: &Uri) -> &'static str {
     let query = uri.query().unwrap_or_default();
     if !query.contains("dryRun") {
@@ -120,6 +120,7 @@ pub(crate) fn dry_run(uri: &Uri) -> &'static str {
     found
 }
 
+/// The metrics of requests that no route has taken.
 pub(super) struct Unserved {
     terminations: Counters,
     /// Hashes of the combinations of labels seen so far.
@@ -140,13 +141,13 @@ impl Unserved {
         })
     }
 
-    /// Returns the names in a request, without those that there is no room for.
-    fn named(&self, asked: &Asked) -> Named {
-        let mut named = asked.named();
-        let Named { info, .. } = &named;
-        let place = if info.is_resource { "" } else { info.path.as_str() };
+    /// Returns the labels of a request, without its names once there are too many combinations.
+    fn labels(&self, target: &RequestTarget) -> RequestLabels {
+        let mut labels = target.labels();
+        let RequestLabels { info, .. } = &labels;
+        let path = if info.is_resource { "" } else { info.path.as_str() };
         let hash = self.hasher.hash_one((
-            (named.verb, named.dry_run, named.scope, place),
+            (labels.verb, labels.dry_run, labels.scope, path),
             (&info.group, &info.version, &info.resource, &info.subresource),
         ));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,26 +155,26 @@ impl Unserved {
             if known.len() < MOST {
                 known.insert(hash);
             } else {
-                named.forget();
+                labels.clear_names();
             }
         }
-        named
+        labels
     }
 }
 
 impl Metrics {
     /// Counts a request that the server ended to protect itself.
-    pub(crate) fn terminated(&self, asked: &Asked, code: u16) {
-        let Named { verb, scope, info, .. } = &self.0.unserved.named(asked);
+    pub(crate) fn terminated(&self, target: &RequestTarget, code: u16) {
+        let RequestLabels { verb, scope, info, .. } = &self.0.unserved.labels(target);
         let subresource = if info.is_resource { &info.subresource } else { &info.path };
         let code = code.to_string();
         let labels = [&code, COMPONENT, &info.group, &info.resource, scope, subresource, verb, &info.version];
         self.0.unserved.terminations.with(&labels).inc();
     }
 
-    /// Counts a request for which there was no room as one that was answered: no route will.
-    pub(crate) fn dropped(&self, asked: &Asked) {
-        let Named { verb, dry_run, scope, info } = &self.0.unserved.named(asked);
+    /// Counts a request that got no slot as answered: no route will.
+    pub(crate) fn dropped(&self, target: &RequestTarget) {
+        let RequestLabels { verb, dry_run, scope, info } = &self.0.unserved.labels(target);
         let RequestInfo { group, version, resource, subresource, .. } = info;
         let labels = ["429", COMPONENT, dry_run, group, resource, scope, subresource, verb, version];
         self.0.requests.with(&labels).inc();
@@ -184,16 +185,16 @@ impl Metrics {
 mod tests {
     use super::*;
 
-    fn asked(request: &str) -> Asked {
+    fn target(request: &str) -> RequestTarget {
         let (method, uri) = request.split_once(' ').unwrap();
         let (applies, method) = (method == "APPLY", method.replace("APPLY", "PATCH"));
-        Asked { method: method.parse().unwrap(), uri: uri.parse().unwrap(), applies }
+        RequestTarget { method: method.parse().unwrap(), uri: uri.parse().unwrap(), applies }
     }
 
     #[test]
-    fn requests_are_named_as_routes_would_name_them() {
+    fn requests_have_the_labels_of_their_routes() {
         let check = |request: &str, expect: &str| {
-            let Named { verb, dry_run, scope, info } = asked(request).named();
+            let RequestLabels { verb, dry_run, scope, info } = target(request).labels();
             let RequestInfo { group, version, resource, subresource, .. } = info;
             let shown = format!("{verb}[{dry_run}] {scope} {group}/{version} {resource}/{subresource}");
             assert_eq!(shown, expect, "{request}");
@@ -213,16 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ended_is_counted_by_what_it_names() {
-        let metrics = Metrics::alone();
+    fn terminated_requests_are_counted_by_their_labels() {
+        let metrics = Metrics::for_tests();
         let shows = |line: &str| {
             let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
             assert!(text.lines().any(|known| known == line), "{line}: {text}");
         };
-        metrics.terminated(&asked("POST /api/v1/namespaces/a/pods"), 429);
-        metrics.dropped(&asked("POST /api/v1/namespaces/a/pods?dryRun=All"));
-        metrics.terminated(&asked("GET /livez"), 504);
-        metrics.dropped(&asked("GET /livez"));
+        metrics.terminated(&target("POST /api/v1/namespaces/a/pods"), 429);
+        metrics.dropped(&target("POST /api/v1/namespaces/a/pods?dryRun=All"));
+        metrics.terminated(&target("GET /livez"), 504);
+        metrics.dropped(&target("GET /livez"));
         let pods = "group=\"\",resource=\"pods\",scope=\"resource\",subresource=\"\",verb=\"POST\",version=\"v1\"} 1";
         shows(&format!("apiserver_request_terminations_total{{code=\"429\",component=\"apiserver\",{pods}"));
         shows(&format!(
@@ -239,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn strangers_cannot_make_up_labels_without_end() {
-        let metrics = Metrics::alone();
+    fn clients_cannot_make_up_labels_without_end() {
+        let metrics = Metrics::for_tests();
         for number in 0..MOST + 10 {
-            metrics.terminated(&asked(&format!("GET /apis/made/up/things{number}")), 429);
+            metrics.terminated(&target(&format!("GET /apis/made/up/things{number}")), 429);
         }
-        metrics.terminated(&asked("GET /apis/made/up/things7"), 429);
+        metrics.terminated(&target("GET /apis/made/up/things7"), 429);
         let text = String::from_utf8(metrics.registry().render().unwrap()).unwrap();
         let lines = text.lines().filter(|line| line.starts_with("apiserver_request_terminations_total{"));
         assert_eq!(lines.count(), MOST + 1);

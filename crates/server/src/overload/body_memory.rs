@@ -1,48 +1,49 @@
-//! Bytes of bodies. They are read outside of slots, so that their number has to be bounded for itself.
+//! Memory of request bodies, which are read without a slot and therefore have a limit of their own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_auth::User;
 use pintle_meta::Status;
 
-use super::no_room;
-use super::shares::Shares;
+use super::fair_shares::FairShares;
+use super::too_many_requests_status;
 
 /// Bytes of all bodies that are read or worked on at once: 64 of the longest that are taken. One user may have half.
 const MOST: usize = 192 << 20;
 
-/// So much of each body is not counted: what a connection costs anyway.
+/// Bytes of each body that are not counted: a connection costs as much anyway.
 const FREE: usize = 16 << 10;
 
-pub(crate) struct Memory(Mutex<Shares>);
+/// The memory of all request bodies.
+pub(crate) struct BodyMemory(Mutex<FairShares>);
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory(Mutex::new(Shares::new(MOST)))
+impl Default for BodyMemory {
+    fn default() -> BodyMemory {
+        BodyMemory(Mutex::new(FairShares::new(MOST)))
     }
 }
 
-impl Memory {
-    fn shares(&self) -> std::sync::MutexGuard<'_, Shares> {
+impl BodyMemory {
+    fn shares(&self) -> std::sync::MutexGuard<'_, FairShares> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The account of one request. `is_exempt`: it is counted and never refused.
-    pub(crate) fn account(self: &Arc<Memory>, user: Arc<User>, is_exempt: bool) -> Reserved {
-        Reserved { memory: self.clone(), user, is_exempt, counted: 0 }
+    /// Returns the account of one request. `is_exempt`: it is counted and never refused.
+    pub(crate) fn account(self: &Arc<BodyMemory>, user: Arc<User>, is_exempt: bool) -> ReservedBytes {
+        ReservedBytes { memory: self.clone(), user, is_exempt, counted: 0 }
     }
 }
 
-/// Bytes that a request has of the server's memory, until it is dropped.
-pub(crate) struct Reserved {
-    memory: Arc<Memory>,
+/// Memory that the body of a request has reserved, until it is dropped.
+pub(crate) struct ReservedBytes {
+    memory: Arc<BodyMemory>,
     user: Arc<User>,
     is_exempt: bool,
     counted: usize,
 }
 
-impl Reserved {
-    /// Reserves what a body needs that has come to this length. Errors: there is no room.
+impl ReservedBytes {
+    /// Reserves memory for a body that has reached this length. Errors: the user has no more.
     pub(crate) fn grow(&mut self, length: usize) -> Result<(), Box<Status>> {
         let more = length.saturating_sub(FREE).saturating_sub(self.counted);
         if more == 0 {
@@ -52,7 +53,7 @@ impl Reserved {
         match self.is_exempt {
             true => shares.take_anyway(&self.user.name, more),
             false if shares.take(&self.user.name, more) => {}
-            false => return Err(no_room()),
+            false => return Err(too_many_requests_status()),
         }
         drop(shares);
         self.counted += more;
@@ -60,7 +61,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
         if self.counted > 0 {
             self.memory.shares().give_back(&self.user.name, self.counted);
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn bodies_of_one_user_leave_room_for_others() {
-        let memory = Arc::new(Memory::default());
+        let memory = Arc::new(BodyMemory::default());
         let user = |name: &str| Arc::new(User { name: name.into(), ..User::default() });
         let body = 3 << 20;
         let mut held = Vec::new();

@@ -15,25 +15,25 @@ use super::job::{Outcome, Work};
 use super::pool::{Admitted, Pool};
 use super::too_many_requests;
 use crate::filter::Handler;
-use crate::metrics::{Asked, Metrics};
+use crate::metrics::{Metrics, RequestTarget};
 use crate::{Request, Response, respond};
 
-/// How much longer a query takes than as much JSON: it is decoded and parsed several times.
+/// Cost of a query in relation to as much JSON: it is decoded and parsed several times.
 const QUERY: usize = 4;
 
 /// A handler whose requests may be moved between any two of their polls.
-pub(crate) struct Movable {
+pub(crate) struct OffloadingHandler {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) metrics: Metrics,
 }
 
 #[async_trait]
-impl Handler for Movable {
+impl Handler for OffloadingHandler {
     async fn handle(&self, request: Box<Request>) -> Response {
         let (user, slot) = (request.user.clone().unwrap_or_default(), request.slot.clone());
         let deadline = request.deadline;
-        let asked = Asked::of(&request);
+        let target = RequestTarget::new(&request);
         let handler = self.handler.clone();
         let mutates = !matches!(request.info.verb.as_str(), "get" | "list" | "watch");
         // Selectors are parsed, and may be as long as all headers together. A request whose body is still to come would wait
@@ -55,7 +55,7 @@ impl Handler for Movable {
         // The pool has bounds of its own. A write keeps its slot instead: it may have changed something already, so that it
         // must not be refused any more.
         if let Some(slot) = slot.as_ref().filter(|_| !mutates) {
-            slot.move_aside();
+            slot.hand_to_pool();
         }
         let token = Token::new(deadline.map(tokio::time::Instant::into_std));
         let admitted = match (user.is_in(PRIVILEGED_GROUP), mutates) {
@@ -68,20 +68,20 @@ impl Handler for Movable {
             Some(Outcome::Panicked(panic)) => std::panic::resume_unwind(panic),
             // The deadline filter says the same if it is faster.
             Some(Outcome::Interrupted) => {
-                self.metrics.terminated(&asked, StatusCode::GATEWAY_TIMEOUT.as_u16());
+                self.metrics.terminated(&target, StatusCode::GATEWAY_TIMEOUT.as_u16());
                 return respond::status(&Status::timeout(
                     "request did not complete within the allotted timeout",
                 ));
             }
             None => {
-                self.metrics.dropped(&asked);
-                self.metrics.terminated(&asked, StatusCode::TOO_MANY_REQUESTS.as_u16());
+                self.metrics.dropped(&target);
+                self.metrics.terminated(&target, StatusCode::TOO_MANY_REQUESTS.as_u16());
                 return too_many_requests();
             }
         };
         match &slot {
             // It takes work until the last of it is sent.
-            Some(slot) if response.body().is_stream() => match slot.come_back().await {
+            Some(slot) if response.body().is_stream() => match slot.return_from_pool().await {
                 Ok(()) => response,
                 Err(status) => respond::status(&status),
             },

@@ -10,7 +10,7 @@ const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const EXTRA: &str = "impersonate-extra-";
 
-/// Whether there is anything to look at; mostly there is not.
+/// Returns whether there is anything to look at; mostly there is not.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
 }
@@ -29,7 +29,7 @@ pub(super) fn take(headers: &mut HeaderMap, constrained: bool) -> Result<Option<
     if wanted.name.is_empty() {
         return match wanted.uid.is_empty() && wanted.groups.is_empty() && names.is_empty() {
             true => Ok(None),
-            false => Err(Box::new(Status::bad_request(nobody(&wanted, constrained)))),
+            false => Err(Box::new(Status::bad_request(missing_user_message(&wanted, constrained)))),
         };
     }
     for name in names.iter().chain([&USER, &UID, &GROUP]) {
@@ -59,7 +59,7 @@ fn unescape(key: &str) -> String {
 }
 
 /// Returns the reference's message for headers that name groups, a UID or extra but no user; it shows Go's types.
-fn nobody(wanted: &User, constrained: bool) -> String {
+fn missing_user_message(wanted: &User, constrained: bool) -> String {
     if constrained {
         let extra = wanted.extra.iter();
         let extra = extra.map(|(key, values)| format!("{}:[]string{{{}}}", quote(key), quoted(values)));

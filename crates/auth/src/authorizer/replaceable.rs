@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use super::{Attributes, Authorizer, Rules, Verdict};
 use crate::User;
 
-pub struct Exchangeable(RwLock<Arc<dyn Authorizer>>);
+pub struct Replaceable(RwLock<Arc<dyn Authorizer>>);
 
-impl Exchangeable {
-    pub fn new(authorizer: Arc<dyn Authorizer>) -> Exchangeable {
-        Exchangeable(RwLock::new(authorizer))
+impl Replaceable {
+    pub fn new(authorizer: Arc<dyn Authorizer>) -> Replaceable {
+        Replaceable(RwLock::new(authorizer))
     }
 
     /// Decides from the next question on.
@@ -25,7 +25,7 @@ impl Exchangeable {
 }
 
 #[async_trait]
-impl Authorizer for Exchangeable {
+impl Authorizer for Replaceable {
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
         self.current().authorize(attributes).await
     }
@@ -44,9 +44,9 @@ mod tests {
     async fn the_next_question_is_for_the_new_one() {
         let user = User::default();
         let attributes = Attributes::of_path(&user, "get", "/");
-        let exchangeable = Exchangeable::new(Arc::new(AlwaysDeny));
-        assert!(!exchangeable.authorize(&attributes).await.is_allowed());
-        exchangeable.replace(Arc::new(AlwaysAllow));
-        assert!(exchangeable.authorize(&attributes).await.is_allowed());
+        let replaceable = Replaceable::new(Arc::new(AlwaysDeny));
+        assert!(!replaceable.authorize(&attributes).await.is_allowed());
+        replaceable.replace(Arc::new(AlwaysAllow));
+        assert!(replaceable.authorize(&attributes).await.is_allowed());
     }
 }
